@@ -1,0 +1,91 @@
+/* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_COMPILER_H
+#define TOFT_COMPILER_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TOFT_CONSTANT(x) __builtin_constant_p(x)
+#define TOFT_INLINE static inline __attribute__((always_inline, unused))
+#define TOFT_NODISCARD __attribute__((warn_unused_result))
+#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
+#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
+#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn)))
+#define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_UNUSED __attribute__((unused))
+#else
+#define TOFT_LIKELY(x) (x)
+#define TOFT_UNLIKELY(x) (x)
+#define TOFT_CONSTANT(x) 0
+#define TOFT_INLINE static inline
+#define TOFT_NODISCARD
+#define TOFT_FORMAT(fmt, first)
+#define TOFT_SIZED(n)
+#define TOFT_SIZED2(n, m)
+#define TOFT_AT_EXIT(fn)
+#define TOFT_COLD
+#define TOFT_UNUSED
+#endif
+
+/* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
+ * TOFT_SHARED: it is a shared library; TOFT_BUILD says that this is the library being built. */
+#if defined(TOFT_STATIC)
+#define TOFT_API static TOFT_UNUSED
+#elif defined(_WIN32) && defined(TOFT_SHARED)
+#ifdef TOFT_BUILD
+#define TOFT_API extern __declspec(dllexport)
+#else
+#define TOFT_API extern __declspec(dllimport)
+#endif
+#elif defined(__GNUC__) || defined(__clang__)
+#define TOFT_API extern __attribute__((visibility("default")))
+#else
+#define TOFT_API extern
+#endif
+
+#ifdef __cplusplus
+#define TOFT_ALIGNOF(T) alignof(T)
+#define TOFT_THREAD_LOCAL thread_local
+#else
+#define TOFT_ALIGNOF(T) _Alignof(T)
+#define TOFT_THREAD_LOCAL _Thread_local
+#endif
+
+/* TOFT_PREFIX: every external symbol gets it in front, so that two libraries can each embed a copy. */
+#define TOFT_PASTE_(a, b) a##b
+#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
+#ifdef TOFT_PREFIX
+#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
+#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_init TOFT_PASTE(TOFT_PREFIX, toft_budget_init)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
+#define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
+#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
+#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
+#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
+#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
+#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
+#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
+#define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
+#define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
+#define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
+#define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
+#define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
+#endif
+
+#endif

@@ -1,0 +1,192 @@
+/* The inline layer: what an allocation costs. These functions know the four words of the ABI's head and nothing
+ * else, so they serve arenas of every maker. toft.h documents them.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_INLINE_H
+#define TOFT_INLINE_H
+
+#include <string.h>
+
+#include "toft/abi.h"
+#include "toft/compiler.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TOFT_ROUND8(n) (((n) + 7u) & ~(size_t)7)
+
+/* Room is a multiple of 8, so room >= size implies room >= TOFT_ROUND8(size): the raw compare cannot be fooled by
+ * a size near SIZE_MAX, and the add cannot pass limit. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
+  unsigned char *p = a->cursor;
+  if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
+  a->cursor = p + TOFT_ROUND8(size);
+  return p;
+}
+
+/* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
+ * that is no power of two fails here or in ops. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+  unsigned char *p = a->cursor;
+  size_t room = (size_t)(a->limit - p);
+  if (TOFT_LIKELY(align - 1 < 8)) {
+    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, align, 0, 0);
+  } else {
+    size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || room < pad || room - pad < size))
+      return a->ops->alloc(a, size, align, 0, 0);
+    p += pad;
+  }
+  a->cursor = p + TOFT_ROUND8(size);
+  return p;
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align) {
+  void *p = toft_alloc_aligned(a, size, align);
+  if (TOFT_LIKELY(p != NULL)) memset(p, 0, size);
+  return p;
+}
+
+/* count * size, or SIZE_MAX, which no arena can serve. */
+TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
+#if defined(__GNUC__) || defined(__clang__)
+  size_t bytes;
+  return TOFT_UNLIKELY(__builtin_mul_overflow(count, size, &bytes)) ? SIZE_MAX : bytes;
+#else
+  return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size;
+#endif
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a, size_t count, size_t size,
+                                                                    size_t align) {
+  return toft_alloc_aligned(a, toft_array_size(count, size), align);
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size,
+                                                                           size_t align) {
+  return toft_alloc_zeroed(a, toft_array_size(count, size), align);
+}
+
+/* In place when p is the newest allocation and there is room, else by ops: a watched arena always goes there.
+ * The end of one block is never the start of another's first byte, so p + size == cursor means the newest. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
+                                                           size_t align) {
+  unsigned char *q = (unsigned char *)p;
+  if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
+                  (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
+                  (align & (align - 1)) == 0)) {
+    a->cursor = q + TOFT_ROUND8(new_size);
+    return p;
+  }
+  return a->ops->resize(a, p, old_size, new_size, align, 0, 0);
+}
+
+TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size) {
+  unsigned char *q = (unsigned char *)p;
+  if (q == NULL) return;
+  if (TOFT_LIKELY(!(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(size)))
+    a->cursor = q;
+  else if (a->ops->free)
+    a->ops->free(a, p, size);
+}
+
+TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a) {
+  toft_mark m;
+  m.cursor = a->cursor;
+  m.epoch = a->epoch & ~(uintptr_t)1;
+  return m;
+}
+
+TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m) {
+  if (TOFT_UNLIKELY(m.epoch != a->epoch || m.cursor > a->cursor)) return a->ops->rewind(a, m.cursor, m.epoch);
+  a->cursor = m.cursor;
+  return TOFT_OK;
+}
+
+TOFT_INLINE int toft_reset(toft_arena *a) { return a->ops->reset(a, TOFT_KEEP_RECENT, 0); }
+
+TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes) {
+  return a->ops->reset(a, policy, bytes);
+}
+
+TOFT_INLINE void toft_trim(toft_arena *a, size_t keep) { a->ops->trim(a, keep); }
+
+TOFT_INLINE void toft_release(toft_arena *a) {
+  if (a != NULL) a->ops->release(a);
+}
+
+TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), void *arg) {
+  return a->ops->cleanup(a, fn, arg);
+}
+
+TOFT_INLINE int toft_contains(const toft_arena *a, const void *p) { return a->ops->contains(a, p); }
+
+TOFT_INLINE toft_stats toft_stats_of(toft_arena *a) {
+  toft_stats s;
+  memset(&s, 0, sizeof s);
+  a->ops->stats(a, &s, sizeof s);
+  return s;
+}
+
+TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes) {
+  return a->ops->set(a, TOFT_SET_BUDGET, bytes, NULL, 0);
+}
+
+TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, TOFT_SET_CHECKED, on != 0, NULL, 0); }
+
+/* ---- a claimed range: cursor and limit in the caller's locals ---- */
+
+TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
+  r->cursor = r->limit = NULL;
+  r->maker = 0;
+  return a->ops->claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
+}
+
+TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) { return a->ops->give(a, r); }
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return a->ops->claim(a, r, size, 8);
+  r->cursor = p + TOFT_ROUND8(size);
+  return p;
+}
+
+/* Byte-granular: no rounding, no alignment. toft_range_alloc works again after toft_range_align. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
+    p = (unsigned char *)a->ops->claim(a, r, size, 1);
+    if (p != NULL && r->maker != 0 && r->cursor == p + TOFT_ROUND8(size)) r->cursor = p + size;
+    return p;
+  }
+  r->cursor = p + size;
+  return p;
+}
+
+TOFT_INLINE void toft_range_align(toft_range *r) {
+  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8: never passed */
+}
+
+/* ---- scopes ---- */
+
+typedef struct toft_scope {
+  toft_arena *arena; /* NULL: ended */
+  toft_mark mark;
+} toft_scope;
+
+TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
+  toft_scope s;
+  s.arena = a;
+  s.mark = toft_mark_here(a);
+  return s;
+}
+
+TOFT_INLINE void toft_scope_end(toft_scope *s) {
+  if (s->arena != NULL) (void)toft_rewind(s->arena, s->mark);
+  s->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,174 @@
+/* The thread's cache of initialised arenas and of blocks, and the heap source on top of it. Fresh memory costs page
+ * faults, 10 to 25 times what kept memory costs: this is where most of an arena's time can be saved. No locks: each
+ * thread has its own, returned when the thread ends.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "internal.h"
+
+#define TOFT_BINS 13  /* sizes from 4 KiB to 16 MiB, by power of two */
+#define TOFT_LOOKS 16 /* blocks of a bin looked at for one of exactly the size */
+
+enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
+
+typedef struct toft_cached {
+  struct toft_cached *next;
+  size_t size;
+} toft_cached;
+
+typedef struct toft_cache {
+  toft_state *ready; /* fresh arenas, linked by home_next */
+  size_t held;       /* bytes, ready arenas included */
+  int phase;         /* CLOSED: the thread has ended its cache, later releases go to the system */
+  toft_cached *bins[TOFT_BINS];
+} toft_cache;
+
+/* Initial-exec: one load away even in a shared library; musl cannot dlopen that. */
+#if defined(__GLIBC__) && defined(__GNUC__)
+static TOFT_THREAD_LOCAL toft_cache toft_tls __attribute__((tls_model("initial-exec")));
+#else
+static TOFT_THREAD_LOCAL toft_cache toft_tls;
+#endif
+
+static size_t toft_cache_bytes = 4 * TOFT_MIB; /* read and written atomically */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define TOFT_SWAP(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
+#define TOFT_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
+#elif defined(_MSC_VER) && defined(_WIN64)
+#include <intrin.h>
+#define TOFT_LOAD(p) (*(volatile size_t *)(p))
+#define TOFT_SWAP(p, v) ((size_t)_InterlockedExchange64((volatile __int64 *)(p), (__int64)(v)))
+#define TOFT_ADD(p, v) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), (__int64)(v)) + (size_t)(v))
+#else
+#error "toft: atomics for this compiler are missing: add them here"
+#endif
+
+/* May this thread keep `size` bytes more? The first to ask arranges for the end of the thread. */
+static int toft_cache_takes(size_t size) {
+  toft_cache *c = &toft_tls;
+  size_t limit = TOFT_LOAD(&toft_cache_bytes);
+  if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN)) {
+    if (c->phase == TOFT_CACHE_CLOSED || size > limit) return 0;
+    c->phase = toft_os_arm() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
+    if (c->phase == TOFT_CACHE_CLOSED) return 0;
+  }
+  return size <= limit && c->held <= limit - size;
+}
+
+static unsigned toft_bin(size_t size) {
+  unsigned bin = 0;
+  while (size >= 2 * TOFT_HOME_SIZE) size /= 2, bin++;
+  return bin;
+}
+
+static void *toft_cache_take(size_t size) {
+  toft_cache *c = &toft_tls;
+  unsigned bin = toft_bin(size);
+  int looks = TOFT_LOOKS;
+  if (bin >= TOFT_BINS) return NULL;
+  for (toft_cached **at = &c->bins[bin]; *at != NULL && looks-- > 0; at = &(*at)->next) {
+    toft_cached *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      c->held -= size;
+      return b;
+    }
+  }
+  return NULL;
+}
+
+static int toft_cache_put(void *block, size_t size) {
+  unsigned bin = toft_bin(size);
+  if (bin >= TOFT_BINS || !toft_cache_takes(size)) return 0;
+  toft_cached *b = (toft_cached *)block;
+  b->next = toft_tls.bins[bin];
+  b->size = size;
+  toft_tls.bins[bin] = b;
+  toft_tls.held += size;
+  return 1;
+}
+
+/* ---- the heap source ---- */
+
+/* Blocks of 1 MiB and more are whole pages: malloc would map and unmap them one by one, and in small pages. A block of
+ * 1 MiB is half a huge page; its other half waits in the cache. */
+static void *toft_heap_fresh(size_t size) {
+  if (size < TOFT_CAP) return toft_os_heap_take(size);
+  if (TOFT_OS_SPLITS && size == TOFT_HUGE_PAGE / 2 && toft_cache_takes(size)) {
+    unsigned char *pair = (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1);
+    if (pair == NULL) return NULL;
+    toft_cache_put(pair + size, size);
+    return pair;
+  }
+  return toft_os_map(size, 1);
+}
+
+static void *toft_heap_take(toft_source *self, size_t size) {
+  void *block = toft_cache_take(size);
+  (void)self;
+  return block != NULL ? block : toft_heap_fresh(size);
+}
+
+static void toft_heap_return(void *block, size_t size) {
+  if (size < TOFT_CAP)
+    toft_os_heap_put(block);
+  else
+    toft_os_unmap(block, size);
+}
+
+static void toft_heap_put(toft_source *self, void *block, size_t size) {
+  (void)self;
+  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
+}
+
+static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
+
+toft_source *toft_heap(void) { return &toft_heap_source; }
+
+/* ---- ready arenas ---- */
+
+static toft_state *toft_cache_pop(void) {
+  toft_cache *c = &toft_tls;
+  toft_state *a = c->ready;
+  if (TOFT_LIKELY(a != NULL)) {
+    c->ready = (toft_state *)(void *)a->anchor; /* of no use in a fresh arena at rest */
+    c->held -= TOFT_HOME_SIZE;
+    a->anchor = a->home_start;
+  }
+  return a;
+}
+
+/* a is fresh, and nothing is allocated in it. */
+static int toft_cache_push(toft_state *a) {
+  toft_cache *c = &toft_tls;
+  if (TOFT_UNLIKELY(!toft_cache_takes(TOFT_HOME_SIZE))) return 0;
+  a->anchor = (unsigned char *)c->ready;
+  c->ready = a;
+  c->held += TOFT_HOME_SIZE;
+  return 1;
+}
+
+/* ---- control ---- */
+
+size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, bytes); }
+
+size_t toft_cache_held(void) { return toft_tls.held; }
+
+void toft_cache_trim(void) {
+  toft_cache *c = &toft_tls;
+  toft_state *a;
+  while ((a = toft_cache_pop()) != NULL) toft_heap_return(a, TOFT_HOME_SIZE);
+  for (unsigned bin = 0; bin < TOFT_BINS; bin++) {
+    toft_cached *b;
+    while ((b = c->bins[bin]) != NULL) {
+      c->bins[bin] = b->next;
+      c->held -= b->size;
+      toft_heap_return(b, b->size);
+    }
+  }
+}
+
+static void toft_cache_end(void) {
+  toft_cache_trim();
+  toft_tls.phase = TOFT_CACHE_CLOSED;
+}

@@ -1,0 +1,156 @@
+/* Create, release, adopt. The fast way through both ends: an arena that never saw a slow call is still as it was made,
+ * so releasing it is a push on the thread's cache and creating the next one a pop.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "internal.h"
+
+/* The first half of the state; the second waits for toft_prepare. */
+static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
+                             uint32_t state) {
+  toft_state *a = (toft_state *)at;
+  a->head.cursor = a->anchor = a->home_start = start;
+  a->head.ops = &toft_ops;
+  a->head.limit = a->end = a->home_end = end;
+  a->head.epoch = 2;
+  a->state = TOFT_FRESH | state;
+  a->rounds = 0;
+  a->budget = UINT64_MAX;
+  a->source = source;
+  a->home_size = size;
+  return a;
+}
+
+static toft_state *toft_init_home(void *block, toft_source *source, uint32_t state) {
+  unsigned char *base = (unsigned char *)block;
+  return toft_init(block, base + TOFT_HOME_START, base + TOFT_HOME_SIZE, TOFT_HOME_SIZE, source, state);
+}
+
+static toft_state *toft_create_from(toft_source *source, uint32_t state) {
+  void *block = source->take(source, TOFT_HOME_SIZE);
+  if (block != NULL && ((uintptr_t)block & 63) != 0) {
+    source->put(source, block, TOFT_HOME_SIZE);
+    return NULL;
+  }
+  return block != NULL ? toft_init_home(block, source, state) : NULL;
+}
+
+static TOFT_COLD toft_state *toft_create_slow(void) { return toft_create_from(&toft_heap_source, TOFT_CACHEABLE); }
+
+toft_arena *toft_create(void) {
+  toft_state *a = toft_cache_pop();
+  if (TOFT_UNLIKELY(a == NULL)) a = toft_create_slow();
+  return a != NULL ? &a->head : NULL;
+}
+
+toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
+  unsigned char *base = (unsigned char *)buffer;
+  size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
+  if (base == NULL || size < pad + TOFT_HOME_START) return NULL;
+  unsigned char *at = base + pad, *start = at + TOFT_HOME_START;
+  unsigned char *end = start + ((size - pad - TOFT_HOME_START) & ~(size_t)7);
+  return &toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER)->head;
+}
+
+toft_arena *toft_create_with(const toft_options *given) {
+  toft_options o = TOFT_OPTIONS;
+  if (given == NULL) return toft_create();
+  if (given->size < 2 * sizeof(void *)) return NULL;
+  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's is shorter: the rest keeps its defaults */
+  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
+  toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
+  toft_arena *head = NULL;
+  if (o.buffer != NULL) {
+    head = toft_create_in(o.buffer, o.buffer_size, o.source);
+  } else {
+    toft_state *made = toft_create_from(source, source == &toft_heap_source ? TOFT_CACHEABLE : 0);
+    if (made != NULL) head = &made->head;
+  }
+  if (head == NULL) return NULL;
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  if (o.budget != 0) a->budget = o.budget;
+  a->failure = o.failure;
+  a->failure_arg = o.failure_arg;
+  size_t first = toft_merged_size((uint64_t)o.reserve + 512);
+  if (o.reserve != 0 && first > TOFT_HOME_SIZE && o.buffer == NULL && source->extend == NULL) {
+    a->first = first;
+    toft_home_current(a, 1);
+  }
+  if (o.flags & TOFT_CHECKED) {
+    a->state |= TOFT_IS_CHECKED;
+    toft_check_from_here(a);
+  }
+  toft_aim(a);
+  return head;
+}
+
+/* Every block back to its source; home last, unless it can wait in the cache. */
+static void toft_destroy(toft_state *a) {
+  toft_run_cleanups(a, 0);
+  (void)toft_check_records(a, 0);
+  while (a->newest != &a->home) {
+    toft_blk *b = a->newest;
+    a->newest = b->next;
+    toft_put(b);
+  }
+  toft_put_spares(a, 0);
+  toft_source *source = a->source;
+  size_t size = a->home.size;
+  if (a->state & TOFT_BUFFER) return;
+  if ((a->state & TOFT_CACHEABLE) != 0 && toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE))) return;
+  source->put(source, a, size);
+}
+
+static void toft_op_release(toft_arena *head) {
+  toft_state *a = toft_state_of(head);
+  if (TOFT_LIKELY(a->state & TOFT_FRESH)) {
+    if (a->state & TOFT_BUFFER) return;
+    head->cursor = a->home_start;
+    if (TOFT_LIKELY((a->state & TOFT_CACHEABLE) != 0 && toft_cache_push(a))) return;
+    a->anchor = a->home_start;
+  }
+  toft_enter(a);
+  if (a->state & TOFT_CLOSED)
+    toft_aim(a);
+  else
+    toft_destroy(a);
+}
+
+/* ---- adopt ---- */
+
+/* The cleanup of an adopted arena: its place in the order is where it was adopted. */
+static void toft_end_adopted(void *donor) { toft_destroy((toft_state *)donor); }
+static void toft_end_foreign(void *donor) { toft_release((toft_arena *)donor); }
+
+static int toft_adopt_own(toft_state *a, toft_state *donor) {
+  toft_enter(donor);
+  if ((donor->state & TOFT_CLOSED) || (a->state & TOFT_CLOSED)) {
+    toft_aim(donor);
+    return TOFT_EBUSY;
+  }
+  if (!toft_affords(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+    toft_aim(donor);
+    return TOFT_ENOMEM;
+  }
+  donor->state |= TOFT_BUSY; /* whoever still uses it is refused */
+  toft_aim(donor);
+  toft_link_cleanup(a, &donor->adopted, toft_end_adopted, donor);
+  a->live += donor->live;
+  a->allocated += donor->live;
+  a->adopted_live += donor->live;
+  return TOFT_OK;
+}
+
+int toft_adopt(toft_arena *head, toft_arena *donor) {
+  if (head == donor || donor == NULL) return TOFT_EARG;
+  if (head->ops != &toft_ops || donor->ops != &toft_ops) {
+    toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
+    if (node == NULL) return TOFT_ENOMEM;
+    node->fn = toft_end_foreign;
+    return TOFT_OK;
+  }
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  int code = toft_adopt_own(a, toft_state_of(donor));
+  toft_aim(a);
+  return code;
+}

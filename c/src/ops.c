@@ -1,0 +1,422 @@
+/* The table behind every head that this library makes.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "internal.h"
+
+#define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
+
+static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  toft_state *a = toft_state_of(head);
+  int code = toft_check_request(size, align);
+  void *p = NULL;
+  (void)site;
+  toft_enter(a);
+  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    p = toft_place(a, size, align);
+    code = TOFT_ENOMEM;
+  }
+  toft_aim(a);
+  if (TOFT_UNLIKELY(p == NULL))
+    toft_fail(a, size, align, code);
+  else if (flags & TOFT_ZERO)
+    memset(p, 0, size);
+  return p;
+}
+
+/* ---- resize and free ---- */
+
+static int toft_is_last(const toft_state *a, const unsigned char *p, size_t size) {
+  return !(a->state & TOFT_CLAIMED) && (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
+}
+
+/* The newest block, if it is a one-off that holds p and nothing else. */
+static toft_blk *toft_lone(const toft_state *a, const unsigned char *p, size_t size) {
+  toft_blk *b = a->newest;
+  const unsigned char *base = (const unsigned char *)b;
+  if (b->kind != TOFT_BLOCK_ONEOFF || b->below == NULL) return NULL;
+  return p >= base + TOFT_HEADER && p <= b->left && (size_t)(b->left - p) == TOFT_ROUND8(size) ? b : NULL;
+}
+
+static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                               uint32_t flags) {
+  int aligned = toft_pad(p, align) == 0;
+  size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
+  if (toft_is_last(a, p, old_size) && aligned) {
+    if (new_round <= old_round) {
+      a->head.cursor = p + new_round;
+      toft_sync(a);
+      return p;
+    }
+    size_t more = new_round - old_round;
+    int room = more <= (size_t)(a->end - a->head.cursor);
+    if (toft_affords(a, more) && (room || toft_extend_here(a, more, 1))) {
+      a->head.cursor = p + new_round;
+      toft_sync(a);
+      return p;
+    }
+  } else if (new_size <= old_size && aligned) {
+    return p;
+  }
+  toft_blk *alone = toft_lone(a, p, old_size);
+  if (alone != NULL && aligned && new_size <= (size_t)((unsigned char *)alone + alone->size - p)) {
+    alone->left = p + new_round;
+    return p;
+  }
+  if (flags & TOFT_STAY) return NULL;
+  unsigned char *q = (unsigned char *)toft_place(a, new_size, align);
+  if (q == NULL) return NULL;
+  memcpy(q, p, toft_min(old_size, new_size));
+  if (alone != NULL) { /* nothing else is in its old block: what came on top of it is q's block, or nothing */
+    toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
+    *at = alone->next;
+    a->live -= alone->charge;
+    toft_keep_or_put(a, alone);
+  }
+  return q;
+}
+
+static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                            uintptr_t site) {
+  if (p == NULL && old_size == 0) return toft_op_alloc(head, new_size, align, flags, site);
+  toft_state *a = toft_state_of(head);
+  int code = p == NULL || old_size > TOFT_MAX_REQUEST ? TOFT_EARG : toft_check_request(new_size, align);
+  void *q = NULL;
+  toft_enter(a);
+  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    code = TOFT_ENOMEM;
+    q = (a->state & TOFT_IS_CHECKED) ? toft_resize_checked(a, p, old_size, new_size, align, flags, &code)
+                                     : toft_resize_place(a, (unsigned char *)p, old_size, new_size, align, flags);
+  }
+  toft_aim(a);
+  if (TOFT_UNLIKELY(q == NULL))
+    toft_fail(a, new_size, align, code);
+  else if ((flags & TOFT_ZERO) && new_size > old_size)
+    memset((unsigned char *)q + old_size, 0, new_size - old_size);
+  return q;
+}
+
+static void toft_op_free(toft_arena *head, void *p, size_t size) {
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  if (!(a->state & TOFT_CLOSED) && p != NULL && size <= TOFT_MAX_REQUEST) {
+    if (a->state & TOFT_IS_CHECKED) {
+      int code = toft_free_checked(a, p, size);
+      if (code != TOFT_OK) toft_fail(a, size, 0, code);
+    } else if (toft_is_last(a, (unsigned char *)p, size)) {
+      a->head.cursor = (unsigned char *)p;
+      toft_sync(a);
+    } else if (toft_lone(a, (unsigned char *)p, size) != NULL) {
+      toft_keep_or_put(a, toft_pop(a));
+    }
+  }
+  toft_aim(a);
+}
+
+/* ---- marks ---- */
+
+/* The block that a mark points into: the newest regular one that was there. NULL: no mark of this arena and round. */
+static toft_blk *toft_mark_block(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
+  if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
+  toft_blk *b = a->current;
+  while (b != NULL && b->born > epoch) b = b->below;
+  if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
+  if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
+  return b;
+}
+
+static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
+  if (epoch != toft_epoch(a)) toft_note_peak(a);
+  toft_run_cleanups(a, epoch);
+  int code = toft_check_records(a, epoch);
+  int moved = b != a->current;
+  while (a->newest->born > epoch) {
+    toft_blk *gone = toft_pop(a);
+    toft_poison(a, (unsigned char *)gone + toft_offset(gone), gone->left);
+    toft_keep_or_put(a, gone);
+  }
+  if (cursor < a->head.cursor) { /* above it: the newest allocation below the mark was given back meanwhile */
+    toft_poison(a, cursor, a->head.cursor);
+    a->head.cursor = cursor;
+    toft_sync(a);
+  }
+  if (moved) toft_bump(a);
+  if (epoch < a->checked_since) toft_check_from_here(a);
+  return code;
+}
+
+static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_EMARK;
+  toft_enter(a);
+  if (a->state & TOFT_CLOSED) {
+    code = TOFT_EBUSY;
+  } else {
+    toft_blk *b = toft_mark_block(a, cursor, epoch);
+    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch)) code = toft_rewind_to(a, b, cursor, epoch);
+  }
+  toft_aim(a);
+  return code;
+}
+
+/* ---- reset and trim ---- */
+
+/* The round's high-water mark joins the ring; the highest of the ring, and the room that alignment may cost. */
+static uint64_t toft_end_round(toft_state *a) {
+  uint64_t high = 0;
+  toft_note_peak(a);
+  a->round_peaks[a->rounds++ % TOFT_ROUNDS] = a->round_peak;
+  a->round_peak = 0;
+  for (int i = 0; i < TOFT_ROUNDS; i++)
+    if (a->round_peaks[i] > high) high = a->round_peaks[i];
+  return high + 512;
+}
+
+static void toft_home_current(toft_state *a, int idle) {
+  a->newest = &a->home;
+  a->state &= ~(uint32_t)TOFT_IDLE;
+  if (idle) a->state |= TOFT_IDLE;
+  toft_make_current(a, &a->home, idle ? a->home_end : a->home_start);
+  a->home.left = a->head.cursor;
+}
+
+/* Everything but home is kept up to `bound` bytes, the newest first and then what was kept before, or put back. */
+static void toft_drop_all(toft_state *a, size_t bound) {
+  toft_blk *kept = a->spares, **tail = &a->spares;
+  size_t total = 0;
+  toft_blk *b = a->newest;
+  int spare = b == &a->home;
+  if (spare) b = kept;
+  a->spares = NULL;
+  while (b != NULL) {
+    toft_blk *next = b->next;
+    if (!spare && next == &a->home) {
+      next = kept;
+      spare = 1;
+    }
+    if (b->size <= bound && total <= bound - b->size) {
+      *tail = b;
+      tail = &b->next;
+      total += b->size;
+    } else {
+      toft_put(b);
+    }
+    b = next;
+  }
+  *tail = NULL;
+  a->spare_bytes = total;
+  a->spare_keep = bound;
+}
+
+/* P10. The arena is empty of allocations; what is to stay for the next round? (512: home's start, so that a round of
+ * what fits in home is 4096.) */
+static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
+  uint64_t high = toft_end_round(a);
+  size_t home = (size_t)(a->home_end - a->home_start);
+  /* Of the one block that would do. Home may be that: as a buffer, or as a block that its source extends. */
+  int home_does = high <= home + 512 || a->source == NULL || (a->home.source != NULL && a->home.source->extend != NULL);
+  size_t size = home_does ? TOFT_HOME_SIZE : toft_merged_size(high);
+  size_t others = 0;
+  for (toft_blk *b = a->newest; b != &a->home; b = b->next) others += b->size;
+
+  size_t bound = 0; /* above MERGE: blocks are kept as they are, up to this */
+  int merges = high <= TOFT_MERGE;
+  /* Half as much again as the round: P6 lets up to a quarter of each block go to waste. */
+  if (!merges) bound = toft_round(toft_min((size_t)(high + high / 2), TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  if (policy == TOFT_KEEP_ALL) {
+    size = toft_max(size, toft_min(TOFT_MERGE, others));
+    merges = merges && others <= TOFT_MERGE;
+    bound = others + a->spare_bytes;
+  } else if (policy == TOFT_KEEP_BYTES) {
+    keep = toft_min(keep, TOFT_MAX_REQUEST);
+    size = toft_min(size, toft_max(TOFT_HOME_SIZE, toft_round(keep, TOFT_HOME_SIZE)));
+    merges = merges || keep <= TOFT_MERGE;
+    bound = keep;
+  }
+
+  toft_blk *b = a->newest;
+  int stays = b != &a->home && b->next == &a->home && b->kind == TOFT_BLOCK_REGULAR && b->size >= size &&
+              (policy == TOFT_KEEP_ALL || b->size / 4 <= size);
+  if (size > TOFT_HOME_SIZE && merges && stays) {
+    toft_put_spares(a, 0);
+    a->spare_keep = 0;
+    a->first = size;
+    toft_home_current(a, 1); /* no mark of this round can name it */
+    a->newest = b;
+    toft_make_current(a, b, toft_block_start(a, b));
+  } else {
+    toft_drop_all(a, size > TOFT_HOME_SIZE && !merges ? bound : 0);
+    a->first = merges ? size : TOFT_CAP;
+    toft_home_current(a, size > TOFT_HOME_SIZE);
+  }
+}
+
+static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_OK;
+  toft_enter(a);
+  if (policy > TOFT_KEEP_BYTES) {
+    code = TOFT_EARG;
+  } else if (a->state & TOFT_CLOSED) {
+    code = TOFT_EBUSY;
+  } else {
+    toft_note_peak(a);
+    toft_run_cleanups(a, 0);
+    code = toft_check_records(a, 0);
+    for (toft_blk *b = a->newest; b != NULL && (a->state & TOFT_IS_CHECKED); b = b->next)
+      toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
+    toft_settle(a, policy, keep);
+    a->live = 0;
+    toft_bump(a);
+    a->home.born = a->current->born = toft_epoch(a);
+    toft_check_from_here(a);
+  }
+  toft_aim(a);
+  return code;
+}
+
+static void toft_op_trim(toft_arena *head, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  if (!(a->state & TOFT_CLOSED)) {
+    toft_put_spares(a, keep);
+    toft_blk *b = a->current;
+    a->spare_keep = toft_min(a->spare_keep, keep);
+    if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
+        a->head.cursor == toft_block_start(a, b) && b->size > keep) {
+      toft_put(b);
+      toft_home_current(a, 0);
+      toft_bump(a);
+      a->home.born = toft_epoch(a);
+      toft_check_from_here(a);
+    } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
+      size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
+      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
+      if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
+        b->size = size;
+        a->end = a->home_end = (unsigned char *)a + size;
+      }
+    }
+  }
+  toft_aim(a);
+}
+
+/* ---- cleanups ---- */
+
+static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *), void *arg) {
+  toft_bump(a); /* so that a mark from before asks ops, which runs it */
+  node->user.fn = fn;
+  node->user.arg = arg;
+  node->older = a->cleanups;
+  node->born = toft_epoch(a);
+  a->cleanups = node;
+}
+
+static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
+  toft_state *a = toft_state_of(head);
+  toft_node *node = NULL;
+  toft_enter(a);
+  int busy = (a->state & TOFT_CLOSED) != 0;
+  if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
+  if (node != NULL) toft_link_cleanup(a, node, fn, arg);
+  toft_aim(a);
+  if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
+  return node != NULL ? &node->user : NULL;
+}
+
+/* ---- claimed ranges ---- */
+
+static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
+  toft_state *a = toft_state_of(head);
+  int code = toft_check_request(size, align);
+  unsigned char *p = NULL;
+  toft_enter(a);
+  uint32_t held = a->state & TOFT_CLAIMED;
+  if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
+    code = TOFT_EBUSY;
+  } else if (held && (r->cursor < a->claim_start || r->cursor > a->claim_limit)) {
+    code = TOFT_EARG;
+  } else if (code == TOFT_OK) {
+    unsigned char *before = a->head.cursor;
+    a->state &= ~(uint32_t)TOFT_CLAIMED;
+    if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+    toft_sync(a);
+    p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
+    if (p != NULL) {
+      toft_aim(a); /* the range gets what the inline path would have had */
+      a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
+      a->claim_limit = a->head.limit;
+      /* The low bits tell a stale range from the present one. */
+      if (!held) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
+      r->cursor = a->head.cursor;
+      r->limit = a->claim_limit;
+      r->maker = a->claim_id;
+      a->state |= TOFT_CLAIMED;
+    } else {
+      a->head.cursor = before;
+      toft_sync(a);
+      a->state |= held;
+      code = TOFT_ENOMEM;
+    }
+  }
+  toft_aim(a);
+  if (p == NULL) toft_fail(a, size, align, code);
+  return p;
+}
+
+static int toft_op_give(toft_arena *head, toft_range *r) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_EARG;
+  toft_enter(a);
+  if ((a->state & TOFT_CLAIMED) && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+      r->cursor <= a->claim_limit) {
+    a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+    a->state &= ~(uint32_t)TOFT_CLAIMED;
+    a->aside = NULL;
+    toft_sync(a);
+    r->cursor = r->limit = NULL;
+    r->maker = 0;
+    code = TOFT_OK;
+  }
+  toft_aim(a);
+  return code;
+}
+
+/* ---- the rest ---- */
+
+static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_ENOSYS;
+  (void)name, (void)name_len;
+  toft_enter(a);
+  if (what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED) {
+    code = a->state & TOFT_CLOSED ? TOFT_EBUSY : TOFT_OK;
+    if (code == TOFT_OK && what == TOFT_SET_CHECKED && value > 1) code = TOFT_EARG;
+  }
+  if (code == TOFT_OK) {
+    toft_bump(a);
+    if (what == TOFT_SET_BUDGET) {
+      a->budget = value;
+    } else if (value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0)) {
+      a->state ^= TOFT_IS_CHECKED;
+      toft_check_from_here(a);
+    }
+  }
+  toft_aim(a);
+  return code;
+}
+
+static int toft_op_contains(const toft_arena *head, const void *p);
+static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
+static void toft_op_release(toft_arena *head);
+
+static const toft_arena_ops toft_ops = {
+    sizeof(toft_arena_ops), 1,
+    toft_op_alloc,          toft_op_resize,
+    toft_op_free,           toft_op_rewind,
+    toft_op_reset,          toft_op_trim,
+    toft_op_cleanup,        toft_op_claim,
+    toft_op_give,           toft_op_contains,
+    toft_op_stats,          toft_op_set,
+    toft_op_release,
+};

@@ -1,0 +1,141 @@
+/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
+ * Sizes are rounded up to the system's page here, so that callers may think in 4096.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "internal.h"
+
+#define TOFT_HUGE_PAGE (2 * TOFT_MIB)
+
+/* Runs toft_cache_end in a thread that armed it, when that thread ends, and when the library is unloaded. */
+static int toft_os_arm(void);
+static void toft_cache_end(void);
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <malloc.h>
+#include <windows.h>
+
+static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } /* allocation granularity */
+
+static void *toft_os_heap_take(size_t size) { return _aligned_malloc(size, 64); }
+static void toft_os_heap_put(void *p) { _aligned_free(p); }
+
+static void *toft_os_map(size_t size, int huge) {
+  (void)huge; /* large pages need a privilege there */
+  return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+static void toft_os_unmap(void *p, size_t size) {
+  (void)size;
+  VirtualFree(p, 0, MEM_RELEASE);
+}
+static void toft_os_lazy(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
+static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
+static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
+static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
+
+/* Blocks of 1 MiB cannot be cut from a larger mapping there: VirtualFree takes whole mappings only. */
+#define TOFT_OS_SPLITS 0
+
+static INIT_ONCE toft_os_once = INIT_ONCE_STATIC_INIT;
+static DWORD toft_os_slot = FLS_OUT_OF_INDEXES;
+static void NTAPI toft_os_thread_end(void *armed) {
+  if (armed) toft_cache_end();
+}
+static BOOL CALLBACK toft_os_init(PINIT_ONCE once, void *arg, void **out) {
+  (void)once, (void)arg, (void)out;
+  toft_os_slot = FlsAlloc(toft_os_thread_end);
+  return TRUE;
+}
+static int toft_os_arm(void) {
+  InitOnceExecuteOnce(&toft_os_once, toft_os_init, NULL, NULL);
+  return toft_os_slot != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_slot, (void *)1);
+}
+
+#else
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_ANONYMOUS
+#define MAP_ANONYMOUS MAP_ANON
+#endif
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+static size_t toft_os_page(size_t n) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (n + page - 1) & ~(page - 1);
+}
+
+static void *toft_os_heap_take(size_t size) {
+  void *p;
+  return posix_memalign(&p, 64, size) == 0 ? p : NULL;
+}
+static void toft_os_heap_put(void *p) { free(p); }
+
+static void *toft_os_mmap(size_t size, int protection, int flags) {
+  void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+/* Huge pages need the mapping on their own boundary: map one more, cut off both ends. */
+static void *toft_os_map(size_t size, int huge) {
+  size_t whole = toft_os_page(size);
+#ifdef MADV_HUGEPAGE
+  if (huge && whole >= TOFT_HUGE_PAGE) {
+    unsigned char *p = (unsigned char *)toft_os_mmap(whole + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
+    if (p == NULL) return NULL;
+    size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
+    if (front != 0) munmap(p, front);
+    if (front != TOFT_HUGE_PAGE) munmap(p + front + whole, TOFT_HUGE_PAGE - front);
+    (void)madvise(p + front, whole, MADV_HUGEPAGE); /* a wish: small pages serve as well */
+    return p + front;
+  }
+#endif
+  (void)huge;
+  return toft_os_mmap(whole, PROT_READ | PROT_WRITE, 0);
+}
+static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
+static void toft_os_lazy(void *p, size_t size) {
+#ifdef MADV_FREE
+  if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
+#endif
+  (void)madvise(p, toft_os_page(size), MADV_DONTNEED);
+}
+static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(size), PROT_NONE, MAP_NORESERVE); }
+static int toft_os_commit(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0; }
+static void toft_os_decommit(void *p, size_t size) {
+  (void)madvise(p, size, MADV_DONTNEED);
+  (void)mprotect(p, size, PROT_NONE);
+}
+
+#define TOFT_OS_SPLITS 1
+
+static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
+static pthread_key_t toft_os_key;
+static int toft_os_have_key;
+static void toft_os_thread_end(void *armed) {
+  (void)armed;
+  toft_cache_end();
+}
+static void toft_os_init(void) { toft_os_have_key = pthread_key_create(&toft_os_key, toft_os_thread_end) == 0; }
+static int toft_os_arm(void) {
+  pthread_once(&toft_os_once, toft_os_init);
+  return toft_os_have_key && pthread_setspecific(toft_os_key, &toft_os_key) == 0;
+}
+#endif
+
+/* At exit, and at dlclose: no later thread may call into code that is gone. The caches of threads still running are
+ * theirs; what they hold at a dlclose is lost. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((destructor)) static void toft_os_unload(void) {
+  toft_cache_end();
+#ifdef _WIN32
+  if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);
+  toft_os_slot = FLS_OUT_OF_INDEXES;
+#else
+  if (toft_os_have_key) pthread_key_delete(toft_os_key);
+  toft_os_have_key = 0;
+#endif
+}
+#endif

@@ -1,0 +1,120 @@
+/* What the tests share: cmocka, and a source that counts, fails on order and checks what it gets back.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_TEST_SUPPORT_H
+#define TOFT_TEST_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "toft.h"
+
+#define COUNTED_MAX 4096
+
+typedef struct counted {
+  toft_source source;
+  size_t takes, puts; /* calls that succeeded */
+  size_t asked;       /* calls of take */
+  size_t fail_at;     /* the take that fails, counted from 1; 0: none */
+  size_t fail_from;   /* every take from this one on fails; 0: none */
+  size_t bytes, peak; /* out, and the most that was */
+  void *blocks[COUNTED_MAX];
+  size_t sizes[COUNTED_MAX];
+  size_t out;
+} counted;
+
+static inline void *counted_take(toft_source *self, size_t size) {
+  counted *c = (counted *)(void *)self;
+  void *p = NULL;
+  c->asked++;
+  assert_true(size % 4096 == 0 && size != 0);
+  if (c->asked == c->fail_at || (c->fail_from != 0 && c->asked >= c->fail_from)) return NULL;
+  assert_true(c->out < COUNTED_MAX);
+#ifdef _WIN32
+  p = _aligned_malloc(size, 4096);
+#else
+  if (posix_memalign(&p, 4096, size) != 0) p = NULL;
+#endif
+  assert_non_null(p);
+  c->blocks[c->out] = p;
+  c->sizes[c->out++] = size;
+  c->takes++;
+  c->bytes += size;
+  if (c->bytes > c->peak) c->peak = c->bytes;
+  return p;
+}
+
+static inline void counted_put(toft_source *self, void *block, size_t size) {
+  counted *c = (counted *)(void *)self;
+  size_t i = c->out;
+  while (i-- > 0 && c->blocks[i] != block) {
+  }
+  assert_true(i < c->out); /* a block of ours, and not yet back */
+  assert_int_equal(c->sizes[i], size);
+  c->out--;
+  c->blocks[i] = c->blocks[c->out];
+  c->sizes[i] = c->sizes[c->out];
+  c->puts++;
+  c->bytes -= size;
+#ifdef _WIN32
+  _aligned_free(block);
+#else
+  free(block);
+#endif
+}
+
+static inline toft_source *counted_init(counted *c) {
+  memset(c, 0, sizeof *c);
+  c->source.take = counted_take;
+  c->source.put = counted_put;
+  return &c->source;
+}
+
+static inline void counted_all_back(const counted *c) {
+  assert_int_equal(c->out, 0);
+  assert_int_equal(c->bytes, 0);
+  assert_int_equal(c->takes, c->puts);
+}
+
+static inline toft_arena *arena_on(toft_source *source) {
+  toft_options o = TOFT_OPTIONS;
+  o.source = source;
+  toft_arena *a = toft_create_with(&o);
+  assert_non_null(a);
+  return a;
+}
+
+static inline int is_aligned(const void *p, size_t align) { return ((uintptr_t)p & (align - 1)) == 0; }
+
+static inline void fill(void *p, size_t n, unsigned seed) {
+  unsigned char *q = (unsigned char *)p;
+  for (size_t i = 0; i < n; i++) q[i] = (unsigned char)(seed * 31u + i * 7u + 1u);
+}
+
+static inline int filled(const void *p, size_t n, unsigned seed) {
+  const unsigned char *q = (const unsigned char *)p;
+  for (size_t i = 0; i < n; i++)
+    if (q[i] != (unsigned char)(seed * 31u + i * 7u + 1u)) return 0;
+  return 1;
+}
+
+/* A small, seeded generator: streams must repeat. */
+static inline uint32_t next_random(uint32_t *state) {
+  uint32_t x = *state;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  return *state = x;
+}
+
+static inline int long_run(void) {
+  const char *s = getenv("TOFT_LONG");
+  return s != NULL && s[0] == '1';
+}
+
+#endif

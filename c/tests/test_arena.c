@@ -1,0 +1,834 @@
+/* Each call of an arena, on a source that counts: every test ends with every block back.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+static counted source;
+static toft_arena *a;
+
+static int set_up(void **state) {
+  (void)state;
+  a = arena_on(counted_init(&source));
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  toft_release(a);
+  counted_all_back(&source);
+  return 0;
+}
+
+/* ---- allocation ---- */
+
+static void alloc_is_aligned_distinct_and_writable(void **state) {
+  unsigned char *before = NULL;
+  (void)state;
+  for (unsigned i = 0; i < 5000; i++) {
+    size_t size = i % 97;
+    unsigned char *p = (unsigned char *)toft_alloc(a, size);
+    assert_non_null(p);
+    assert_true(is_aligned(p, 8));
+    assert_true(size == 0 || p != before);
+    fill(p, size, i);
+    assert_true(size == 0 || toft_contains(a, p));
+    before = size != 0 ? p : NULL;
+  }
+}
+
+static void contents_survive_growth(void **state) {
+  static unsigned char *all[3000];
+  (void)state;
+  for (unsigned i = 0; i < 3000; i++) {
+    all[i] = (unsigned char *)toft_alloc(a, 1 + i % 511);
+    fill(all[i], 1 + i % 511, i);
+  }
+  for (unsigned i = 0; i < 3000; i++) assert_true(filled(all[i], 1 + i % 511, i));
+}
+
+static void every_alignment_on_every_path(void **state) {
+  (void)state;
+  for (size_t align = 1; align <= 65536; align *= 2)
+    for (size_t size = 0; size < 9000; size += 1 + size / 2)
+      for (int k = 0; k < 3; k++) {
+        unsigned char *p = (unsigned char *)toft_alloc_aligned(a, size, align);
+        assert_non_null(p);
+        assert_true(is_aligned(p, align));
+        fill(p, size, 1);
+        assert_non_null(toft_alloc(a, 8));
+      }
+}
+
+static void bad_alignment_is_refused(void **state) {
+  size_t bad[] = {0, 9, 12, 24, 48, 100, 4095, SIZE_MAX, SIZE_MAX - 1};
+  (void)state;
+  uint64_t live = toft_stats_of(a).live;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_null(toft_alloc_aligned(a, 8, bad[i]));
+    assert_null(a->ops->alloc(a, 8, bad[i], 0, 0));
+  }
+  assert_null(a->ops->alloc(a, 8, 3, 0, 0));
+  assert_int_equal(toft_stats_of(a).live, live);
+  assert_non_null(toft_alloc_aligned(a, 8, 8));
+}
+
+static void absurd_sizes_are_refused(void **state) {
+  volatile size_t most = SIZE_MAX; /* volatile: the compiler would warn, rightly */
+  size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 7, SIZE_MAX - 8, SIZE_MAX / 2, SIZE_MAX / 2 + 1, PTRDIFF_MAX};
+  (void)state;
+  toft_mark m = toft_mark_here(a);
+  size_t asked = source.asked;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t align = 1; align <= 4096; align *= 4) {
+      assert_null(toft_alloc(a, sizes[i]));
+      assert_null(toft_alloc_aligned(a, sizes[i], align));
+      assert_null(toft_alloc_zeroed(a, sizes[i], align));
+      assert_null(toft_resize(a, NULL, 0, sizes[i], align));
+    }
+  assert_null(toft_alloc_array(a, most / 8 + 2, 8, 8));
+  assert_null(toft_alloc_array(a, most, most, 1));
+  assert_null(toft_new_array(a, uint64_t, most / 4));
+  assert_null(toft_new_array_zeroed(a, uint64_t, most / 4));
+  assert_true(m.cursor == a->cursor && m.epoch == toft_mark_here(a).epoch);
+  assert_int_equal(source.asked, asked);
+}
+
+static void size_zero_is_an_address(void **state) {
+  (void)state;
+  void *p = toft_alloc(a, 0), *q = toft_alloc(a, 0);
+  assert_non_null(p);
+  assert_ptr_equal(p, q);
+  assert_true(is_aligned(toft_alloc_aligned(a, 0, 256), 256));
+  size_t left = (size_t)(a->limit - a->cursor);
+  assert_non_null(toft_alloc(a, left)); /* the block is full now */
+  assert_true(a->limit == a->cursor);
+  assert_non_null(toft_alloc(a, 0));
+  assert_true(is_aligned(toft_alloc_aligned(a, 0, 4096), 4096));
+}
+
+static void typed_macros(void **state) {
+  typedef struct thing {
+    char c;
+    double d;
+    long long l;
+  } thing;
+  (void)state;
+  size_t n = 3;
+  thing *one = toft_new(a, thing), *many = toft_new_array(a, thing, n + 1);
+  thing *zero = toft_new_zeroed(a, thing), *zeros = toft_new_array_zeroed(a, thing, n + 1);
+  assert_true(one && many && zero && zeros);
+  one->d = 1;
+  many[3].l = 2;
+  assert_true(is_aligned(many, TOFT_ALIGNOF(thing)));
+  assert_true(zero->d == 0 && zero->l == 0);
+  for (int i = 0; i < 4; i++) assert_true(zeros[i].d == 0 && zeros[i].c == 0 && zeros[i].l == 0);
+}
+
+static void zeroed_after_use(void **state) {
+  (void)state;
+  toft_mark m = toft_mark_here(a);
+  memset(toft_alloc(a, 1000), 0xff, 1000);
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  unsigned char *p = (unsigned char *)toft_alloc_zeroed(a, 1000, 1);
+  for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0);
+  memset(p, 0xff, 1000);
+  p = (unsigned char *)a->ops->resize(a, p, 1000, 2000, 1, TOFT_ZERO, 0);
+  for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0xff);
+  for (int i = 1000; i < 2000; i++) assert_int_equal(p[i], 0);
+}
+
+/* ---- resize and free ---- */
+
+static void resize_in_place_when_newest(void **state) {
+  (void)state;
+  char *p = (char *)toft_alloc(a, 10);
+  fill(p, 10, 5);
+  assert_ptr_equal(toft_resize(a, p, 10, 500, 8), p);
+  assert_true(filled(p, 10, 5));
+  assert_ptr_equal(toft_resize(a, p, 500, 20, 8), p);
+  assert_ptr_equal(toft_alloc(a, 8), p + 24);
+}
+
+static void resize_copies_when_not_newest(void **state) {
+  (void)state;
+  char *p = (char *)toft_alloc(a, 100);
+  fill(p, 100, 6);
+  char *other = (char *)toft_alloc(a, 8);
+  fill(other, 8, 7);
+  char *q = (char *)toft_resize(a, p, 100, 200, 8);
+  assert_true(q != NULL && q != p);
+  assert_true(filled(q, 100, 6) && filled(p, 100, 6) && filled(other, 8, 7));
+  assert_ptr_equal(toft_resize(a, p, 100, 50, 8), p);
+  assert_null(a->ops->resize(a, p, 100, 200, 8, TOFT_STAY, 0));
+}
+
+static void resize_across_blocks_and_alignments(void **state) {
+  unsigned char *p = NULL;
+  size_t old = 0;
+  (void)state;
+  for (size_t size = 1; size < 3000000; size = size * 2 + 1) {
+    p = (unsigned char *)toft_resize(a, p, old, size, 64);
+    assert_non_null(p);
+    assert_true(is_aligned(p, 64));
+    assert_true(filled(p, old, 9));
+    fill(p, size, 9);
+    old = size;
+  }
+  unsigned char *q = (unsigned char *)toft_resize(a, p, old, old, 4096); /* same size, stricter alignment */
+  assert_true(is_aligned(q, 4096) && filled(q, old, 9));
+}
+
+static void large_arrays_leave_no_trail(void **state) {
+  (void)state;
+  size_t size = 1 << 20;
+  void *p = toft_alloc(a, size);
+  for (int i = 0; i < 60; i++) {
+    p = toft_resize(a, p, size, size + 100000, 8);
+    assert_non_null(p);
+    size += 100000;
+  }
+  assert_true(toft_stats_of(a).live < 2 * size); /* old places went back */
+  toft_free(a, p, size);
+  assert_true(toft_stats_of(a).live < 100000);
+}
+
+static void resize_and_free_of_foreign_pointers_do_no_harm(void **state) {
+  (void)state;
+  char foreign[64];
+  char *mine = (char *)toft_alloc(a, 32);
+  fill(mine, 32, 1);
+  fill(foreign, 64, 2);
+  toft_free(a, foreign, 64);
+  toft_free(a, NULL, 64);
+  char *copy = (char *)toft_resize(a, foreign, 64, 128, 8);
+  assert_true(copy != NULL && filled(copy, 64, 2));
+  assert_null(toft_resize(a, NULL, 5, 10, 8)); /* no pointer, but a size: refused */
+  assert_null(toft_resize(a, mine, SIZE_MAX, 64, 8));
+  assert_true(filled(mine, 32, 1));
+}
+
+static void free_takes_back_the_newest_only(void **state) {
+  (void)state;
+  char *p = (char *)toft_alloc(a, 24), *q = (char *)toft_alloc(a, 30);
+  toft_free(a, p, 24); /* not the newest: nothing */
+  assert_ptr_equal(toft_alloc(a, 1), q + 32);
+  toft_free(a, q + 32, 1);
+  toft_free(a, q, 30);
+  assert_ptr_equal(toft_alloc(a, 8), q);
+}
+
+/* ---- marks ---- */
+
+static void rewind_gives_back_the_same_memory(void **state) {
+  (void)state;
+  char *kept = (char *)toft_alloc(a, 100);
+  fill(kept, 100, 3);
+  uint64_t live = toft_stats_of(a).live;
+  toft_mark m = toft_mark_here(a);
+  void *p = toft_alloc(a, 40);
+  for (int round = 0; round < 100; round++) {
+    assert_int_equal(toft_rewind(a, m), TOFT_OK);
+    assert_int_equal(toft_stats_of(a).live, live);
+    assert_ptr_equal(toft_alloc(a, 40), p);
+    for (int i = 0; i < 50; i++) assert_non_null(toft_alloc(a, 997u * (unsigned)(i + 1)));
+  }
+  assert_true(filled(kept, 100, 3));
+  assert_true(source.peak < (size_t)8 << 20);
+}
+
+static void marks_nest(void **state) {
+  (void)state;
+  toft_mark m[20];
+  for (int i = 0; i < 20; i++) {
+    m[i] = toft_mark_here(a);
+    fill(toft_alloc(a, 4000), 4000, (unsigned)i);
+  }
+  for (int i = 19; i >= 0; i--) {
+    assert_int_equal(toft_rewind(a, m[i]), TOFT_OK);
+    assert_int_equal(toft_rewind(a, m[i]), TOFT_OK);
+    assert_ptr_equal(a->cursor, m[i].cursor);
+  }
+}
+
+static void rewind_to_the_outer_skips_the_inner(void **state) {
+  (void)state;
+  toft_mark outer = toft_mark_here(a);
+  for (int i = 0; i < 10; i++) {
+    assert_non_null(toft_alloc(a, 3000));
+    (void)toft_mark_here(a);
+  }
+  assert_non_null(toft_alloc(a, 700000));
+  assert_int_equal(toft_rewind(a, outer), TOFT_OK);
+  assert_int_equal(toft_stats_of(a).live, 0);
+  assert_int_equal(toft_stats_of(a).blocks, 1);
+}
+
+static void foreign_marks_are_refused(void **state) {
+  (void)state;
+  toft_arena *other = toft_create();
+  assert_non_null(toft_alloc(a, 100));
+  toft_mark m = toft_mark_here(other);
+  uint64_t live = toft_stats_of(a).live;
+  assert_int_equal(a->ops->rewind(a, m.cursor, m.epoch), TOFT_EMARK);
+  m = toft_mark_here(a);
+  assert_int_equal(a->ops->rewind(a, m.cursor, m.epoch + 2), TOFT_EMARK); /* from the future */
+  assert_int_equal(a->ops->rewind(a, m.cursor + 1, m.epoch), TOFT_EMARK);
+  assert_int_equal(a->ops->rewind(a, NULL, m.epoch), TOFT_EMARK);
+  assert_int_equal(toft_stats_of(a).live, live);
+  toft_release(other);
+}
+
+static void a_mark_dies_with_reset(void **state) {
+  (void)state;
+  for (int round = 0; round < 20; round++) {
+    toft_mark m = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, (size_t)1000 * (size_t)(round + 1)));
+    assert_int_equal(toft_reset(a), TOFT_OK);
+    assert_int_equal(toft_rewind(a, m), TOFT_EMARK);
+    void *p = toft_alloc(a, 8);
+    fill(p, 8, 1);
+    assert_int_equal(toft_rewind(a, m), TOFT_EMARK);
+    assert_true(filled(p, 8, 1));
+  }
+}
+
+static void a_mark_above_a_freed_tip_is_harmless(void **state) {
+  (void)state;
+  void *p = toft_alloc(a, 64);
+  toft_mark m = toft_mark_here(a);
+  toft_free(a, p, 64); /* below the mark */
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_ptr_equal(toft_alloc(a, 8), p);
+}
+
+static void scopes_rewind_however_they_end(void **state) {
+  (void)state;
+  void *at = a->cursor;
+  TOFT_SCOPE(a) { assert_non_null(toft_alloc(a, 100)); }
+  assert_ptr_equal(a->cursor, at);
+#ifdef __GNUC__
+  for (int i = 0; i < 3; i++) {
+    TOFT_SCOPE(a) {
+      assert_non_null(toft_alloc(a, 100000));
+      if (i == 1) break;
+    }
+    assert_ptr_equal(a->cursor, at);
+  }
+#endif
+  int inner = 0;
+  TOFT_SCOPE(a) TOFT_SCOPE(a) inner += toft_alloc(a, 8) != NULL;
+  assert_int_equal(inner, 1);
+  assert_ptr_equal(a->cursor, at);
+}
+
+/* ---- reset, trim ---- */
+
+static void a_steady_round_needs_no_source(void **state) {
+  size_t rounds[] = {100, 3000, 5000, 200000, 3000000};
+  (void)state;
+  for (size_t k = 0; k < 5; k++) {
+    size_t asked = 0;
+    for (int round = 0; round < 30; round++) {
+      if (round == 12) asked = source.asked;
+      for (size_t n = 0; n < rounds[k]; n += 104) assert_non_null(toft_alloc(a, 100));
+      assert_int_equal(toft_reset(a), TOFT_OK);
+      assert_int_equal(toft_stats_of(a).live, 0);
+    }
+    assert_int_equal(source.asked, asked);
+    assert_true(toft_stats_of(a).reserved <= 4 * rounds[k] + 2 * 4096);
+  }
+}
+
+static void a_steady_round_sees_one_block(void **state) {
+  (void)state;
+  for (int round = 0; round < 4; round++) {
+    for (int i = 0; i < 1000; i++) assert_non_null(toft_alloc(a, 64));
+    assert_int_equal(toft_reset(a), TOFT_OK);
+  }
+  unsigned char *limit = NULL;
+  assert_non_null(toft_alloc(a, 64));
+  limit = a->limit;
+  for (int i = 1; i < 1000; i++) assert_non_null(toft_alloc(a, 64));
+  assert_ptr_equal(a->limit, limit); /* no slow call in between */
+}
+
+static void keep_all_keeps_and_keep_bytes_does_not(void **state) {
+  (void)state;
+  for (int i = 0; i < 3000; i++) assert_non_null(toft_alloc(a, 1000));
+  assert_int_equal(toft_reset_keep(a, TOFT_KEEP_ALL, 0), TOFT_OK);
+  for (int i = 0; i < 3000; i++) assert_non_null(toft_alloc(a, 1000));
+  assert_int_equal(toft_reset_keep(a, TOFT_KEEP_ALL, 0), TOFT_OK);
+  assert_true(source.bytes >= 3000000);
+  for (int round = 0; round < 20; round++) { /* recent rounds are small: all is kept nevertheless */
+    assert_non_null(toft_alloc(a, 10));
+    assert_int_equal(toft_reset_keep(a, TOFT_KEEP_ALL, 0), TOFT_OK);
+  }
+  assert_true(source.bytes >= 3000000);
+  assert_int_equal(toft_reset_keep(a, TOFT_KEEP_BYTES, 100000), TOFT_OK);
+  assert_non_null(toft_alloc(a, 10));
+  assert_true(source.bytes <= 100000 + 3 * 4096);
+  assert_int_equal(toft_reset_keep(a, 3, 0), TOFT_EARG);
+}
+
+static void memory_follows_recent_rounds_down(void **state) {
+  (void)state;
+  assert_non_null(toft_alloc(a, 5000000));
+  for (int round = 0; round < 3; round++) assert_int_equal(toft_reset(a), TOFT_OK);
+  for (int round = 0; round < 9; round++) {
+    assert_non_null(toft_alloc(a, 10));
+    assert_int_equal(toft_reset(a), TOFT_OK);
+  }
+  assert_int_equal(source.bytes, 4096);
+}
+
+static void trim_returns_what_holds_nothing(void **state) {
+  (void)state;
+  toft_mark m = toft_mark_here(a);
+  for (int i = 0; i < 3000; i++) assert_non_null(toft_alloc(a, 1000));
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_true(source.bytes > 1000000);
+  toft_trim(a, 600000);
+  assert_true(source.bytes <= 600000 + 4096);
+  toft_trim(a, 0);
+  assert_int_equal(source.bytes, 4096);
+  for (int round = 0; round < 3; round++) {
+    assert_non_null(toft_alloc(a, 100000));
+    assert_int_equal(toft_reset(a), TOFT_OK);
+  }
+  assert_non_null(toft_alloc(a, 8));
+  toft_trim(a, 0); /* not empty: its block stays */
+  assert_true(source.bytes > 100000);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  toft_trim(a, 0);
+  assert_int_equal(source.bytes, 4096);
+  assert_non_null(toft_alloc(a, 8));
+}
+
+/* ---- budgets ---- */
+
+static void a_budget_is_exact(void **state) {
+  (void)state;
+  assert_int_equal(toft_set_budget(a, 1000), TOFT_OK);
+  for (int i = 0; i < 125; i++) assert_non_null(toft_alloc(a, 8));
+  assert_null(toft_alloc(a, 1));
+  assert_non_null(toft_alloc(a, 0));
+  assert_int_equal(toft_stats_of(a).live, 1000);
+  assert_int_equal(toft_set_budget(a, 1007), TOFT_OK);
+  assert_null(toft_alloc(a, 1));
+  assert_int_equal(toft_set_budget(a, 1008), TOFT_OK);
+  assert_non_null(toft_alloc(a, 1));
+  assert_int_equal(toft_set_budget(a, 10), TOFT_OK); /* below what is live */
+  assert_null(toft_alloc(a, 1));
+  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
+  assert_non_null(toft_alloc(a, 100000));
+}
+
+static void a_budget_covers_blocks_and_loners(void **state) {
+  (void)state;
+  assert_int_equal(toft_set_budget(a, 3000000), TOFT_OK);
+  toft_mark m = toft_mark_here(a);
+  assert_non_null(toft_alloc(a, 2000000));
+  assert_null(toft_alloc(a, 1000001));
+  assert_non_null(toft_alloc(a, 999000));
+  assert_null(toft_alloc(a, 2000));
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  while (toft_alloc(a, 1000) != NULL) {
+  }
+  assert_true(toft_stats_of(a).live > 2990000 && toft_stats_of(a).live <= 3000000);
+}
+
+/* ---- cleanups ---- */
+
+static int order[64];
+static int ran;
+static void note(void *arg) { order[ran++] = *(int *)arg; }
+static void use_arena(void *arg) {
+  toft_arena *arena = (toft_arena *)arg;
+  toft_mark m = toft_mark_here(arena);
+  ran++;
+  assert_null(toft_alloc(arena, 8));
+  assert_null(toft_alloc_aligned(arena, 8, 64));
+  assert_null(toft_cleanup_add(arena, note, NULL));
+  assert_int_equal(arena->ops->rewind(arena, m.cursor, m.epoch), TOFT_EBUSY);
+  assert_int_equal(toft_rewind(arena, m), TOFT_EBUSY);
+  assert_int_equal(toft_reset(arena), TOFT_EBUSY);
+  assert_int_equal(toft_set_budget(arena, 5), TOFT_EBUSY);
+  toft_release(arena); /* ignored */
+}
+
+static void cleanups_run_once_newest_first(void **state) {
+  int numbers[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  (void)state;
+  ran = 0;
+  for (int i = 0; i < 3; i++) assert_non_null(toft_cleanup_add(a, note, &numbers[i]));
+  toft_mark m = toft_mark_here(a);
+  for (int i = 3; i < 8; i++) {
+    assert_non_null(toft_cleanup_add(a, note, &numbers[i]));
+    assert_non_null(toft_alloc(a, 3000));
+  }
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_int_equal(ran, 5);
+  for (int i = 0; i < 5; i++) assert_int_equal(order[i], 7 - i);
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_int_equal(ran, 5);
+  toft_cleanup *cancelled = toft_cleanup_add(a, note, &numbers[8]);
+  toft_cleanup *armed = toft_cleanup_add(a, NULL, &numbers[9]);
+  cancelled->fn = NULL;
+  armed->fn = note;
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_int_equal(ran, 9);
+  assert_int_equal(order[5], 9);
+  assert_int_equal(order[6], 2);
+  assert_int_equal(order[8], 0);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_int_equal(ran, 9);
+}
+
+static void a_cleanup_in_the_same_block_runs_on_inline_rewind(void **state) {
+  int number = 1;
+  (void)state;
+  ran = 0;
+  toft_mark m = toft_mark_here(a);
+  assert_non_null(toft_cleanup_add(a, note, &number));
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_int_equal(ran, 1);
+}
+
+static void the_arena_is_closed_to_its_cleanups(void **state) {
+  (void)state;
+  ran = 0;
+  toft_mark m = toft_mark_here(a);
+  assert_non_null(toft_cleanup_add(a, use_arena, a));
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_int_equal(ran, 1);
+  assert_non_null(toft_alloc(a, 8));
+}
+
+/* ---- claims ---- */
+
+static void a_claimed_range_is_nobody_elses(void **state) {
+  toft_range r, second;
+  (void)state;
+  void *before = toft_alloc(a, 8);
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  assert_true(a->limit == a->cursor);
+  unsigned char *p = (unsigned char *)toft_range_alloc(a, &r, 24);
+  assert_ptr_equal(p, (unsigned char *)before + 8);
+  fill(p, 24, 1);
+  unsigned char *other = (unsigned char *)toft_alloc(a, 24), *third = (unsigned char *)toft_alloc(a, 24);
+  assert_true(other != NULL && (other < p || other >= r.limit));
+  assert_true(third == other + 24); /* the others share a block */
+  fill(other, 24, 2);
+  assert_int_equal(toft_claim(a, &second), TOFT_EBUSY);
+  toft_mark m = toft_mark_here(a);
+  assert_int_equal(toft_rewind(a, m), TOFT_EBUSY);
+  assert_int_equal(toft_reset(a), TOFT_EBUSY);
+  assert_int_equal(toft_set_budget(a, 100), TOFT_EBUSY);
+  assert_null(toft_cleanup_add(a, note, NULL));
+  unsigned char *moved = (unsigned char *)toft_resize(a, other, 24, 100, 8);
+  assert_true(moved != NULL && filled(moved, 24, 2));
+  toft_release(a); /* ignored */
+  second = r;
+  second.maker ^= 1;
+  assert_int_equal(toft_give(a, &second), TOFT_EARG);
+  second = r;
+  second.cursor = r.limit + 8;
+  assert_int_equal(toft_give(a, &second), TOFT_EARG);
+  second = r;
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_give(a, &r), TOFT_EARG);
+  assert_int_equal(toft_give(a, &second), TOFT_EARG); /* a copy of the range given back */
+  assert_ptr_equal(toft_alloc(a, 8), p + 24);
+  assert_true(filled(p, 24, 1) && filled(other, 24, 2));
+}
+
+static void a_range_grows_while_claimed(void **state) {
+  static unsigned char *all[20000];
+  toft_range r;
+  (void)state;
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  for (unsigned i = 0; i < 20000; i++) {
+    all[i] = (unsigned char *)toft_range_alloc(a, &r, 8 + i % 50);
+    assert_non_null(all[i]);
+    fill(all[i], 8 + i % 50, i);
+  }
+  assert_non_null(toft_range_alloc(a, &r, 600000));
+  assert_null(toft_range_alloc(a, &r, SIZE_MAX));
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_non_null(toft_alloc(a, 8));
+  for (unsigned i = 0; i < 20000; i++) assert_true(filled(all[i], 8 + i % 50, i));
+}
+
+static void bytes_are_packed(void **state) {
+  toft_range r;
+  (void)state;
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  char *before = (char *)toft_range_bytes(a, &r, 3);
+  size_t adjacent = 0;
+  for (int i = 0; i < 10000; i++) {
+    char *p = (char *)toft_range_bytes(a, &r, 3);
+    assert_non_null(p);
+    memcpy(p, "abc", 3);
+    adjacent += p == before + 3;
+    before = p;
+  }
+  assert_true(adjacent > 9980);
+  toft_range_align(&r);
+  assert_true(is_aligned(toft_range_alloc(a, &r, 8), 8));
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_true(is_aligned(toft_alloc(a, 8), 8));
+}
+
+static void a_range_stays_within_the_budget(void **state) {
+  toft_range r;
+  (void)state;
+  assert_int_equal(toft_set_budget(a, 1000), TOFT_OK);
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  int n = 0;
+  while (toft_range_alloc(a, &r, 16) != NULL) n++;
+  assert_int_equal(n, 62);
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_stats_of(a).live, 992);
+}
+
+/* ---- adopt ---- */
+
+static void adopted_memory_lives_on(void **state) {
+  counted other_source;
+  int numbers[3] = {0, 1, 2};
+  (void)state;
+  ran = 0;
+  toft_arena *donor = arena_on(counted_init(&other_source));
+  assert_non_null(toft_cleanup_add(a, note, &numbers[0]));
+  toft_mark m = toft_mark_here(a);
+  char *p = NULL;
+  for (int i = 0; i < 100; i++) p = (char *)toft_alloc(donor, 1000);
+  fill(p, 1000, 4);
+  assert_non_null(toft_cleanup_add(donor, note, &numbers[1]));
+  uint64_t live = toft_stats_of(a).live + toft_stats_of(donor).live;
+  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
+  assert_int_equal(toft_stats_of(a).live, live);
+  assert_non_null(toft_cleanup_add(a, note, &numbers[2]));
+  assert_true(filled(p, 1000, 4) && toft_contains(a, p));
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_int_equal(ran, 2);
+  assert_true(order[0] == 2 && order[1] == 1); /* newest first, the donor's in their place */
+  counted_all_back(&other_source);
+  assert_int_equal(toft_stats_of(a).live, 32);
+  donor = arena_on(counted_init(&other_source));
+  assert_non_null(toft_alloc(donor, 100000));
+  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  counted_all_back(&other_source);
+  assert_int_equal(toft_stats_of(a).live, 0);
+}
+
+static void adopt_refuses_what_it_cannot_do(void **state) {
+  toft_range r;
+  (void)state;
+  toft_arena *donor = toft_create();
+  assert_non_null(toft_alloc(donor, 100));
+  assert_int_equal(toft_adopt(a, a), TOFT_EARG);
+  assert_int_equal(toft_adopt(a, NULL), TOFT_EARG);
+  assert_int_equal(toft_set_budget(a, 50), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_ENOMEM);
+  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
+  assert_int_equal(toft_claim(donor, &r), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
+  assert_int_equal(toft_give(donor, &r), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
+}
+
+/* ---- failure callback, statistics, blocks ---- */
+
+static size_t failed_size, failed_align;
+static int failed_code;
+static void on_failure(void *arg, toft_arena *arena, size_t size, size_t align, int code) {
+  assert_ptr_equal(arg, &failed_code);
+  assert_non_null(arena);
+  failed_size = size;
+  failed_align = align;
+  failed_code = code;
+}
+
+static void failures_are_told(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  (void)state;
+  o.failure = on_failure;
+  o.failure_arg = &failed_code;
+  o.budget = 100;
+  toft_arena *b = toft_create_with(&o);
+  assert_non_null(toft_alloc(b, 96));
+  failed_code = 0;
+  assert_null(toft_alloc(b, 33));
+  assert_true(failed_size == 33 && failed_code == TOFT_ENOMEM);
+  assert_null(toft_alloc_aligned(b, 3, 48));
+  assert_true(failed_size == 3 && failed_align == 48 && failed_code == TOFT_EARG);
+  toft_release(b);
+}
+
+static jmp_buf out;
+static void jump(void *arg, toft_arena *arena, size_t size, size_t align, int code) {
+  (void)arg, (void)arena, (void)size, (void)align, (void)code;
+  longjmp(out, 1);
+}
+
+static void a_failure_callback_may_longjmp(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  (void)state;
+  o.failure = jump;
+  o.budget = 64;
+  toft_arena *volatile b = toft_create_with(&o);
+  if (setjmp(out) == 0) {
+    (void)!toft_alloc(b, 65);
+    fail();
+  }
+  assert_non_null(toft_alloc(b, 64));
+  toft_release(b);
+}
+
+static int count_blocks(void *arg, const toft_block *b) {
+  size_t *sums = (size_t *)arg;
+  sums[0]++;
+  sums[1] += b->size;
+  sums[2] += b->used;
+  assert_true((const char *)b->start + b->used <= (const char *)b->base + b->size);
+  return 0;
+}
+static int stop_at_once(void *arg, const toft_block *b) {
+  (void)arg, (void)b;
+  return 7;
+}
+
+static void blocks_and_statistics_agree(void **state) {
+  (void)state;
+  toft_mark m = toft_mark_here(a);
+  for (int i = 0; i < 40; i++) assert_non_null(toft_alloc(a, (size_t)i * 3000));
+  size_t sums[3] = {0, 0, 0};
+  assert_int_equal(toft_blocks(a, count_blocks, sums), 0);
+  toft_stats s = toft_stats_of(a);
+  assert_int_equal(sums[0], s.blocks);
+  assert_int_equal(sums[1], s.reserved);
+  assert_int_equal(sums[1], source.bytes);
+  assert_true(s.live <= sums[2] && s.peak == s.live && s.allocated == s.live);
+  assert_int_equal(s.source_calls, source.asked);
+  assert_true(s.budget == UINT64_MAX);
+  assert_int_equal(s.reserved, s.live + s.wasted + (size_t)(a->limit - a->cursor));
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  assert_int_equal(toft_blocks(a, stop_at_once, NULL), 7);
+  s = toft_stats_of(a);
+  assert_true(s.live == 0 && s.blocks == 1 && s.peak > 2000000);
+  uint64_t part[2] = {77, 77};
+  assert_int_equal(a->ops->stats(a, (toft_stats *)(void *)part, 8), 8);
+  assert_true(part[0] == 0 && part[1] == 77); /* an older caller's shorter struct */
+}
+
+static void contains_knows_its_own(void **state) {
+  int mine;
+  (void)state;
+  char *p = (char *)toft_alloc(a, 100);
+  char *large = (char *)toft_alloc(a, 1000000);
+  assert_true(toft_contains(a, p) && toft_contains(a, p + 99) && toft_contains(a, large + 999999));
+  assert_false(toft_contains(a, p + 104));
+  assert_false(toft_contains(a, &mine));
+  assert_false(toft_contains(a, NULL));
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_false(toft_contains(a, p));
+}
+
+static void unknown_settings_say_so(void **state) {
+  (void)state;
+  assert_int_equal(a->ops->set(a, 999, 0, NULL, 0), TOFT_ENOSYS);
+  assert_int_equal(a->ops->set(a, TOFT_SET_CHECKED, 2, NULL, 0), TOFT_EARG);
+  assert_string_equal(toft_error_name(TOFT_EMARK), "TOFT_EMARK");
+  assert_string_equal(toft_error_name(12345), "unknown");
+  assert_string_equal(toft_version(), TOFT_VERSION);
+  assert_int_equal(a->ops->version, 1);
+  assert_int_equal(a->ops->size, sizeof(toft_arena_ops));
+}
+
+static void bad_options_make_no_arena(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  char small[100];
+  (void)state;
+  o.flags = 0x80;
+  assert_null(toft_create_with(&o));
+  o.flags = 0;
+  o.reserve = SIZE_MAX;
+  assert_null(toft_create_with(&o));
+  o.reserve = 0;
+  o.size = 3;
+  assert_null(toft_create_with(&o));
+  o.size = 2 * sizeof(void *); /* a very old caller: source only */
+  o.source = &source.source;
+  toft_arena *b = toft_create_with(&o);
+  assert_non_null(b);
+  toft_release(b);
+  assert_null(toft_create_in(small, sizeof small, NULL));
+  assert_null(toft_create_in(NULL, 4096, NULL));
+  toft_release(NULL);
+}
+
+static void reserve_avoids_growth(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  counted c;
+  (void)state;
+  o.source = counted_init(&c);
+  o.reserve = 500000;
+  toft_arena *b = toft_create_with(&o);
+  for (int i = 0; i < 5000; i++) assert_non_null(toft_alloc(b, 100));
+  assert_int_equal(c.asked, 2);
+  toft_release(b);
+  counted_all_back(&c);
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      test(alloc_is_aligned_distinct_and_writable),
+      test(contents_survive_growth),
+      test(every_alignment_on_every_path),
+      test(bad_alignment_is_refused),
+      test(absurd_sizes_are_refused),
+      test(size_zero_is_an_address),
+      test(typed_macros),
+      test(zeroed_after_use),
+      test(resize_in_place_when_newest),
+      test(resize_copies_when_not_newest),
+      test(resize_across_blocks_and_alignments),
+      test(large_arrays_leave_no_trail),
+      test(resize_and_free_of_foreign_pointers_do_no_harm),
+      test(free_takes_back_the_newest_only),
+      test(rewind_gives_back_the_same_memory),
+      test(marks_nest),
+      test(rewind_to_the_outer_skips_the_inner),
+      test(foreign_marks_are_refused),
+      test(a_mark_dies_with_reset),
+      test(a_mark_above_a_freed_tip_is_harmless),
+      test(scopes_rewind_however_they_end),
+      test(a_steady_round_needs_no_source),
+      test(a_steady_round_sees_one_block),
+      test(keep_all_keeps_and_keep_bytes_does_not),
+      test(memory_follows_recent_rounds_down),
+      test(trim_returns_what_holds_nothing),
+      test(a_budget_is_exact),
+      test(a_budget_covers_blocks_and_loners),
+      test(cleanups_run_once_newest_first),
+      test(a_cleanup_in_the_same_block_runs_on_inline_rewind),
+      test(the_arena_is_closed_to_its_cleanups),
+      test(a_claimed_range_is_nobody_elses),
+      test(a_range_grows_while_claimed),
+      test(bytes_are_packed),
+      test(a_range_stays_within_the_budget),
+      test(adopted_memory_lives_on),
+      test(adopt_refuses_what_it_cannot_do),
+      test(failures_are_told),
+      test(a_failure_callback_may_longjmp),
+      test(blocks_and_statistics_agree),
+      test(contains_knows_its_own),
+      test(unknown_settings_say_so),
+      test(bad_options_make_no_arena),
+      test(reserve_avoids_growth),
+  };
+  return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
+}

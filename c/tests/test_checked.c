@@ -1,0 +1,209 @@
+/* Checked arenas: every bug that the header says is told apart, committed on purpose.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+static counted source;
+static toft_arena *a;
+static int codes[16];
+static size_t told;
+
+static void note(void *arg, toft_arena *arena, size_t size, size_t align, int code) {
+  (void)arg, (void)arena, (void)size, (void)align;
+  codes[told++ % 16] = code;
+}
+
+static int set_up(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  (void)state;
+  o.source = counted_init(&source);
+  o.failure = note;
+  o.flags = TOFT_CHECKED;
+  told = 0;
+  a = toft_create_with(&o);
+  return a == NULL;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  toft_release(a);
+  counted_all_back(&source);
+  return 0;
+}
+
+static void every_allocation_is_slow(void **state) {
+  (void)state;
+  for (unsigned i = 0; i < 3000; i++) {
+    size_t align = (size_t)1 << (i % 13), size = i % 300;
+    unsigned char *p = (unsigned char *)toft_alloc_aligned(a, size, align);
+    if (size == 0) continue;
+    assert_true(p != NULL && is_aligned(p, align));
+    assert_int_equal(p[0], 0xCD);
+    fill(p, size, i);
+    assert_true(a->limit == a->cursor && (a->epoch & 1));
+  }
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_int_equal(told, 0);
+}
+
+static void overrun_and_underrun_are_found(void **state) {
+  (void)state;
+  toft_mark m = toft_mark_here(a);
+  for (int offset = -16; offset < 13 + 8; offset++) {
+    volatile unsigned char *p = (unsigned char *)toft_alloc(a, 13);
+    if (offset >= 0 && offset < 13) continue;
+    p[offset] ^= 1;
+    told = 0;
+    assert_int_equal(toft_rewind(a, m), TOFT_ECORRUPT);
+    assert_true(told == 1 && codes[0] == TOFT_ECORRUPT);
+    assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  }
+  volatile unsigned char *large = (unsigned char *)toft_alloc(a, 1000000);
+  large[1000000] = 0;
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  large = (unsigned char *)toft_alloc(a, 100);
+  large[-1] = 0;
+  told = 0;
+  toft_release(a);
+  assert_int_equal(told, 1);
+  set_up(state);
+}
+
+static void what_is_given_back_is_poisoned(void **state) {
+  (void)state;
+  toft_mark m = toft_mark_here(a);
+  volatile unsigned char *p = (unsigned char *)toft_alloc(a, 64);
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+  for (int i = 0; i < 64; i++) assert_int_equal(p[i], 0xDD);
+  p = (unsigned char *)toft_alloc(a, 64);
+  toft_free(a, (void *)(uintptr_t)p, 64);
+  for (int i = 0; i < 64; i++) assert_int_equal(p[i], 0xDD);
+  p = (unsigned char *)toft_alloc(a, 64);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  for (int i = 0; i < 64; i++) assert_int_equal(p[i], 0xDD);
+  assert_int_equal(told, 0);
+}
+
+static void stale_marks_are_refused(void **state) {
+  (void)state;
+  toft_mark outer = toft_mark_here(a);
+  assert_non_null(toft_alloc(a, 32));
+  toft_mark inner = toft_mark_here(a);
+  assert_int_equal(toft_rewind(a, inner), TOFT_OK);
+  assert_int_equal(toft_rewind(a, outer), TOFT_OK);
+  assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
+  unsigned char *p = (unsigned char *)toft_alloc(a, 32); /* the same place */
+  fill(p, 32, 1);
+  assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
+  assert_true(filled(p, 32, 1));
+  for (int i = 0; i < 100; i++) {
+    toft_mark m = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, 5000));
+    toft_mark late = toft_mark_here(a);
+    assert_int_equal(toft_rewind(a, m), TOFT_OK);
+    assert_int_equal(toft_rewind(a, late), TOFT_EMARK);
+  }
+  assert_int_equal(toft_rewind(a, outer), TOFT_OK);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_int_equal(toft_rewind(a, outer), TOFT_EMARK);
+}
+
+static void wrong_resizes_and_frees_are_refused(void **state) {
+  char foreign[64];
+  (void)state;
+  unsigned char *p = (unsigned char *)toft_alloc(a, 40);
+  fill(p, 40, 1);
+  assert_null(toft_resize(a, foreign, 64, 100, 8));
+  assert_null(toft_resize(a, p + 8, 32, 100, 8));
+  assert_null(toft_resize(a, p, 41, 100, 8));
+  assert_int_equal(told, 3);
+  toft_free(a, foreign, 64);
+  toft_free(a, p, 39);
+  assert_int_equal(told, 5);
+  for (size_t i = 0; i < told; i++) assert_int_equal(codes[i], TOFT_EARG);
+  assert_true(filled(p, 40, 1));
+  unsigned char *q = (unsigned char *)toft_resize(a, p, 40, 100, 8);
+  assert_true(q != p && filled(q, 40, 1) && p[0] == 0xDD);
+  assert_ptr_equal(toft_resize(a, q, 100, 50, 8), q);
+  q[49] = 1;
+  toft_free(a, q, 50);
+  toft_free(a, q, 50); /* twice */
+  assert_int_equal(told, 6);
+  toft_free(a, p, 40); /* moved away by resize */
+  assert_int_equal(told, 7);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+}
+
+static void a_shrunk_allocation_has_its_zone_moved(void **state) {
+  (void)state;
+  unsigned char *q = (unsigned char *)toft_alloc(a, 100);
+  assert_ptr_equal(toft_resize(a, q, 100, 50, 8), q);
+  q[50] = 0;
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+}
+
+static void ranges_are_checked_too(void **state) {
+  toft_range r;
+  (void)state;
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  unsigned char *p = (unsigned char *)toft_range_alloc(a, &r, 24);
+  unsigned char *q = (unsigned char *)toft_range_bytes(a, &r, 5);
+  assert_true(p != NULL && q != NULL);
+  p[24] = 0;
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+}
+
+static int ran;
+static void count(void *arg) {
+  (void)arg;
+  ran++;
+}
+
+static void checks_switch_at_any_time(void **state) {
+  uint32_t random = 1;
+  (void)state;
+  ran = 0;
+  int added = 0;
+  for (int round = 0; round < 300; round++) {
+    toft_mark m = toft_mark_here(a);
+    for (int i = 0; i < 20; i++) {
+      assert_int_equal(toft_set_checked(a, (int)(next_random(&random) & 1)), TOFT_OK);
+      size_t size = next_random(&random) % 700;
+      unsigned char *p = (unsigned char *)toft_alloc(a, size);
+      fill(p, size, 1);
+      if (i % 7 == 0) added += toft_cleanup_add(a, count, NULL) != NULL;
+    }
+    int code = round % 5 ? toft_rewind(a, m) : toft_reset(a);
+    assert_int_equal(code, TOFT_OK);
+    assert_int_equal(ran, added);
+    assert_int_equal(toft_stats_of(a).live, 0);
+  }
+  assert_int_equal(told, 0);
+  assert_int_equal(toft_set_checked(a, 0), TOFT_OK);
+  assert_true(toft_alloc(a, 8) != NULL && a->limit > a->cursor);
+}
+
+static void printf_and_packs_work_when_checked(void **state) {
+  (void)state;
+  assert_string_equal(toft_printf(a, "%d-%d", 1, 2), "1-2");
+  toft_pack k = toft_pack_begin(a);
+  for (int i = 0; i < 100; i++) assert_string_equal(toft_pack_strdup(&k, "word"), "word");
+  assert_int_equal(toft_reset(a), TOFT_OK);
+}
+
+#define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      test(every_allocation_is_slow),
+      test(overrun_and_underrun_are_found),
+      test(what_is_given_back_is_poisoned),
+      test(stale_marks_are_refused),
+      test(wrong_resizes_and_frees_are_refused),
+      test(a_shrunk_allocation_has_its_zone_moved),
+      test(ranges_are_checked_too),
+      test(checks_switch_at_any_time),
+      test(printf_and_packs_work_when_checked),
+  };
+  return cmocka_run_group_tests_name("checked", tests, NULL, NULL);
+}
