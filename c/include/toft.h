@@ -141,7 +141,8 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options
  * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
-/* Runs the cleanups and returns every block. NULL is ignored. Inside a cleanup it is ignored. */
+/* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup and while a range is claimed:
+ * give it first. */
 TOFT_INLINE void toft_release(toft_arena *a);
 
 /* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
@@ -206,7 +207,7 @@ TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Gives back every allocation and runs the cleanups, but keeps blocks for the next round: as much as the largest of the
- * last eight rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops asking for blocks. */
+ * last 64 rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops asking for blocks. */
 TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, keeping all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as toft_reset
  * (TOFT_KEEP_RECENT, bytes ignored). TOFT_EBUSY, TOFT_EARG. */

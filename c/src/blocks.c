@@ -33,12 +33,13 @@ static void toft_enter(toft_state *a) {
 /* Room of the inline path: up to the block's end, as far as the budget goes, or none while something must be slow. */
 static void toft_aim(toft_state *a) {
   size_t room = (size_t)(a->end - a->head.cursor);
-  uintptr_t watched = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t closed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t watched = closed | (a->live > a->budget); /* else an inline free would open room that is not there */
   if (a->budget != UINT64_MAX) {
     uint64_t left = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (left < room) room = (size_t)left;
   }
-  a->head.limit = a->head.cursor + (watched ? 0 : room);
+  a->head.limit = a->head.cursor + (closed ? 0 : room);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | watched;
 }
 
@@ -47,13 +48,15 @@ static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uint
 /* Marks from before this point must ask ops. */
 static void toft_bump(toft_state *a) { a->head.epoch += 2; }
 
+/* All of a claimed range counts as used, until it is given. What costs nothing is always affordable. */
 static int toft_affords(const toft_state *a, size_t charge) {
-  return a->live <= a->budget && charge <= a->budget - a->live;
+  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  return charge == 0 || (a->live + held <= a->budget && charge <= a->budget - a->live - held);
 }
 
 /* What a round needs of this arena's own blocks. */
-static void toft_note_peak(toft_state *a) {
-  uint64_t own = a->live - a->adopted_live;
+static void toft_note_peak(toft_state *a, uint64_t live) {
+  uint64_t own = live - a->adopted_live;
   if (own > a->round_peak) a->round_peak = own;
 }
 
@@ -114,7 +117,7 @@ static void toft_push(toft_state *a, toft_blk *b, uint32_t kind) {
   b->born = toft_epoch(a);
   b->charge = 0;
   b->next = a->newest;
-  b->below = a->current;
+  b->of.below = a->current;
   a->newest = b;
 }
 
@@ -134,12 +137,18 @@ static void toft_keep(toft_state *a, toft_blk *b) {
   a->spare_bytes += b->size;
 }
 
-static void toft_keep_or_put(toft_state *a, toft_blk *b) {
-  size_t bound = toft_max(TOFT_SPARE, a->spare_keep);
-  if (b->size <= bound && a->spare_bytes <= bound - b->size)
-    toft_keep(a, b);
-  else
-    toft_put(b);
+/* P12: what is not needed now is a spare. Of more than the bound allows, the newest stay. */
+static void toft_drop(toft_state *a, toft_blk *b) {
+  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first);
+  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
+  toft_keep(a, b);
+  while (a->spare_bytes > bound) {
+    toft_blk **at = &a->spares;
+    while ((*at)->next != NULL) at = &(*at)->next;
+    a->spare_bytes -= (*at)->size;
+    toft_put(*at);
+    *at = NULL;
+  }
 }
 
 static void toft_put_spares(toft_state *a, size_t keep) {
@@ -160,7 +169,7 @@ static toft_blk *toft_pop(toft_state *a) {
   } else {
     b->left = a->head.cursor;
     a->live -= (uint64_t)(b->left - toft_block_start(a, b));
-    toft_make_current(a, b->below, b->below->left);
+    toft_make_current(a, b->of.below, b->of.below->left);
   }
   return b;
 }

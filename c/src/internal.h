@@ -20,7 +20,10 @@
 typedef struct toft_blk toft_blk;
 struct toft_blk {
   toft_blk *next;       /* the one acquired before it; in the spares, the next spare */
-  toft_blk *below;      /* the regular block that was current before it; of an aside one-off: NULL */
+  union {
+    toft_blk *below;        /* regular: the regular block that was current before it */
+    unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
+  } of;
   size_t size;          /* S, as asked of the source */
   uintptr_t born;       /* epoch at which it came; never above the arena's */
   unsigned char *left;  /* end of the bytes in use, unless it is the current block: then the cursor says */
@@ -48,8 +51,9 @@ enum {
   TOFT_BUFFER = 64     /* home is the caller's buffer */
 };
 
-/* Ring of the last rounds' high-water marks (P10). */
-#define TOFT_ROUNDS 8
+/* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
+#define TOFT_WINDOWS 8
+#define TOFT_WINDOW 8
 
 /* At the base of an arena's home block, 448 bytes at most. */
 typedef struct toft_state {
@@ -79,7 +83,7 @@ typedef struct toft_state {
   toft_node adopted;     /* links this arena into the one that adopted it */
   uint64_t adopted_live; /* part of live that lies in adopted arenas */
   toft_blk home;
-  uint64_t round_peaks[TOFT_ROUNDS];
+  uint64_t window_peaks[TOFT_WINDOWS];
 } toft_state;
 
 #define TOFT_HOME_SIZE 4096

@@ -60,8 +60,10 @@ toft_arena *toft_create_with(const toft_options *given) {
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
     head = toft_create_in(o.buffer, o.buffer_size, o.source);
+  } else if (source == &toft_heap_source) {
+    head = toft_create();
   } else {
-    toft_state *made = toft_create_from(source, source == &toft_heap_source ? TOFT_CACHEABLE : 0);
+    toft_state *made = toft_create_from(source, 0);
     if (made != NULL) head = &made->head;
   }
   if (head == NULL) return NULL;

@@ -10,8 +10,11 @@ static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t
   void *p = NULL;
   (void)site;
   toft_enter(a);
-  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
-  if (code == TOFT_OK) {
+  if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
+    p = head->cursor; /* as the inline path says, whatever the state */
+  } else if (a->state & TOFT_BUSY) {
+    code = TOFT_EBUSY;
+  } else if (code == TOFT_OK) {
     p = toft_place(a, size, align);
     code = TOFT_ENOMEM;
   }
@@ -26,15 +29,14 @@ static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t
 /* ---- resize and free ---- */
 
 static int toft_is_last(const toft_state *a, const unsigned char *p, size_t size) {
-  return !(a->state & TOFT_CLAIMED) && (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
+  return !(a->state & TOFT_CLAIMED) && p >= toft_block_start(a, a->current) &&
+         (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
 }
 
 /* The newest block, if it is a one-off that holds p and nothing else. */
-static toft_blk *toft_lone(const toft_state *a, const unsigned char *p, size_t size) {
+static toft_blk *toft_lone(const toft_state *a, const unsigned char *p) {
   toft_blk *b = a->newest;
-  const unsigned char *base = (const unsigned char *)b;
-  if (b->kind != TOFT_BLOCK_ONEOFF || b->below == NULL) return NULL;
-  return p >= base + TOFT_HEADER && p <= b->left && (size_t)(b->left - p) == TOFT_ROUND8(size) ? b : NULL;
+  return b->kind == TOFT_BLOCK_ONEOFF && b->of.payload == p ? b : NULL;
 }
 
 static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
@@ -57,9 +59,9 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
   } else if (new_size <= old_size && aligned) {
     return p;
   }
-  toft_blk *alone = toft_lone(a, p, old_size);
+  toft_blk *alone = toft_lone(a, p);
   if (alone != NULL && aligned && new_size <= (size_t)((unsigned char *)alone + alone->size - p)) {
-    alone->left = p + new_round;
+    if (new_round > old_round) alone->left = p + new_round;
     return p;
   }
   if (flags & TOFT_STAY) return NULL;
@@ -70,7 +72,7 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
     toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
     *at = alone->next;
     a->live -= alone->charge;
-    toft_keep_or_put(a, alone);
+    toft_drop(a, alone);
   }
   return q;
 }
@@ -106,8 +108,8 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
     } else if (toft_is_last(a, (unsigned char *)p, size)) {
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
-    } else if (toft_lone(a, (unsigned char *)p, size) != NULL) {
-      toft_keep_or_put(a, toft_pop(a));
+    } else if (toft_lone(a, (unsigned char *)p) != NULL) {
+      toft_drop(a, toft_pop(a));
     }
   }
   toft_aim(a);
@@ -119,21 +121,21 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
 static toft_blk *toft_mark_block(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
   toft_blk *b = a->current;
-  while (b != NULL && b->born > epoch) b = b->below;
+  while (b != NULL && b->born > epoch) b = b->of.below;
   if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
   if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
   return b;
 }
 
 static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
-  if (epoch != toft_epoch(a)) toft_note_peak(a);
+  if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
   toft_run_cleanups(a, epoch);
   int code = toft_check_records(a, epoch);
   int moved = b != a->current;
   while (a->newest->born > epoch) {
     toft_blk *gone = toft_pop(a);
     toft_poison(a, (unsigned char *)gone + toft_offset(gone), gone->left);
-    toft_keep_or_put(a, gone);
+    toft_drop(a, gone);
   }
   if (cursor < a->head.cursor) { /* above it: the newest allocation below the mark was given back meanwhile */
     toft_poison(a, cursor, a->head.cursor);
@@ -161,14 +163,14 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
 
 /* ---- reset and trim ---- */
 
-/* The round's high-water mark joins the ring; the highest of the ring, and the room that alignment may cost. */
+/* The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H. */
 static uint64_t toft_end_round(toft_state *a) {
-  uint64_t high = 0;
-  toft_note_peak(a);
-  a->round_peaks[a->rounds++ % TOFT_ROUNDS] = a->round_peak;
+  uint64_t *window = &a->window_peaks[a->rounds / TOFT_WINDOW % TOFT_WINDOWS], high = 0;
+  if (a->rounds++ % TOFT_WINDOW == 0) *window = 0;
+  if (a->round_peak > *window) *window = a->round_peak;
   a->round_peak = 0;
-  for (int i = 0; i < TOFT_ROUNDS; i++)
-    if (a->round_peaks[i] > high) high = a->round_peaks[i];
+  for (int i = 0; i < TOFT_WINDOWS; i++)
+    if (a->window_peaks[i] > high) high = a->window_peaks[i];
   return high + 512;
 }
 
@@ -180,74 +182,82 @@ static void toft_home_current(toft_state *a, int idle) {
   a->home.left = a->head.cursor;
 }
 
-/* Everything but home is kept up to `bound` bytes, the newest first and then what was kept before, or put back. */
-static void toft_drop_all(toft_state *a, size_t bound) {
-  toft_blk *kept = a->spares, **tail = &a->spares;
-  size_t total = 0;
-  toft_blk *b = a->newest;
-  int spare = b == &a->home;
-  if (spare) b = kept;
+/* Takes everything but home into one list: the blocks, newest first, then the spares as they were. */
+static toft_blk *toft_take_apart(toft_state *a) {
+  toft_blk *all = a->newest, **tail = &all;
+  while (*tail != &a->home) tail = &(*tail)->next;
+  *tail = a->spares;
   a->spares = NULL;
-  while (b != NULL) {
-    toft_blk *next = b->next;
-    if (!spare && next == &a->home) {
-      next = kept;
-      spare = 1;
-    }
-    if (b->size <= bound && total <= bound - b->size) {
+  a->spare_bytes = 0;
+  return all;
+}
+
+/* Each block of the list becomes a spare again, in its order, or goes to its source. */
+static void toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound, size_t count) {
+  toft_blk **tail = &a->spares;
+  while (list != NULL) {
+    toft_blk *b = list;
+    list = b->next;
+    if (count != 0 && b->size >= at_least && b->size <= at_most && b->size <= bound &&
+        a->spare_bytes <= bound - b->size) {
       *tail = b;
       tail = &b->next;
-      total += b->size;
+      a->spare_bytes += b->size;
+      count--;
     } else {
       toft_put(b);
     }
-    b = next;
   }
   *tail = NULL;
-  a->spare_bytes = total;
-  a->spare_keep = bound;
 }
 
-/* P10. The arena is empty of allocations; what is to stay for the next round? (512: home's start, so that a round of
- * what fits in home is 4096.) */
+/* P10. Nothing is allocated any more; what is to stay for the next round? */
 static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
   uint64_t high = toft_end_round(a);
-  size_t home = (size_t)(a->home_end - a->home_start);
-  /* Of the one block that would do. Home may be that: as a buffer, or as a block that its source extends. */
-  int home_does = high <= home + 512 || a->source == NULL || (a->home.source != NULL && a->home.source->extend != NULL);
-  size_t size = home_does ? TOFT_HOME_SIZE : toft_merged_size(high);
-  size_t others = 0;
+  size_t others = 0, wanted = toft_merged_size(high);
   for (toft_blk *b = a->newest; b != &a->home; b = b->next) others += b->size;
 
-  size_t bound = 0; /* above MERGE: blocks are kept as they are, up to this */
-  int merges = high <= TOFT_MERGE;
-  /* Half as much again as the round: P6 lets up to a quarter of each block go to waste. */
-  if (!merges) bound = toft_round(toft_min((size_t)(high + high / 2), TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  int merges = high <= TOFT_MERGE; /* else blocks stay as they are, up to: (P6 may waste a quarter of each) */
+  size_t bound = toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  size_t most = 4 * wanted;
   if (policy == TOFT_KEEP_ALL) {
-    size = toft_max(size, toft_min(TOFT_MERGE, others));
+    wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
     merges = merges && others <= TOFT_MERGE;
     bound = others + a->spare_bytes;
+    most = SIZE_MAX;
   } else if (policy == TOFT_KEEP_BYTES) {
-    keep = toft_min(keep, TOFT_MAX_REQUEST);
-    size = toft_min(size, toft_max(TOFT_HOME_SIZE, toft_round(keep, TOFT_HOME_SIZE)));
-    merges = merges || keep <= TOFT_MERGE;
-    bound = keep;
+    bound = toft_min(keep, TOFT_MAX_REQUEST);
+    wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
+    merges = merges || bound <= TOFT_MERGE;
+    most = 4 * wanted;
   }
+  /* Home may do: as it is, as a buffer, or as a block that its source extends. */
+  int extends = a->home.source != NULL && a->home.source->extend != NULL;
+  int fits = high <= (size_t)(a->home_end - a->home_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
+  int home_does = wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends;
 
   toft_blk *b = a->newest;
-  int stays = b != &a->home && b->next == &a->home && b->kind == TOFT_BLOCK_REGULAR && b->size >= size &&
-              (policy == TOFT_KEEP_ALL || b->size / 4 <= size);
-  if (size > TOFT_HOME_SIZE && merges && stays) {
+  a->spare_keep = 0;
+  if (home_does) {
+    toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
+    a->first = 0;
+    toft_home_current(a, 0);
+  } else if (!merges) {
+    toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX);
+    a->spare_keep = bound;
+    a->first = TOFT_CAP;
+    toft_home_current(a, 1);
+  } else if (b != &a->home && b->next == &a->home && b->kind == TOFT_BLOCK_REGULAR && b->size >= wanted &&
+             b->size <= most) {
     toft_put_spares(a, 0);
-    a->spare_keep = 0;
-    a->first = size;
+    a->first = 0;
     toft_home_current(a, 1); /* no mark of this round can name it */
     a->newest = b;
     toft_make_current(a, b, toft_block_start(a, b));
-  } else {
-    toft_drop_all(a, size > TOFT_HOME_SIZE && !merges ? bound : 0);
-    a->first = merges ? size : TOFT_CAP;
-    toft_home_current(a, size > TOFT_HOME_SIZE);
+  } else { /* a block that was rewound before the reset is as good as one that was not */
+    toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
+    a->first = a->spares != NULL ? a->spares->size : wanted;
+    toft_home_current(a, 1);
   }
 }
 
@@ -260,7 +270,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   } else if (a->state & TOFT_CLOSED) {
     code = TOFT_EBUSY;
   } else {
-    toft_note_peak(a);
+    toft_note_peak(a, a->live);
     toft_run_cleanups(a, 0);
     code = toft_check_records(a, 0);
     for (toft_blk *b = a->newest; b != NULL && (a->state & TOFT_IS_CHECKED); b = b->next)

@@ -42,6 +42,7 @@ static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
   toft_push(a, b, TOFT_BLOCK_ONEOFF);
   unsigned char *p = (unsigned char *)b + TOFT_HEADER;
   p += toft_pad(p, align);
+  b->of.payload = p;
   b->left = p + TOFT_ROUND8(size);
   b->charge = need;
   a->live += need;
@@ -79,7 +80,7 @@ static void *toft_place_regular(toft_state *a, size_t size, size_t align, size_t
   toft_push(a, b, TOFT_BLOCK_REGULAR);
   toft_make_current(a, b, toft_block_start(a, b));
   void *p = toft_place_here(a, size, align);
-  if (p == NULL) toft_keep_or_put(a, toft_pop(a)); /* the base was no page, and the padding above the budget */
+  if (p == NULL) toft_drop(a, toft_pop(a)); /* the base was no page, and the padding above the budget */
   return p;
 }
 
@@ -89,8 +90,9 @@ static void *toft_place_further(toft_state *a, size_t size, size_t align) {
   size_t next = idle ? a->first : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
   size_t block_size = toft_regular_size(need, next, idle);
   if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_oneoff_size(need);
+  uint64_t wanted = a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* of the block that was too small */
   void *p = block_size != 0 ? toft_place_regular(a, size, align, block_size) : toft_place_alone(a, size, align);
-  if (p != NULL) toft_note_peak(a);
+  if (p != NULL) toft_note_peak(a, a->live > wanted ? a->live : wanted);
   return p;
 }
 
@@ -113,8 +115,8 @@ static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
   void *p = toft_place_alone(a, size, align);
   if (p != NULL) {
     a->aside = a->newest;
-    a->aside->below = NULL; /* may come to hold several: not one to give back with its first */
-    toft_note_peak(a);
+    a->aside->of.payload = NULL; /* may come to hold several: not one to give back with its first */
+    toft_note_peak(a, a->live);
   }
   return p;
 }

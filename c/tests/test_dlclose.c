@@ -1,0 +1,156 @@
+/* A plugin that embeds the library is loaded and unloaded again and again, while threads of the program live on.
+ * More than 1024 rounds: that many thread-specific keys are all there are, so a leaked one shows.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+#include <stdio.h>
+
+#ifdef PLUGIN
+#include <dlfcn.h>
+#include <pthread.h>
+
+enum { THREADS = 2 };
+
+typedef struct plugin {
+  void *handle;
+  size_t (*work)(unsigned rounds);
+  void (*trim)(void);
+} plugin;
+
+static unsigned rounds(void) { return long_run() ? 20000 : 1100; }
+
+static plugin load(void) {
+  plugin p;
+  p.handle = dlopen(PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  assert_non_null(p.handle);
+  *(void **)&p.work = dlsym(p.handle, "plugin_work");
+  *(void **)&p.trim = dlsym(p.handle, "plugin_trim");
+  assert_true(p.work != NULL && p.trim != NULL);
+  return p;
+}
+
+static void unload(plugin *p) {
+  assert_int_equal(dlclose(p->handle), 0);
+#ifdef __GLIBC__
+  assert_null(dlopen(PLUGIN, RTLD_NOW | RTLD_NOLOAD)); /* really gone: else this tests nothing */
+#endif
+}
+
+/* ---- threads that take turns with the main thread ---- */
+
+typedef struct crew {
+  pthread_mutex_t lock;
+  pthread_cond_t turn;
+  pthread_t threads[THREADS];
+  plugin *plugin; /* NULL: go home */
+  unsigned round, done, failed;
+} crew;
+
+static void *crew_member(void *arg) {
+  crew *c = (crew *)arg;
+  unsigned seen = 0;
+  pthread_mutex_lock(&c->lock);
+  for (;;) {
+    while (c->round == seen) pthread_cond_wait(&c->turn, &c->lock);
+    seen = c->round;
+    plugin *p = c->plugin;
+    if (p == NULL) break;
+    pthread_mutex_unlock(&c->lock);
+    size_t held = p->work(3);
+    p->trim(); /* what a living thread holds at an unload would be lost */
+    pthread_mutex_lock(&c->lock);
+    c->failed += held == 0;
+    c->done++;
+    pthread_cond_broadcast(&c->turn);
+  }
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+static void crew_start(crew *c) {
+  memset(c, 0, sizeof *c);
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->turn, NULL);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&c->threads[i], NULL, crew_member, c), 0);
+}
+
+static void crew_turn(crew *c, plugin *p) {
+  pthread_mutex_lock(&c->lock);
+  c->plugin = p;
+  c->done = 0;
+  c->round++;
+  pthread_cond_broadcast(&c->turn);
+  while (p != NULL && c->done < THREADS) pthread_cond_wait(&c->turn, &c->lock);
+  pthread_mutex_unlock(&c->lock);
+}
+
+static void crew_end(crew *c) {
+  crew_turn(c, NULL);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(c->threads[i], NULL), 0);
+  pthread_cond_destroy(&c->turn);
+  pthread_mutex_destroy(&c->lock);
+  assert_int_equal(c->failed, 0);
+}
+
+static void threads_live_across_unloads(void **state) {
+  static crew c;
+  (void)state;
+  crew_start(&c);
+  for (unsigned i = 0; i < rounds(); i++) {
+    plugin p = load();
+    crew_turn(&c, &p);
+    assert_true(p.work(3) > 0); /* this thread's cache is returned by the unload */
+    unload(&p);
+  }
+  crew_end(&c);
+}
+
+/* ---- threads that end ---- */
+
+static void *work_once(void *arg) { return ((plugin *)arg)->work(3) > 0 ? arg : NULL; }
+
+static void threads_end_before_an_unload(void **state) {
+  (void)state;
+  for (unsigned i = 0; i < rounds() / 10; i++) {
+    pthread_t threads[THREADS];
+    plugin p = load();
+    for (int t = 0; t < THREADS; t++) assert_int_equal(pthread_create(&threads[t], NULL, work_once, &p), 0);
+    for (int t = 0; t < THREADS; t++) {
+      void *result = NULL;
+      assert_int_equal(pthread_join(threads[t], &result), 0);
+      assert_ptr_equal(result, &p);
+    }
+    unload(&p);
+  }
+}
+
+/* The call at a thread's end was armed by code that is gone by then: it must not happen. */
+static void threads_end_after_an_unload(void **state) {
+  static crew c;
+  (void)state;
+  for (unsigned i = 0; i < rounds() / 10; i++) {
+    crew_start(&c);
+    plugin p = load();
+    crew_turn(&c, &p);
+    unload(&p);
+    crew_end(&c);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(threads_live_across_unloads),
+      cmocka_unit_test(threads_end_before_an_unload),
+      cmocka_unit_test(threads_end_after_an_unload),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void) {
+  puts("skipped: no loadable modules here");
+  return 77;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* A process with arenas and caches forks: parent and child go on with their own copies. A child reports by its exit
+ * code, since an assertion there would go on with the parent's other tests.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+#include <stdio.h>
+
+#ifndef _WIN32
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(condition) \
+  if (!(condition)) return __LINE__ % 250 + 1
+
+static void in_child(int (*work)(toft_arena *), toft_arena *a) {
+  int status = 0;
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) _exit(work(a));
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0); /* else: the line of the CHECK, modulo 250, plus 1 */
+}
+
+static int churn(void) {
+  for (int i = 0; i < 50; i++) {
+    toft_arena *a = toft_create();
+    CHECK(a != NULL);
+    for (int k = 0; k < 200; k++) CHECK(toft_alloc(a, 300) != NULL);
+    toft_release(a);
+  }
+  return 0;
+}
+
+static int use_inherited(toft_arena *a) {
+  char *p = (char *)toft_alloc(a, 100000);
+  CHECK(p != NULL);
+  memset(p, 1, 100000);
+  CHECK(toft_reset(a) == TOFT_OK);
+  CHECK(toft_stats_of(a).live == 0);
+  toft_release(a);
+  CHECK(churn() == 0);
+  toft_cache_trim();
+  CHECK(toft_cache_held() == 0);
+  return 0;
+}
+
+static void a_child_uses_an_inherited_arena(void **state) {
+  (void)state;
+  toft_arena *a = toft_create();
+  unsigned char *p = (unsigned char *)toft_alloc(a, 9000);
+  fill(p, 9000, 5);
+  uint64_t live = toft_stats_of(a).live;
+  in_child(use_inherited, a);
+  assert_true(filled(p, 9000, 5));
+  assert_int_equal(toft_stats_of(a).live, live);
+  toft_release(a);
+  assert_int_equal(churn(), 0);
+}
+
+static int cache_goes_on(toft_arena *a) {
+  (void)a;
+  size_t held = toft_cache_held();
+  CHECK(held > 0);
+  toft_arena *b = toft_create();
+  CHECK(b != NULL);
+  CHECK(toft_cache_held() < held);
+  toft_release(b);
+  return churn();
+}
+
+static void the_forking_threads_cache_goes_on(void **state) {
+  (void)state;
+  assert_int_equal(churn(), 0);
+  assert_true(toft_cache_held() > 0);
+  in_child(cache_goes_on, NULL);
+}
+
+static void *thread_churns(void *arg) { return churn() == 0 ? arg : NULL; }
+
+static int threads_in_the_child(toft_arena *a) {
+  pthread_t t;
+  char done;
+  void *result = NULL;
+  (void)a;
+  CHECK(pthread_create(&t, NULL, thread_churns, &done) == 0);
+  CHECK(pthread_join(t, &result) == 0);
+  CHECK(result == &done);
+  return churn();
+}
+
+static void a_child_starts_threads(void **state) {
+  (void)state;
+  in_child(threads_in_the_child, NULL);
+}
+
+static void *thread_forks(void *arg) {
+  int status = 1;
+  if (churn() != 0 || toft_cache_held() == 0) return NULL;
+  pid_t child = fork();
+  if (child == 0) _exit(cache_goes_on(NULL));
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? arg : NULL;
+}
+
+/* While the others are in the middle of something. */
+static void threads_fork_at_once(void **state) {
+  pthread_t threads[4];
+  char done;
+  (void)state;
+  fflush(NULL);
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, thread_forks, &done), 0);
+  for (int i = 0; i < 4; i++) {
+    void *result = NULL;
+    assert_int_equal(pthread_join(threads[i], &result), 0);
+    assert_ptr_equal(result, &done);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_child_uses_an_inherited_arena),
+      cmocka_unit_test(the_forking_threads_cache_goes_on),
+      cmocka_unit_test(a_child_starts_threads),
+      cmocka_unit_test(threads_fork_at_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void) {
+  puts("skipped: no fork here");
+  return 77;
+}
+
+#endif
