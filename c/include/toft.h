@@ -212,8 +212,7 @@ TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, keeping all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as toft_reset
  * (TOFT_KEEP_RECENT, bytes ignored). TOFT_EBUSY, TOFT_EARG. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory that holds no allocation to the source, until at most `keep` bytes of it are left. If the arena is empty
- * that includes its large block, and marks taken since the last reset end (TOFT_EMARK). */
+/* Returns memory that holds no allocation to the source, until at most `keep` bytes of it are left. Marks stay good. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
 /* At most this many bytes may be live from now on, paddings included; UINT64_MAX: no limit. Costs nothing until it is
  * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */
@@ -369,8 +368,14 @@ TOFT_API void *toft_pack_more(toft_pack *k, size_t n);
 
 TOFT_INLINE void *toft_pack_alloc(toft_pack *k, size_t n) {
   unsigned char *p = k->cursor;
-  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) return toft_pack_more(k, n);
+  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* a copy, so that k can live in registers */
+    toft_pack seen = *k;
+    void *q = toft_pack_more(&seen, n);
+    *k = seen;
+    return q;
+  }
   k->cursor = p + n;
+  TOFT_ASSUME(p != NULL);
   return p;
 }
 

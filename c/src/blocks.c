@@ -132,6 +132,7 @@ static void toft_make_current(toft_state *a, toft_blk *b, unsigned char *cursor)
 static void toft_put(toft_blk *b) { b->source->put(b->source, b, b->size); }
 
 static void toft_keep(toft_state *a, toft_blk *b) {
+  b->kind = TOFT_BLOCK_SPARE;
   b->next = a->spares;
   a->spares = b;
   a->spare_bytes += b->size;

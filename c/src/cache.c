@@ -6,6 +6,8 @@
 
 #define TOFT_BINS 13  /* sizes from 4 KiB to 16 MiB, by power of two */
 #define TOFT_LOOKS 16 /* blocks of a bin looked at for one of exactly the size */
+#define TOFT_HALF (TOFT_HUGE_PAGE / 2)
+#define TOFT_HALF_BIN 8 /* that of 1 MiB */
 
 enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
 
@@ -77,9 +79,31 @@ static void *toft_cache_take(size_t size) {
   return NULL;
 }
 
+/* Both halves of a huge page in the cache: off with them, in one piece. Unmapped one by one the first would split it. */
+static int toft_cache_drop_pair(void) {
+  toft_cache *c = &toft_tls;
+  toft_cached **bin = &c->bins[TOFT_HALF_BIN];
+  for (toft_cached **at = bin; *at != NULL; at = &(*at)->next) {
+    toft_cached *high = *at;
+    if (((uintptr_t)high & (TOFT_HUGE_PAGE - 1)) != TOFT_HALF || high->size != TOFT_HALF) continue;
+    for (toft_cached **other = bin; *other != NULL; other = &(*other)->next) {
+      toft_cached *low = *other;
+      if ((unsigned char *)low + TOFT_HALF != (unsigned char *)high || low->size != TOFT_HALF) continue;
+      *other = low->next;
+      for (at = bin; *at != high;) at = &(*at)->next;
+      *at = high->next;
+      c->held -= TOFT_HUGE_PAGE;
+      toft_os_unmap(low, TOFT_HUGE_PAGE);
+      return 1;
+    }
+  }
+  return 0;
+}
+
 static int toft_cache_put(void *block, size_t size) {
   unsigned bin = toft_bin(size);
-  if (bin >= TOFT_BINS || !toft_cache_takes(size)) return 0;
+  if (bin >= TOFT_BINS) return 0;
+  if (!toft_cache_takes(size) && !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size))) return 0;
   toft_cached *b = (toft_cached *)block;
   b->next = toft_tls.bins[bin];
   b->size = size;
@@ -94,7 +118,7 @@ static int toft_cache_put(void *block, size_t size) {
  * 1 MiB is half a huge page; its other half waits in the cache. */
 static void *toft_heap_fresh(size_t size) {
   if (size < TOFT_CAP) return toft_os_heap_take(size);
-  if (TOFT_OS_SPLITS && size == TOFT_HUGE_PAGE / 2 && toft_cache_takes(size)) {
+  if (TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_takes(size)) {
     unsigned char *pair = (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1);
     if (pair == NULL) return NULL;
     toft_cache_put(pair + size, size);

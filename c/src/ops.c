@@ -118,10 +118,12 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
 /* ---- marks ---- */
 
 /* The block that a mark points into: the newest regular one that was there. NULL: no mark of this arena and round. */
-static toft_blk *toft_mark_block(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
+static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
+  unsigned char *cursor = *at;
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
   toft_blk *b = a->current;
   while (b != NULL && b->born > epoch) b = b->of.below;
+  if (b == &a->home && cursor != NULL && cursor == a->trimmed) cursor = *at = a->home_start;
   if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
   if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
   return b;
@@ -154,7 +156,7 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
   if (a->state & TOFT_CLOSED) {
     code = TOFT_EBUSY;
   } else {
-    toft_blk *b = toft_mark_block(a, cursor, epoch);
+    toft_blk *b = toft_mark_block(a, &cursor, epoch);
     if (b != NULL && !toft_mark_is_stale(a, cursor, epoch)) code = toft_rewind_to(a, b, cursor, epoch);
   }
   toft_aim(a);
@@ -192,9 +194,11 @@ static toft_blk *toft_take_apart(toft_state *a) {
   return all;
 }
 
-/* Each block of the list becomes a spare again, in its order, or goes to its source. */
-static void toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound, size_t count) {
+/* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
+ * regular block that was in use and stays. */
+static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound, size_t count) {
   toft_blk **tail = &a->spares;
+  size_t largest = 0;
   while (list != NULL) {
     toft_blk *b = list;
     list = b->next;
@@ -203,59 +207,66 @@ static void toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_
       *tail = b;
       tail = &b->next;
       a->spare_bytes += b->size;
+      if (b->kind == TOFT_BLOCK_REGULAR) largest = toft_max(largest, b->size);
+      b->kind = TOFT_BLOCK_SPARE;
       count--;
     } else {
       toft_put(b);
     }
   }
   *tail = NULL;
+  return largest;
 }
 
 /* P10. Nothing is allocated any more; what is to stay for the next round? */
 static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
   uint64_t high = toft_end_round(a);
-  size_t others = 0, wanted = toft_merged_size(high);
-  for (toft_blk *b = a->newest; b != &a->home; b = b->next) others += b->size;
+  toft_blk *newest = a->newest;
+  size_t others = 0, one_offs = 0;
+  for (toft_blk *b = newest; b != &a->home; b = b->next) {
+    others += b->size;
+    one_offs += b->kind == TOFT_BLOCK_ONEOFF;
+  }
 
-  int merges = high <= TOFT_MERGE; /* else blocks stay as they are, up to: (P6 may waste a quarter of each) */
+  /* One block of this size would do for the round; up to `most`, one that is there does. */
+  size_t wanted = toft_merged_size(high), most = 4 * wanted;
+  /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
   size_t bound = toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
-  size_t most = 4 * wanted;
+  /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
+  int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
   if (policy == TOFT_KEEP_ALL) {
     wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
-    merges = merges && others <= TOFT_MERGE;
-    bound = others + a->spare_bytes;
     most = SIZE_MAX;
+    as_they_are = high > TOFT_MERGE || others > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP);
+    bound = others + a->spare_bytes;
   } else if (policy == TOFT_KEEP_BYTES) {
     bound = toft_min(keep, TOFT_MAX_REQUEST);
     wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
-    merges = merges || bound <= TOFT_MERGE;
     most = 4 * wanted;
+    as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
   }
+
   /* Home may do: as it is, as a buffer, or as a block that its source extends. */
   int extends = a->home.source != NULL && a->home.source->extend != NULL;
   int fits = high <= (size_t)(a->home_end - a->home_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
-  int home_does = wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends;
-
-  toft_blk *b = a->newest;
+  int single = newest != &a->home && newest->next == &a->home && newest->kind == TOFT_BLOCK_REGULAR;
   a->spare_keep = 0;
-  if (home_does) {
-    toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
+  if (wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends) {
+    (void)toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
     a->first = 0;
     toft_home_current(a, 0);
-  } else if (!merges) {
-    toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX);
-    a->spare_keep = bound;
-    a->first = TOFT_CAP;
-    toft_home_current(a, 1);
-  } else if (b != &a->home && b->next == &a->home && b->kind == TOFT_BLOCK_REGULAR && b->size >= wanted &&
-             b->size <= most) {
+  } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
     toft_put_spares(a, 0);
     a->first = 0;
     toft_home_current(a, 1); /* no mark of this round can name it */
-    a->newest = b;
-    toft_make_current(a, b, toft_block_start(a, b));
+    a->newest = newest;
+    toft_make_current(a, newest, toft_block_start(a, newest));
+  } else if (as_they_are) {
+    a->first = toft_max(TOFT_CAP, toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX));
+    a->spare_keep = bound;
+    toft_home_current(a, 1);
   } else { /* a block that was rewound before the reset is as good as one that was not */
-    toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
+    (void)toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
     a->first = a->spares != NULL ? a->spares->size : wanted;
     toft_home_current(a, 1);
   }
@@ -277,6 +288,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
       toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
     toft_settle(a, policy, keep);
     a->live = 0;
+    a->trimmed = NULL;
     toft_bump(a);
     a->home.born = a->current->born = toft_epoch(a);
     toft_check_from_here(a);
@@ -294,11 +306,11 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
+      a->trimmed = head->cursor;
+      if (a->checked_from == head->cursor) a->checked_from = a->home_start;
       toft_put(b);
       toft_home_current(a, 0);
       toft_bump(a);
-      a->home.born = toft_epoch(a);
-      toft_check_from_here(a);
     } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));

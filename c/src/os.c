@@ -32,7 +32,7 @@ static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
 
-/* Blocks of 1 MiB cannot be cut from a larger mapping there: VirtualFree takes whole mappings only. */
+/* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
 #define TOFT_OS_SPLITS 0
 
 static INIT_ONCE toft_os_once = INIT_ONCE_STATIC_INIT;

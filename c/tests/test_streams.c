@@ -158,11 +158,6 @@ static void op_reset(stream *s) {
   assert_int_equal(toft_stats_of(s->a).live, 0);
 }
 
-static void op_trim(stream *s) {
-  toft_trim(s->a, below(s, 1000000));
-  if (toft_stats_of(s->a).live == 0) s->mark_count = 0; /* as the header says */
-}
-
 static void step(stream *s) {
   uint32_t x = below(s, 1000);
   if (s->count > MAX_LIVE - 200) x = 995;
@@ -181,7 +176,7 @@ static void step(stream *s) {
   else if (x < 930)
     s->registered += toft_cleanup_add(s->a, run_one, NULL) != NULL;
   else if (x < 950)
-    op_trim(s);
+    toft_trim(s->a, below(s, 1000000));
   else if (x < 960)
     (void)toft_set_budget(s->a, below(s, 3) ? UINT64_MAX : below(s, 2000000));
   else if (x < 965 && s->checked)

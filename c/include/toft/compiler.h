@@ -7,6 +7,8 @@
 #define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TOFT_CONSTANT(x) __builtin_constant_p(x)
+#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
+#define TOFT_APART() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
 #define TOFT_INLINE static inline __attribute__((always_inline, unused))
 #define TOFT_NODISCARD __attribute__((warn_unused_result))
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -19,6 +21,8 @@
 #define TOFT_LIKELY(x) (x)
 #define TOFT_UNLIKELY(x) (x)
 #define TOFT_CONSTANT(x) 0
+#define TOFT_ASSUME(x) ((void)0)
+#define TOFT_APART() ((void)0)
 #define TOFT_INLINE static inline
 #define TOFT_NODISCARD
 #define TOFT_FORMAT(fmt, first)

@@ -21,23 +21,27 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
   unsigned char *p = a->cursor;
   if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL); /* so the ABI says: the caller's check for NULL costs nothing on this path */
   return p;
 }
 
 /* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
- * that is no power of two fails here or in ops. */
+ * that is no power of two fails here or in ops. Of constants so small that their sum cannot wrap one compare is enough. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
   unsigned char *p = a->cursor;
   size_t room = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
     if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, align, 0, 0);
   } else {
-    size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
-    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || room < pad || room - pad < size))
-      return a->ops->alloc(a, size, align, 0, 0);
+    size_t pad = (size_t)((((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align)) - (uintptr_t)p);
+    int full = TOFT_CONSTANT(size) && TOFT_CONSTANT(align) && size < 0x1000000 && align < 0x1000000
+                   ? room < pad + size
+                   : room < pad || room - pad < size;
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || full)) return a->ops->alloc(a, size, align, 0, 0);
     p += pad;
   }
   a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL);
   return p;
 }
 
@@ -136,30 +140,57 @@ TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, 
 
 /* ---- a claimed range: cursor and limit in the caller's locals ---- */
 
-TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
-  r->cursor = r->limit = NULL;
-  r->maker = 0;
-  return a->ops->claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
+/* Ops see a copy of the range, or its address would escape and it could not live in registers. The barrier: gcc fuses
+ * the two words into one vector register, and keeps them there in the loop. */
+TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
+  to->cursor = from->cursor;
+  TOFT_APART();
+  to->limit = from->limit;
+  to->maker = from->maker;
 }
 
-TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) { return a->ops->give(a, r); }
-
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
-  unsigned char *p = r->cursor;
-  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return a->ops->claim(a, r, size, 8);
-  r->cursor = p + TOFT_ROUND8(size);
+TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  toft_range seen;
+  void *p;
+  toft_range_copy(&seen, r);
+  p = a->ops->claim(a, &seen, size, align);
+  toft_range_copy(r, &seen);
   return p;
 }
 
-/* Byte-granular: no rounding, no alignment. toft_range_alloc works again after toft_range_align. */
+TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
+  r->cursor = r->limit = NULL;
+  r->maker = 0;
+  return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
+}
+
+TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) {
+  toft_range seen;
+  int code;
+  toft_range_copy(&seen, r);
+  code = a->ops->give(a, &seen);
+  toft_range_copy(r, &seen);
+  return code;
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return toft_range_claim(a, r, size, 8);
+  r->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+/* Byte-granular: no rounding, no alignment. What a new claim returned is shortened to its last byte. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
-    p = (unsigned char *)a->ops->claim(a, r, size, 1);
-    if (p != NULL && r->maker != 0 && r->cursor == p + TOFT_ROUND8(size)) r->cursor = p + size;
+    p = (unsigned char *)toft_range_claim(a, r, size, 1);
+    if (p != NULL && r->cursor == p + TOFT_ROUND8(size)) r->cursor = p + size;
     return p;
   }
   r->cursor = p + size;
+  TOFT_ASSUME(p != NULL);
   return p;
 }
 

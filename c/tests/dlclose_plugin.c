@@ -1,0 +1,26 @@
+/* A plugin that embeds the library: see test_dlclose.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define TOFT_STATIC
+#include "toft.c"
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT size_t plugin_work(unsigned rounds);
+EXPORT void plugin_trim(void);
+
+/* Allocates and releases; returns how many bytes the calling thread's cache holds now, 0 on failure. */
+size_t plugin_work(unsigned rounds) {
+  for (unsigned i = 0; i < rounds; i++) {
+    toft_arena *a = toft_create();
+    if (a == NULL) return 0;
+    for (unsigned k = 0; k < 50; k++) {
+      char *p = (char *)toft_alloc(a, 100 + k);
+      if (p == NULL) return 0;
+      memset(p, (int)k, 100 + k);
+    }
+    toft_release(a);
+  }
+  return toft_cache_held();
+}
+
+void plugin_trim(void) { toft_cache_trim(); }
