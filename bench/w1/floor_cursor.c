@@ -1,0 +1,16 @@
+/* The floor with its cursor in registers: a local copy for the length of a loop.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "floor.h"
+
+#define NAME floor_cursor
+#define LANGUAGE "C"
+#define HANDLE struct arena
+#define OPEN(x) (*(x))
+#define CLOSE(x, h) (*(x) = (h))
+#define TAKE(h, size) take(&(h), size)
+#define TAKE_ALIGNED(h, size, align) take_aligned(&(h), size, align)
+#define CREATE_IN(x, buffer, size) create_in(x, buffer, size)
+#define MARK unsigned char *
+#define MARK_HERE(h) ((h).cursor)
+#define REWIND(h, m) ((h).cursor = (m))
+#include "loops.inc"

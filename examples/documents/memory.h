@@ -1,0 +1,62 @@
+/* Where the nodes and strings of a document come from, chosen when the program is compiled so that each
+ * build calls its allocator as directly as a real program would:
+ *   -DDOCUMENTS_MALLOC  malloc, and free by walking the tree; run it under LD_PRELOAD for other mallocs
+ *   -DDOCUMENTS_TOFT    an arena; a document ends with a reset or, unless `keep`, with its arena's release
+ *   -DDOCUMENTS_NONE    nothing is built: what the parser itself costs
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef DOCUMENTS_MEMORY_H
+#define DOCUMENTS_MEMORY_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#if defined(DOCUMENTS_TOFT)
+#include "toft.h"
+
+enum { BUILDS = 1, FREES_BY_WALK = 0 };
+
+struct memory {
+  toft_arena *arena;
+  toft_pack text; /* strings lie side by side, not rounded to 8 */
+  int keep;       /* one arena for all documents, reset between them */
+};
+
+static inline int memory_begin(struct memory *m) {
+  if (m->arena == NULL) m->arena = toft_create();
+  if (m->arena == NULL) return 0;
+  m->text = toft_pack_begin(m->arena);
+  return 1;
+}
+static inline void *memory_object(struct memory *m, size_t size) { return toft_alloc(m->arena, size); }
+static inline char *memory_text(struct memory *m, size_t size) { return (char *)toft_pack_alloc(&m->text, size); }
+static inline void memory_free(struct memory *m, void *p) { (void)m, (void)p; }
+static inline void memory_end(struct memory *m) {
+  if (m->keep) {
+    (void)toft_reset(m->arena);
+  } else {
+    toft_release(m->arena);
+    m->arena = NULL;
+  }
+}
+static inline void memory_done(struct memory *m) { toft_release(m->arena); }
+
+#else
+#if defined(DOCUMENTS_NONE)
+enum { BUILDS = 0, FREES_BY_WALK = 0 };
+#else
+enum { BUILDS = 1, FREES_BY_WALK = 1 };
+#endif
+
+struct memory {
+  int keep; /* unused */
+};
+
+static inline int memory_begin(struct memory *m) { return (void)m, 1; }
+static inline void *memory_object(struct memory *m, size_t size) { return (void)m, malloc(size); }
+static inline char *memory_text(struct memory *m, size_t size) { return (void)m, (char *)malloc(size); }
+static inline void memory_free(struct memory *m, void *p) { (void)m, free(p); }
+static inline void memory_end(struct memory *m) { (void)m; }
+static inline void memory_done(struct memory *m) { (void)m; }
+#endif
+
+#endif
