@@ -45,16 +45,19 @@ static size_t toft_cache_bytes = 4 * TOFT_MIB; /* read and written atomically */
 #error "toft: atomics for this compiler are missing: add them here"
 #endif
 
-/* May this thread keep `size` bytes more? The first to ask arranges for the end of the thread. */
-static int toft_cache_takes(size_t size) {
+/* The first time that a thread would keep something, its end is arranged for. */
+static TOFT_COLD int toft_cache_open(size_t size) {
   toft_cache *c = &toft_tls;
-  size_t limit = TOFT_LOAD(&toft_cache_bytes);
-  if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN)) {
-    if (c->phase == TOFT_CACHE_CLOSED || size > limit) return 0;
-    c->phase = toft_os_arm() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
-    if (c->phase == TOFT_CACHE_CLOSED) return 0;
-  }
-  return size <= limit && c->held <= limit - size;
+  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_bytes)) return 0;
+  c->phase = toft_os_arm() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
+  return c->phase == TOFT_CACHE_OPEN;
+}
+
+/* May this thread keep `size` bytes more? */
+TOFT_INLINE int toft_cache_takes(size_t size) {
+  toft_cache *c = &toft_tls;
+  if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
+  return c->held + size <= TOFT_LOAD(&toft_cache_bytes); /* sizes are below SIZE_MAX / 4 */
 }
 
 static unsigned toft_bin(size_t size) {
@@ -151,7 +154,7 @@ toft_source *toft_heap(void) { return &toft_heap_source; }
 
 /* ---- ready arenas ---- */
 
-static toft_state *toft_cache_pop(void) {
+TOFT_INLINE toft_state *toft_cache_pop(void) {
   toft_cache *c = &toft_tls;
   toft_state *a = c->ready;
   if (TOFT_LIKELY(a != NULL)) {
@@ -163,13 +166,11 @@ static toft_state *toft_cache_pop(void) {
 }
 
 /* a is fresh, and nothing is allocated in it. */
-static int toft_cache_push(toft_state *a) {
+TOFT_INLINE void toft_cache_push(toft_state *a) {
   toft_cache *c = &toft_tls;
-  if (TOFT_UNLIKELY(!toft_cache_takes(TOFT_HOME_SIZE))) return 0;
   a->anchor = (unsigned char *)c->ready;
   c->ready = a;
   c->held += TOFT_HOME_SIZE;
-  return 1;
 }
 
 /* ---- control ---- */

@@ -71,7 +71,7 @@ typedef struct toft_state {
   toft_blk *spares; /* kept for later, the last one returned first */
   size_t spare_bytes, spare_keep;
   size_t first;           /* with TOFT_IDLE: size of the next regular block */
-  unsigned char *trimmed; /* start of the empty block that trim gave back: a mark there means home's start */
+  uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
   toft_node *cleanups;
   toft_record *records; /* checked.c */
   uintptr_t checked_since;

@@ -85,7 +85,18 @@ toft_arena *toft_create_with(const toft_options *given) {
   return head;
 }
 
-/* Every block back to its source; home last, unless it can wait in the cache. */
+/* Home itself, as it was made: to the cache, or to where it came from. */
+static void toft_put_home(toft_state *a) {
+  toft_source *source = a->source;
+  size_t size = a->home_size;
+  if (a->state & TOFT_BUFFER) return;
+  if ((a->state & TOFT_CACHEABLE) != 0 && toft_cache_takes(size))
+    toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
+  else
+    source->put(source, a, size);
+}
+
+/* Every block back to its source. */
 static void toft_destroy(toft_state *a) {
   toft_run_cleanups(a, 0);
   (void)toft_check_records(a, 0);
@@ -95,26 +106,33 @@ static void toft_destroy(toft_state *a) {
     toft_put(b);
   }
   toft_put_spares(a, 0);
-  toft_source *source = a->source;
-  size_t size = a->home.size;
-  if (a->state & TOFT_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE))) return;
-  source->put(source, a, size);
+  a->home_size = a->home.size; /* what its source extended it to */
+  toft_put_home(a);
 }
 
-static void toft_op_release(toft_arena *head) {
-  toft_state *a = toft_state_of(head);
-  if (TOFT_LIKELY(a->state & TOFT_FRESH)) {
-    if (a->state & TOFT_BUFFER) return;
-    head->cursor = a->home_start;
-    if (TOFT_LIKELY((a->state & TOFT_CACHEABLE) != 0 && toft_cache_push(a))) return;
-    a->anchor = a->home_start;
+static TOFT_COLD void toft_release_slow(toft_state *a) {
+  if (a->state & TOFT_FRESH) {
+    toft_put_home(a);
+    return;
   }
   toft_enter(a);
   if (a->state & TOFT_CLOSED)
     toft_aim(a);
   else
     toft_destroy(a);
+}
+
+/* The fast way saves no register: whatever is not it is a tail call. */
+static void toft_op_release(toft_arena *head) {
+  toft_state *a = toft_state_of(head);
+  toft_cache *c = &toft_tls;
+  if (TOFT_LIKELY(a->state == (TOFT_FRESH | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
+                  c->held + TOFT_HOME_SIZE <= TOFT_LOAD(&toft_cache_bytes))) {
+    head->cursor = a->home_start;
+    toft_cache_push(a);
+  } else if (a->state != (TOFT_FRESH | TOFT_BUFFER)) {
+    toft_release_slow(a);
+  }
 }
 
 /* ---- adopt ---- */

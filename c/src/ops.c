@@ -123,7 +123,7 @@ static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintpt
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
   toft_blk *b = a->current;
   while (b != NULL && b->born > epoch) b = b->of.below;
-  if (b == &a->home && cursor != NULL && cursor == a->trimmed) cursor = *at = a->home_start;
+  if (b == &a->home && epoch < a->emptied) cursor = *at = a->home_start; /* nothing was allocated then */
   if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
   if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
   return b;
@@ -288,7 +288,6 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
       toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
     toft_settle(a, policy, keep);
     a->live = 0;
-    a->trimmed = NULL;
     toft_bump(a);
     a->home.born = a->current->born = toft_epoch(a);
     toft_check_from_here(a);
@@ -306,11 +305,12 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      a->trimmed = head->cursor;
-      if (a->checked_from == head->cursor) a->checked_from = a->home_start;
+      a->checked_from = a->home_start;
       toft_put(b);
+      a->first = 0;
       toft_home_current(a, 0);
       toft_bump(a);
+      a->emptied = toft_epoch(a);
     } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));

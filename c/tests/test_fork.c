@@ -97,8 +97,8 @@ static void a_child_starts_threads(void **state) {
   in_child(threads_in_the_child, NULL);
 }
 
-/* What the other threads held is lost in the child, which leak checkers report when it exits. So it dies instead, if all
- * is well. */
+/* What the other threads held is lost in the child, which leak checkers report when it exits. So it dies instead, if
+ * all is well. */
 static void *thread_forks(void *arg) {
   int status = 0;
   if (churn() != 0 || toft_cache_held() == 0) return NULL;
