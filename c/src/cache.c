@@ -23,8 +23,9 @@ typedef struct toft_cache {
   toft_cached *bins[TOFT_BINS];
 } toft_cache;
 
-/* Initial-exec: one load away even in a shared library; musl cannot dlopen that. */
-#if defined(__GLIBC__) && defined(__GNUC__)
+/* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is loaded
+ * late, and musl has none. */
+#if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
 static TOFT_THREAD_LOCAL toft_cache toft_tls __attribute__((tls_model("initial-exec")));
 #else
 static TOFT_THREAD_LOCAL toft_cache toft_tls;

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""One arena, executable and for reading: what every maker must answer. Addresses are (block, offset) pairs.
+
+Every block's base is 0 mod 4096, so the alignment of an address is the alignment of its offset. There is no
+inline path here: it gives the same answers, which is what the vectors check.
+"""
+
+KIB, MIB = 1 << 10, 1 << 20
+HOME = 4096             # bytes of block 0, which holds the arena itself in its first 512
+CAP = MIB               # doubling stops here
+MERGE = 64 * MIB        # the largest block that a reset asks for
+SPARE = 4 * MIB         # bytes of spares an arena keeps by itself
+RING = WINDOW = 8       # a reset looks back over 8 windows of 8 cycles
+NODE = 32               # bytes of a cleanup node, where a word is 8
+MAXREQ = (1 << 62) - 1  # PTRDIFF_MAX / 2
+NONE = (1 << 64) - 1    # no budget
+
+ZERO, STAY = 1, 2
+RECENT, ALL, BYTES = 0, 1, 2
+OK, ENOMEM, EMARK, EBUSY, EARG, ENOSYS = 0, -1, -2, -3, -4, -5
+
+
+def up(n, to):
+    return (n + to - 1) // to * to
+
+
+def r8(n):
+    return up(n, 8)
+
+
+def pow2(n):
+    return 1 << max(0, n - 1).bit_length()
+
+
+def pad(offset, align):
+    return -offset % align
+
+
+def is_pow2(n):
+    return n > 0 and n & (n - 1) == 0
+
+
+def merged(h):
+    """W: the one block that would have served h bytes."""
+    return HOME if h <= HOME else pow2(h) if h <= CAP else min(MERGE, up(h, CAP))
+
+
+class Source:
+    """Grants exactly what is asked, except at the acquisitions named in fail_at (home is number 1)."""
+
+    def __init__(self, fail_at=()):
+        self.fail_at, self.calls, self.out = frozenset(fail_at), 0, 0
+        self.took, self.gave = [], []   # logs, for whoever wants to empty and read them
+
+    def take(self, size):
+        self.calls += 1
+        if self.calls in self.fail_at:
+            return False
+        self.took.append(size)
+        self.out += size
+        return True
+
+    def give(self, size):
+        self.gave.append(size)
+        self.out -= size
+
+
+class Block:
+    def __init__(self, size, index, born, regular):
+        self.size, self.index, self.born, self.regular = size, index, born, regular
+        self.start, self.end = 64, size
+        if index == 0:
+            self.start = 512
+        elif regular and size > 65536:      # staggered, so that equal blocks do not share cache sets
+            self.start = 64 * (1 + index % 8)
+            self.end = size - 512 + self.start
+        self.left = self.start              # end of what is in use, unless the block is current
+        self.charge = 0                     # one-offs: what it counts as live
+        self.payload = None                 # one-offs: offset of the only allocation, if only one
+
+    def __repr__(self):
+        return "<%d:%s %d>" % (self.index, "regular" if self.regular else "one-off", self.size)
+
+
+class Range:
+    """A claimed range, as its holder sees it: offsets into block; cursor may be any byte."""
+
+    def __init__(self):
+        self.block, self.cursor, self.limit = None, 0, 0
+
+
+class Cleanup:
+    def __init__(self, fn, arg, born):
+        self.fn, self.arg, self.born = fn, arg, born
+
+
+class OutOfMemory(Exception):
+    """The source refused home."""
+
+
+class Arena:
+    def __init__(self, source, budget=NONE, reserve=0):
+        if not source.take(HOME):
+            raise OutOfMemory
+        self.source, self.budget = source, budget
+        self.epoch = 2                  # the watched bit is not modelled
+        home = Block(HOME, 0, self.epoch, True)
+        self.blocks = [home]            # oldest first; home is always blocks[0]
+        self.current = home             # the newest regular block
+        self.cursor = home.start
+        self.base_live = 0              # live bytes outside the current block
+        self.spares = []                # sizes, head of the list first
+        self.keep = 0
+        self.first = 0                  # size of the next regular block while home idles
+        self.cyclepeak = 0
+        self.ring = [0] * RING          # the peak of each window of cycles, newest last
+        self.resets = 0
+        self.emptied = 0                # the epoch at which trim took the current block of the empty arena
+        self.cleanups = []
+        self.busy = False
+        self.holder = None              # the range that holds the claim
+        self.claimed = (0, 0)           # where its cursor may be
+        self.aside = None               # the block that serves everybody else meanwhile
+        w = merged(min(reserve, MERGE) + 512)
+        if w > HOME:
+            self.idle(w)
+
+    # ---- what is asked of an arena all the time
+
+    @property
+    def live(self):
+        return self.base_live + self.cursor - self.floor
+
+    @property
+    def floor(self):
+        """Where the current block begins. An idle home begins at its end: nothing in it is in use."""
+        return self.current.end if self.idles else self.current.start
+
+    @property
+    def idles(self):
+        return self.current.index == 0 and self.first != 0
+
+    def idle(self, first):
+        self.current, self.first = self.blocks[0], first
+        self.cursor = self.current.end
+
+    def over(self, charge):
+        held = self.claimed[1] - self.cursor if self.holder else 0     # all of a claimed range counts
+        return charge > 0 and self.live + held + charge > self.budget
+
+    def saw_peak(self, live):
+        self.cyclepeak = max(self.cyclepeak, live)
+
+    # ---- alloc
+
+    def alloc(self, n, align=8, flags=0):
+        if not is_pow2(align) or n > MAXREQ or align > MAXREQ:
+            return None
+        align = max(align, 8)
+        if n == 0 and pad(self.cursor, align) == 0:
+            return self.current, self.cursor    # the inline path says so whatever the state is
+        if self.busy:
+            return None
+        return self.serve(r8(n), align)
+
+    def serve(self, r, align):
+        return self.place_aside(r, align) if self.holder else self.place(r, align)
+
+    def place(self, r, align):
+        """The placement policy: fits, else first, next or a block of its own."""
+        b = self.current
+        if pad(self.cursor, align) + r <= b.end - self.cursor:
+            return self.bump(r, align)
+        wanted = self.live + pad(self.cursor, align) + r
+        need = r + max(0, align - 64)
+        nxt = self.first if self.idles else min(CAP, 2 * b.size)
+        if self.idles and need + 512 <= nxt:
+            size = nxt
+        elif need <= CAP // 4:
+            size = max(nxt, min(CAP, pow2(4 * need)))
+        else:
+            p = self.one_off(r, align, need)
+            if p:
+                self.saw_peak(wanted)
+            return p
+        new = Block(size, self.blocks[-1].index + 1, self.epoch + 2, True)
+        if self.over(pad(new.start, align) + r) or not self.acquire(size):
+            return None
+        self.push(new)
+        b.left = self.cursor
+        self.base_live += self.cursor - self.floor_of(b)
+        self.current, self.cursor = new, new.start
+        p = self.bump(r, align)
+        self.saw_peak(max(self.live, wanted))
+        return p
+
+    def bump(self, r, align):
+        gap = pad(self.cursor, align)
+        if self.over(gap + r):
+            return None
+        p = self.current, self.cursor + gap
+        self.cursor += gap + r
+        return p
+
+    def one_off(self, r, align, need):
+        b = Block(up(need + 64, 4096), self.blocks[-1].index + 1, self.epoch + 2, False)
+        if self.over(need) or not self.acquire(b.size):
+            return None
+        self.push(b)
+        b.payload = b.start + pad(b.start, align)
+        b.left = b.payload + r
+        b.charge = need
+        self.base_live += need
+        self.saw_peak(self.live)
+        return b, b.payload
+
+    def place_aside(self, r, align):
+        """Somebody holds the rest of the current block: everybody else is served elsewhere."""
+        b = self.aside
+        if b:
+            gap = pad(b.left, align)
+            if gap + r <= b.end - b.left:
+                if self.over(gap + r):
+                    return None
+                p = b, b.left + gap
+                b.left += gap + r
+                b.charge += gap + r
+                self.base_live += gap + r
+                return p
+        p = self.one_off(r, align, r + max(0, align - 64))
+        if p:
+            self.aside = p[0]
+            self.aside.payload = None   # others may follow: never given back by free or resize
+        return p
+
+    def floor_of(self, b):
+        return b.end if b.index == 0 and self.first else b.start
+
+    def push(self, b):
+        self.epoch = b.born
+        self.blocks.append(b)
+
+    def acquire(self, size):
+        if size in self.spares:
+            self.spares.remove(size)    # the first with exactly this size
+            return True
+        return self.source.take(size)
+
+    def drop(self, b):
+        """A block that is not needed now is a spare. Of more than the bound allows the newest stay."""
+        bound = max(SPARE, self.keep, self.first, 2 * self.cyclepeak)
+        self.spares.insert(0, b.size)
+        while sum(self.spares) > bound:
+            self.source.give(self.spares.pop())
+
+    # ---- resize and free
+
+    def is_last(self, p, size):
+        b, offset = p
+        newest = b is self.current and offset >= self.floor and offset + r8(size) == self.cursor
+        return newest and not self.holder
+
+    def is_whole(self, p):
+        """p is all there is in the newest block, a one-off."""
+        b, offset = p
+        return b is self.blocks[-1] and not b.regular and offset == b.payload
+
+    def resize(self, p, old, new, align=8, flags=0):
+        if not is_pow2(align) or new > MAXREQ or align > MAXREQ:
+            return None
+        if p is None:
+            return self.alloc(new, align, flags) if old == 0 else None
+        if self.busy:
+            return None
+        b, offset = p
+        if pad(offset, align) == 0:
+            if self.is_last(p, old):
+                if r8(new) <= r8(old) or r8(new) <= b.end - offset and not self.over(r8(new) - r8(old)):
+                    self.cursor = offset + r8(new)
+                    return p
+            elif new <= old or self.is_whole(p) and offset + new <= b.size:
+                return p
+        if flags & STAY:
+            return None
+        whole = self.is_whole(p)
+        q = self.serve(r8(new), max(align, 8))
+        if q and whole:
+            self.remove(b)
+        return q
+
+    def free(self, p, size):
+        if p is None or self.holder or self.busy:
+            return
+        if self.is_last(p, size):
+            self.cursor = p[1]
+        elif self.is_whole(p):
+            self.remove(p[0])
+
+    def remove(self, b):
+        self.blocks.remove(b)
+        self.base_live -= b.charge
+        self.drop(b)
+
+    # ---- marks
+
+    def mark(self):
+        return self.current, self.cursor, self.epoch
+
+    def rewind(self, mark):
+        """mark = (block, offset, epoch); a block that is not in the list stands for a foreign address."""
+        at, c, e = mark
+        if self.holder or self.busy:
+            return EBUSY
+        if c % 8 or e % 2 or e > self.epoch:
+            return EMARK
+        b = next((x for x in reversed(self.blocks) if x.regular and x.born <= e), None)
+        if b is self.blocks[0] and e < self.emptied:    # there was nothing then: from home's beginning on
+            at, c = b, b.start
+        if b is None or b is not at or not self.floor_of(b) <= c <= b.end:
+            return EMARK
+        if e != self.epoch:
+            self.saw_peak(self.live)
+        self.run_cleanups(e)
+        if b is not self.current:
+            self.epoch += 2
+            self.current, self.cursor = b, b.left
+        self.base_live = sum(self.used(x) for x in self.blocks if x is not b and x.born <= e)
+        while self.blocks[-1].born > e:
+            self.drop(self.blocks.pop())
+        self.cursor = min(c, self.cursor)
+        return OK
+
+    def used(self, b):
+        return b.left - self.floor_of(b) if b.regular else b.charge
+
+    def run_cleanups(self, e):
+        self.busy = True
+        while self.cleanups and self.cleanups[-1].born > e:
+            node = self.cleanups.pop()
+            if node.fn:
+                node.fn(node.arg)
+        self.busy = False
+
+    # ---- reset, trim, release
+
+    def reset(self, policy=RECENT, keep=0):
+        if policy not in (RECENT, ALL, BYTES):
+            return EARG
+        if self.holder or self.busy:
+            return EBUSY
+        self.saw_peak(self.live)
+        self.run_cleanups(0)
+        if self.resets % WINDOW == 0:
+            self.ring = self.ring[1:] + [0]
+        self.ring[-1] = max(self.ring[-1], self.cyclepeak)
+        self.resets += 1
+        self.cyclepeak = self.base_live = 0
+        home, others = self.blocks[0], self.blocks[1:]
+        total = sum(b.size for b in others)
+        # regular blocks are as good as one large block, and their memory was touched already
+        alike = all(b.regular for b in others) and total > CAP
+        h = max(self.ring) + 512
+        w, top = merged(h), 4 * merged(h)
+        as_is, bound = h > MERGE or alike and h > CAP, up(h + h // 2, CAP) + CAP
+        if policy == ALL:
+            w, top = max(w, min(MERGE, total)), NONE
+            as_is, bound = h > MERGE or total > MERGE or alike, total + sum(self.spares)
+        elif policy == BYTES:
+            w = min(w, max(HOME, up(keep, 4096)))
+            top = 4 * w
+            as_is, bound = as_is and keep > (MERGE if h > MERGE else CAP), keep
+        self.epoch += 2
+        self.blocks, self.keep, self.first = [home], 0, 0
+        home.left, home.born = home.start, self.epoch
+        self.current, self.cursor = home, home.start
+        single = len(others) == 1 and others[0].regular and h <= MERGE
+        sizes, kept = [b.size for b in reversed(others)] + self.spares, []
+        if w == HOME:
+            pass
+        elif single and w <= others[0].size <= top:
+            b = Block(others[0].size, 1, self.epoch, True)
+            self.blocks.append(b)
+            self.current, self.cursor = b, b.start
+            sizes.remove(b.size)
+        elif as_is:             # blocks are three quarters full, so half more than the round
+            first = CAP
+            for i, size in enumerate(sizes):
+                if sum(kept) + size <= bound:
+                    kept.append(size)
+                    if i < len(others) and others[-1 - i].regular:
+                        first = max(first, size)
+            self.keep = bound
+            self.idle(first)
+        else:                   # a block that was rewound before the reset is as good as one that was not
+            kept = [] if others else [size for size in self.spares if w <= size <= top][:1]
+            self.idle(kept[0] if kept else w)
+        for size in kept:
+            sizes.remove(size)
+        for size in sizes:
+            self.source.give(size)
+        self.spares = kept
+        return OK
+
+    def trim(self, keep=0):
+        if self.holder or self.busy:
+            return
+        while sum(self.spares) > keep:
+            self.source.give(self.spares.pop(0))
+        merged_only = len(self.blocks) == 2 and self.current is self.blocks[1]
+        if merged_only and self.live == 0 and self.current.size > keep:
+            self.source.give(self.blocks.pop().size)
+            self.current, self.first = self.blocks[0], 0
+            self.cursor = self.current.left = self.current.start
+            self.epoch += 2
+            self.emptied = self.epoch
+        self.keep = min(self.keep, keep)
+
+    def release(self):
+        self.run_cleanups(0)
+        for size in [b.size for b in reversed(self.blocks)] + self.spares:
+            self.source.give(size)
+
+    # ---- cleanups, claims, budget
+
+    def cleanup(self, fn, arg):
+        if self.holder or self.busy:
+            return None
+        if not self.place(NODE, 8):
+            return None
+        self.epoch += 2
+        self.cleanups.append(Cleanup(fn, arg, self.epoch))
+        return self.cleanups[-1]
+
+    def claim(self, rng, size=0, align=8):
+        if self.busy or self.holder not in (None, rng):
+            return None
+        if size and (not is_pow2(align) or size > MAXREQ or align > MAXREQ):
+            return None
+        was = self.cursor, self.holder
+        if self.holder:
+            self.cursor = r8(rng.cursor)
+        self.holder = None
+        p = self.place(r8(size), max(align, 8)) if size else (self.current, self.cursor)
+        if p is None:
+            self.cursor, self.holder = was
+            return None
+        room = min(self.current.end - self.cursor, max(0, self.budget - self.live) // 8 * 8)
+        rng.block, rng.cursor, rng.limit = self.current, self.cursor, self.cursor + room
+        # bytes that end where the range begins are the holder's to shorten: for text, byte by byte
+        near = size and p[0] is self.current and p[1] + r8(size) == self.cursor
+        self.holder, self.claimed = rng, (p[1] if near else rng.cursor, rng.limit)
+        return p
+
+    def give(self, rng):
+        if self.holder is not rng or not self.claimed[0] <= rng.cursor <= self.claimed[1]:
+            return EARG
+        self.cursor = r8(rng.cursor)
+        self.holder = self.aside = None
+        rng.block, rng.cursor, rng.limit = None, 0, 0
+        return OK
+
+    def set_budget(self, budget):
+        if self.holder or self.busy:
+            return EBUSY
+        self.budget = budget
+        self.epoch += 2
+        return OK
