@@ -33,12 +33,13 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a,
   if (TOFT_LIKELY(align - 1 < 8)) {
     if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, align, 0, 0);
   } else {
-    size_t pad = (size_t)((((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align)) - (uintptr_t)p);
+    uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
+    size_t pad = (size_t)(q - (uintptr_t)p);
     int full = TOFT_CONSTANT(size) && TOFT_CONSTANT(align) && size < 0x1000000 && align < 0x1000000
                    ? room < pad + size
                    : room < pad || room - pad < size;
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || full)) return a->ops->alloc(a, size, align, 0, 0);
-    p += pad;
+    p = (unsigned char *)q; /* p + pad, but two steps nearer to p: the next allocation waits for it */
   }
   a->cursor = p + TOFT_ROUND8(size);
   TOFT_ASSUME(p != NULL);
