@@ -80,7 +80,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *
   if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
                   (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
                   (align & (align - 1)) == 0)) {
-    a->cursor += TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size); /* from cursor: q is the caller's word */
+    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size)); /* from cursor: q is the caller's word */
     return p;
   }
   return a->ops->resize(a, p, old_size, new_size, align, 0, 0);
