@@ -80,7 +80,7 @@ static void blocks_come_back(void **state) {
 
 static void *worker(void *arg) {
   unsigned seed = (unsigned)(uintptr_t)arg;
-  for (unsigned round = 0; round < (long_run() ? 20000u : 400u); round++) {
+  for (unsigned round = 0; round < (long_run() ? 4000u : 400u); round++) {
     toft_arena *a = toft_create();
     for (unsigned i = 0; i < 50; i++) {
       size_t size = (seed + round * i * 31u) % 3000;

@@ -214,12 +214,12 @@ static void run(int checked, unsigned seeds, unsigned steps) {
 
 static void plain(void **state) {
   (void)state;
-  run(0, long_run() ? 3000 : 60, 2000);
+  run(0, long_run() ? 600 : 60, 2000);
 }
 
 static void checked(void **state) {
   (void)state;
-  run(1, long_run() ? 500 : 12, 1500);
+  run(1, long_run() ? 100 : 12, 1500);
 }
 
 int main(void) {
