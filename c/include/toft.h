@@ -212,7 +212,7 @@ TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, keeping all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as toft_reset
  * (TOFT_KEEP_RECENT, bytes ignored). TOFT_EBUSY, TOFT_EARG. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory that holds no allocation to the source, until at most `keep` bytes of it are left. Marks stay good. */
+/* Returns memory that holds no allocation to the source, until about `keep` bytes of it are left. Marks stay good. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
 /* At most this many bytes may be live from now on, paddings included; UINT64_MAX: no limit. Costs nothing until it is
  * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */

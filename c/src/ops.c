@@ -350,13 +350,13 @@ static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void 
 
 static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
-  int code = toft_check_request(size, align);
+  int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
   unsigned char *p = NULL;
   toft_enter(a);
   uint32_t held = a->state & TOFT_CLAIMED;
   if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
     code = TOFT_EBUSY;
-  } else if (held && (r->cursor < a->claim_start || r->cursor > a->claim_limit)) {
+  } else if (held ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
     code = TOFT_EARG;
   } else if (code == TOFT_OK) {
     unsigned char *before = a->head.cursor;
@@ -413,7 +413,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
   toft_enter(a);
   if (what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED) {
     code = a->state & TOFT_CLOSED ? TOFT_EBUSY : TOFT_OK;
-    if (code == TOFT_OK && what == TOFT_SET_CHECKED && value > 1) code = TOFT_EARG;
+    if (what == TOFT_SET_CHECKED && value > 1) code = TOFT_EARG;
   }
   if (code == TOFT_OK) {
     toft_bump(a);

@@ -539,6 +539,9 @@ static void a_claimed_range_is_nobody_elses(void **state) {
   assert_int_equal(toft_give(a, &r), TOFT_OK);
   assert_int_equal(toft_give(a, &r), TOFT_EARG);
   assert_int_equal(toft_give(a, &second), TOFT_EARG); /* a copy of the range given back */
+  assert_null(a->ops->claim(a, &second, 8, 8));
+  assert_non_null(a->ops->claim(a, &r, 0, 3)); /* nothing asked: nothing to align */
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
   assert_ptr_equal(toft_alloc(a, 8), p + 24);
   assert_true(filled(p, 24, 1) && filled(other, 24, 2));
 }
