@@ -1,0 +1,35 @@
+# Two commands: make run, make test. Each installs what it needs first (scripts/bootstrap). Output goes to build/.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+.PHONY: help run test bench lint cross clean
+WORKLOAD ?= W1
+
+help:
+	@echo "make run                the document trees of real parsers on five allocators and Toft"
+	@echo "make test               every check that a change must pass, within 10 minutes; FULL=1: the long runs as well"
+	@echo "make bench WORKLOAD=W1  a workload against its rivals"
+	@echo "make lint               formatting, warnings, clang-tidy, shellcheck"
+	@echo "make cross              the C tests on other processors, C libraries and systems"
+	@echo "make clean              removes build/"
+
+run:
+	@scripts/bootstrap build run
+	@examples/documents/run
+
+test:
+	@scripts/bootstrap build test lint cross
+	@scripts/test
+
+bench:
+	@scripts/bootstrap build bench
+	@bench/run $(WORKLOAD)
+
+lint:
+	@scripts/bootstrap build lint
+	@scripts/test lint
+
+cross:
+	@scripts/bootstrap build test cross
+	@scripts/test cross
+
+clean:
+	rm -rf build

@@ -1,0 +1,35 @@
+# Headers, libraries, and what find_package(toft CONFIG) and pkg-config read. All of it may be moved to another prefix.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+include(CMakePackageConfigHelpers)
+
+set(toft_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/toft)
+if(TARGET toft)
+  set_target_properties(toft PROPERTIES EXPORT_NAME toft_static)
+endif()
+install(TARGETS ${toft_targets} EXPORT toftTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/include/toft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/toft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT toftTargets NAMESPACE toft:: DESTINATION ${toft_config_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/toftConfig.cmake.in ${PROJECT_BINARY_DIR}/toftConfig.cmake
+                              INSTALL_DESTINATION ${toft_config_dir})
+# Before 1.0 a minor version may break.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/toftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/toftConfig.cmake ${PROJECT_BINARY_DIR}/toftConfigVersion.cmake
+        DESTINATION ${toft_config_dir})
+
+set(toft_pc_prefix ${CMAKE_INSTALL_PREFIX})
+set(toft_pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})
+set(toft_pc_includedir ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} AND NOT IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+  file(RELATIVE_PATH toft_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" toft_pc_up "${toft_pc_up}")
+  set(toft_pc_prefix "\${pcfiledir}/${toft_pc_up}")
+  set(toft_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+  set(toft_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/toft.pc.in ${PROJECT_BINARY_DIR}/toft.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/toft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
