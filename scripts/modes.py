@@ -16,6 +16,7 @@ FULL = os.environ.get("FULL") == "1"
 CI = os.environ.get("CI") == "true"
 WARNINGS = "-Wall -Wextra -Wconversion -Wshadow"
 SECONDS = 3600 if FULL else 300  # for one test program
+LONG = "test_(vectors|streams|rounds)"  # these take longest, and have one thread
 
 
 class Unavailable(Exception):
@@ -128,10 +129,10 @@ def play(mode, env=None, only=None, leave=None):
         raise Broken("no test ran")
 
 
-def c_tests(cc, cxx, flags="-O2", options=(), env=None):
+def c_tests(cc, cxx, flags="-O2", options=(), env=None, leave=None):
     def work(mode):
         build(mode, cc, cxx, flags, options)
-        play(mode, env)
+        play(mode, env, leave=leave)
     return work
 
 
@@ -140,7 +141,7 @@ def valgrind(mode):
     run = "valgrind;-q;--error-exitcode=99;--leak-check=full;--fair-sched=yes;" \
           "--errors-for-leak-kinds=definite,indirect,possible"
     build(mode, "gcc", flags="-O1 -g", options=["-DTOFT_TEST_RUN=" + run])
-    play(mode, leave=None if FULL else "test_(vectors|streams|rounds)")
+    play(mode, leave=None if FULL else LONG)
 
 
 # ---- other checks ----
@@ -182,7 +183,7 @@ def all():
         Mode("asan", c_tests("clang-14", "clang++-14", "-O1 -fsanitize=address,undefined " + sanitize,
                              env={"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1"})),
         Mode("tsan", c_tests("clang-14", "clang++-14", "-O1 -fsanitize=thread " + sanitize,
-                             env={"TSAN_OPTIONS": "die_after_fork=0:halt_on_error=1"})),
+                             env={"TSAN_OPTIONS": "die_after_fork=0:halt_on_error=1"}, leave=LONG)),
         Mode("valgrind", valgrind),
         Mode("vectors", python(["abi/model/generate.py", "--check"], ["abi/model/check.py"],
                                ["abi/model/spec_examples.py"])),

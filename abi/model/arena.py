@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One arena, executable and for reading: what every maker must answer. Addresses are (block, offset) pairs.
 
-Every block's base is 0 mod 4096, so the alignment of an address is the alignment of its offset. There is no
-inline path here: it gives the same answers, which is what the vectors check.
+Every block's base is 0 mod 4096, so up to there the alignment of an address is that of its offset; above,
+this model takes bases as aligned, and vectors do not depend on it. There is no inline path here: it gives the
+same answers, which is what the vectors check.
 """
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -17,6 +18,7 @@ NONE = (1 << 64) - 1    # no budget
 
 ZERO, STAY = 1, 2
 RECENT, ALL, BYTES = 0, 1, 2
+BUDGET = 1
 OK, ENOMEM, EMARK, EBUSY, EARG, ENOSYS = 0, -1, -2, -3, -4, -5
 
 
@@ -83,7 +85,7 @@ class Block:
 
 
 class Range:
-    """A claimed range, as its holder sees it: offsets into block; cursor may be any byte."""
+    """A claimed range, as its holder sees it: offsets into block, which is None while nothing is claimed."""
 
     def __init__(self):
         self.block, self.cursor, self.limit = None, 0, 0
@@ -184,7 +186,12 @@ class Arena:
                 self.saw_peak(wanted)
             return p
         new = Block(size, self.blocks[-1].index + 1, self.epoch + 2, True)
-        if self.over(pad(new.start, align) + r) or not self.acquire(size):
+        # alignments above a page: what the base decides is known only when it is there
+        if self.over(pad(new.start, min(align, HOME)) + r) or not self.acquire(size):
+            return None
+        if self.over(pad(new.start, align) + r):
+            self.epoch += 2
+            self.drop(new)
             return None
         self.push(new)
         b.left = self.cursor
@@ -416,6 +423,8 @@ class Arena:
         self.keep = min(self.keep, keep)
 
     def release(self):
+        if self.holder or self.busy:
+            return
         self.run_cleanups(0)
         for size in [b.size for b in reversed(self.blocks)] + self.spares:
             self.source.give(size)
@@ -432,7 +441,9 @@ class Arena:
         return self.cleanups[-1]
 
     def claim(self, rng, size=0, align=8):
-        if self.busy or self.holder not in (None, rng):
+        if self.busy or self.holder not in (None, rng) or rng.block and not self.holder:
+            return None
+        if self.holder and not self.claimed[0] <= rng.cursor <= self.claimed[1]:
             return None
         if size and (not is_pow2(align) or size > MAXREQ or align > MAXREQ):
             return None
@@ -459,9 +470,11 @@ class Arena:
         rng.block, rng.cursor, rng.limit = None, 0, 0
         return OK
 
-    def set_budget(self, budget):
+    def set(self, what, value):
+        if what != BUDGET:
+            return ENOSYS
         if self.holder or self.busy:
             return EBUSY
-        self.budget = budget
+        self.budget = value
         self.epoch += 2
         return OK

@@ -138,7 +138,7 @@ def stream(seed, steps=600):
         elif not rng:
             was = a.budget
             if was != m.NONE:
-                a.set_budget(max(0, was + r.randrange(-5000, 5001)))
+                a.set(m.BUDGET, max(0, was + r.randrange(-5000, 5001)))
         assert a.live == o.live(), (seed, round(k, 4), a.live, o.live(), o.all[-2:])
         assert source.out == sum(b.size for b in a.blocks) + sum(a.spares)
         assert sum(a.spares) <= max(m.SPARE, a.keep, a.first, 2 * a.cyclepeak) and a.cursor % 8 == 0

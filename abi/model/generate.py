@@ -9,21 +9,35 @@ import themes
 FORMAT = """\
 A vector creates an arena with `options` on a source that grants exact sizes on 4096-byte boundaries and
 refuses the acquisitions numbered in fail_at (1 is the arena's own block, block 0); does its ops in
-order; and releases the arena. `created` false: creation fails. `word` 64: only where a pointer has 8
-bytes. An address is [block, offset from its base]. Sizes may be symbolic: "max-7" is SIZE_MAX - 7,
-"half+1" is PTRDIFF_MAX + 1; a budget "none" is no budget.
+order; and releases the arena. `options.budget` is set at creation; `options.reserve` is P11's n.
+`created` false: creation fails, and there are no ops and no `end`. `word` 64: only where a pointer has 8
+bytes.
+An address is [block, offset from its base]; the block is its index by P3. Sizes, alignments and `keep`
+may be symbolic: "max" is SIZE_MAX, "half" PTRDIFF_MAX, "max-7" and "half+1" are these less 7 and plus 1;
+a budget "none" is UINT64_MAX.
 What is expected after each op: `live` bytes; `blocks` in use, block 0 included; block sizes `took` from
-the source, in order, and `gave` back, sorted (absent: none); cleanups that `ran`, in order (absent:
-none); `at`, the result (null: NULL); `code`, the result (0, or TOFT_E...). Absent: align is 8, and zero,
-stay and foreign are false.
-The ops: alloc; allocs (`times` allocations, the first `at` and the last at `last`); resize (the old size
-in `old`; an id not known is NULL); free; mark; rewind; rewind_raw (ops->rewind with the mark's cursor +
-plus and its epoch + epoch_plus; foreign: with an address that is not the arena's); reset; trim; budget;
-cleanup (`at`: the node; the function must find alloc, rewind, reset, cleanup, claim and set refused);
-cancel (node.fn = NULL); claim (the range is then `from`..`to`); fill (the holder moves the range's
-cursor by n); give; give_past (give of the range with its cursor moved by n, which is refused; the range
-stays as it was); repeat (its ops, `times` times, with the same answers each time).
-In `end`: what release gives back, sorted, and the cleanups that it runs, in order.
+the source, in order, and `gave` back, sorted (absent: none; block 0 is taken before the first op and is
+in no `took`); cleanups that `ran`, in order (absent: none); `at`, the result (null: NULL); `code`, the
+result (0, or TOFT_E...). Absent: align is 8, and zero, stay and foreign are false.
+`n` is a size, `id` names an allocation, a mark, a cleanup or a range, by op: four kinds of names. A name
+stands for what was last made with it: a successful alloc, resize, mark or cleanup binds it again, one that
+failed does not.
+The ops: alloc; allocs (`times` allocations, the first `at` and the last at `last`); resize (by n, with
+the size last asked for in `old`; an id not known is NULL, with old 0); free (with the size last asked
+for); mark; rewind; rewind_raw (ops->rewind with the mark's cursor + plus and its epoch + epoch_plus;
+foreign: with an address that is not the arena's); reset (policy recent, all or bytes, with `keep`;
+nonsense is a number that no maker has, as 99); trim (`keep`); budget (set to n); set_unknown (ops->set
+with a `what` that no maker has, as 99); cleanup (`at`: the node); cancel (node.fn = NULL); claim (n, and
+after it the range is `from`..`to`; a range is zeroed before its first use); claim_past (a claim of size 0
+with the range's cursor moved by n, which is NULL; the range stays as it was); fill (the holder moves the
+range's cursor by n); copy (the range `id` becomes a copy of the range `of`); give (also of a range that
+was never claimed); give_past (give of the range with its cursor moved by n, which is refused; the range
+stays as it was); release_early (ops->release, while a range is claimed: ignored); repeat (its ops,
+`times` times, with the same answers each time).
+A cleanup's function must find alloc of 8 NULL, rewind to a mark made there, reset and set of a budget
+EBUSY, cleanup and claim NULL, reset with nonsense EARG, an unknown set ENOSYS, and trim and release
+without effect.
+In `end`: what release gives back, block 0 included, sorted, and the cleanups that it runs, in order.
 abi/SPEC.md has the rules that the answers follow. Made by abi/model/generate.py: do not edit."""
 
 

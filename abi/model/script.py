@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plays operations on the model and writes down what it answered: that is a vector."""
-from arena import (ALL, BYTES, MAXREQ, NONE, OK, RECENT, STAY, ZERO, Arena, OutOfMemory, Range, Source)
+from arena import (ALL, BUDGET, BYTES, EARG, EBUSY, ENOSYS, NONE, OK, RECENT, STAY, ZERO, Arena, OutOfMemory,
+                   Range, Source)
 
 SIZE_MAX = (1 << 64) - 1
 POLICIES = {"recent": RECENT, "all": ALL, "bytes": BYTES}
+NO_POLICY = NO_SETTING = 99
 
 
 def number(n):
@@ -116,15 +118,19 @@ class Vector:
         op = {"op": "reset", "policy": policy}
         if policy == "bytes":
             op["keep"] = keep
-        code = self.arena.reset(POLICIES.get(policy, 99), keep)
+        code = self.arena.reset(POLICIES.get(policy, NO_POLICY), number(keep))
         self.note(op, code=code)
 
     def trim(self, keep=0):
-        self.arena.trim(keep)
+        self.arena.trim(number(keep))
         self.note({"op": "trim", "keep": keep})
 
     def budget(self, n):
-        self.note({"op": "budget", "n": n}, code=self.arena.set_budget(number(n)))
+        self.note({"op": "budget", "n": n}, code=self.arena.set(BUDGET, number(n)))
+
+    def set_unknown(self):
+        """A `what` that no maker knows."""
+        self.note({"op": "set_unknown"}, code=self.arena.set(NO_SETTING, 0))
 
     def cleanup(self, id):
         node = self.arena.cleanup(self.run_one, id)
@@ -135,8 +141,9 @@ class Vector:
 
     def run_one(self, id):
         a = self.arena
-        assert a.alloc(8) is None and a.reset() and a.rewind(a.mark()) and a.cleanup(None, None) is None
-        assert a.claim(Range()) is None and a.set_budget(0)
+        assert a.alloc(8) is None and a.rewind(a.mark()) == a.reset() == a.set(BUDGET, 0) == EBUSY
+        assert a.reset(NO_POLICY) == EARG and a.set(NO_SETTING, 0) == ENOSYS
+        assert a.cleanup(None, None) is None and a.claim(Range()) is None
         a.trim()
         self.ran.append(id)
 
@@ -173,6 +180,27 @@ class Vector:
         r.cursor = was
         assert code != OK
         self.note({"op": "give_past", "id": id, "n": n}, code=code)
+
+    def claim_past(self, id, n):
+        """A claim that would go on, but that the range's cursor was moved n bytes, to where it may not be."""
+        r = self.ranges[id]
+        was, r.cursor = r.cursor, r.cursor + n
+        p = self.arena.claim(r)
+        r.cursor = was
+        assert p is None
+        self.note({"op": "claim_past", "id": id, "n": n}, at=None)
+
+    def copy(self, id, of):
+        """The range `id` becomes a copy of the range `of`: of no use once that is given."""
+        was, r = self.ranges[of], self.ranges.setdefault(id, Range())
+        r.block, r.cursor, r.limit = was.block, was.cursor, was.limit
+        self.note({"op": "copy", "id": id, "of": of})
+
+    def release_early(self):
+        """Of an arena with a claimed range: ignored."""
+        assert self.arena.holder
+        self.arena.release()
+        self.note({"op": "release_early"})
 
     def repeat(self, times, body):
         """The body's answers must be the same each time."""

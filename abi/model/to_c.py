@@ -16,7 +16,7 @@ typedef struct vec_at { int block; uint32_t offset; } vec_at; /* block -1: NULL 
 typedef struct vec_list { const uint32_t *items; uint32_t count; } vec_list;
 typedef struct vec_op {
   enum vec_kind kind;
-  int id;                       /* an index, by kind of thing; -1: none */
+  int id, of;                   /* indices, by kind of thing; id -1: none */
   int zero, stay, foreign, code;
   uint32_t policy, times, body; /* repeat: the next `body` ops are repeated */
   size_t n, old, align;
@@ -38,10 +38,12 @@ typedef struct vec {
 } vec;
 """
 KINDS = ["alloc", "allocs", "resize", "free", "mark", "rewind", "rewind_raw", "reset", "trim", "budget",
-         "cleanup", "cancel", "claim", "fill", "give", "give_past", "repeat"]
+         "set_unknown", "cleanup", "cancel", "claim", "claim_past", "fill", "copy", "give", "give_past",
+         "release_early", "repeat"]
 THINGS = {"mark": "marks", "rewind": "marks", "rewind_raw": "marks",
           "cleanup": "cleanups", "cancel": "cleanups",
-          "claim": "ranges", "fill": "ranges", "give": "ranges", "give_past": "ranges"}
+          "claim": "ranges", "claim_past": "ranges", "fill": "ranges", "copy": "ranges", "give": "ranges",
+          "give_past": "ranges"}
 POLICIES = {"recent": 0, "all": 1, "bytes": 2}
 
 
@@ -77,10 +79,12 @@ class Writer:
         f = [".kind = VEC_" + kind.upper(), ".id = %d" % self.index(op)]
         if kind == "budget":
             f.append(".budget = " + number(op["n"]))
-        elif kind in ("fill", "give_past"):
+        elif kind in ("fill", "claim_past", "give_past"):
             f.append(".plus = %d" % op["n"])
         elif "n" in op:
             f.append(".n = " + number(op["n"]))
+        if "of" in op:
+            f.append(".of = %d" % self.index({"op": kind, "id": op["of"]}))
         f.append(".align = " + number(op.get("align", 8)))
         if "keep" in op:
             f.append(".n = " + number(op["keep"]))

@@ -260,6 +260,7 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
     a->first = 0;
     toft_home_current(a, 1); /* no mark of this round can name it */
     a->newest = newest;
+    newest->index = 1;
     toft_make_current(a, newest, toft_block_start(a, newest));
   } else if (as_they_are) {
     a->first = toft_max(TOFT_CAP, toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX));

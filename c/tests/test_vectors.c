@@ -81,6 +81,8 @@ struct run {
   size_t ran_count;
 };
 
+enum { NO_POLICY = 99, NO_SETTING = 99 }; /* no maker has these */
+
 static jmp_buf failed;
 static char message[512];
 
@@ -160,8 +162,22 @@ static void intact(run *r, const entry *e, const unsigned char *p, size_t kept) 
   }
 }
 
+/* What is live is in the arena. A claimed range may be or not, so nothing is asked meanwhile. */
+static void check_contains(run *r) {
+  const toft_arena *a = r->a;
+  for (size_t i = 0; i < sizeof r->ranges / sizeof r->ranges[0]; i++)
+    if (r->m == QUIET || r->ranges[i].maker != 0) return;
+  for (size_t i = 0; i < r->entry_count; i++) {
+    const entry *e = &r->entries[i];
+    if (e->n != 0 && (a->ops->contains(a, e->p) != 1 || a->ops->contains(a, e->p + e->n - 1) != 1))
+      wrong(r, "an allocation of %zu that the arena does not contain", e->n);
+  }
+  if (a->ops->contains(a, message) != 0) wrong(r, "the arena contains what is not its memory");
+}
+
 static void check_contents(run *r) {
   for (size_t i = 0; i < r->entry_count; i++) intact(r, &r->entries[i], r->entries[i].p, r->entries[i].n);
+  check_contains(r);
 }
 
 static uint64_t enter(run *r, unsigned char *p, size_t n) {
@@ -265,7 +281,8 @@ static void on_cleanup(void *arg) {
   r->ran[r->ran_count++] = c->id;
   if (do_alloc(r, 8, 8, 0) != NULL || do_rewind(r, toft_mark_here(a)) != TOFT_EBUSY ||
       a->ops->reset(a, TOFT_KEEP_RECENT, 0) != TOFT_EBUSY || a->ops->cleanup(a, on_cleanup, c) != NULL ||
-      a->ops->claim(a, &range, 0, 8) != NULL || a->ops->set(a, TOFT_SET_BUDGET, 0, NULL, 0) != TOFT_EBUSY)
+      a->ops->claim(a, &range, 0, 8) != NULL || a->ops->set(a, TOFT_SET_BUDGET, 0, NULL, 0) != TOFT_EBUSY ||
+      a->ops->reset(a, NO_POLICY, 0) != TOFT_EARG || a->ops->set(a, NO_SETTING, 0, NULL, 0) != TOFT_ENOSYS)
     wrong(r, "the arena is open while a cleanup runs");
   a->ops->trim(a, 0);
   a->ops->release(a); /* ignored */
@@ -322,6 +339,8 @@ static void play_rewind_raw(run *r, const vec_op *op) {
   m.cursor = op->foreign ? foreign + (8 - (uintptr_t)foreign % 8) % 8 : (unsigned char *)at;
   m.epoch += (uintptr_t)(intptr_t)op->epoch_plus;
   SAME("the code", r->a->ops->rewind(r->a, m.cursor, m.epoch), op->code);
+  if (op->code == TOFT_OK) forget_since(r, r->points[op->id].serial);
+  if (op->code == TOFT_OK) blocks_may_move(r);
 }
 
 static void play_claim(run *r, const vec_op *op) {
@@ -337,6 +356,14 @@ static void play_claim(run *r, const vec_op *op) {
   check_address(r, range->limit, op->to);
   if (r->a->limit != r->a->cursor || !(r->a->epoch & 1)) wrong(r, "the head is open while claimed");
   if (op->n != 0) enter(r, (unsigned char *)p, op->n);
+}
+
+static void play_claim_past(run *r, const vec_op *op) {
+  toft_range *range = &r->ranges[op->id], was = *range;
+  range->cursor = (unsigned char *)((uintptr_t)was.cursor + (uintptr_t)(intptr_t)op->plus);
+  if (r->a->ops->claim(r->a, range, 0, 8) != NULL) wrong(r, "a range whose cursor is elsewhere was claimed");
+  range->cursor = was.cursor;
+  if (memcmp(&was, range, sizeof was) != 0) wrong(r, "a failed claim changed the range");
 }
 
 static void play_give(run *r, const vec_op *op) {
@@ -392,7 +419,11 @@ static void play_one(run *r, const vec_op *op) {
       check_address(r, c->node, op->at);
       break;
     case VEC_CANCEL: c->node->fn = NULL; break;
+    case VEC_SET_UNKNOWN: SAME("the code", a->ops->set(a, NO_SETTING, 0, NULL, 0), op->code); break;
     case VEC_CLAIM: play_claim(r, op); break;
+    case VEC_CLAIM_PAST: play_claim_past(r, op); break;
+    case VEC_COPY: r->ranges[op->id] = r->ranges[op->of]; break;
+    case VEC_RELEASE_EARLY: a->ops->release(a); break;
     case VEC_FILL:
       if (op->plus > 0) enter(r, r->ranges[op->id].cursor, (size_t)op->plus);
       r->ranges[op->id].cursor += op->plus;
