@@ -141,8 +141,8 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options
  * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
-/* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup and while a range is claimed:
- * give it first. */
+/* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup, nor while a range is
+ * claimed: give it first. */
 TOFT_INLINE void toft_release(toft_arena *a);
 
 /* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
@@ -199,7 +199,7 @@ TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
  *     TOFT_SCOPE(a) { char *s = toft_printf(a, "%d", i); ... }
  * With gcc and clang also when it is left by break, return or goto; elsewhere only when its end is reached. */
 #define TOFT_SCOPE(a) TOFT_SCOPE_NAMED(a, TOFT_PASTE(toft_scope_, __COUNTER__))
-#define TOFT_SCOPE_NAMED(a, name)                                                                                   \
+#define TOFT_SCOPE_NAMED(a, name) \
   for (toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); name.arena != NULL; toft_scope_end(&name))
 
 /* ------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@
 /* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
 typedef struct toft_blk toft_blk;
 struct toft_blk {
-  toft_blk *next;       /* the one acquired before it; in the spares, the next spare */
+  toft_blk *next; /* the one acquired before it; in the spares, the next spare */
   union {
     toft_blk *below;        /* regular: the regular block that was current before it */
     unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
@@ -75,7 +75,7 @@ typedef struct toft_state {
   toft_blk *current, *newest;
   toft_blk *spares; /* kept for later, the last one returned first */
   size_t spare_bytes, spare_keep;
-  size_t first;           /* with TOFT_IDLE: size of the next regular block */
+  size_t first;      /* with TOFT_IDLE: size of the next regular block */
   uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
   toft_node *cleanups;
   toft_record *records; /* checked.c */
@@ -85,7 +85,7 @@ typedef struct toft_state {
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;
-  toft_blk *aside; /* serves the others while claimed */
+  toft_blk *aside;       /* serves the others while claimed */
   toft_node adopted;     /* links this arena into the one that adopted it */
   uint64_t adopted_live; /* part of live that lies in adopted arenas */
   toft_blk home;
@@ -323,8 +323,8 @@ typedef struct toft_cache {
   toft_cached *bins[TOFT_BINS];
 } toft_cache;
 
-/* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is loaded
- * late, and musl has none. */
+/* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is
+ * loaded late, and musl has none. */
 #if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
 static TOFT_THREAD_LOCAL toft_cache toft_tls __attribute__((tls_model("initial-exec")));
 #else
@@ -383,7 +383,7 @@ static void *toft_cache_take(size_t size) {
   return NULL;
 }
 
-/* Both halves of a huge page in the cache: off with them, in one piece. Unmapped one by one the first would split it. */
+/* Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it. */
 static int toft_cache_drop_pair(void) {
   toft_cache *c = &toft_tls;
   toft_cached **bin = &c->bins[TOFT_HALF_BIN];
@@ -407,7 +407,9 @@ static int toft_cache_drop_pair(void) {
 static int toft_cache_put(void *block, size_t size) {
   unsigned bin = toft_bin(size);
   if (bin >= TOFT_BINS) return 0;
-  if (!toft_cache_takes(size) && !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size))) return 0;
+  if (!toft_cache_takes(size) &&
+      !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size)))
+    return 0;
   toft_cached *b = (toft_cached *)block;
   b->next = toft_tls.bins[bin];
   b->size = size;
@@ -1296,7 +1298,8 @@ static toft_blk *toft_take_apart(toft_state *a) {
 
 /* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
  * regular block that was in use and stays. */
-static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound, size_t count) {
+static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound,
+                             size_t count) {
   toft_blk **tail = &a->spares;
   size_t largest = 0;
   while (list != NULL) {
@@ -1331,7 +1334,8 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
   /* One block of this size would do for the round; up to `most`, one that is there does. */
   size_t wanted = toft_merged_size(high), most = 4 * wanted;
   /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
-  size_t bound = toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  size_t bound =
+      toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
   /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
   int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
   if (policy == TOFT_KEEP_ALL) {

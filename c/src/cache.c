@@ -23,8 +23,8 @@ typedef struct toft_cache {
   toft_cached *bins[TOFT_BINS];
 } toft_cache;
 
-/* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is loaded
- * late, and musl has none. */
+/* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is
+ * loaded late, and musl has none. */
 #if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
 static TOFT_THREAD_LOCAL toft_cache toft_tls __attribute__((tls_model("initial-exec")));
 #else
@@ -83,7 +83,7 @@ static void *toft_cache_take(size_t size) {
   return NULL;
 }
 
-/* Both halves of a huge page in the cache: off with them, in one piece. Unmapped one by one the first would split it. */
+/* Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it. */
 static int toft_cache_drop_pair(void) {
   toft_cache *c = &toft_tls;
   toft_cached **bin = &c->bins[TOFT_HALF_BIN];
@@ -107,7 +107,9 @@ static int toft_cache_drop_pair(void) {
 static int toft_cache_put(void *block, size_t size) {
   unsigned bin = toft_bin(size);
   if (bin >= TOFT_BINS) return 0;
-  if (!toft_cache_takes(size) && !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size))) return 0;
+  if (!toft_cache_takes(size) &&
+      !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size)))
+    return 0;
   toft_cached *b = (toft_cached *)block;
   b->next = toft_tls.bins[bin];
   b->size = size;

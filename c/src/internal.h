@@ -19,7 +19,7 @@
 /* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
 typedef struct toft_blk toft_blk;
 struct toft_blk {
-  toft_blk *next;       /* the one acquired before it; in the spares, the next spare */
+  toft_blk *next; /* the one acquired before it; in the spares, the next spare */
   union {
     toft_blk *below;        /* regular: the regular block that was current before it */
     unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
@@ -70,7 +70,7 @@ typedef struct toft_state {
   toft_blk *current, *newest;
   toft_blk *spares; /* kept for later, the last one returned first */
   size_t spare_bytes, spare_keep;
-  size_t first;           /* with TOFT_IDLE: size of the next regular block */
+  size_t first;      /* with TOFT_IDLE: size of the next regular block */
   uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
   toft_node *cleanups;
   toft_record *records; /* checked.c */
@@ -80,7 +80,7 @@ typedef struct toft_state {
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;
-  toft_blk *aside; /* serves the others while claimed */
+  toft_blk *aside;       /* serves the others while claimed */
   toft_node adopted;     /* links this arena into the one that adopted it */
   uint64_t adopted_live; /* part of live that lies in adopted arenas */
   toft_blk home;

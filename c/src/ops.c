@@ -196,7 +196,8 @@ static toft_blk *toft_take_apart(toft_state *a) {
 
 /* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
  * regular block that was in use and stays. */
-static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound, size_t count) {
+static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound,
+                             size_t count) {
   toft_blk **tail = &a->spares;
   size_t largest = 0;
   while (list != NULL) {
@@ -231,7 +232,8 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
   /* One block of this size would do for the round; up to `most`, one that is there does. */
   size_t wanted = toft_merged_size(high), most = 4 * wanted;
   /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
-  size_t bound = toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  size_t bound =
+      toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
   /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
   int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
   if (policy == TOFT_KEEP_ALL) {

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "page_memory.h"
 #include "toft.h"
 
 #define COUNTED_MAX 4096
@@ -30,16 +31,11 @@ typedef struct counted {
 
 static inline void *counted_take(toft_source *self, size_t size) {
   counted *c = (counted *)(void *)self;
-  void *p = NULL;
   c->asked++;
   assert_true(size % 4096 == 0 && size != 0);
   if (c->asked == c->fail_at || (c->fail_from != 0 && c->asked >= c->fail_from)) return NULL;
   assert_true(c->out < COUNTED_MAX);
-#ifdef _WIN32
-  p = _aligned_malloc(size, 4096);
-#else
-  if (posix_memalign(&p, 4096, size) != 0) p = NULL;
-#endif
+  void *p = page_memory(size);
   assert_non_null(p);
   c->blocks[c->out] = p;
   c->sizes[c->out++] = size;
@@ -61,11 +57,7 @@ static inline void counted_put(toft_source *self, void *block, size_t size) {
   c->sizes[i] = c->sizes[c->out];
   c->puts++;
   c->bytes -= size;
-#ifdef _WIN32
-  _aligned_free(block);
-#else
-  free(block);
-#endif
+  page_memory_free(block);
 }
 
 static inline toft_source *counted_init(counted *c) {

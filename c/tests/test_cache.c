@@ -157,12 +157,9 @@ static void destructors_come_in_any_order(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(release_feeds_create),
-      cmocka_unit_test(a_cached_arena_is_as_new),
-      cmocka_unit_test(the_cache_is_bounded),
-      cmocka_unit_test(blocks_come_back),
-      cmocka_unit_test(threads_do_not_meet),
-      cmocka_unit_test(an_arena_moves_between_threads),
+      cmocka_unit_test(release_feeds_create),          cmocka_unit_test(a_cached_arena_is_as_new),
+      cmocka_unit_test(the_cache_is_bounded),          cmocka_unit_test(blocks_come_back),
+      cmocka_unit_test(threads_do_not_meet),           cmocka_unit_test(an_arena_moves_between_threads),
       cmocka_unit_test(destructors_come_in_any_order),
   };
   return cmocka_run_group_tests_name("cache", tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* The source fails at the 1st, 2nd, ... k-th block, until a run passes untouched. After every failure the arena is as it
- * was and goes on; whatever happens, every block comes back.
+/* The source fails at the 1st, 2nd, ... k-th block, until a run passes untouched. After every failure the arena is as
+ * it was and goes on; whatever happens, every block comes back.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
@@ -39,13 +39,13 @@ static size_t scenario(toft_arena *a) {
   fill(kept, 100, 1);
   toft_mark m = toft_mark_here(a);
   seen s;
-#define attempt(what)           \
-  do {                          \
-    s = look(a);                \
-    if ((what) == NULL) {       \
-      failures++;               \
-      same(a, s);               \
-    }                           \
+#define attempt(what)     \
+  do {                    \
+    s = look(a);          \
+    if ((what) == NULL) { \
+      failures++;         \
+      same(a, s);         \
+    }                     \
   } while (0)
   for (size_t i = 0; i < 12; i++) {
     void *p;

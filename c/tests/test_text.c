@@ -63,7 +63,8 @@ static void packs_waste_little(void **state) {
     assert_string_equal(words[i], want);
   }
   size_t nodes = 8 * 6667;
-  assert_true(toft_stats_of(a).live < nodes + bytes + bytes / 100 + 4096); /* the rounding to 8 would cost half; a chunk is open */
+  assert_true(toft_stats_of(a).live <
+              nodes + bytes + bytes / 100 + 4096); /* the rounding to 8 would cost half; a chunk is open */
   assert_string_equal(toft_pack_strndup(&k, "packed", 4), "pack");
   assert_memory_equal(toft_pack_bytes(&k, "\0\1\2", 3), "\0\1\2", 3);
   char *large = (char *)toft_pack_alloc(&k, 100000); /* larger than any chunk */

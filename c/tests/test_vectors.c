@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "page_memory.h"
 #include "toft.h"
 
 #include "vectors.h"
@@ -112,7 +113,7 @@ static void *page_take(toft_source *self, size_t size) {
   pages *s = (pages *)(void *)self;
   if (is_in(s->v->fail_at, ++s->calls)) return NULL;
   page *g = (page *)malloc(sizeof *g);
-  unsigned char *base = (unsigned char *)aligned_alloc(4096, size);
+  unsigned char *base = (unsigned char *)page_memory(size);
   if (g == NULL || base == NULL || size % 4096 != 0 || s->took_count == 256) abort();
   memset(base, 0xA5, size < 1u << 20 ? size : 1u << 20); /* so that memory which was not zeroed shows */
   g->base = base;
@@ -132,7 +133,7 @@ static void page_put(toft_source *self, void *block, size_t size) {
     *at = g->next;
     s->bytes -= size;
     s->gave[s->gave_count++] = size;
-    free(g->base);
+    page_memory_free(g->base);
     free(g);
     return;
   }

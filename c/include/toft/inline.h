@@ -26,7 +26,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
 }
 
 /* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
- * that is no power of two fails here or in ops. Of constants so small that their sum cannot wrap one compare is enough. */
+ * that is no power of two fails here or in ops. Of constants whose sum cannot wrap one compare is enough. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
   unsigned char *p = a->cursor;
   size_t room = (size_t)(a->limit - p);
