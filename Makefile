@@ -1,7 +1,7 @@
 # Two commands: make run, make test. Each installs what it needs first (scripts/bootstrap). Output goes to build/.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 .PHONY: help run test bench lint cross clean
-WORKLOAD ?= W1
+WORKLOAD ?=
 
 help:
 	@echo "make run                the document trees of real parsers on five allocators and Toft"
@@ -21,7 +21,7 @@ test:
 
 bench:
 	@scripts/bootstrap build bench
-	@bench/run $(WORKLOAD)
+	@PATH="$$PATH:$$HOME/.cargo/bin" bench/run $(WORKLOAD)
 
 lint:
 	@scripts/bootstrap build lint
