@@ -168,7 +168,7 @@ static void a_budget_around_a_reserve(void **state) {
   toft_reserve r;
   toft_budget b;
   (void)state;
-  toft_source *s = toft_budget_init(&b, toft_reserve_init(&r, (size_t)1 << 30), 1000000);
+  toft_source *s = toft_budget_init(&b, toft_reserve_init(&r, (size_t)64 << 20), 1000000);
   toft_arena *a = arena_on(s);
   size_t n = 0;
   while (toft_alloc(a, 1000) != NULL) n += 1000;
