@@ -374,7 +374,7 @@ class Arena:
             as_is, bound = h > MERGE or total > MERGE or alike, total + sum(self.spares)
         elif policy == BYTES:
             w = min(w, max(HOME, up(keep, 4096)))
-            top = 4 * w
+            top = min(4 * w, max(w, keep))
             as_is, bound = as_is and keep > (MERGE if h > MERGE else CAP), keep
         self.epoch += 2
         self.blocks, self.keep, self.first = [home], 0, 0

@@ -718,6 +718,12 @@ def resets():
     v.reset("bytes", MIB)           # no more than CAP: one block
     v.alloc(8)
     out.append(v)
+    for keep in (256 * KIB, 512 * KIB, MIB):        # W is 256 KiB: a block of 1 MiB may stay, if that many bytes may
+        v = Vector("reset: a large piece, %d KiB may stay" % (keep // KIB))
+        for _ in range(3):
+            v.alloc(200000)
+            v.reset("bytes", keep)
+        out.append(v)
     v = Vector("reset all: as they are")
     v.allocs(1000, 4)
     v.allocs(20000, 30)

@@ -244,7 +244,7 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
   } else if (policy == TOFT_KEEP_BYTES) {
     bound = toft_min(keep, TOFT_MAX_REQUEST);
     wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
-    most = 4 * wanted;
+    most = toft_min(4 * wanted, toft_max(wanted, bound));
     as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
   }
 
