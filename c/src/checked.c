@@ -28,7 +28,7 @@ static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   unsigned char *base;
   if (a->state & TOFT_CLAIMED)
     base = (unsigned char *)toft_place_aside(a, whole, wide);
-  else if (toft_fits_here(a, whole, wide))
+  else if (toft_fits_here(a, whole, wide) || (toft_affords(a, whole) && toft_extend_here(a, whole, wide)))
     base = (unsigned char *)toft_place_here(a, whole, wide);
   else
     base = (unsigned char *)toft_place_further(a, whole, wide);

@@ -191,6 +191,27 @@ static void printf_and_packs_work_when_checked(void **state) {
   assert_int_equal(toft_reset(a), TOFT_OK);
 }
 
+/* A source that extends its one block serves a checked arena to its end too. */
+static void a_reserve_is_filled(void **state) {
+  toft_reserve r;
+  toft_options o = TOFT_OPTIONS;
+  (void)state;
+  o.source = toft_reserve_init(&r, (size_t)4 << 20);
+  o.flags = TOFT_CHECKED;
+  toft_arena *b = toft_create_with(&o);
+  assert_non_null(b);
+  size_t filled = 0;
+  unsigned char *p;
+  for (size_t size = 1; (p = (unsigned char *)toft_alloc(b, size)) != NULL; size = size * 3 % 9973 + 1) {
+    fill(p, size, 7);
+    filled += size;
+  }
+  assert_true(filled > (size_t)3 << 20);
+  assert_int_equal(toft_reset(b), TOFT_OK);
+  toft_release(b);
+  toft_reserve_done(&r);
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -204,6 +225,7 @@ int main(void) {
       test(ranges_are_checked_too),
       test(checks_switch_at_any_time),
       test(printf_and_packs_work_when_checked),
+      test(a_reserve_is_filled),
   };
   return cmocka_run_group_tests_name("checked", tests, NULL, NULL);
 }
