@@ -1005,7 +1005,7 @@ static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   unsigned char *base;
   if (a->state & TOFT_CLAIMED)
     base = (unsigned char *)toft_place_aside(a, whole, wide);
-  else if (toft_fits_here(a, whole, wide))
+  else if (toft_fits_here(a, whole, wide) || (toft_affords(a, whole) && toft_extend_here(a, whole, wide)))
     base = (unsigned char *)toft_place_here(a, whole, wide);
   else
     base = (unsigned char *)toft_place_further(a, whole, wide);
@@ -1346,7 +1346,7 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
   } else if (policy == TOFT_KEEP_BYTES) {
     bound = toft_min(keep, TOFT_MAX_REQUEST);
     wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
-    most = 4 * wanted;
+    most = toft_min(4 * wanted, toft_max(wanted, bound));
     as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
   }
 
