@@ -1,0 +1,256 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"sync"
+	"unsafe"
+)
+
+// An Arena hands out memory by moving a pointer and takes all of it back at once. A *Arena points at the four words that
+// C, C++, Rust and Julia see too, in C memory: what is allocated here, the garbage collector neither scans nor frees, and
+// C may keep it for as long as the arena's owner lets it live.
+//
+// Arenas come from [Get] (for the length of a call), [NewArena] (until Release), and [Wrap] and [Own] (made by C). One
+// goroutine at a time may use an arena; it may be handed from one to another.
+//
+// Memory from an arena must hold no Go pointer, as cgo's rules say of all C memory; pointers into arenas and other C
+// memory are fine.
+type Arena struct {
+	cursor uintptr // next free byte; a multiple of 8
+	ops    uintptr // the maker's functions
+	limit  uintptr // end of the inline path's room
+	epoch  uintptr // grows when something happened that a rewind must know of; bit 0: watched
+}
+
+// Errors. An allocation that fails panics with an [AllocError], or returns one, which wraps ErrNoMemory.
+var (
+	ErrNoMemory = errors.New("toft: out of memory or over budget")
+	ErrMark     = errors.New("toft: mark of another arena, or from before a reset")
+	ErrBusy     = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
+	ErrCorrupt  = errors.New("toft: bytes were written outside an allocation")
+	ErrNoArena  = errors.New("toft: not the head of an arena")
+	ErrVersion  = errors.New("toft: the arena's maker follows another version of the ABI")
+	ErrNUL      = errors.New("toft: string holds a NUL byte")
+
+	errArgument = errors.New("toft: bad argument")
+)
+
+func errorOf(code int) error {
+	switch code {
+	case 0:
+		return nil
+	case codeNoMemory:
+		return ErrNoMemory
+	case codeMark:
+		return ErrMark
+	case codeBusy:
+		return ErrBusy
+	case codeCorrupt:
+		return ErrCorrupt
+	case codeNoSys:
+		return fmt.Errorf("toft: the arena's maker does not offer this: %w", errors.ErrUnsupported)
+	}
+	return errArgument
+}
+
+// must panics where a call failed that fails on misuse only.
+func must(what string, code int) {
+	if code != 0 {
+		panic(fmt.Errorf("%s: %w", what, errorOf(code)))
+	}
+}
+
+// ---- arenas with an owner ----
+
+// Options of [NewArena]; the zero value is an arena on the heap without limits.
+type Options struct {
+	Budget     uint64 // bytes that may be live at once; 0: no limit
+	Reserve    uint   // bytes expected: the first block is made this large
+	Contiguous uint   // not 0: one range of at most so many bytes of address space, committed as the arena grows
+	Checked    bool   // see [Arena.SetChecked]
+}
+
+// Arenas that Go must release, and what must go with them.
+var owned sync.Map // *Arena -> unsafe.Pointer
+
+// NewArena makes an arena that lives until its Release: forgotten, its memory is lost. For the length of one call [Get]
+// is faster. It fails where there is no memory or address space.
+func NewArena(o Options) (*Arena, error) {
+	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
+		return nil, fmt.Errorf("toft: NewArena: Reserve exceeds Contiguous: %w", errArgument)
+	}
+	a, extra := cCreate(o)
+	if a == nil {
+		return nil, fmt.Errorf("toft: NewArena: %w", ErrNoMemory)
+	}
+	owned.Store(a, extra)
+	return a, nil
+}
+
+// Wrap makes an arena of C's usable from Go. It stays C's: who made it releases it. p is a toft_arena *; an error tells
+// that it does not look like one.
+func Wrap(p unsafe.Pointer) (*Arena, error) {
+	switch cCheck(p) {
+	case 0:
+		return (*Arena)(p), nil
+	case codeNoSys:
+		return nil, ErrVersion
+	}
+	return nil, ErrNoArena
+}
+
+// Own is Wrap for an arena that C gave away: Release it.
+func Own(p unsafe.Pointer) (*Arena, error) {
+	a, err := Wrap(p)
+	if err != nil {
+		return nil, err
+	}
+	if leaseOf(a) != nil {
+		return nil, fmt.Errorf("%w that can be owned: it is leased", ErrNoArena)
+	}
+	if _, twice := owned.LoadOrStore(a, unsafe.Pointer(nil)); twice {
+		return nil, fmt.Errorf("%w that can be owned: it has an owner", ErrNoArena)
+	}
+	return a, nil
+}
+
+// Release runs the cleanups and gives all memory back, the head too. It panics for an arena that is not the caller's to
+// release: a leased or wrapped one, and one that was released before.
+func (a *Arena) Release() {
+	extra, ok := owned.LoadAndDelete(a)
+	if !ok {
+		if leaseOf(a) != nil {
+			panic("toft: Release of a leased arena: it must be returned")
+		}
+		panic("toft: Release of an arena that NewArena or Own did not give, or of a released one")
+	}
+	cRelease(a)
+	cFreeExtra(extra.(unsafe.Pointer))
+}
+
+// Pointer is the arena as C knows it, a toft_arena *. C may allocate from it inline, rewind, and register cleanups, while
+// the call lasts or as long as the arena lives; Go reads the results through the pointers that C hands back.
+func (a *Arena) Pointer() unsafe.Pointer { return unsafe.Pointer(a) }
+
+// ---- marks, scopes, resets ----
+
+// A Mark is a point to come back to. It may be kept, and dropped, as one likes.
+type Mark struct{ cursor, epoch uintptr }
+
+// Mark remembers this point of the arena.
+func (a *Arena) Mark() Mark { return Mark{a.cursor, a.epoch &^ 1} }
+
+// Rewind gives back everything allocated since the mark and runs the cleanups registered since. The mark stays good for
+// another rewind. A scope in one line:
+//
+//	defer a.Rewind(a.Mark())
+//
+// It panics with [ErrMark] for a mark of another arena or from before a Reset or Return, and with [ErrBusy].
+func (a *Arena) Rewind(m Mark) {
+	if m.epoch != a.epoch || m.cursor > a.cursor {
+		a.rewindSlow(m)
+		return
+	}
+	a.cursor = m.cursor
+}
+
+func (a *Arena) rewindSlow(m Mark) {
+	a.check("Rewind")
+	must("toft: Rewind", cRewind(a, m))
+}
+
+// Scope calls f and then gives back what was allocated meanwhile, also if f panics.
+func (a *Arena) Scope(f func()) {
+	defer a.Rewind(a.Mark())
+	f()
+}
+
+// Reset gives back every allocation and runs the cleanups, but keeps blocks for the next round: as much as the largest of
+// the last 64 rounds needed. A leased arena is reset by Return.
+func (a *Arena) Reset() {
+	a.check("Reset")
+	must("toft: Reset", cReset(a))
+}
+
+// Trim returns memory that holds no allocation, until about keep bytes of it are left.
+func (a *Arena) Trim(keep uint) {
+	a.check("Trim")
+	cTrim(a, uintptr(keep))
+}
+
+// ---- budgets, checks, statistics ----
+
+// NoBudget lifts a budget.
+const NoBudget = ^uint64(0)
+
+// SetBudget limits the bytes that may be live from now on, padding included; it costs nothing until it is reached.
+// [NoBudget] lifts it. A budget below what is live refuses everything until enough has been given back. The budget of a
+// leased arena ends with its lease.
+func (a *Arena) SetBudget(bytes uint64) {
+	a.check("SetBudget")
+	must("toft: SetBudget", cSetBudget(a, bytes))
+	if l := leaseOf(a); l != nil {
+		l.changed()
+	}
+}
+
+// SetChecked switches checks of what is allocated from now on: red zones around it, looked at when it is given back
+// (Rewind, Reset and Return then panic with [ErrCorrupt], having done their work); what is given back is filled with
+// 0xDD; marks already rewound past are refused. Slow, and exact. The checks of a leased arena end with its lease.
+func (a *Arena) SetChecked(on bool) {
+	a.check("SetChecked")
+	must("toft: SetChecked", cSetChecked(a, on))
+	if l := leaseOf(a); l != nil {
+		l.changed()
+	}
+}
+
+// Stats of an arena, in bytes but for the last two. Live is exact; Allocated and Peak are taken at slow calls, so they
+// miss what was allocated and rewound within one block in between.
+type Stats struct {
+	Live        uint64 // allocated and not given back
+	Allocated   uint64 // allocated, ever
+	Peak        uint64 // the most that was live
+	Budget      uint64 // NoBudget: none
+	Reserved    uint64 // blocks, kept ones included
+	Wasted      uint64 // headers of blocks, and the unused ends of full ones
+	Blocks      uint64
+	SourceCalls uint64 // how often blocks were asked for
+}
+
+// Stats tells what the arena holds now.
+func (a *Arena) Stats() Stats {
+	a.check("Stats")
+	return cStats(a)
+}
+
+// Contains tells whether p lies in memory that the arena has handed out.
+func (a *Arena) Contains(p unsafe.Pointer) bool {
+	a.check("Contains")
+	return cContains(a, p)
+}
+
+// ---- cleanups ----
+
+// Cleanup has f called once, when this point of the arena is rewound, reset, returned or released; the newest first. f
+// may use other arenas, but not this one, and must not panic. A call costs two crossings between C and Go.
+func (a *Arena) Cleanup(f func()) {
+	if f == nil {
+		panic("toft: Cleanup: nil function")
+	}
+	a.check("Cleanup")
+	h := cgo.NewHandle(f)
+	if !cCleanup(a, uintptr(h)) {
+		h.Delete()
+		panic(&AllocError{Size: cleanupSize, Align: 8})
+	}
+}
+
+// What a cleanup takes in its arena, about.
+const cleanupSize = 40

@@ -1,0 +1,118 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+// The one door to C: every function here is a foreign call of about 30 ns, and none of them is on a fast path. toft.c and
+// toft.h are Toft's C library; its symbols are renamed, so that a program that links the library for itself has no clash.
+
+// #cgo CFLAGS: -std=gnu11 -O2 -DTOFT_PREFIX=toftgo_
+// #cgo linux LDFLAGS: -lpthread
+// #include "shim.h"
+import "C"
+
+import "unsafe"
+
+const (
+	flagZero = C.TOFT_ZERO
+
+	codeNoMemory = C.TOFT_ENOMEM
+	codeMark     = C.TOFT_EMARK
+	codeBusy     = C.TOFT_EBUSY
+	codeArg      = C.TOFT_EARG
+	codeNoSys    = C.TOFT_ENOSYS
+	codeCorrupt  = C.TOFT_ECORRUPT
+)
+
+func cArena(a *Arena) *C.toft_arena { return (*C.toft_arena)(unsafe.Pointer(a)) }
+
+func goArena(p *C.toft_arena) *Arena { return (*Arena)(unsafe.Pointer(p)) }
+
+func cAlloc(a *Arena, size, align uintptr, flags uint32) unsafe.Pointer {
+	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align), C.uint32_t(flags))
+}
+
+func cRewind(a *Arena, m Mark) int {
+	return int(C.toftgo_x_rewind(cArena(a), C.uintptr_t(m.cursor), C.uintptr_t(m.epoch)))
+}
+
+func cReset(a *Arena) int { return int(C.toftgo_x_reset(cArena(a))) }
+
+// cResetLease empties a lease's arena and returns what it keeps above limit.
+func cResetLease(a *Arena, limit uintptr) int {
+	return int(C.toftgo_x_reset_lease(cArena(a), C.size_t(limit)))
+}
+
+func cTrim(a *Arena, keep uintptr) { C.toftgo_x_trim(cArena(a), C.size_t(keep)) }
+
+func cSet(a *Arena, what uint32, value uint64) int {
+	return int(C.toftgo_x_set(cArena(a), C.uint32_t(what), C.uint64_t(value)))
+}
+
+func cSetBudget(a *Arena, bytes uint64) int { return cSet(a, C.TOFT_SET_BUDGET, bytes) }
+
+func cSetChecked(a *Arena, on bool) int {
+	var value uint64
+	if on {
+		value = 1
+	}
+	return cSet(a, C.TOFT_SET_CHECKED, value)
+}
+
+func cContains(a *Arena, p unsafe.Pointer) bool { return C.toftgo_x_contains(cArena(a), p) != 0 }
+
+func cStats(a *Arena) Stats {
+	var s C.toft_stats
+	C.toftgo_x_stats(cArena(a), &s)
+	return Stats{
+		Live: uint64(s.live), Allocated: uint64(s.allocated), Peak: uint64(s.peak), Budget: uint64(s.budget),
+		Reserved: uint64(s.reserved), Wasted: uint64(s.wasted), Blocks: uint64(s.blocks),
+		SourceCalls: uint64(s.source_calls),
+	}
+}
+
+// cCleanup registers the function behind a handle; false: no memory.
+func cCleanup(a *Arena, handle uintptr) bool {
+	return C.toftgo_x_cleanup(cArena(a), C.uintptr_t(handle)) != 0
+}
+
+func cRelease(a *Arena) { C.toftgo_x_release(cArena(a)) }
+
+// cCreate makes an arena. extra: to be given to cFreeExtra after its release; nil for most.
+func cCreate(o Options) (a *Arena, extra unsafe.Pointer) {
+	var checked C.int
+	if o.Checked {
+		checked = 1
+	}
+	var p unsafe.Pointer
+	made := C.toftgo_x_create(C.uint64_t(o.Budget), C.size_t(o.Reserve), C.size_t(o.Contiguous), checked, &p)
+	return goArena(made), p
+}
+
+func cFreeExtra(p unsafe.Pointer) { C.toftgo_x_free_extra(p) }
+
+// cCheck tells whether p looks like the head of an arena: a code, 0 if it does.
+func cCheck(p unsafe.Pointer) int { return int(C.toftgo_x_check(p)) }
+
+// cHome takes memory for a lease from the heap; nil: there is none.
+func cHome() unsafe.Pointer { return C.toftgo_x_home(C.size_t(homeSize)) }
+
+func cFreeHome(home unsafe.Pointer) { C.toftgo_x_free_home(home) }
+
+// cReserveHomes takes address space for n homes; no memory is used until they are. nil: there is none.
+func cReserveHomes(n uintptr) unsafe.Pointer { return C.toftgo_x_reserve(C.size_t(n * homeSize)) }
+
+// cCreateIn makes a lease's arena in its home, behind the lease; nil: no memory.
+func cCreateIn(home unsafe.Pointer) *Arena {
+	return goArena(C.toftgo_x_create_in(unsafe.Add(home, leaseSize), C.size_t(homeSize-leaseSize)))
+}
+
+// cDropTail tells the system that it may take the pages of a home behind the first.
+func cDropTail(home unsafe.Pointer) { C.toftgo_x_drop(home, C.size_t(homeSize)) }
+
+// cBarrier makes every thread of this process execute a full barrier before it returns; false: not on this system.
+func cBarrier() bool { return C.toftgo_x_barrier() != 0 }
+
+// cNoCache turns off the cache that each thread has in C: a goroutine's next call may come from another thread.
+func cNoCache() { C.toftgo_x_no_cache() }

@@ -1,0 +1,3 @@
+module toft.dev/toft
+
+go 1.24

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "../../toft.h"
+
+toft_arena *ctest_x_create(uint64_t budget);
+void ctest_x_release(toft_arena *a);
+size_t ctest_x_held(void);
+size_t ctest_x_heap_in_use(void);
+toft_arena *ctest_x_foreign(uint32_t version, uint32_t size);
+
+struct node {
+  int64_t value;
+  struct node *next;
+};
+struct node *ctest_x_list(toft_arena *a, int n);
+int ctest_x_scratch(toft_arena *a, size_t n);
+int ctest_x_claim(toft_arena *a);
+int ctest_x_give(toft_arena *a);
+
+struct buffer_create_info {
+  uint32_t kind;
+  const struct buffer_create_info *next;
+  uint32_t flags;
+  uint64_t size;
+  uint32_t usage, sharing;
+  uint32_t queue_family_count;
+  const uint32_t *queue_families;
+};
+uint64_t ctest_x_sum_info(const struct buffer_create_info *info);
+int ctest_x_sum_strings(char **list, int *count);
+size_t ctest_x_strlen(const char *s);
+int ctest_x_divide(int a, int b, int *quotient, int *rest);

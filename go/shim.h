@@ -1,0 +1,30 @@
+/* What the Go side asks of the C side, in the shapes that cgo passes best. Failures are those of toft.h.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFTGO_SHIM_H
+#define TOFTGO_SHIM_H
+#include "toft.h"
+
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags);
+int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch);
+int toftgo_x_reset(toft_arena *a);
+int toftgo_x_reset_lease(toft_arena *a, size_t limit); /* reset; what is kept above limit goes back */
+void toftgo_x_trim(toft_arena *a, size_t keep);
+int toftgo_x_set(toft_arena *a, uint32_t what, uint64_t value);
+int toftgo_x_contains(const toft_arena *a, const void *p);
+void toftgo_x_stats(toft_arena *a, toft_stats *out);
+int toftgo_x_cleanup(toft_arena *a, uintptr_t handle); /* runs toftgoCleanup(handle); 0: no memory */
+void toftgo_x_release(toft_arena *a);
+
+/* contiguous: bytes of address space to reserve, or 0. *extra: what free_extra must have after the release. */
+toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra);
+void toftgo_x_free_extra(void *extra);
+int toftgo_x_check(const void *p); /* TOFT_OK, TOFT_EARG, TOFT_ENOSYS: a version that is not ours */
+
+void *toftgo_x_home(size_t size);
+void toftgo_x_free_home(void *home);
+void *toftgo_x_reserve(size_t size); /* zeroed, never given back */
+toft_arena *toftgo_x_create_in(void *buffer, size_t size);
+void toftgo_x_drop(void *home, size_t size);
+int toftgo_x_barrier(void);
+void toftgo_x_no_cache(void);
+#endif
