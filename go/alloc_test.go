@@ -1,0 +1,391 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"toft.dev/toft/internal/ctest"
+)
+
+// ---- helpers of all tests ----
+
+func newArena(t testing.TB, o Options) *Arena {
+	t.Helper()
+	a, err := NewArena(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Release)
+	return a
+}
+
+// panics runs f and returns what it panicked with, as text.
+func panics(t testing.TB, f func()) (text string) {
+	t.Helper()
+	text, _ = panicsWith(t, f)
+	return text
+}
+
+func panicsWith(t testing.TB, f func()) (text string, value any) {
+	t.Helper()
+	defer func() {
+		value = recover()
+		if value == nil {
+			t.Helper()
+			t.Error("no panic")
+		}
+		text = fmt.Sprint(value)
+	}()
+	f()
+	return
+}
+
+func wantPanic(t testing.TB, want string, f func()) {
+	t.Helper()
+	if got := panics(t, f); !strings.Contains(got, want) {
+		t.Errorf("the panic is %q, without %q", got, want)
+	}
+}
+
+// dirty leaves the arena's room full of bytes that look like bad pointers.
+func dirty(a *Arena) {
+	defer a.Rewind(a.Mark())
+	for range 40 {
+		p := a.AllocUninit(256, 8)
+		words := unsafe.Slice((*uint64)(p), 32)
+		for i := range words {
+			words[i] = 0xC0_DEAD_BEE8
+		}
+	}
+}
+
+type mixed struct {
+	a    int8
+	b    int64
+	c    [3]uint16
+	next *mixed
+	data unsafe.Pointer
+}
+
+// ---- what is allocated ----
+
+func TestNewIsZeroedAndApart(t *testing.T) {
+	a := newArena(t, Options{})
+	for range 3 {
+		dirty(a)
+		var all []*mixed
+		for i := range 200 {
+			p := New[mixed](a)
+			if *p != (mixed{}) {
+				t.Fatalf("not zeroed: %+v", *p)
+			}
+			if uintptr(unsafe.Pointer(p))%8 != 0 {
+				t.Fatalf("at %p", p)
+			}
+			p.b = int64(i)
+			p.next = p
+			all = append(all, p)
+		}
+		for i, p := range all {
+			if p.b != int64(i) || p.next != p {
+				t.Fatalf("%d was overwritten: %+v", i, *p)
+			}
+		}
+		a.Reset()
+	}
+}
+
+// Sizes around those that are zeroed without a call, at the very end of the room too.
+func TestNewOfEverySize(t *testing.T) {
+	a := newArena(t, Options{})
+	check := func(p unsafe.Pointer, n int) {
+		t.Helper()
+		for i, b := range unsafe.Slice((*byte)(p), n) {
+			if b != 0 {
+				t.Fatalf("byte %d of %d is %#x", i, n, b)
+			}
+		}
+		for i := range n {
+			*(*byte)(unsafe.Add(p, i)) = 0xEE
+		}
+	}
+	for range 300 {
+		check(unsafe.Pointer(New[[1]byte](a)), 1)
+		check(unsafe.Pointer(New[[8]byte](a)), 8)
+		check(unsafe.Pointer(New[[9]byte](a)), 9)
+		check(unsafe.Pointer(New[[16]byte](a)), 16)
+		check(unsafe.Pointer(New[[17]byte](a)), 17)
+		check(unsafe.Pointer(New[[100]byte](a)), 100)
+		if New[struct{}](a) == nil {
+			t.Fatal("nothing")
+		}
+	}
+	b := newArena(t, Options{})
+	for New[struct{}](b) != nil && b.limit != b.cursor { // up to the end of the room
+		guard := b.limit
+		New[[8]byte](b)
+		if b.limit != guard || b.cursor > b.limit {
+			t.Fatal("past the limit")
+		}
+	}
+	if p := New[struct{}](b); uintptr(unsafe.Pointer(p)) != b.cursor {
+		t.Error("size 0 at the end of a block is elsewhere")
+	}
+}
+
+func TestMakeSlice(t *testing.T) {
+	a := newArena(t, Options{})
+	dirty(a)
+	for _, n := range []int{0, 1, 2, 7, 1000, 100_000} {
+		s := MakeSlice[uint32](a, n)
+		if len(s) != n || cap(s) != n || s == nil {
+			t.Fatalf("len %d, cap %d", len(s), cap(s))
+		}
+		if slices.ContainsFunc(s, func(v uint32) bool { return v != 0 }) {
+			t.Fatal("not zeroed")
+		}
+		for i := range s {
+			s[i] = math.MaxUint32
+		}
+	}
+	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt/4 + 1} {
+		before := a.Stats()
+		wantPanic(t, "len", func() { MakeSlice[uint32](a, n) })
+		wantPanic(t, "out of range", func() { PlainOf[uint32]().MakeSlice(a, n) })
+		wantPanic(t, "out of range", func() { MakeSliceAligned[uint32](a, n, 64) })
+		if _, err := TryMakeSlice[uint32](a, n); !errors.Is(err, ErrNoMemory) {
+			t.Errorf("%d: %v", n, err)
+		}
+		if a.Stats() != before {
+			t.Errorf("a length of %d changed the arena", n)
+		}
+	}
+	if s := MakeSlice[struct{}](a, 1<<40); len(s) != 1<<40 {
+		t.Error(len(s))
+	}
+}
+
+func TestAlignment(t *testing.T) {
+	a := newArena(t, Options{})
+	for align := uint(1); align <= 1<<16; align *= 2 {
+		for i := range 20 {
+			if p := uintptr(unsafe.Pointer(NewAligned[[3]byte](a, align))); p%uintptr(align) != 0 {
+				t.Fatalf("%#x is not aligned to %d", p, align)
+			}
+			if p := uintptr(a.Alloc(i, int(align))); p%uintptr(align) != 0 {
+				t.Fatalf("%#x is not aligned to %d", p, align)
+			}
+			if p := uintptr(unsafe.Pointer(unsafe.SliceData(MakeSliceAligned[uint16](a, i, align)))); p%uintptr(align) != 0 {
+				t.Fatalf("%#x is not aligned to %d", p, align)
+			}
+		}
+	}
+	for _, align := range []int{0, -8, 3, 5, 6, 7, 12, math.MinInt, math.MaxInt} {
+		before := a.Stats()
+		wantPanic(t, "is not a power of two", func() { a.Alloc(8, align) })
+		wantPanic(t, "is not a power of two", func() { a.AllocUninit(8, align) })
+		wantPanic(t, "is not a power of two", func() { a.TryAlloc(8, align) })
+		wantPanic(t, "is not a power of two", func() { NewAligned[int](a, uint(align)) })
+		if a.Stats() != before {
+			t.Errorf("an alignment of %d changed the arena", align)
+		}
+	}
+}
+
+func TestAllocRefusesNegativeSizes(t *testing.T) {
+	a := newArena(t, Options{})
+	a.Alloc(64, 8)
+	before := a.Stats()
+	for _, n := range []int{-1, -32, math.MinInt} {
+		wantPanic(t, fmt.Sprintf("size %d", n), func() { a.Alloc(n, 8) })
+		wantPanic(t, fmt.Sprintf("size %d", n), func() { a.AllocUninit(n, 8) })
+		wantPanic(t, fmt.Sprintf("size %d", n), func() { a.TryAlloc(n, 8) })
+	}
+	if _, err := a.TryAlloc(math.MaxInt, 8); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	if a.Stats() != before {
+		t.Error("the arena changed")
+	}
+}
+
+func TestAllocIsZeroed(t *testing.T) {
+	a := newArena(t, Options{})
+	for n := range 200 {
+		dirty(a)
+		for i, b := range unsafe.Slice((*byte)(a.Alloc(n, 1<<(n%8))), n) {
+			if b != 0 {
+				t.Fatalf("byte %d of %d is %#x", i, n, b)
+			}
+		}
+	}
+}
+
+func TestCopies(t *testing.T) {
+	a := newArena(t, Options{})
+	dirty(a)
+	first := New[mixed](a)
+	v := mixed{a: -1, b: 1 << 40, c: [3]uint16{1, 2, 3}, next: first}
+	if p := Copy(a, v); *p != v || p == &v {
+		t.Error(*p)
+	}
+	s := []mixed{v, {}, v}
+	if c := CopySlice(a, s); !slices.Equal(c, s) || cap(c) != 3 || !a.Contains(unsafe.Pointer(&c[2])) {
+		t.Error(c)
+	}
+	if c := CopySlice(a, []int32(nil)); len(c) != 0 {
+		t.Error(c)
+	}
+	numbers := make([]int16, 12345)
+	for i := range numbers {
+		numbers[i] = int16(i)
+	}
+	if c := CopySlice(a, numbers); !slices.Equal(c, numbers) {
+		t.Error("not equal")
+	}
+}
+
+func TestPlain(t *testing.T) {
+	a := newArena(t, Options{})
+	points := PlainOf[[3]float32]()
+	seen := map[*[3]float32]bool{}
+	for i := range 5000 {
+		p := points.New(a)
+		if seen[p] || uintptr(unsafe.Pointer(p))%8 != 0 {
+			t.Fatalf("%p again", p)
+		}
+		seen[p] = true
+		*p = [3]float32{float32(i)}
+	}
+	if s := points.MakeSlice(a, 100); len(s) != 100 || cap(s) != 100 {
+		t.Error(len(s), cap(s))
+	}
+	var none Plain[[3]float32]
+	wantPanic(t, "nil pointer", func() { none.New(a) })
+}
+
+func TestOutOfMemoryIsAnErrorThatLeavesTheArena(t *testing.T) {
+	a := newArena(t, Options{Budget: 1000})
+	New[[400]byte](a)
+	before := a.Stats()
+	_, value := panicsWith(t, func() { New[[601]byte](a) })
+	var e *AllocError
+	if err, ok := value.(error); !ok || !errors.Is(err, ErrNoMemory) || !errors.As(err, &e) || e.Size != 601 {
+		t.Error(value)
+	}
+	wantPanic(t, "cannot allocate 601 bytes aligned to 64", func() { NewAligned[[601]byte](a, 64) })
+	wantPanic(t, "over budget", func() { a.Alloc(601, 1) })
+	wantPanic(t, "over budget", func() { a.CBytes(make([]byte, 601)) })
+	wantPanic(t, "over budget", func() { PlainOf[[601]byte]().New(a) })
+	wantPanic(t, "over budget", func() { MakeSlice[int64](a, 1<<40) })
+	if p, err := TryNew[[601]byte](a); p != nil || !errors.Is(err, ErrNoMemory) {
+		t.Error(p, err)
+	}
+	if after := a.Stats(); after != before {
+		t.Errorf("%+v became %+v", before, after)
+	}
+	if p, err := TryNew[[600]byte](a); p == nil || err != nil {
+		t.Error("the rest of the budget cannot be had: ", err)
+	}
+}
+
+// ---- types ----
+
+type inner struct {
+	Deep struct{ List [2]struct{ Name string } }
+}
+
+func TestRefusedTypesAreNamed(t *testing.T) {
+	a := newArena(t, Options{})
+	before := a.Stats()
+	wantPanic(t, "string cannot live in an arena: it is a string", func() { New[string](a) })
+	wantPanic(t, "field Deep.List[0].Name is a string", func() { New[inner](a) })
+	wantPanic(t, "it is a slice", func() { New[[]byte](a) })
+	wantPanic(t, "field M is a map", func() { New[struct{ M map[int]int }](a) })
+	wantPanic(t, "field C is a chan", func() { MakeSlice[struct{ C chan int }](a, 1) })
+	wantPanic(t, "field F is a func", func() { Copy(a, struct{ F func() }{}) })
+	wantPanic(t, "field E is an interface", func() { CopySlice(a, []struct{ E error }{{}}) })
+	wantPanic(t, "[0].X is a string", func() { TryNew[[4]struct{ X string }](a) })
+	wantPanic(t, "it is a string", func() { NewAligned[string](a, 64) })
+	wantPanic(t, "it is a string", func() { MakeSliceAligned[string](a, 1, 64) })
+	wantPanic(t, "it is a string", func() { TryMakeSlice[string](a, 1) })
+	for range 3 { // also the second time
+		wantPanic(t, "it is a string", func() { New[string](a) })
+		wantPanic(t, "field next is a pointer, which must be zeroed", func() { PlainOf[mixed]() })
+		wantPanic(t, "it is an unsafe.Pointer", func() { PlainOf[unsafe.Pointer]() })
+		wantPanic(t, "field Name is a string", func() { PlainOf[struct{ Name string }]() })
+	}
+	if a.Stats() != before {
+		t.Error("the arena changed")
+	}
+	New[struct { // C's structs have pointers
+		P *string
+		U unsafe.Pointer
+		N [0]string
+	}](a)
+}
+
+func TestManyTypesShareTheCache(t *testing.T) {
+	a := newArena(t, Options{})
+	for range passed { // no entry at all: each is looked up in the map
+		for i := range passed {
+			passed[i].Store(0)
+		}
+		New[mixed](a)
+		New[int32](a)
+	}
+	wantPanic(t, "it is a string", func() { New[string](a) })
+}
+
+// ---- strings ----
+
+func TestCStrings(t *testing.T) {
+	a := newArena(t, Options{})
+	for _, s := range []string{"", "a", "1234567", "12345678", "müsli", strings.Repeat("x", 100_000)} {
+		dirty(a)
+		p, err := a.CString(s)
+		if err != nil || ctest.Strlen(p) != len(s) || unsafe.String((*byte)(p), len(s)) != s {
+			t.Errorf("%.10q: %v", s, err)
+		}
+	}
+	before := a.Stats()
+	if p, err := a.CString("a\x00b"); p != nil || !errors.Is(err, ErrNUL) {
+		t.Error(p, err)
+	}
+	if p, err := a.CStrings([]string{"a", "b\x00"}); p != nil || !errors.Is(err, ErrNUL) {
+		t.Error(p, err)
+	}
+	if a.Stats() != before {
+		t.Error("the arena changed")
+	}
+	for _, list := range [][]string{nil, {""}, {"a"}, {"one", "two", "three"}} {
+		dirty(a)
+		p, err := a.CStrings(list)
+		want := 0
+		for _, s := range list {
+			for i := range len(s) {
+				want += int(s[i])
+			}
+		}
+		if sum, n := ctest.SumStrings(p); err != nil || n != len(list) || sum != want {
+			t.Errorf("%q: %d strings, sum %d: %v", list, n, sum, err)
+		}
+	}
+	if p := a.CBytes([]byte("a\x00b")); unsafe.String((*byte)(p), 3) != "a\x00b" {
+		t.Error("not the bytes")
+	}
+	if a.CBytes(nil) == nil {
+		t.Error("no address")
+	}
+}
+
+func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }

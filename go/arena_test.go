@@ -1,0 +1,398 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"toft.dev/toft/internal/ctest"
+)
+
+// ---- marks, resets, budgets ----
+
+func TestRewind(t *testing.T) {
+	a := newArena(t, Options{})
+	New[int64](a)
+	m := a.Mark()
+	live := a.Stats().Live
+	for size := 8; size < 1<<20; size *= 3 { // within a block, and over many
+		for range 3 {
+			first := a.Alloc(size, 8)
+			a.Alloc(size, 8)
+			a.Rewind(m)
+			if again := a.Alloc(size, 8); size <= 1000 && again != first {
+				t.Fatalf("%p, then %p", first, again)
+			}
+			a.Rewind(m)
+			if a.Stats().Live != live {
+				t.Fatalf("%d bytes live, not %d", a.Stats().Live, live)
+			}
+		}
+	}
+	a.Scope(func() { a.Alloc(100, 8) })
+	func() {
+		defer a.Rewind(a.Mark())
+		a.Alloc(100_000, 8)
+	}()
+	wantPanic(t, "on purpose", func() { a.Scope(func() { a.Alloc(100, 8); panic("on purpose") }) })
+	if a.Stats().Live != live {
+		t.Error("a scope left something")
+	}
+	a.Reset()
+	before := a.Stats()
+	wantPanic(t, ErrMark.Error(), func() { a.Rewind(m) })
+	b := newArena(t, Options{})
+	wantPanic(t, ErrMark.Error(), func() { b.Alloc(64, 8); a.Rewind(b.Mark()) })
+	if a.Stats() != before {
+		t.Error("a bad mark changed the arena")
+	}
+}
+
+func TestResetKeepsAndTrimReturns(t *testing.T) {
+	a := newArena(t, Options{})
+	round := func() {
+		for range 100 {
+			a.Alloc(10_000, 8)
+		}
+		a.Reset()
+	}
+	for range 5 {
+		round()
+	}
+	calls := a.Stats().SourceCalls
+	for range 50 {
+		round()
+	}
+	if s := a.Stats(); s.SourceCalls != calls || s.Live != 0 || s.Reserved < 1_000_000 {
+		t.Errorf("%+v", s)
+	}
+	a.Trim(0)
+	if s := a.Stats(); s.Reserved > 10_000 {
+		t.Errorf("%d bytes are kept", s.Reserved)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	a := newArena(t, Options{})
+	a.SetBudget(104)
+	New[[97]byte](a) // takes 104
+	if _, err := TryNew[int64](a); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	if s := a.Stats(); s.Budget != 104 || s.Live != 104 {
+		t.Errorf("%+v", s)
+	}
+	a.SetBudget(50) // below what is live
+	if _, err := TryNew[int8](a); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	a.SetBudget(NoBudget)
+	New[[10_000]byte](a)
+	b := newArena(t, Options{Budget: 10})
+	if s := b.Stats(); s.Budget != 10 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestContiguous(t *testing.T) {
+	a := newArena(t, Options{Contiguous: 1 << 24})
+	first := uintptr(a.Alloc(1, 8))
+	var last uintptr
+	for range 1000 {
+		last = uintptr(a.Alloc(8192, 8))
+	}
+	if last-first != 8+999*8192 {
+		t.Errorf("the last is %d bytes behind the first", last-first)
+	}
+	if _, err := a.TryAlloc(1<<24, 8); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	if _, err := NewArena(Options{Contiguous: 1 << 62}); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	if _, err := NewArena(Options{Contiguous: 4096, Reserve: 8192}); err == nil {
+		t.Error("a reserve beyond the range")
+	}
+}
+
+func TestReserve(t *testing.T) {
+	a := newArena(t, Options{Reserve: 1 << 20})
+	calls := a.Stats().SourceCalls
+	a.Alloc(1<<20, 8)
+	if s := a.Stats(); s.SourceCalls > calls+1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestChecked(t *testing.T) {
+	a := newArena(t, Options{Checked: true})
+	p := New[[13]byte](a)
+	m := a.Mark()
+	q := MakeSlice[byte](a, 5)
+	*(*byte)(unsafe.Add(unsafe.Pointer(&q[0]), 5)) = 1
+	wantPanic(t, ErrCorrupt.Error(), func() { a.Rewind(m) })
+	if q[0] != 0xDD {
+		t.Errorf("%#x is left of what was given back", q[0])
+	}
+	*(*byte)(unsafe.Add(unsafe.Pointer(p), -1)) = 1
+	wantPanic(t, ErrCorrupt.Error(), a.Reset)
+	a.SetChecked(false)
+	if New[[13]byte](a); a.limit == a.cursor {
+		t.Error("still checked")
+	}
+}
+
+// ---- cleanups ----
+
+func TestCleanups(t *testing.T) {
+	var ran []int
+	a, err := NewArena(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := func(i int) func() {
+		return func() {
+			ran = append(ran, i)
+			if _, err := TryNew[int](a); err == nil {
+				t.Error("a cleanup can allocate")
+			}
+			wantPanic(t, ErrBusy.Error(), a.Reset)
+			With(func(b *Arena) error { New[mixed](b); return nil })
+		}
+	}
+	want := func(list ...int) {
+		t.Helper()
+		if !slices.Equal(ran, list) {
+			t.Errorf("%v, not %v", ran, list)
+		}
+		ran = nil
+	}
+	a.Cleanup(note(1))
+	m := a.Mark()
+	a.Cleanup(note(2))
+	a.Cleanup(note(3))
+	a.Rewind(m)
+	want(3, 2)
+	a.Rewind(m)
+	want()
+	a.Reset()
+	want(1)
+	a.Cleanup(note(4))
+	a.Release()
+	want(4)
+
+	b := Get()
+	b.Cleanup(func() { ran = append(ran, 5) })
+	b.Return()
+	want(5)
+	Get().Return()
+	want()
+
+	c := newArena(t, Options{Budget: 8})
+	wantPanic(t, "cannot allocate", func() { c.Cleanup(func() {}) })
+	wantPanic(t, "nil function", func() { c.Cleanup(nil) })
+}
+
+// ---- who owns what ----
+
+func TestMisuseIsTold(t *testing.T) {
+	var zero Arena
+	wantPanic(t, "did not give", func() { New[int](&zero) })
+	wantPanic(t, "did not give", func() { zero.Alloc(8, 8) })
+	wantPanic(t, "did not give", zero.Reset)
+	wantPanic(t, "did not give", zero.Return)
+	wantPanic(t, "NewArena or Own did not give", zero.Release)
+	wantPanic(t, "nil pointer", func() { New[int](nil) })
+
+	a, err := NewArena(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPanic(t, "not leased", a.Return)
+	a.Release()
+	wantPanic(t, "released one", a.Release)
+
+	b := Get()
+	wantPanic(t, "it must be returned", b.Release)
+	if _, err := Own(b.Pointer()); !errors.Is(err, ErrNoArena) {
+		t.Error(err)
+	}
+	b.Return()
+}
+
+func TestWrapRefusesWhatIsNoArena(t *testing.T) {
+	words := make([]uintptr, 8)
+	for name, c := range map[string]struct {
+		p    unsafe.Pointer
+		want error
+	}{
+		"nil":        {nil, ErrNoArena},
+		"zeroes":     {unsafe.Pointer(&words[0]), ErrNoArena},
+		"misaligned": {unsafe.Add(unsafe.Pointer(&words[0]), 1), ErrNoArena},
+		"version 2":  {ctest.Foreign(2, 112), ErrVersion},
+		"short":      {ctest.Foreign(1, 64), ErrVersion},
+	} {
+		if a, err := Wrap(c.p); a != nil || !errors.Is(err, c.want) {
+			t.Errorf("%s: %v %v", name, a, err)
+		}
+		if a, err := Own(c.p); a != nil || !errors.Is(err, c.want) {
+			t.Errorf("%s: %v %v", name, a, err)
+		}
+	}
+}
+
+// ---- with C ----
+
+// An arena that C made is filled by Go and by C in turns, and every byte comes back to C's source.
+func TestArenaMadeByC(t *testing.T) {
+	held := ctest.Held()
+	for _, own := range []bool{false, true} {
+		p := ctest.Create(0)
+		a, err := Wrap(p)
+		if own {
+			a, err = Own(p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		takeTurns(t, a)
+		ran := false
+		a.Cleanup(func() { ran = true })
+		if own {
+			if _, err := Own(p); !errors.Is(err, ErrNoArena) {
+				t.Error(err)
+			}
+			a.Release()
+		} else {
+			wantPanic(t, "did not give", a.Release)
+			wantPanic(t, "not leased", a.Return)
+			ctest.Release(p)
+		}
+		if !ran || ctest.Held() != held {
+			t.Errorf("cleanup ran: %v; %d bytes are held, not %d", ran, ctest.Held(), held)
+		}
+	}
+	p := ctest.Create(200)
+	defer ctest.Release(p)
+	a, err := Wrap(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TryNew[[300]byte](a); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	if ctest.List(p, 1000) != nil {
+		t.Error("C went over the budget that Go sees")
+	}
+}
+
+func TestArenaMadeByGoIsFilledByC(t *testing.T) {
+	takeTurns(t, newArena(t, Options{}))
+	takeTurns(t, newArena(t, Options{Contiguous: 1 << 26}))
+	takeTurns(t, newArena(t, Options{Checked: true}))
+	With(func(a *Arena) error { takeTurns(t, a); return nil })
+}
+
+func takeTurns(t *testing.T, a *Arena) {
+	t.Helper()
+	before := a.Stats().Live
+	m := a.Mark()
+	var mine []*int64
+	for round := range 20 {
+		mine = append(mine, New[int64](a))
+		*mine[round] = int64(-round)
+		n := 1 + 37*round
+		list := ctest.List(a.Pointer(), n)
+		if !ctest.Scratch(a.Pointer(), 3000) { // leaves dirt behind
+			t.Fatal("scratch")
+		}
+		if p := New[mixed](a); *p != (mixed{}) {
+			t.Fatal("what C left is handed out")
+		}
+		want := int64(1)
+		for ; list != nil; list = list.Next {
+			if list.Value != want || !a.Contains(unsafe.Pointer(list)) {
+				t.Fatalf("%d in place of %d", list.Value, want)
+			}
+			want++
+		}
+		if want != int64(n+1) {
+			t.Fatalf("%d nodes", want-1)
+		}
+	}
+	for i, p := range mine {
+		if *p != int64(-i) {
+			t.Fatalf("%d was overwritten", i)
+		}
+	}
+	a.Rewind(m)
+	if a.Stats().Live != before {
+		t.Error("something is left")
+	}
+}
+
+// While C holds a range, Go is served elsewhere, and what would pull the range away is refused.
+func TestClaimedByC(t *testing.T) {
+	a := newArena(t, Options{})
+	New[int64](a)
+	m := a.Mark()
+	if !ctest.Claim(a.Pointer()) {
+		t.Fatal("no claim")
+	}
+	if p := New[mixed](a); *p != (mixed{}) {
+		t.Error("not zeroed")
+	}
+	wantPanic(t, ErrBusy.Error(), func() { a.Rewind(m) })
+	wantPanic(t, ErrBusy.Error(), a.Reset)
+	wantPanic(t, ErrBusy.Error(), func() { a.SetBudget(1) })
+	if !ctest.Give(a.Pointer()) {
+		t.Fatal("not given")
+	}
+	a.Rewind(m)
+
+	b := Get()
+	if !ctest.Claim(b.Pointer()) {
+		t.Fatal("no claim")
+	}
+	wantPanic(t, ErrBusy.Error(), b.Return)
+	if !ctest.Give(b.Pointer()) {
+		t.Fatal("not given")
+	}
+	b.Return()
+}
+
+// The example that wrappers of graphics libraries all have: a struct with a pointer to an array, and a chain of structs.
+func TestBufferCreateInfo(t *testing.T) {
+	for i := range 1000 {
+		a := Get()
+		dirty(a)
+		families := CopySlice(a, []uint32{1, 2, 3, uint32(i)})
+		info := Copy(a, ctest.BufferCreateInfo{
+			Kind: 12, Size: 1 << 20, Usage: 3, QueueFamilyCount: 4, QueueFamilies: &families[0],
+		})
+		next := New[ctest.BufferCreateInfo](a)
+		next.Kind = 13
+		info.Next = next
+		next.Next = New[ctest.BufferCreateInfo](a)
+		next.Next.Flags = 1000
+		if sum, want := ctest.SumBufferInfo(info), uint64(12+1<<20+3+6+i+13+1000); sum != want {
+			t.Fatalf("C reads %d, not %d", sum, want)
+		}
+		a.Return()
+	}
+}
+
+// Out-parameters: C writes into the arena, Go reads.
+func TestOutParameters(t *testing.T) {
+	a := Get()
+	defer a.Return()
+	quotient, rest := New[int32](a), New[int32](a)
+	if !ctest.Divide(17, 5, quotient, rest) || *quotient != 3 || *rest != 2 {
+		t.Error(*quotient, *rest)
+	}
+}

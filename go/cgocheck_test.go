@@ -1,0 +1,74 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Under GOEXPERIMENT=cgocheck2 every store of a Go pointer to memory outside the Go heap is fatal. All tests run so; this
+// one shows that it would be seen.
+func TestGoPointersAreCaught(t *testing.T) {
+	if !strings.Contains(runtime.Version(), "cgocheck2") {
+		t.Skip("for GOEXPERIMENT=cgocheck2")
+	}
+	if os.Getenv("TOFT_TEST_STORE") != "" {
+		a := Get()
+		New[mixed](a).next = sink
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestGoPointersAreCaught$")
+	child.Env = append(os.Environ(), "TOFT_TEST_STORE=1")
+	out, err := child.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "unpinned Go pointer stored into non-Go memory") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+var sink = new(mixed)
+
+// What is freed under the collector, and looks like a pointer in recycled memory, crashes the program when a store of a
+// pointer shows it to the collector. So memory for types with pointers is always zeroed.
+func TestRecycledMemoryDoesNotCrashTheCollector(t *testing.T) {
+	stop := make(chan bool)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	defer close(stop)
+	a := newArena(t, Options{})
+	for range 3000 {
+		bad := spanThatIsGone()
+		words := PlainOf[uintptr]().MakeSlice(a, 600)
+		for i := range words {
+			words[i] = bad
+		}
+		a.Reset()
+		for range 50 {
+			p := New[mixed](a)
+			p.next = p
+			q := Copy(a, mixed{next: p})
+			s := CopySlice(a, []*mixed{p, q})
+			s[0] = MakeSlice[mixed](a, 2)[1].next
+		}
+		a.Reset()
+	}
+}
+
+// spanThatIsGone is an address in the Go heap where nothing lives any more.
+func spanThatIsGone() uintptr {
+	b := make([]byte, 1<<20)
+	return addressOf(&b[1<<19])
+}

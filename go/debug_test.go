@@ -1,0 +1,166 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func debugging(t *testing.T) {
+	t.Helper()
+	was := SetDebug(true)
+	t.Cleanup(func() { SetDebug(was) })
+}
+
+func getHere() *Arena { return Get() }
+
+func returnHere(a *Arena) { a.Return() }
+
+func wantPlaces(t *testing.T, text string, places ...string) {
+	t.Helper()
+	for _, p := range places {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q does not name %s", text, p)
+		}
+	}
+}
+
+func TestDebugNamesBothPlaces(t *testing.T) {
+	debugging(t)
+	a := getHere()
+	New[mixed](a)
+	returnHere(a)
+	both := []string{"got at ", "debug_test.go", "toft.getHere", "returned at ", "toft.returnHere"}
+	wantPlaces(t, panics(t, a.Return), append(both, "second Return")...)
+	wantPlaces(t, panics(t, func() { New[int](a) }), append(both, "allocation after Return")...)
+	wantPlaces(t, panics(t, func() { a.Alloc(1, 1) }), append(both, "allocation after Return")...)
+	wantPlaces(t, panics(t, a.Reset), append(both, "Reset after Return")...)
+
+	// Also when others got arenas meanwhile.
+	for range 100 {
+		b := Get()
+		if b == a {
+			t.Fatal("the arena was given again")
+		}
+		b.Return()
+	}
+	wantPlaces(t, panics(t, a.Return), append(both, "second Return")...)
+}
+
+func TestDebugChecksArenas(t *testing.T) {
+	debugging(t)
+	a := getHere()
+	p := New[[8]byte](a)
+	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
+	wantPlaces(t, panics(t, a.Return), ErrCorrupt.Error(), "toft.getHere")
+	if p[0] != 0xDD {
+		t.Errorf("%#x is left of what was returned", p[0])
+	}
+}
+
+func TestOutstanding(t *testing.T) {
+	before := len(Outstanding())
+	debugging(t)
+	a := getHere()
+	find := func() *Lease {
+		for _, l := range Outstanding() {
+			if l.Arena == a {
+				return &l
+			}
+		}
+		return nil
+	}
+	l := find()
+	if l == nil || l.Ended || l.Goroutine != goroutine() {
+		t.Fatalf("%+v", l)
+	}
+	wantPlaces(t, l.String(), "toft.getHere", "got at")
+	if pprof.Lookup("toft.leases").Count() != before+1 {
+		t.Error("not in the profile")
+	}
+	SetDebug(false) // it ends as it began
+	a.Return()
+	if find() != nil || pprof.Lookup("toft.leases").Count() != before {
+		t.Error("still there")
+	}
+	b := Get()
+	b.Return()
+	if b == a {
+		t.Error("the arena was given again")
+	}
+}
+
+func TestForgotten(t *testing.T) {
+	debugging(t)
+	told := make(chan Lease, 100)
+	OnForgotten(func(l Lease) { told <- l })
+	defer OnForgotten(nil)
+	var p *mixed
+	done := make(chan *Arena)
+	go func() {
+		a := getHere()
+		p = New[mixed](a)
+		p.b = 42
+		done <- a
+	}()
+	a := <-done
+	for {
+		runtime.GC()
+		select {
+		case l := <-told:
+			if l.Arena != a || !l.Ended {
+				t.Fatalf("%v", l)
+			}
+			wantPlaces(t, l.String(), "which has ended", "toft.getHere")
+			if p.b != 42 || !a.Contains(unsafe.Pointer(p)) {
+				t.Error("its memory is gone")
+			}
+			for range 5 {
+				runtime.GC()
+			}
+			time.Sleep(10 * time.Millisecond)
+			if len(told) != 0 {
+				t.Error("told twice")
+			}
+			a.Return()
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// More returns than are remembered.
+func TestQuarantineIsBounded(t *testing.T) {
+	debugging(t)
+	for range quarantined + 100 {
+		Get().Return()
+	}
+	if n := len(debug.quarantine); n != quarantined {
+		t.Errorf("%d in quarantine", n)
+	}
+}
+
+func TestDebugByEnvironment(t *testing.T) {
+	if os.Getenv("TOFT_DEBUG") == "1" {
+		a := getHere()
+		a.Return()
+		a.Return()
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestDebugByEnvironment$")
+	child.Env = append(os.Environ(), "TOFT_DEBUG=1")
+	out, err := child.CombinedOutput()
+	if err == nil {
+		t.Error("the child lived")
+	}
+	wantPlaces(t, string(out), "second Return", "toft.getHere")
+}

@@ -1,0 +1,536 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"toft.dev/toft"
+	"toft.dev/toft/internal/ctest" // stands for a C library
+)
+
+// A struct with a pointer to an array, and a chain: what graphics libraries ask for.
+func Example() {
+	families := []uint32{0, 2, 5}
+
+	a := toft.Get()
+	defer a.Return()
+	info := toft.New[ctest.BufferCreateInfo](a)
+	info.Kind = 12
+	info.Size = 4096
+	info.QueueFamilyCount = uint32(len(families))
+	info.QueueFamilies = unsafe.SliceData(toft.CopySlice(a, families))
+	info.Next = toft.New[ctest.BufferCreateInfo](a)
+	info.Next.Kind = 13
+
+	fmt.Println(ctest.SumBufferInfo(info)) // a call into C
+	// Output: 4128
+}
+
+func ExampleGet() {
+	a := toft.Get()
+	defer a.Return()
+	quotient, rest := toft.New[int32](a), toft.New[int32](a) // out-parameters
+	ctest.Divide(17, 5, quotient, rest)
+	fmt.Println(*quotient, *rest)
+	// Output: 3 2
+}
+
+func ExampleArena_Return() {
+	a := toft.Get()
+	a.Return()
+	defer func() { fmt.Println(recover()) }()
+	a.Return()
+	// Output: toft: second Return (toft.SetDebug tells more)
+}
+
+func ExampleWith() {
+	err := toft.With(func(a *toft.Arena) error {
+		name, err := a.CString("no\x00good")
+		if err != nil {
+			return err
+		}
+		fmt.Println(ctest.Strlen(name))
+		return nil
+	})
+	fmt.Println(err)
+	// Output: toft: string holds a NUL byte
+}
+
+func ExampleArena() {
+	a := toft.Get()
+	defer a.Return()
+	var list *ctest.Node // linked structs, in C's memory
+	for i := range 3 {
+		list = toft.Copy(a, ctest.Node{Value: int64(i), Next: list})
+	}
+	for ; list != nil; list = list.Next {
+		fmt.Println(list.Value)
+	}
+	// Output:
+	// 2
+	// 1
+	// 0
+}
+
+// ---- allocation ----
+
+func ExampleNew() {
+	a := toft.Get()
+	defer a.Return()
+	p := toft.New[struct{ X, Y int32 }](a)
+	fmt.Println(*p)
+
+	defer func() { fmt.Println(recover()) }()
+	toft.New[struct{ Names [2]string }](a)
+	// Output:
+	// {0 0}
+	// toft: struct { Names [2]string } cannot live in an arena: field Names[0] is a string
+}
+
+func ExampleTryNew() {
+	a, _ := toft.NewArena(toft.Options{Budget: 1000})
+	defer a.Release()
+	_, err := toft.TryNew[[2000]byte](a)
+	fmt.Println(errors.Is(err, toft.ErrNoMemory))
+	fmt.Println(err)
+	// Output:
+	// true
+	// toft: cannot allocate 2000 bytes aligned to 8: out of memory or over budget
+}
+
+func ExampleNewAligned() {
+	a := toft.Get()
+	defer a.Return()
+	v := toft.NewAligned[[8]float32](a, 32) // for C's 256-bit vectors
+	fmt.Println(uintptr(unsafe.Pointer(v)) % 32)
+	// Output: 0
+}
+
+func ExampleCopy() {
+	a := toft.Get()
+	defer a.Return()
+	fmt.Println(*toft.Copy(a, [3]int16{1, 2, 3}))
+	// Output: [1 2 3]
+}
+
+func ExampleMakeSlice() {
+	a := toft.Get()
+	defer a.Return()
+	nodes := toft.MakeSlice[ctest.Node](a, 3) // an array of structs
+	nodes[0].Next = &nodes[1]
+	fmt.Println(len(nodes), nodes[1].Value)
+	// Output: 3 0
+}
+
+func ExampleTryMakeSlice() {
+	a := toft.Get()
+	defer a.Return()
+	_, err := toft.TryMakeSlice[int64](a, 1<<62)
+	fmt.Println(errors.Is(err, toft.ErrNoMemory))
+	// Output: true
+}
+
+func ExampleMakeSliceAligned() {
+	a := toft.Get()
+	defer a.Return()
+	line := toft.MakeSliceAligned[uint64](a, 8, 64)
+	fmt.Println(uintptr(unsafe.Pointer(&line[0])) % 64)
+	// Output: 0
+}
+
+func ExampleCopySlice() {
+	a := toft.Get()
+	defer a.Return()
+	s := toft.CopySlice(a, []uint16{7, 8, 9})
+	fmt.Println(s, cap(s))
+	// Output: [7 8 9] 3
+}
+
+func ExamplePlainOf() {
+	type point struct{ X, Y float64 }
+	points := toft.PlainOf[point]() // usually a variable of the package
+
+	a := toft.Get()
+	defer a.Return()
+	p := points.New(a) // not zeroed: set all of it
+	*p = point{1, 2}
+	fmt.Println(*p)
+
+	defer func() { fmt.Println(recover()) }()
+	toft.PlainOf[ctest.Node]()
+	// Output:
+	// {1 2}
+	// toft: PlainOf[ctest.Node]: field Next is a pointer, which must be zeroed: use New
+}
+
+func ExamplePlain() {
+	samples := toft.PlainOf[int16]()
+	a := toft.Get()
+	defer a.Return()
+	s := samples.MakeSlice(a, 4)
+	clear(s)
+	fmt.Println(s)
+	// Output: [0 0 0 0]
+}
+
+func ExampleArena_Alloc() {
+	a := toft.Get()
+	defer a.Return()
+	p := a.Alloc(100, 16)
+	fmt.Println(uintptr(p)%16, *(*byte)(p))
+	// Output: 0 0
+}
+
+func ExampleArena_AllocUninit() {
+	a := toft.Get()
+	defer a.Return()
+	buffer := unsafe.Slice((*byte)(a.AllocUninit(5, 1)), 5)
+	copy(buffer, "hello")
+	fmt.Printf("%s\n", buffer)
+	// Output: hello
+}
+
+func ExampleArena_TryAlloc() {
+	a := toft.Get()
+	defer a.Return()
+	_, err := a.TryAlloc(1<<62, 8)
+	fmt.Println(err)
+	// Output: toft: cannot allocate 4611686018427387904 bytes aligned to 8: out of memory or over budget
+}
+
+func ExampleAllocError() {
+	a, _ := toft.NewArena(toft.Options{Budget: 64})
+	defer a.Release()
+	defer func() {
+		var e *toft.AllocError
+		if errors.As(recover().(error), &e) {
+			fmt.Println(e.Size, e.Align)
+		}
+	}()
+	toft.MakeSlice[int64](a, 100)
+	// Output: 800 8
+}
+
+func ExampleAllocError_Error() {
+	fmt.Println((&toft.AllocError{Size: 10, Align: 8}).Error())
+	// Output: toft: cannot allocate 10 bytes aligned to 8: out of memory or over budget
+}
+
+func ExampleAllocError_Unwrap() {
+	fmt.Println(errors.Is(&toft.AllocError{Size: 10, Align: 8}, toft.ErrNoMemory))
+	// Output: true
+}
+
+// ---- strings ----
+
+func ExampleArena_CString() {
+	a := toft.Get()
+	defer a.Return()
+	s, err := a.CString("hello") // (*C.char)(s)
+	fmt.Println(ctest.Strlen(s), err)
+	// Output: 5 <nil>
+}
+
+func ExampleArena_CStrings() {
+	a := toft.Get()
+	defer a.Return()
+	argv, err := a.CStrings([]string{"ls", "-l"}) // (**C.char)(argv), ended by NULL
+	_, n := ctest.SumStrings(argv)
+	fmt.Println(n, err)
+	// Output: 2 <nil>
+}
+
+func ExampleArena_CBytes() {
+	a := toft.Get()
+	defer a.Return()
+	p := a.CBytes([]byte{1, 0, 3})
+	fmt.Println(unsafe.Slice((*byte)(p), 3))
+	// Output: [1 0 3]
+}
+
+// ---- scopes ----
+
+func ExampleArena_Rewind() {
+	a := toft.Get()
+	defer a.Return()
+	for range 3 {
+		m := a.Mark()
+		a.Alloc(1000, 8) // for this turn only
+		a.Rewind(m)
+	}
+	fmt.Println(a.Stats().Live)
+	// Output: 0
+}
+
+func ExampleArena_Mark() {
+	a := toft.Get()
+	defer a.Return()
+	func() {
+		defer a.Rewind(a.Mark()) // a scope in one line
+		a.Alloc(1000, 8)
+	}()
+	fmt.Println(a.Stats().Live)
+	// Output: 0
+}
+
+func ExampleMark() {
+	a := toft.Get()
+	defer a.Return()
+	toft.New[int](a)
+	m := a.Mark()
+	toft.New[int](a)
+	a.Rewind(m)
+	fmt.Println(a.Stats().Live)
+	// Output: 8
+}
+
+func ExampleArena_Scope() {
+	a := toft.Get()
+	defer a.Return()
+	a.Scope(func() { a.Alloc(1000, 8) })
+	fmt.Println(a.Stats().Live)
+	// Output: 0
+}
+
+func ExampleArena_Cleanup() {
+	a := toft.Get()
+	a.Cleanup(func() { fmt.Println("closed") })
+	fmt.Println("used")
+	a.Return()
+	// Output:
+	// used
+	// closed
+}
+
+// ---- arenas with an owner ----
+
+func ExampleNewArena() {
+	a, err := toft.NewArena(toft.Options{Budget: 1 << 20})
+	if err != nil {
+		return
+	}
+	defer a.Release()
+	for range 3 {
+		toft.MakeSlice[float64](a, 1000)
+		a.Reset()
+	}
+	fmt.Println(a.Stats().Live)
+	// Output: 0
+}
+
+func ExampleOptions() {
+	// One range of addresses, of which memory is committed as it is needed.
+	a, err := toft.NewArena(toft.Options{Contiguous: 1 << 30})
+	if err != nil {
+		return
+	}
+	defer a.Release()
+	first := uintptr(a.Alloc(8192, 8))
+	second := uintptr(a.Alloc(8192, 8))
+	fmt.Println(second - first)
+	// Output: 8192
+}
+
+func ExampleArena_Release() {
+	a, _ := toft.NewArena(toft.Options{})
+	a.Release()
+	defer func() { fmt.Println(recover()) }()
+	a.Release()
+	// Output: toft: Release of an arena that NewArena or Own did not give, or of a released one
+}
+
+func ExampleArena_Reset() {
+	a, _ := toft.NewArena(toft.Options{})
+	defer a.Release()
+	a.Alloc(100_000, 8)
+	a.Reset()
+	fmt.Println(a.Stats().Live)
+	// Output: 0
+}
+
+func ExampleArena_Trim() {
+	a, _ := toft.NewArena(toft.Options{})
+	defer a.Release()
+	a.Alloc(1<<20, 8)
+	a.Reset()
+	a.Trim(0)
+	fmt.Println(a.Stats().Reserved < 8192)
+	// Output: true
+}
+
+func ExampleArena_SetBudget() {
+	a := toft.Get()
+	defer a.Return()
+	a.SetBudget(1 << 10)
+	_, err := a.TryAlloc(1<<11, 8)
+	fmt.Println(err != nil)
+	// Output: true
+}
+
+func ExampleArena_SetChecked() {
+	a, _ := toft.NewArena(toft.Options{})
+	defer a.Release()
+	a.SetChecked(true)
+	m := a.Mark()
+	p := a.Alloc(10, 1)
+	*(*byte)(unsafe.Add(p, 10)) = 1 // one too far
+	defer func() { fmt.Println(recover()) }()
+	a.Rewind(m)
+	// Output: toft: Rewind: toft: bytes were written outside an allocation
+}
+
+func ExampleArena_Stats() {
+	a := toft.Get()
+	defer a.Return()
+	a.Alloc(100, 8)
+	fmt.Println(a.Stats().Live)
+	// Output: 104
+}
+
+func ExampleStats() {
+	a, _ := toft.NewArena(toft.Options{Budget: 5000})
+	defer a.Release()
+	s := a.Stats()
+	fmt.Println(s.Live, s.Budget, s.Blocks)
+	// Output: 0 5000 1
+}
+
+func ExampleArena_Contains() {
+	a := toft.Get()
+	defer a.Return()
+	p := toft.New[int](a)
+	fmt.Println(a.Contains(unsafe.Pointer(p)), a.Contains(unsafe.Pointer(new(int))))
+	// Output: true false
+}
+
+// ---- with C ----
+
+func ExampleArena_Pointer() {
+	a := toft.Get()
+	defer a.Return()
+	list := ctest.List(a.Pointer(), 3) // C allocates from the arena
+	for ; list != nil; list = list.Next {
+		fmt.Println(list.Value)
+	}
+	// Output:
+	// 1
+	// 2
+	// 3
+}
+
+func ExampleWrap() {
+	p := ctest.Create(0) // a toft_arena *, made in C
+	defer ctest.Release(p)
+	a, err := toft.Wrap(p)
+	if err != nil {
+		return
+	}
+	fmt.Println(*toft.Copy(a, 42))
+	// Output: 42
+}
+
+func ExampleOwn() {
+	a, err := toft.Own(ctest.Create(0)) // C gave it away
+	if err != nil {
+		return
+	}
+	toft.MakeSlice[int](a, 1000)
+	a.Release()
+	fmt.Println(ctest.Held())
+	// Output: 0
+}
+
+// ---- leases ----
+
+func ExampleSetLeaseLimits() {
+	old := toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 1 << 20, Strays: 16})
+	fmt.Println(old.PerLease, old.Strays)
+	toft.SetLeaseLimits(old)
+	// Output: 262144 64
+}
+
+func ExampleLeaseLimits() {
+	// Keep as little as possible between calls.
+	defer toft.SetLeaseLimits(toft.SetLeaseLimits(toft.LeaseLimits{}))
+	toft.Get().Return()
+}
+
+func ExampleLeases() {
+	before := toft.Leases().Leased
+	a := toft.Get()
+	fmt.Println(toft.Leases().Leased - before)
+	a.Return()
+	// Output: 1
+}
+
+func ExampleLeaseStats() {
+	var s toft.LeaseStats = toft.Leases()
+	fmt.Println(s.Idle >= 0)
+	// Output: true
+}
+
+func ExampleTrimLeases() {
+	a := toft.Get()
+	a.Alloc(100_000, 8)
+	a.Return()
+	toft.TrimLeases()
+	s := toft.Leases()
+	fmt.Println(s.Kept <= uint64(s.Idle)*8192)
+	// Output: true
+}
+
+// ---- debugging ----
+
+func ExampleSetDebug() {
+	defer toft.SetDebug(toft.SetDebug(true))
+	a := toft.Get()
+	a.Return()
+	defer func() {
+		for _, place := range strings.Split(fmt.Sprint(recover()), "\n\t")[1:] {
+			what, _, _ := strings.Cut(place, " at ")
+			_, function, _ := strings.Cut(place, " in ")
+			fmt.Println(what, "in", function)
+		}
+	}()
+	a.Return()
+	// Output:
+	// returned in toft.dev/toft_test.ExampleSetDebug
+	// got in toft.dev/toft_test.ExampleSetDebug
+}
+
+func ExampleOutstanding() {
+	defer toft.SetDebug(toft.SetDebug(true))
+	a := toft.Get()
+	for _, l := range toft.Outstanding() {
+		fmt.Println(l.Arena == a, l.Got[0].Function)
+	}
+	a.Return()
+	// Output: true toft.dev/toft_test.ExampleOutstanding
+}
+
+func ExampleLease() {
+	defer toft.SetDebug(toft.SetDebug(true))
+	a := toft.Get()
+	var l toft.Lease = toft.Outstanding()[0]
+	fmt.Println(l.Ended, l.Returned == nil)
+	a.Return()
+	// Output: false true
+}
+
+func ExampleLease_String() {
+	fmt.Println(toft.Lease{Goroutine: 7})
+	// Output:
+	// toft: lease of goroutine 7
+	// 	got at a place unknown
+}
+
+func ExampleOnForgotten() {
+	toft.OnForgotten(func(l toft.Lease) { fmt.Println("never returned:", l) })
+	defer toft.OnForgotten(nil)
+}

@@ -1,0 +1,94 @@
+"""The modes of scripts/test for the Go package.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import os
+import pathlib
+import re
+import shutil
+
+import modes
+
+GO = pathlib.Path(__file__).resolve().parent.parent / "go"
+
+
+def count(mode, text):
+    """Counts tests in the output of go test -v; a program that died without a word is one that failed."""
+    said = re.findall(r"^\s*--- (PASS|FAIL)", text, re.M)
+    mode.passed += said.count("PASS")
+    mode.failed += said.count("FAIL")
+
+
+def play(mode, *flags, env=None, packages="./...", short=True):
+    modes.need("go", "gcc")
+    run = ["go", "test", "-v", "-count=1", "-timeout=%ds" % (3000 if modes.FULL else 600), *flags]
+    run += ["-short"] if short and not modes.FULL else []
+    code, text = mode.command(run + [packages], cwd=GO, env=env)
+    count(mode, text)
+    if code != 0 and mode.failed == 0:
+        raise modes.Broken("go test")
+    if mode.passed == 0:
+        raise modes.Broken("no test ran")
+
+
+def tests(*flags, env=None, short=True):
+    return lambda mode: play(mode, *flags, env=env, short=short)
+
+
+def go(mode):
+    """The tests as they are, and what else a user's build meets."""
+    modes.need("go", "gcc")
+    mode.check(["go", "vet", "./..."], cwd=GO)
+    mode.check(["go", "build", "./..."], cwd=GO, env={"CGO_CFLAGS": "-O2 -Wall -Wextra -Wconversion -Wshadow -Werror"})
+    code, text = mode.command(["go", "build", "."], cwd=GO, env={"CGO_ENABLED": "0"})
+    told = code != 0 and "needs_cgo" in text
+    mode.passed += told
+    mode.failed += not told
+    play(mode, short=False)
+
+
+def vendored(mode):
+    """A module elsewhere uses the package through a replace directive, and once more vendored."""
+    modes.need("go", "gcc")
+    user = mode.folder
+    shutil.rmtree(user, ignore_errors=True)
+    user.mkdir(parents=True)
+    (user / "go.mod").write_text("module user\n\ngo 1.24\n\nrequire toft.dev/toft v0.0.0\n\n"
+                                 "replace toft.dev/toft => %s\n" % os.path.relpath(GO, user))
+    (user / "main.go").write_text(
+        'package main\n\nimport "toft.dev/toft"\n\nfunc main() {\n\ta := toft.Get()\n\tdefer a.Return()\n'
+        '\tif *toft.New[int](a) != 0 {\n\t\tpanic("not zeroed")\n\t}\n}\n')
+    mode.check(["go", "run", "."], cwd=user)
+    mode.check(["go", "mod", "vendor"], cwd=user)
+    mode.check(["go", "run", "-mod=vendor", "."], cwd=user)
+
+
+def fuzz(mode):
+    modes.need("go", "gcc")
+    names = sorted(set(re.findall(r"^func (Fuzz\w+)", "".join(p.read_text() for p in GO.glob("*_test.go")), re.M)))
+    for name in names:
+        mode.check(["go", "test", "-run=^$", "-fuzz=^%s$" % name, "-fuzztime=%s" % ("120s" if modes.FULL else "10s"), "."],
+                   cwd=GO)
+
+
+def arm64(mode):
+    modes.need("go", "qemu-aarch64", "aarch64-linux-gnu-gcc")
+    play(mode, "-exec=qemu-aarch64 -L /usr/aarch64-linux-gnu",
+         env={"GOARCH": "arm64", "CGO_ENABLED": "1", "CC": "aarch64-linux-gnu-gcc"})
+
+
+def all():
+    asan = {"ASAN_OPTIONS": "detect_leaks=1"}
+    made = [
+        modes.Mode("go", go),
+        modes.Mode("go-race", tests("-race")),
+        modes.Mode("go-checkptr", tests("-gcflags=all=-d=checkptr=1")),
+        modes.Mode("go-cgocheck2", tests(env={"GOEXPERIMENT": "cgocheck2"})),
+        modes.Mode("go-asan", tests("-asan", env=asan)),
+        modes.Mode("go-portable", tests("-tags=toft_portable")),
+        modes.Mode("go-vendored", vendored),
+        modes.Mode("go-fuzz", fuzz),
+    ]
+    if modes.FULL:
+        made.append(modes.Mode("go-arm64", arm64))
+    return made
