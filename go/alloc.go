@@ -60,7 +60,7 @@ func Copy[T any](a *Arena, v T) *T {
 
 // MakeSlice allocates n zeroed T, side by side. It panics as make does for a length that is out of range, and as [New].
 func MakeSlice[T any](a *Arena, n int) []T {
-	return unsafe.Slice((*T)(a.zeroedSlice(any((*T)(nil)), n, unsafe.Sizeof(*new(T)))), n)
+	return unsafe.Slice((*T)(a.zeroedArray(any((*T)(nil)), n, unsafe.Sizeof(*new(T)))), n)
 }
 
 // TryMakeSlice is MakeSlice that returns the [AllocError], also for lengths out of range.
@@ -129,8 +129,7 @@ func (plain[T]) New(a *Arena) (p *T) {
 
 // MakeSlice allocates n T with whatever is there. It panics as [MakeSlice].
 func (plain[T]) MakeSlice(a *Arena, n int) []T {
-	mustFit(n, unsafe.Sizeof(*new(T)))
-	return unsafe.Slice((*T)(a.bump(uintptr(n)*unsafe.Sizeof(*new(T)))), n)
+	return unsafe.Slice((*T)(a.array(n, unsafe.Sizeof(*new(T)))), n)
 }
 
 // ---- bytes ----
@@ -192,7 +191,10 @@ func mustFit(n int, size uintptr) {
 	}
 }
 
-const maxSize = ^uintptr(0) >> 1 // bytes of a slice, at most; as everywhere in Go
+const (
+	maxSize  = ^uintptr(0) >> 1                  // bytes of a slice, at most; as everywhere in Go
+	maxBytes = maxSize >> (unsafe.Sizeof(0) * 2) // of an array that the compiler takes; no arena has as many
+)
 
 // sliceSize is n * size, or what no arena can serve.
 func sliceSize(n int, size uintptr) uintptr {
@@ -204,38 +206,60 @@ func sliceSize(n int, size uintptr) uintptr {
 }
 
 // wipe zeroes memory without a look at what it held: that may look like a pointer of Go's and be none.
-func wipe(p unsafe.Pointer, size uintptr) { clear(unsafe.Slice((*byte)(p), size)) }
+func wipe(p unsafe.Pointer, size uintptr) { clear((*[maxBytes]byte)(p)[:size]) }
 
 // zeroed is New behind its type.
 func (a *Arena) zeroed(of any, size uintptr) unsafe.Pointer {
-	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) {
-		examine(of)
+	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) || a.limit-a.cursor < size {
+		return a.zeroedSlow(of, size)
 	}
 	p := unsafe.Add(nil, a.cursor)
-	if a.limit-a.cursor < size {
-		p = a.more(size)
-	} else {
-		a.cursor += (size + 7) &^ 7
-		if size-1 < 16 { // the usual sizes, without a call
-			*(*uint64)(p) = 0
-			if size > 8 {
-				*(*uint64)(unsafe.Add(p, 8)) = 0
-			}
-			return p
+	whole := (size + 7) &^ 7
+	a.cursor += whole
+	// The usual sizes without a call, by stores that overlap.
+	switch {
+	case size-1 < 16:
+		*(*uint64)(p) = 0
+		*(*uint64)(unsafe.Add(p, whole-8)) = 0
+	case size-1 < 64:
+		type pair [2]uint64
+		*(*pair)(p) = pair{}
+		*(*pair)(unsafe.Add(p, whole-16)) = pair{}
+		if size > 32 {
+			*(*pair)(unsafe.Add(p, 16)) = pair{}
+			*(*pair)(unsafe.Add(p, whole-32)) = pair{}
 		}
+	default:
+		wipe(p, size)
 	}
+	return p
+}
+
+func (a *Arena) zeroedSlow(of any, size uintptr) unsafe.Pointer {
+	examine(of)
+	p := a.bump(size)
 	wipe(p, size)
 	return p
 }
 
-func (a *Arena) zeroedSlice(of any, n int, size uintptr) unsafe.Pointer {
-	mustFit(n, size)
+func (a *Arena) zeroedArray(of any, n int, size uintptr) unsafe.Pointer {
 	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) {
 		examine(of)
 	}
-	size *= uintptr(n)
-	p := a.bump(size)
-	wipe(p, size)
+	p := a.array(n, size)
+	wipe(p, uintptr(n)*size)
+	return p
+}
+
+// array is n * size bytes, whatever is there.
+func (a *Arena) array(n int, size uintptr) unsafe.Pointer {
+	hi, whole := bits.Mul64(uint64(n), uint64(size))
+	if n < 0 || hi != 0 || uint64(a.limit-a.cursor) < whole {
+		mustFit(n, size)
+		return a.more(uintptr(whole))
+	}
+	p := unsafe.Add(nil, a.cursor)
+	a.cursor += (uintptr(whole) + 7) &^ 7
 	return p
 }
 

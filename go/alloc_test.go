@@ -124,6 +124,13 @@ func TestNewOfEverySize(t *testing.T) {
 		check(unsafe.Pointer(New[[9]byte](a)), 9)
 		check(unsafe.Pointer(New[[16]byte](a)), 16)
 		check(unsafe.Pointer(New[[17]byte](a)), 17)
+		check(unsafe.Pointer(New[[24]byte](a)), 24)
+		check(unsafe.Pointer(New[[32]byte](a)), 32)
+		check(unsafe.Pointer(New[[33]byte](a)), 33)
+		check(unsafe.Pointer(New[[40]byte](a)), 40)
+		check(unsafe.Pointer(New[[49]byte](a)), 49)
+		check(unsafe.Pointer(New[[64]byte](a)), 64)
+		check(unsafe.Pointer(New[[65]byte](a)), 65)
 		check(unsafe.Pointer(New[[100]byte](a)), 100)
 		if New[struct{}](a) == nil {
 			t.Fatal("nothing")

@@ -14,32 +14,40 @@ func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	if strings.IndexByte(s, 0) >= 0 {
 		return nil, ErrNUL
 	}
-	return a.cstring(s), nil
-}
-
-func (a *Arena) cstring(s string) unsafe.Pointer {
 	p := a.bump(uintptr(len(s)) + 1)
-	copy(unsafe.Slice((*byte)(p), len(s)), s)
+	copy((*[maxBytes]byte)(p)[:len(s)], s)
 	*(*byte)(unsafe.Add(p, len(s))) = 0
-	return p
+	return p, nil
 }
 
 // CBytes copies b, NULs and all. Of no bytes the address must not be read.
 func (a *Arena) CBytes(b []byte) unsafe.Pointer {
-	return unsafe.Pointer(unsafe.SliceData(CopySlice(a, b)))
+	p := a.bump(uintptr(len(b)))
+	copy((*[maxBytes]byte)(p)[:len(b)], b)
+	return p
 }
 
-// CStrings copies the strings and an array of their addresses, which a NULL ends: (**C.char)(p). [ErrNUL] if one holds a
-// NUL; nothing is allocated then.
+// CStrings copies the strings, side by side, and an array of their addresses, which a NULL ends: (**C.char)(p). [ErrNUL]
+// if one holds a NUL; nothing is allocated then.
 func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
+	const word = unsafe.Sizeof(uintptr(0))
+	list := uintptr(len(ss)+1) * word
+	size := list
 	for _, s := range ss {
 		if strings.IndexByte(s, 0) >= 0 {
 			return nil, ErrNUL
 		}
+		size += uintptr(len(s)) + 1
 	}
-	list := MakeSlice[unsafe.Pointer](a, len(ss)+1)
+	p := a.bump(size)
+	at := list
 	for i, s := range ss {
-		list[i] = a.cstring(s)
+		*(*uintptr)(unsafe.Add(p, uintptr(i)*word)) = uintptr(p) + at // a number: Go does not follow it
+		copy((*[maxBytes]byte)(unsafe.Add(p, at))[:len(s)], s)
+		at += uintptr(len(s))
+		*(*byte)(unsafe.Add(p, at)) = 0
+		at++
 	}
-	return unsafe.Pointer(unsafe.SliceData(list)), nil
+	*(*uintptr)(unsafe.Add(p, list-word)) = 0
+	return p, nil
 }
