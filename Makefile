@@ -13,23 +13,23 @@ help:
 
 run:
 	@scripts/bootstrap build run
-	@examples/documents/run
+	@. scripts/paths; examples/documents/run
 
 test:
 	@scripts/bootstrap build test lint cross
-	@scripts/test
+	@. scripts/paths; scripts/test
 
 bench:
 	@scripts/bootstrap build bench
-	@PATH="$$PATH:$$HOME/.cargo/bin" bench/run $(WORKLOAD)
+	@. scripts/paths; bench/run $(WORKLOAD)
 
 lint:
 	@scripts/bootstrap build lint
-	@scripts/test lint
+	@. scripts/paths; scripts/test lint
 
 cross:
 	@scripts/bootstrap build test cross
-	@scripts/test cross
+	@. scripts/paths; scripts/test cross
 
 clean:
 	rm -rf build
