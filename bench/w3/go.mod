@@ -1,0 +1,18 @@
+// The rivals are needed by this benchmark alone: Toft's own module depends on nothing.
+module toft.dev/toft/bench/w3
+
+go 1.24.0
+
+replace toft.dev/toft => ../../go
+
+require (
+	github.com/dgraph-io/ristretto/v2 v2.4.2
+	modernc.org/memory v1.12.1
+	toft.dev/toft v0.0.0-00010101000000-000000000000
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	golang.org/x/sys v0.36.0 // indirect
+)
