@@ -15,6 +15,9 @@ import (
 // What must be inlined into its callers, and at what cost: the inliner's budget is 80. One over, and an allocation takes
 // twice as long.
 func TestHotFunctionsAreInlined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the package")
+	}
 	want := map[string]int{
 		`plain[go.shape.[10]uint8].New`: 80,
 		`(*Arena).Mark`:                 10,

@@ -345,7 +345,7 @@ func watchCollector() { watch.Do(layOut) }
 var watch sync.Once
 
 func layOut() {
-	type bait struct{ _ [16]byte }
+	type bait struct{ _ [64]byte }
 	runtime.SetFinalizer(new(bait), func(*bait) {
 		collect(false)
 		layOut()

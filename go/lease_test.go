@@ -106,11 +106,25 @@ func TestUseAfterReturn(t *testing.T) {
 	a.Return()
 }
 
+// Where the system has no barrier, or no addresses, all leases are strays.
+func TestStraysAlone(t *testing.T) {
+	own := active.Swap(0)
+	defer active.Store(own)
+	hammer(t, 4, 500)
+	a := Get()
+	if l := leaseOf(a); !l.isStray() {
+		t.Error("not a stray")
+	}
+	a.Return()
+	wantPanic(t, "second Return", a.Return)
+	wantPanic(t, "after Return", func() { New[int](a) })
+}
+
 // What a lease was told ends with it.
 func TestBudgetAndChecksEndWithTheLease(t *testing.T) {
 	for range 20 {
 		a := Get()
-		if s := a.Stats(); s.Budget != NoBudget || a.limit == a.cursor {
+		if s := a.Stats(); s.Budget != NoBudget || a.epoch&1 != 0 {
 			t.Fatalf("%+v", s)
 		}
 		a.SetBudget(64)
