@@ -144,6 +144,8 @@ func (a *Arena) Alloc(size, align int) unsafe.Pointer {
 
 // AllocUninit is Alloc with whatever is there. Memory that is to be seen as a type with pointers, by Go, must be zeroed:
 // the collector looks at what a store of a pointer overwrites.
+//
+//go:nosplit
 func (a *Arena) AllocUninit(size, align int) unsafe.Pointer {
 	n := uintptr(size)
 	if a.limit-a.cursor < n || uint(align) > 8 || 0b1_0001_0110>>uint(align)&1 == 0 {
@@ -209,6 +211,8 @@ func sliceSize(n int, size uintptr) uintptr {
 func wipe(p unsafe.Pointer, size uintptr) { clear((*[maxBytes]byte)(p)[:size]) }
 
 // zeroed is New behind its type.
+//
+//go:nosplit
 func (a *Arena) zeroed(of any, size uintptr) unsafe.Pointer {
 	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) || a.limit-a.cursor < size {
 		return a.zeroedSlow(of, size)

@@ -106,6 +106,8 @@ func (a *Arena) check(what string) {
 // arena, and what was allocated in it, must not be used any more; what C holds of it must be dropped. Any goroutine may
 // return it, once: a second Return panics, as does the use of an arena that was returned and not leased again. With
 // [SetDebug] both are always told, with the places.
+//
+//go:nosplit
 func (a *Arena) Return() {
 	if uintptr(unsafe.Pointer(a))-slab < slabSize {
 		l := (*lease)(unsafe.Add(unsafe.Pointer(a), -leaseSize))

@@ -37,6 +37,8 @@ const (
 //	defer a.Return()
 //
 // It never waits for another lease. It panics with an [AllocError] where there is no memory for another arena.
+//
+//go:nosplit
 func Get() *Arena {
 	p := uintptr(procPin())
 	if p < active.Load() {

@@ -91,7 +91,7 @@ const holdsPointers = 1 // a bit that no address of a descriptor has
 
 func typeWord(of any) uintptr { return *(*uintptr)(unsafe.Pointer(&of)) }
 
-func passedAt(word uintptr) *atomic.Uintptr { return &passed[(word>>5^word>>15)%uintptr(len(passed))] }
+func passedAt(word uintptr) *atomic.Uintptr { return &passed[word>>5%uintptr(len(passed))] }
 
 // examine panics if the type that `of`, a *T, points to cannot live in an arena, and tells if it holds pointers.
 //
