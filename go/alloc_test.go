@@ -5,6 +5,7 @@
 package toft
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -252,6 +253,12 @@ func TestCopies(t *testing.T) {
 	if c := CopySlice(a, []int32(nil)); len(c) != 0 {
 		t.Error(c)
 	}
+	dirty(a)
+	for i, b := range *(*[48]byte)(a.typed(any((*mixed)(nil)), 48)) { // what a store of a pointer will overwrite
+		if b != 0 {
+			t.Fatalf("byte %d is %#x", i, b)
+		}
+	}
 	numbers := make([]int16, 12345)
 	for i := range numbers {
 		numbers[i] = int16(i)
@@ -373,6 +380,17 @@ func TestCStrings(t *testing.T) {
 	}
 	if a.Stats() != before {
 		t.Error("the arena changed")
+	}
+	for n := range 80 { // a NUL at every place of every length
+		for at := range n {
+			b := bytes.Repeat([]byte{0x80}, n)
+			if b[at] = 1; holdsNUL(string(b)) {
+				t.Fatalf("%q holds none", b)
+			}
+			if b[at] = 0; !holdsNUL(string(b)) {
+				t.Fatalf("%q holds one", b)
+			}
+		}
 	}
 	for _, list := range [][]string{nil, {""}, {"a"}, {"one", "two", "three"}} {
 		dirty(a)

@@ -105,6 +105,8 @@ func TestForgotten(t *testing.T) {
 	told := make(chan Lease, 100)
 	OnForgotten(func(l Lease) { told <- l })
 	defer OnForgotten(nil)
+	mine := Get() // whose goroutine lives
+	defer mine.Return()
 	var p *mixed
 	done := make(chan *Arena)
 	go func() {

@@ -11,7 +11,7 @@ import (
 
 // CString copies s and ends it with a NUL, for C: (*C.char)(p). [ErrNUL] if s holds a NUL, where C would see its end.
 func (a *Arena) CString(s string) (unsafe.Pointer, error) {
-	if strings.IndexByte(s, 0) >= 0 {
+	if holdsNUL(s) {
 		return nil, ErrNUL
 	}
 	p := a.bump(uintptr(len(s)) + 1)
@@ -34,7 +34,7 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	list := uintptr(len(ss)+1) * word
 	size := list
 	for _, s := range ss {
-		if strings.IndexByte(s, 0) >= 0 {
+		if holdsNUL(s) {
 			return nil, ErrNUL
 		}
 		size += uintptr(len(s)) + 1
@@ -50,4 +50,20 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	}
 	*(*uintptr)(unsafe.Add(p, list-word)) = 0
 	return p, nil
+}
+
+// holdsNUL looks at eight bytes at a time: names are short, and a call to look at one takes longer than to copy it.
+func holdsNUL(s string) bool {
+	const ones, tops = 0x0101_0101_0101_0101, 0x8080_8080_8080_8080
+	if n := len(s); n >= 8 && n <= 64 {
+		p := unsafe.Pointer(unsafe.StringData(s))
+		last := *(*uint64)(unsafe.Add(p, n-8))
+		found := (last - ones) &^ last & tops
+		for i := 0; i < n-8; i += 8 {
+			word := *(*uint64)(unsafe.Add(p, i))
+			found |= (word - ones) &^ word & tops
+		}
+		return found != 0
+	}
+	return strings.IndexByte(s, 0) >= 0
 }

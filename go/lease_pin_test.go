@@ -1,0 +1,43 @@
+//go:build cgo && linux && (amd64 || arm64) && !race && !toft_portable
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+)
+
+// A lease on which the collector has its hand is not given; one that only rests is.
+func TestHeldLeasesAreNotGiven(t *testing.T) {
+	if active.Load() == 0 {
+		t.Skip("all leases are strays here")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	a := Get()
+	l := leaseOf(a)
+	a.Return()
+	atomic.StoreUint32(&l.hold, held)
+	var others []*Arena
+	for range 2 * perP {
+		b := Get()
+		if b == a {
+			t.Error("given while held")
+		}
+		others = append(others, b)
+	}
+	if l.state != idle {
+		t.Errorf("state %d", l.state)
+	}
+	atomic.StoreUint32(&l.hold, resting)
+	b := Get()
+	if b != a || l.hold != free {
+		t.Errorf("%p, not %p; hold %d", b, a, l.hold)
+	}
+	b.Return()
+	for _, b := range others {
+		b.Return()
+	}
+}
