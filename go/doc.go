@@ -50,8 +50,8 @@
 //
 // # Pools
 //
-// A [Pool] holds values without pointers, addressed by 32-bit handles that notice when they are stale; [Columns] is one
-// contiguous column for each field. Both lie outside the collector's sight, so that ten million nodes cost it nothing.
+// A [Pool] holds values without pointers, addressed by 32-bit handles that notice when they are stale; a [Table] keeps one
+// contiguous [Column] for each field. Both lie outside the collector's sight, so that ten million nodes cost it nothing.
 //
 // # Building
 //

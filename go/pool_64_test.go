@@ -1,0 +1,18 @@
+//go:build cgo && (amd64 || arm64 || loong64 || mips64 || mips64le || ppc64 || ppc64le || riscv64 || s390x)
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import "testing"
+
+// What cannot be said where an int has 32 bits.
+func TestSizesThatOverflow(t *testing.T) {
+	noAddressSpace[[1 << 32]byte](t)
+	noAddressSpace[[1 << 40]byte](t) // the product has 71 bits
+	for _, o := range []PoolOptions{{MaxSlots: mostSlots + 1}, {Slots: mostSlots + 1, Fixed: true}, {Slots: 1 << 40}} {
+		if p, err := NewPool[byte](o); err == nil || p != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,1000 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func newPool[T any](t testing.TB, o PoolOptions) *Pool[T] {
+	t.Helper()
+	p, err := NewPool[T](o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func mustNew[T any](t testing.TB, p *Pool[T]) Handle[T] {
+	t.Helper()
+	h, v, err := p.New()
+	if err != nil || h == 0 || v == nil || v != p.At(h) {
+		t.Fatal(h, v, err)
+	}
+	return h
+}
+
+// ---- a pool beside a map that should say the same ----
+
+// Options under which every stream is run. The narrow ones have one or two bits of generation.
+var poolOptions = map[string]PoolOptions{
+	"growing":       {},
+	"started":       {Slots: 100},
+	"bounded":       {MaxSlots: 70},
+	"fixed":         {Slots: 50, Fixed: true},
+	"single":        {Slots: 1, Fixed: true},
+	"narrow":        {MaxSlots: 1 << 30},
+	"retire":        {Slots: 40, Fixed: true, Retire: true},
+	"retire narrow": {MaxSlots: 1 << 29, Retire: true},
+	"retire early":  {MaxSlots: 1 << 30, Retire: true},
+}
+
+// A poolModel is a pool and what is known of it.
+type poolModel[T any] struct {
+	t     testing.TB
+	p     *Pool[T]
+	o     PoolOptions
+	seeds map[Handle[T]]byte // live, and what was written there
+	order []Handle[T]        // the same, to pick from
+	gone  map[Handle[T]]bool // stale
+}
+
+func content[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+
+func stamp(b []byte, seed byte) {
+	for i := range b {
+		b[i] = seed + byte(i)
+	}
+}
+
+func stamped(b []byte, seed byte) bool {
+	for i := range b {
+		if b[i] != seed+byte(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *poolModel[T]) add(seed byte, uninit bool) {
+	make := m.p.New
+	if uninit {
+		make = m.p.NewUninit
+	}
+	h, v, err := make()
+	if err != nil {
+		full := m.p.max - m.p.retired
+		if !errors.Is(err, ErrFull) || len(m.seeds) != int(full) || h != 0 || v != nil {
+			m.t.Fatalf("%v with %d of %d live: %v, %v", err, len(m.seeds), full, h, v)
+		}
+		return
+	}
+	if _, live := m.seeds[h]; live || h == 0 || v == nil || m.p.At(h) != v {
+		m.t.Fatalf("handle %#x was live already", h)
+	}
+	if m.gone[h] {
+		if m.o.Retire {
+			m.t.Fatalf("handle %#x came again", h)
+		}
+		delete(m.gone, h)
+	}
+	if !uninit && len(bytes.Trim(content(v), "\x00")) != 0 {
+		m.t.Fatalf("New gave %v", content(v))
+	}
+	stamp(content(v), seed)
+	m.seeds[h] = seed
+	m.order = append(m.order, h)
+}
+
+func (m *poolModel[T]) forget(h Handle[T]) {
+	delete(m.seeds, h)
+	m.gone[h] = true
+}
+
+func (m *poolModel[T]) free(i int) {
+	if len(m.order) == 0 {
+		return
+	}
+	i %= len(m.order)
+	h := m.order[i]
+	m.order[i] = m.order[len(m.order)-1]
+	m.order = m.order[:len(m.order)-1]
+	if v := m.p.At(h); v == nil || !stamped(content(v), m.seeds[h]) {
+		m.t.Fatalf("%#x was overwritten", h)
+	}
+	if !m.p.Free(h) {
+		m.t.Fatalf("Free(%#x) of a live value", h)
+	}
+	if m.p.Free(h) || m.p.At(h) != nil {
+		m.t.Fatalf("%#x is live after Free", h)
+	}
+	m.forget(h)
+}
+
+func (m *poolModel[T]) none(h Handle[T]) {
+	if _, live := m.seeds[h]; live {
+		return
+	}
+	before := m.p.ledger
+	if v := m.p.At(h); v != nil || m.p.Free(h) {
+		m.t.Fatalf("%#x names %p", h, v)
+	}
+	if m.p.ledger != before {
+		m.t.Fatalf("Free(%#x) changed something", h)
+	}
+}
+
+// look compares all there is.
+func (m *poolModel[T]) look() {
+	m.t.Helper()
+	if m.p.Len() != len(m.seeds) || m.p.Len() > m.p.Cap() {
+		m.t.Fatalf("Len %d, Cap %d, but %d", m.p.Len(), m.p.Cap(), len(m.seeds))
+	}
+	last, n := uint32(0), 0
+	for h, v := range m.p.All() {
+		i := uint32(h) & m.p.mask
+		seed, live := m.seeds[h]
+		if !live || i <= last || v != m.p.At(h) || !stamped(content(v), seed) {
+			m.t.Fatalf("%#x: live %v, behind slot %d, %p", h, live, last, v)
+		}
+		last = i
+		n++
+	}
+	if n != len(m.seeds) {
+		m.t.Fatalf("All visited %d of %d", n, len(m.seeds))
+	}
+	looked := 0
+	for h := range m.gone { // a sample
+		if m.none(h); looked == 300 {
+			break
+		}
+		looked++
+	}
+	if m.o.Retire == false && m.p.Retired() != 0 {
+		m.t.Fatal("retired ", m.p.Retired())
+	}
+}
+
+func (m *poolModel[T]) clear() {
+	m.p.Clear()
+	for _, h := range m.order {
+		m.forget(h)
+	}
+	m.order = m.order[:0]
+	m.look()
+}
+
+func (m *poolModel[T]) trim() {
+	reserved, before := m.p.Bytes()
+	m.p.Trim()
+	same, after := m.p.Bytes()
+	if same != reserved || after > before || m.o.Fixed && after != before {
+		m.t.Fatalf("%d committed of %d, then %d of %d", before, reserved, after, same)
+	}
+	m.look()
+}
+
+// sweep frees some while it ranges over all.
+func (m *poolModel[T]) sweep(every int) {
+	n, freed := 0, map[Handle[T]]bool{}
+	for h, v := range m.p.All() {
+		if freed[h] || !stamped(content(v), m.seeds[h]) {
+			m.t.Fatalf("%#x: %v", h, freed[h])
+		}
+		if n++; n%every == 0 { // this one, and another
+			for _, h := range []Handle[T]{h, m.order[n*every%len(m.order)]} {
+				if m.p.Free(h) == freed[h] {
+					m.t.Fatalf("Free(%#x): %v", h, freed[h])
+				}
+				freed[h] = true
+			}
+		}
+	}
+	for h := range freed {
+		m.forget(h)
+	}
+	m.order = slices.DeleteFunc(m.order, func(h Handle[T]) bool { return freed[h] })
+	m.look()
+}
+
+// run does what the bytes say.
+func (m *poolModel[T]) run(stream []byte) {
+	byteOf := func() (b byte) {
+		if len(stream) != 0 {
+			b, stream = stream[0], stream[1:]
+		}
+		return b
+	}
+	wordOf := func() uint32 {
+		return uint32(byteOf()) | uint32(byteOf())<<8 | uint32(byteOf())<<16 | uint32(byteOf())<<24
+	}
+	for len(stream) != 0 {
+		switch op := byteOf(); {
+		case op < 100:
+			m.add(byteOf(), op%8 == 0)
+		case op < 190:
+			m.free(int(byteOf()))
+		case op < 200:
+			for range byteOf() {
+				m.add(op, false)
+			}
+		case op < 210:
+			for range byteOf() {
+				m.free(int(op))
+			}
+		case op < 220: // one slot, over and over
+			for range byteOf() {
+				m.add(op, false)
+				m.free(len(m.order) - 1)
+			}
+		case op < 230:
+			m.none(Handle[T](wordOf()))
+		case op < 235:
+			m.none(Handle[T](wordOf() & m.p.mask))
+		case op < 240 && len(m.order) != 0: // other generations of a live slot
+			m.none(m.order[len(m.order)/2] ^ Handle[T](wordOf()&^m.p.mask))
+		case op < 245:
+			m.sweep(int(byteOf())%7 + 1)
+		case op < 250:
+			m.trim()
+		case op < 253:
+			m.clear()
+		default:
+			m.look()
+		}
+	}
+	m.look()
+}
+
+func runPool[T any](t testing.TB, o PoolOptions, stream []byte) {
+	p, err := NewPool[T](o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := &poolModel[T]{t: t, p: p, o: o, seeds: map[Handle[T]]byte{}, gone: map[Handle[T]]bool{}}
+	m.none(0)
+	m.run(stream)
+	p.Close()
+	clear(m.seeds)
+	for _, h := range m.order {
+		m.none(h)
+	}
+	for h := range m.gone {
+		m.none(h)
+	}
+}
+
+func randomStream(seed uint64, n int) []byte {
+	random := rand.New(rand.NewPCG(seed, 1))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(random.Uint32())
+	}
+	return b
+}
+
+type (
+	pair  struct{ a, b uint64 }
+	three [3]byte
+	page  [5000]byte
+)
+
+func TestPoolAgreesWithAMap(t *testing.T) {
+	rounds, n := 6, 4000
+	if testing.Short() {
+		n = 1000
+	}
+	for name, o := range poolOptions {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(rounds) {
+				stream := randomStream(seed, n)
+				switch seed % 6 {
+				case 0, 1:
+					runPool[pair](t, o, stream)
+				case 2:
+					runPool[three](t, o, stream)
+				case 3:
+					runPool[byte](t, o, stream)
+				case 4:
+					runPool[struct{}](t, o, stream)
+				case 5:
+					if o.MaxSlots <= 1<<24 {
+						runPool[page](t, o, stream[:500])
+					}
+				}
+			}
+		})
+	}
+}
+
+// ---- handles ----
+
+func TestForgedHandlesFindNothing(t *testing.T) {
+	p := newPool[pair](t, PoolOptions{})
+	var live []Handle[pair]
+	for range 1000 {
+		live = append(live, mustNew(t, p))
+	}
+	for _, h := range live[:500] {
+		p.Free(h)
+	}
+	live = live[500:]
+	found := 0
+	for i := range uint32(1 << 24) { // each index that a handle can have
+		if p.At(Handle[pair](i)) != nil {
+			found++
+		}
+		if h := Handle[pair](i | 1<<24); p.At(h) != nil {
+			t.Fatalf("%#x found", h)
+		}
+	}
+	if found != len(live) {
+		t.Errorf("%d found, %d live", found, len(live))
+	}
+	for _, h := range []Handle[pair]{^Handle[pair](0), 1 << 31, 0} {
+		if p.At(h) != nil || p.Free(h) {
+			t.Errorf("%#x found", h)
+		}
+	}
+}
+
+func TestHandlesOfASmallPool(t *testing.T) {
+	p := newPool[byte](t, PoolOptions{Slots: 3, Fixed: true})
+	a, b := mustNew(t, p), mustNew(t, p)
+	p.Free(a)
+	const step = 263 // a sample of all there are
+	for h := Handle[byte](1); h < ^Handle[byte](0)-step; h += step {
+		if p.At(h) != nil && h != b {
+			t.Fatalf("%#x found", h)
+		}
+	}
+}
+
+// generations is how often the only slot of a pool can be used before a handle comes again.
+func generations(t *testing.T, p *Pool[byte]) int {
+	first := mustNew(t, p)
+	p.Free(first)
+	for n := 1; ; n++ {
+		h, _, err := p.New()
+		if err != nil || h == first || h&Handle[byte](p.mask) != first&Handle[byte](p.mask) {
+			p.Free(h)
+			return n
+		}
+		if p.At(first) != nil || !p.Free(h) {
+			t.Fatalf("%#x after %#x", h, first)
+		}
+	}
+}
+
+func TestGenerationsGoRound(t *testing.T) {
+	for most, want := range map[int]int{1 << 30: 2, 1 << 29: 4, 1<<29 - 1: 8, 1<<24 - 1: 256, 1 << 23: 256, 60_000: 65536} {
+		if n := generations(t, newPool[byte](t, PoolOptions{MaxSlots: most})); n != want {
+			t.Errorf("%d slots: a handle came again after %d uses, not %d", most, n, want)
+		}
+		if most > 1<<24-1 {
+			continue
+		}
+		if n := generations(t, newPool[byte](t, PoolOptions{Slots: 1, MaxSlots: most, Retire: true})); n != want-1 {
+			t.Errorf("%d slots: one was retired after %d uses, not %d", most, n, want-1)
+		}
+	}
+	if n := generations(t, newPool[byte](t, PoolOptions{})); n != 256 {
+		t.Errorf("by default a handle came again after %d uses", n)
+	}
+}
+
+func TestRetiredSlotsStayOut(t *testing.T) {
+	const slots = 100
+	p := newPool[pair](t, PoolOptions{MaxSlots: 1<<29 - 1, Retire: true}) // 7 uses for each slot
+	seen := map[Handle[pair]]bool{}
+	for round := range 20 {
+		var hs []Handle[pair]
+		for range slots {
+			h := mustNew(t, p)
+			if seen[h] {
+				t.Fatalf("%#x came again", h)
+			}
+			seen[h] = true
+			hs = append(hs, h)
+		}
+		switch round % 4 {
+		case 0:
+			p.Clear()
+		case 1:
+			for _, h := range hs {
+				p.Free(h)
+			}
+			p.Trim()
+		case 2:
+			for _, h := range hs[:slots/2] {
+				p.Free(h)
+			}
+			p.Clear()
+			p.Trim()
+		default:
+			for _, h := range hs {
+				p.Free(h)
+			}
+		}
+		for h := range seen {
+			if p.At(h) != nil || p.Free(h) {
+				t.Fatalf("round %d: stale %#x found", round, h)
+			}
+		}
+	}
+	if p.Retired() != 20/7*slots || p.Len() != 0 {
+		t.Errorf("%d retired, %d live", p.Retired(), p.Len())
+	}
+}
+
+func TestRetiredUntilFull(t *testing.T) {
+	p := newPool[byte](t, PoolOptions{Slots: 5, MaxSlots: 1 << 20, Retire: true})
+	f := newPool[byte](t, PoolOptions{Slots: 5, Fixed: true, Retire: true})
+	if f.mask != 7 || p.Cap() < 5 {
+		t.Fatal(f.mask, p.Cap())
+	}
+	for i := range f.max { // as though they had been used often
+		*f.key(i + 1) = ^f.mask - 4*(f.mask+1)
+	}
+	n := 0
+	for {
+		h, _, err := f.New()
+		if err != nil {
+			if !errors.Is(err, ErrFull) || f.Cap() != 5 || f.Retired() != 5 {
+				t.Error(err, f.Cap(), f.Retired())
+			}
+			break
+		}
+		n++
+		f.Free(h)
+	}
+	if n != 5*4 {
+		t.Errorf("%d uses", n)
+	}
+	f.Clear()
+	f.Trim()
+	if _, _, err := f.New(); !errors.Is(err, ErrFull) {
+		t.Error(err)
+	}
+}
+
+// ---- limits and failures ----
+
+func TestFixedPoolIsFull(t *testing.T) {
+	const n = 1000
+	p := newPool[pair](t, PoolOptions{Slots: n, Fixed: true})
+	_, committed := p.Bytes()
+	if p.Cap() != n {
+		t.Error(p.Cap())
+	}
+	var hs []Handle[pair]
+	for range n {
+		hs = append(hs, mustNew(t, p))
+	}
+	for range 3 {
+		if h, v, err := p.New(); h != 0 || v != nil || err != ErrFull {
+			t.Fatal(h, v, err)
+		}
+	}
+	first, last := uintptr(unsafe.Pointer(p.At(hs[0]))), uintptr(unsafe.Pointer(p.At(hs[n-1])))
+	if first%64 != 0 || last-first != (n-1)*16 {
+		t.Errorf("%#x to %#x", first, last)
+	}
+	p.Free(hs[500])
+	if h, v, err := p.New(); err != nil || h == hs[500] || v == nil || p.Len() != n {
+		t.Error(h, v, err)
+	}
+	if _, after := p.Bytes(); after != committed || p.Cap() != n {
+		t.Errorf("%d bytes, then %d", committed, after)
+	}
+}
+
+func TestGrowingPoolNeverMoves(t *testing.T) {
+	n := 1_000_000
+	if testing.Short() {
+		n = 100_000
+	}
+	p := newPool[pair](t, PoolOptions{MaxSlots: n})
+	reserved, committed := p.Bytes()
+	if committed > 256<<10 {
+		t.Errorf("%d bytes committed for nothing", committed)
+	}
+	addresses := make([]*pair, n)
+	hs := make([]Handle[pair], n)
+	for i := range n {
+		h, v, err := p.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.a = uint64(i)
+		addresses[i], hs[i] = v, h
+	}
+	if _, _, err := p.New(); err != ErrFull {
+		t.Error(err)
+	}
+	for i, h := range hs {
+		if p.At(h) != addresses[i] || addresses[i].a != uint64(i) {
+			t.Fatal(i)
+		}
+	}
+	same, all := p.Bytes()
+	if same != reserved || all > reserved || all < uint64(n)*(16+4) || p.Cap() != n {
+		t.Errorf("%d of %d bytes, %d slots", all, same, p.Cap())
+	}
+	for _, h := range hs[n/10:] {
+		p.Free(h)
+	}
+	p.Trim()
+	if _, less := p.Bytes(); less > all/2 || p.Cap() > n/4 {
+		t.Errorf("%d of %d bytes after Trim, %d slots", less, all, p.Cap())
+	}
+	for i, h := range hs[:n/10] {
+		if p.At(h) != addresses[i] || addresses[i].a != uint64(i) {
+			t.Fatal(i)
+		}
+	}
+	for i := n / 10; i < n; i++ { // the memory comes back, and at the same place
+		if h, v, err := p.New(); err != nil || v != addresses[i] || *v != (pair{}) || h == hs[i] || p.At(hs[i]) != nil {
+			t.Fatal(i, h, err)
+		}
+	}
+}
+
+func TestNewPoolRefusesBadOptions(t *testing.T) {
+	for _, o := range []PoolOptions{
+		{Slots: -1}, {MaxSlots: -1}, {Fixed: true}, {Slots: 10, MaxSlots: 5}, {Slots: 10, MaxSlots: 20, Fixed: true},
+	} {
+		if p, err := NewPool[byte](o); err == nil || p != nil || !strings.HasPrefix(err.Error(), "toft: Pool[uint8]: ") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, o := range []PoolOptions{{Slots: 10, MaxSlots: 10, Fixed: true}, {Slots: 10, MaxSlots: 10}, {MaxSlots: 1}} {
+		newPool[byte](t, o)
+	}
+}
+
+func TestNoAddressSpaceIsAnError(t *testing.T) {
+	noAddressSpace[[1 << 20]byte](t)
+}
+
+func noAddressSpace[T any](t *testing.T) {
+	p, err := NewPool[T](PoolOptions{MaxSlots: mostSlots})
+	if p != nil || !errors.Is(err, ErrNoMemory) || !strings.Contains(err.Error(), "bytes of address space for") {
+		t.Error(err)
+	}
+}
+
+// failCommits makes the system refuse memory after k times, until it is told to go on.
+func failCommits(t testing.TB, k int) (goOn func()) {
+	real := commitRange
+	goOn = func() { commitRange = real }
+	t.Cleanup(goOn)
+	commitRange = func(p unsafe.Pointer, size uintptr) bool {
+		k--
+		return k >= 0 && real(p, size)
+	}
+	return goOn
+}
+
+func TestNoMemoryChangesNothing(t *testing.T) {
+	build := func(p *Pool[page], n int) error {
+		for range n {
+			_, v, err := p.New()
+			if err != nil {
+				return err
+			}
+			stamp(v[:], 1)
+		}
+		return nil
+	}
+	for k := 0; ; k++ {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			goOn := failCommits(t, k)
+			p, err := NewPool[page](PoolOptions{Slots: 10})
+			if err != nil {
+				if !errors.Is(err, ErrNoMemory) || k > 1 {
+					t.Error(err)
+				}
+				return
+			}
+			defer p.Close()
+			if err = build(p, 300); err == nil {
+				if k < 5 {
+					t.Error("no failure was met")
+				}
+				k = -2
+				return
+			}
+			n, cap := p.Len(), p.Cap()
+			if err != ErrNoMemory || n < 10 || n != cap {
+				t.Errorf("%v at %d of %d", err, n, cap)
+			}
+			for range 2 {
+				if h, v, err := p.New(); h != 0 || v != nil || err != ErrNoMemory || p.Len() != n || p.Cap() != cap {
+					t.Error(h, v, err)
+				}
+			}
+			goOn()
+			if err := build(p, 300-n); err != nil || p.Len() != 300 {
+				t.Error(err)
+			}
+			for _, v := range p.All() {
+				if !stamped(v[:], 1) {
+					t.Fatal("overwritten")
+				}
+			}
+		})
+		if k < 0 {
+			break
+		}
+	}
+}
+
+func TestSmallStepWhereALargeOneFails(t *testing.T) {
+	p := newPool[[4096]byte](t, PoolOptions{})
+	for range 5000 {
+		mustNew(t, p)
+	}
+	real := commitRange
+	defer func() { commitRange = real }()
+	commitRange = func(q unsafe.Pointer, size uintptr) bool { return size <= hugePage && real(q, size) }
+	for range 10_000 {
+		mustNew(t, p)
+	}
+}
+
+type (
+	inPool   struct{ Next struct{ Name string } }
+	inPool2  struct{ Links [3]*int }
+	inPool3  struct{ U uintptr }
+	inPool4  struct{ Left, Right Handle[inPool4] }
+	inPool5  struct{ A, B unsafe.Pointer }
+	noLength struct {
+		_ [0]func()
+		N int
+	}
+)
+
+func TestPoolsHoldNoPointers(t *testing.T) {
+	refuse := func(err error, want string) {
+		t.Helper()
+		want = "toft: Pool[" + want + ": memory outside the Go heap cannot hold it"
+		if err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+	_, err := NewPool[inPool](PoolOptions{})
+	refuse(err, "toft.inPool]: field Next.Name is a string")
+	_, err = NewPool[inPool2](PoolOptions{})
+	refuse(err, "toft.inPool2]: field Links[0] is a pointer")
+	_, err = NewPool[inPool5](PoolOptions{})
+	refuse(err, "toft.inPool5]: field A is an unsafe.Pointer")
+	_, err = NewPool[string](PoolOptions{})
+	refuse(err, "string]: it is a string")
+	_, err = NewPool[*int](PoolOptions{})
+	refuse(err, "*int]: it is a pointer")
+	_, err = NewPool[[]byte](PoolOptions{})
+	refuse(err, "[]uint8]: it is a slice")
+	_, err = NewPool[any](PoolOptions{})
+	refuse(err, "interface {}]: it is an interface")
+	_, err = NewPool[map[int]int](PoolOptions{})
+	refuse(err, "map[int]int]: it is a map")
+	newPool[inPool3](t, PoolOptions{})
+	newPool[inPool4](t, PoolOptions{})
+	newPool[noLength](t, PoolOptions{})
+	newPool[[4]complex128](t, PoolOptions{})
+}
+
+// ---- clear, trim, close ----
+
+func TestClearMakesHandlesStale(t *testing.T) {
+	p := newPool[pair](t, PoolOptions{})
+	var all []Handle[pair]
+	for round := range 10 {
+		for i := range 5000 {
+			h := mustNew(t, p)
+			if i%3 == round%3 {
+				p.Free(h)
+			}
+			all = append(all, h)
+		}
+		p.Clear()
+		if p.Len() != 0 {
+			t.Fatal(p.Len())
+		}
+		for range p.All() {
+			t.Fatal("not empty")
+		}
+		for range 100 {
+			mustNew(t, p)
+		}
+		for _, h := range all {
+			if p.At(h) != nil || p.Free(h) {
+				t.Fatalf("%#x is live after Clear", h)
+			}
+		}
+	}
+}
+
+func TestTrimReturnsMemory(t *testing.T) {
+	for _, o := range []PoolOptions{{}, {Slots: 100_000, Fixed: true}} {
+		p := newPool[[256]byte](t, o)
+		var hs []Handle[[256]byte]
+		for range 100_000 {
+			h := mustNew(t, p)
+			p.At(h)[7] = 7
+			hs = append(hs, h)
+		}
+		full := residentBytes(t)
+		for _, h := range hs[100:] {
+			p.Free(h)
+		}
+		p.Trim()
+		if less := residentBytes(t); full-less < 20<<20 {
+			t.Errorf("%+v: %d bytes resident, then %d", o, full, less)
+		}
+		for i := range 99_900 {
+			h, v, err := p.New()
+			if err != nil || *v != [256]byte{} {
+				t.Fatal(i, err)
+			}
+			if p.At(hs[100+i]) != nil {
+				t.Fatalf("%#x is live again as %#x", hs[100+i], h)
+			}
+		}
+		p.Close()
+	}
+}
+
+// residentBytes is how much memory the process holds.
+func residentBytes(t testing.TB) int {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	var size, resident int
+	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * os.Getpagesize()
+}
+
+func TestUseAfterClose(t *testing.T) {
+	p := newPool[pair](t, PoolOptions{})
+	h := mustNew(t, p)
+	mustNew(t, p)
+	for range 2 {
+		p.Close()
+		p.Clear()
+		p.Trim()
+		for _, h := range []Handle[pair]{0, 1, 2, h, ^Handle[pair](0)} {
+			if p.At(h) != nil || p.Free(h) {
+				t.Error(h)
+			}
+		}
+		for _, make := range []func() (Handle[pair], *pair, error){p.New, p.NewUninit} {
+			if h, v, err := make(); h != 0 || v != nil || err != ErrClosed {
+				t.Error(h, v, err)
+			}
+		}
+		for range p.All() {
+			t.Error("not empty")
+		}
+		if reserved, committed := p.Bytes(); p.Len()+p.Cap()+p.Retired() != 0 || reserved+committed != 0 {
+			t.Error(p.Len(), p.Cap(), reserved, committed)
+		}
+	}
+}
+
+// mapped tells whether a mapping begins at an address.
+func mapped(t *testing.T, address uintptr) bool {
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip(err)
+	}
+	return strings.Contains("\n"+string(b), fmt.Sprintf("\n%x-", address))
+}
+
+func makePoolAndTable(t *testing.T) (p *Pool[pair], table *Table, addresses []uintptr) {
+	p, err := NewPool[pair](PoolOptions{MaxSlots: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustNew(t, p)
+	if table, err = NewTable(TableOptions{Packed: true}); err != nil {
+		t.Fatal(err)
+	}
+	addColumn[pair](t, table)
+	mustRow(t, table)
+	for _, s := range append(p.memory.all, table.memory.all...) {
+		if addresses = append(addresses, uintptr(s.base)); !mapped(t, uintptr(s.base)) {
+			t.Fatalf("no mapping at %p", s.base)
+		}
+	}
+	return p, table, addresses
+}
+
+func TestCloseUnmaps(t *testing.T) {
+	p, table, addresses := makePoolAndTable(t)
+	p.Close()
+	table.Close()
+	for _, address := range addresses {
+		if mapped(t, address) {
+			t.Errorf("%#x is mapped", address)
+		}
+	}
+}
+
+func TestForgottenPoolIsUnmapped(t *testing.T) {
+	forget := func() []uintptr {
+		_, _, addresses := makePoolAndTable(t)
+		return addresses
+	}
+	addresses := forget()
+	for range 200 {
+		runtime.GC()
+		if addresses = slices.DeleteFunc(addresses, func(a uintptr) bool { return !mapped(t, a) }); len(addresses) == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("still mapped after 200 collections: %#x", addresses)
+}
+
+// ---- iteration ----
+
+func TestAllWhileThePoolChanges(t *testing.T) {
+	const n = 1000
+	fill := func() (*Pool[int], []Handle[int]) {
+		p := newPool[int](t, PoolOptions{})
+		hs := make([]Handle[int], n)
+		for i := range hs {
+			hs[i] = mustNew(t, p)
+			*p.At(hs[i]) = i
+		}
+		return p, hs
+	}
+	count := func(p *Pool[int], f func(Handle[int], int)) (visits int) {
+		for h, v := range p.All() {
+			visits++
+			f(h, *v)
+		}
+		return visits
+	}
+	p, _ := fill()
+	if visits := count(p, func(h Handle[int], _ int) { p.Free(h) }); visits != n || p.Len() != 0 {
+		t.Error("freeing the current one: ", visits, p.Len())
+	}
+	p, hs := fill()
+	if visits := count(p, func(_ Handle[int], i int) { p.Free(hs[i^1]) }); visits != n/2 || p.Len() != n/2 {
+		t.Error("freeing the next one: ", visits, p.Len())
+	}
+	p, _ = fill()
+	if visits := count(p, func(_ Handle[int], i int) {
+		if i == 10 {
+			p.Clear()
+		}
+	}); visits != 11 {
+		t.Error("clearing: ", visits)
+	}
+	p, hs = fill()
+	if visits := count(p, func(_ Handle[int], i int) {
+		if i == 10 {
+			for _, h := range hs[11:] {
+				p.Free(h)
+			}
+			p.Trim()
+		}
+	}); visits != 11 {
+		t.Error("trimming: ", visits)
+	}
+	p, _ = fill()
+	if visits := count(p, func(_ Handle[int], i int) {
+		if i == 10 {
+			p.Close()
+		}
+	}); visits != 11 {
+		t.Error("closing: ", visits)
+	}
+	p, _ = fill()
+	added := map[Handle[int]]bool{}
+	for h := range p.All() {
+		if len(added) < 100 && !added[h] {
+			added[mustNew(t, p)] = true
+		}
+	}
+	if p.Len() != n+100 {
+		t.Error("adding: ", p.Len())
+	}
+	visits := 0
+	for range p.All() {
+		if visits++; visits == 7 {
+			break
+		}
+	}
+	if visits != 7 {
+		t.Error("breaking: ", visits)
+	}
+}
+
+// ---- the rest ----
+
+func TestPoolsDoNotAllocate(t *testing.T) {
+	p := newPool[pair](t, PoolOptions{})
+	big := newPool[[1 << 20]byte](t, PoolOptions{})
+	h := mustNew(t, p)
+	if n := testing.AllocsPerRun(100, func() {
+		h, v, _ := p.New()
+		v.a = 1
+		for _, v := range p.All() {
+			v.b++
+		}
+		p.At(h).b++
+		p.Free(h)
+		b, _, _ := big.New()
+		big.Free(b)
+	}); n != 0 {
+		t.Errorf("%v allocations on the Go heap", n)
+	}
+	p.Free(h)
+}
+
+func TestPoolsAreReadByMany(t *testing.T) {
+	p := newPool[pair](t, PoolOptions{})
+	want := map[Handle[pair]]uint64{}
+	for i := range uint64(10_000) {
+		h := mustNew(t, p)
+		p.At(h).a = i
+		want[h] = i
+	}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Add(1)
+		go func() {
+			defer readers.Done()
+			got := map[Handle[pair]]uint64{}
+			for h, v := range p.All() {
+				got[h] = p.At(h).a + v.b
+			}
+			if !maps.Equal(got, want) {
+				t.Error("not the same")
+			}
+		}()
+	}
+	readers.Wait()
+}
+
+func TestTwoPoolsShareNoLine(t *testing.T) {
+	if n := unsafe.Sizeof(Pool[byte]{}); n != 128 {
+		t.Errorf("a Pool has %d bytes", n)
+	}
+	if n := unsafe.Sizeof(Table{}); n != 128 {
+		t.Errorf("a Table has %d bytes", n)
+	}
+}
