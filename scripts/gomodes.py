@@ -19,11 +19,11 @@ def count(mode, text):
     mode.failed += said.count("FAIL")
 
 
-def play(mode, *flags, env=None, packages="./...", short=True):
+def play(mode, *flags, env=None, folder=GO, short=True):
     modes.need("go", "gcc")
     run = ["go", "test", "-v", "-count=1", "-timeout=%ds" % (3000 if modes.FULL else 600), *flags]
     run += ["-short"] if short and not modes.FULL else []
-    code, text = mode.command(run + [packages], cwd=GO, env=env)
+    code, text = mode.command(run + ["./..."], cwd=folder, env=env)
     count(mode, text)
     if code != 0 and mode.failed == 0:
         raise modes.Broken("go test")
@@ -71,6 +71,13 @@ def fuzz(mode):
                    cwd=GO)
 
 
+def examples(mode):
+    """Programs in Go, with the race detector, and once more under cgocheck2."""
+    for folder in sorted(p.parent for p in (GO.parent / "examples").glob("*/go.mod")):
+        play(mode, "-race", folder=folder)
+        play(mode, folder=folder, env={"GOEXPERIMENT": "cgocheck2"})
+
+
 def arm64(mode):
     modes.need("go", "qemu-aarch64", "aarch64-linux-gnu-gcc")
     play(mode, "-exec=qemu-aarch64 -L /usr/aarch64-linux-gnu",
@@ -88,6 +95,7 @@ def all():
         modes.Mode("go-portable", tests("-tags=toft_portable")),
         modes.Mode("go-vendored", vendored),
         modes.Mode("go-fuzz", fuzz),
+        modes.Mode("go-examples", examples),
     ]
     if modes.FULL:
         made.append(modes.Mode("go-arm64", arm64))
