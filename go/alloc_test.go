@@ -408,9 +408,20 @@ func TestCStrings(t *testing.T) {
 	if p := a.CBytes([]byte("a\x00b")); unsafe.String((*byte)(p), 3) != "a\x00b" {
 		t.Error("not the bytes")
 	}
-	if a.CBytes(nil) == nil {
+	if a.CBytes(nil) == nil || a.CStringN("") == nil {
 		t.Error("no address")
 	}
+	if p := a.CStringN("a\x00b"); unsafe.String((*byte)(p), 3) != "a\x00b" {
+		t.Error("not the bytes")
+	}
+	small := newArena(t, Options{Budget: 16})
+	if p, err := small.CString("more than sixteen bytes"); p != nil || !errors.Is(err, ErrNoMemory) {
+		t.Error(p, err)
+	}
+	if p, err := small.CStrings([]string{"a", "b"}); p != nil || !errors.Is(err, ErrNoMemory) {
+		t.Error(p, err)
+	}
+	wantPanic(t, "over budget", func() { small.CStringN("more than sixteen bytes") })
 }
 
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"toft.dev/toft/internal/ctest"
 )
 
 func debugging(t *testing.T) {
@@ -45,6 +47,10 @@ func TestDebugNamesBothPlaces(t *testing.T) {
 	wantPlaces(t, panics(t, func() { New[int](a) }), append(both, "allocation after Return")...)
 	wantPlaces(t, panics(t, func() { a.Alloc(1, 1) }), append(both, "allocation after Return")...)
 	wantPlaces(t, panics(t, a.Reset), append(both, "Reset after Return")...)
+
+	if ctest.List(a.Pointer(), 1) != nil {
+		t.Error("C allocates from a returned arena")
+	}
 
 	// Also when others got arenas meanwhile.
 	for range 100 {

@@ -39,14 +39,30 @@
 // # Who may do what
 //
 // One goroutine at a time may use an arena; it may be handed from one to another. C may keep what is in a leased arena
-// until Return, and in an owned one until Release. A second Return and the use of a returned arena panic; with TOFT_DEBUG=1
-// in the environment, or [SetDebug], always, and with the places of Get and Return.
+// until Return, and in an owned one until Release. A lease may be held over several calls, and by many goroutines at once:
+// beyond four for each processor they take some 50 ns longer to get. A second Return, and the use of a returned arena from
+// Go, panic; if it has been leased again meanwhile, with TOFT_DEBUG=1 in the environment or [SetDebug] only, which name the
+// places of Get and Return. What C does with a returned arena is seen by nobody.
+//
+// A mark is a line: what was allocated before it, a Rewind leaves; so what C still looks at must be before.
+//
+// Where memory ends, or a budget, an allocation panics with an [AllocError]. Most wrappers let it pass, as they would let
+// pass what append does; those that take sizes from others use the Try forms, which return it.
 //
 // # Arenas and C
 //
 // A *Arena is C's toft_arena: four words that every language of the Toft family bumps inline. [Arena.Pointer] hands it to C
-// code that allocates from it, and [Wrap] and [Own] take arenas that C made. The C side needs toft_abi.h, a header of 80
-// lines to copy, or toft.h, which this package carries.
+// code that allocates from it, and [Wrap] and [Own] take arenas that C made. The C side needs toft_abi.h, a header of 74
+// lines to copy, and this:
+//
+//	static void *take(toft_arena *a, size_t size) {
+//		unsigned char *p = a->cursor;
+//		if ((size_t)(a->limit - p) < size) return a->ops->alloc(a, size, 8, 0, 0);
+//		a->cursor = p + ((size + 7) & ~(size_t)7);
+//		return p;
+//	}
+//
+// after it has seen that a->ops->version is 1, once for each arena; or toft.h, which this package carries.
 //
 // # Pools
 //

@@ -246,6 +246,15 @@ func ExampleArena_CStrings() {
 	// Output: 2 <nil>
 }
 
+func ExampleArena_CStringN() {
+	a := toft.Get()
+	defer a.Return()
+	s := "any\x00bytes"
+	p := a.CStringN(s) // (*C.char)(p), with C.size_t(len(s))
+	fmt.Printf("%q\n", unsafe.String((*byte)(p), len(s)))
+	// Output: "any\x00bytes"
+}
+
 func ExampleArena_CBytes() {
 	a := toft.Get()
 	defer a.Return()

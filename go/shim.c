@@ -92,9 +92,18 @@ void *toftgo_x_home(size_t size) {
 
 void toftgo_x_free_home(void *home) { free(home); }
 
+/* LeakSanitizer's, where it is linked in: blocks that only arenas in mapped memory know of are no leaks. */
+#ifdef __ELF__
+extern void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
+#endif
+
 void *toftgo_x_reserve(size_t size) {
   void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return at != MAP_FAILED ? at : NULL;
+  if (at == MAP_FAILED) return NULL;
+#ifdef __ELF__
+  if (__lsan_register_root_region != NULL) __lsan_register_root_region(at, size);
+#endif
+  return at;
 }
 
 void toftgo_x_drop(void *home, size_t size) {

@@ -9,18 +9,31 @@ import (
 	"unsafe"
 )
 
-// CString copies s and ends it with a NUL, for C: (*C.char)(p). [ErrNUL] if s holds a NUL, where C would see its end.
+// CString copies s and ends it with a NUL, for C: (*C.char)(p). [ErrNUL] if s holds a NUL, where C would see its end; an
+// [AllocError] where there is no memory.
 func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	if holdsNUL(s) {
 		return nil, ErrNUL
 	}
-	p := a.bump(uintptr(len(s)) + 1)
+	p := a.aligned(uintptr(len(s))+1, 1)
+	if p == nil {
+		return nil, &AllocError{uint(len(s)) + 1, 1}
+	}
 	copy((*[maxBytes]byte)(p)[:len(s)], s)
 	*(*byte)(unsafe.Add(p, len(s))) = 0
 	return p, nil
 }
 
-// CBytes copies b, NULs and all. Of no bytes the address must not be read.
+// CStringN copies s without a NUL at its end, for C that takes a length; s may hold any bytes. Never nil, also of no bytes,
+// whose address must not be read. It panics with an [AllocError].
+func (a *Arena) CStringN(s string) unsafe.Pointer {
+	p := a.bump(uintptr(len(s)))
+	copy((*[maxBytes]byte)(p)[:len(s)], s)
+	return p
+}
+
+// CBytes copies b, NULs and all. Never nil, also of no bytes, whose address must not be read. It panics with an
+// [AllocError].
 func (a *Arena) CBytes(b []byte) unsafe.Pointer {
 	p := a.bump(uintptr(len(b)))
 	copy((*[maxBytes]byte)(p)[:len(b)], b)
@@ -28,7 +41,7 @@ func (a *Arena) CBytes(b []byte) unsafe.Pointer {
 }
 
 // CStrings copies the strings, side by side, and an array of their addresses, which a NULL ends: (**C.char)(p). [ErrNUL]
-// if one holds a NUL; nothing is allocated then.
+// if one holds a NUL, an [AllocError] where there is no memory; nothing is allocated then.
 func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	const word = unsafe.Sizeof(uintptr(0))
 	list := uintptr(len(ss)+1) * word
@@ -39,7 +52,10 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 		}
 		size += uintptr(len(s)) + 1
 	}
-	p := a.bump(size)
+	p := a.aligned(size, word)
+	if p == nil {
+		return nil, &AllocError{uint(size), uint(word)}
+	}
 	at := list
 	for i, s := range ss {
 		*(*uintptr)(unsafe.Add(p, uintptr(i)*word)) = uintptr(p) + at // a number: Go does not follow it

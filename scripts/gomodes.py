@@ -72,10 +72,11 @@ def fuzz(mode):
 
 
 def examples(mode):
-    """Programs in Go, with the race detector, and once more under cgocheck2."""
+    """Programs in Go: with the race detector, with debugging under cgocheck2, and with the search for leaks."""
     for folder in sorted(p.parent for p in (GO.parent / "examples").glob("*/go.mod")):
         play(mode, "-race", folder=folder)
-        play(mode, folder=folder, env={"GOEXPERIMENT": "cgocheck2"})
+        play(mode, folder=folder, env={"GOEXPERIMENT": "cgocheck2", "TOFT_DEBUG": "1"})
+        play(mode, "-asan", folder=folder)
 
 
 def arm64(mode):
