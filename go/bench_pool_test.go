@@ -13,7 +13,8 @@ import (
 // check for stale ones, and with generations as in a Pool), a map. Each ns/item is the time of one operation.
 
 type item struct {
-	a, b, c uint64
+	a uint64
+	_ [2]uint64
 }
 
 // A sliceList reuses the elements of a slice.

@@ -93,9 +93,9 @@ func (p *Pool[T]) New() (Handle[T], *T, error) {
 		}
 	}
 	v := p.slot(h & p.mask)
-	if size := unsafe.Sizeof(*v); size <= 1024 {
-		*(*whole[T])(unsafe.Pointer(v)) = whole[T]{}
-	} else {
+	if size := unsafe.Sizeof(*v); size <= 32 {
+		*v = *new(T)
+	} else { // for more, the compiler would make a zero elsewhere, and copy it
 		clear(unsafe.Slice((*byte)(unsafe.Pointer(v)), size))
 	}
 	runtime.KeepAlive(p)
@@ -113,9 +113,6 @@ func (p *Pool[T]) NewUninit() (Handle[T], *T, error) {
 	}
 	return Handle[T](h), p.slot(h & p.mask), nil
 }
-
-// A whole is a T with a literal for its zero, which the compiler writes in place. For *new(T) it would make a copy.
-type whole[T any] struct{ v T }
 
 func (p *Pool[T]) slot(i uint32) *T {
 	return (*T)(unsafe.Add(p.slots, uintptr(i)*unsafe.Sizeof(*new(T))))
