@@ -21,7 +21,7 @@
 //	}
 //
 // [Get] and Return work from any goroutine and take a few nanoseconds; an allocation moves a pointer. Nothing is freed
-// piece by piece, nothing is seen by the garbage collector, and there are no finalizers.
+// piece by piece, nothing is seen by the garbage collector, and no arena has a finalizer.
 //
 // # What may be allocated
 //
