@@ -93,11 +93,7 @@ func (p *Pool[T]) New() (Handle[T], *T, error) {
 		}
 	}
 	v := p.slot(h & p.mask)
-	if size := unsafe.Sizeof(*v); size <= 32 {
-		*v = *new(T)
-	} else { // for more, the compiler would make a zero elsewhere, and copy it
-		clear(unsafe.Slice((*byte)(unsafe.Pointer(v)), size))
-	}
+	clear(unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))) // a few stores; *new(T) would be copied
 	runtime.KeepAlive(p)
 	return Handle[T](h), v, nil
 }
