@@ -22,11 +22,18 @@ import (
 // Memory from an arena must hold no Go pointer, as cgo's rules say of all C memory; pointers into arenas and other C
 // memory are fine.
 type Arena struct {
+	_      noCopy
 	cursor uintptr // next free byte; a multiple of 8
 	ops    uintptr // the maker's functions
 	limit  uintptr // end of the inline path's room
 	epoch  uintptr // grows when something happened that a rewind must know of; bit 0: watched
 }
+
+// A copy of a head would hand out the same bytes: go vet tells.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // Errors. An allocation that fails panics with an [AllocError], or returns one, which wraps ErrNoMemory.
 var (

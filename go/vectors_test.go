@@ -200,7 +200,7 @@ func (m *player) all(ops []vectorOp) {
 		m.one(o)
 		m.traffic(o.Took, o.Gave, o.Ran)
 		if a := m.a; a.cursor == 0 || a.cursor > a.limit || (a.cursor|a.limit)%8 != 0 {
-			m.wrong("the head is broken: %+v", *a)
+			m.wrong("the head is broken: %#x, %#x", a.cursor, a.limit)
 		}
 		if m.quiet {
 			continue
