@@ -40,7 +40,7 @@
 //
 // One goroutine at a time may use an arena; it may be handed from one to another. C may keep what is in a leased arena
 // until Return, and in an owned one until Release. A lease may be held over several calls, and by many goroutines at once:
-// beyond four for each processor they take some 50 ns longer to get. A second Return, and the use of a returned arena from
+// beyond four for each processor they take some 60 ns longer. A second Return, and the use of a returned arena from
 // Go, panic; if it has been leased again meanwhile, with TOFT_DEBUG=1 in the environment or [SetDebug] only, which name the
 // places of Get and Return. What C does with a returned arena is seen by nobody.
 //
@@ -72,5 +72,5 @@
 // # Building
 //
 // cgo and a C compiler are needed. Linux is tested. The build tag toft_portable leaves out the one use of the runtime's
-// internals, at some 10 ns a lease.
+// internals, at some 20 ns a lease.
 package toft

@@ -134,7 +134,10 @@ func (a *Arena) returnSlow() {
 	if atomic.LoadUint32(&l.state) != leased {
 		panic(misuse(a, "second Return"))
 	}
-	fault := l.reset(a)
+	var fault error
+	if a.epoch != l.epoch { // else it is a stray, and rewinding it is moving the cursor
+		fault = l.reset(a)
+	}
 	if errors.Is(fault, ErrBusy) {
 		panic(fmt.Errorf("toft: Return: %w", ErrBusy))
 	}

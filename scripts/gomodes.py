@@ -67,8 +67,8 @@ def fuzz(mode):
     modes.need("go", "gcc")
     names = sorted(set(re.findall(r"^func (Fuzz\w+)", "".join(p.read_text() for p in GO.glob("*_test.go")), re.M)))
     for name in names:
-        mode.check(["go", "test", "-run=^$", "-fuzz=^%s$" % name, "-fuzztime=%s" % ("120s" if modes.FULL else "10s"), "."],
-                   cwd=GO)
+        mode.check(["go", "test", "-run=^$", "-fuzz=^%s$" % name, "-fuzztime=%s" % ("120s" if modes.FULL else "10s"),
+                    "-fuzzminimizetime=20x", "."], cwd=GO)
 
 
 def examples(mode):
