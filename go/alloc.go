@@ -328,5 +328,5 @@ func (a *Arena) more(size uintptr) unsafe.Pointer {
 
 func (a *Arena) slow(size, align uintptr) unsafe.Pointer {
 	a.check("allocation")
-	return cAlloc(a, size, align, 0)
+	return cAlloc(a, size, align)
 }

@@ -128,7 +128,8 @@ func Own(p unsafe.Pointer) (*Arena, error) {
 }
 
 // Release runs the cleanups and gives all memory back, the head too. It panics for an arena that is not the caller's to
-// release: a leased or wrapped one, and one that was released before.
+// release: a leased or wrapped one, and one that was released before; with [ErrBusy], having done nothing; and with
+// [ErrCorrupt], having done its work.
 func (a *Arena) Release() {
 	extra, ok := owned.LoadAndDelete(a)
 	if !ok {
@@ -137,8 +138,13 @@ func (a *Arena) Release() {
 		}
 		panic("toft: Release of an arena that NewArena or Own did not give, or of a released one")
 	}
-	cRelease(a)
+	code := cRelease(a)
+	if code == codeBusy {
+		owned.Store(a, extra)
+		panic(fmt.Errorf("toft: Release: %w", ErrBusy))
+	}
 	cFreeExtra(extra.(unsafe.Pointer))
+	must("toft: Release", code)
 }
 
 // Pointer is the arena as C knows it, a toft_arena *. C may allocate from it inline, rewind, and register cleanups, while

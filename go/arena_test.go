@@ -355,6 +355,16 @@ func TestClaimedByC(t *testing.T) {
 	}
 	a.Rewind(m)
 
+	c, err := NewArena(Options{Contiguous: 1 << 20})
+	if err != nil || !ctest.Claim(c.Pointer()) {
+		t.Fatal("no claim")
+	}
+	wantPanic(t, ErrBusy.Error(), c.Release)
+	if !ctest.Give(c.Pointer()) {
+		t.Fatal("not given")
+	}
+	c.Release()
+
 	b := Get()
 	if !ctest.Claim(b.Pointer()) {
 		t.Fatal("no claim")

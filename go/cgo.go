@@ -15,8 +15,6 @@ import "C"
 import "unsafe"
 
 const (
-	flagZero = C.TOFT_ZERO
-
 	codeNoMemory = C.TOFT_ENOMEM
 	codeMark     = C.TOFT_EMARK
 	codeBusy     = C.TOFT_EBUSY
@@ -29,8 +27,8 @@ func cArena(a *Arena) *C.toft_arena { return (*C.toft_arena)(unsafe.Pointer(a)) 
 
 func goArena(p *C.toft_arena) *Arena { return (*Arena)(unsafe.Pointer(p)) }
 
-func cAlloc(a *Arena, size, align uintptr, flags uint32) unsafe.Pointer {
-	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align), C.uint32_t(flags))
+func cAlloc(a *Arena, size, align uintptr) unsafe.Pointer {
+	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align))
 }
 
 func cRewind(a *Arena, m Mark) int {
@@ -77,7 +75,7 @@ func cCleanup(a *Arena, handle uintptr) bool {
 	return C.toftgo_x_cleanup(cArena(a), C.uintptr_t(handle)) != 0
 }
 
-func cRelease(a *Arena) { C.toftgo_x_release(cArena(a)) }
+func cRelease(a *Arena) int { return int(C.toftgo_x_release(cArena(a))) }
 
 // cCreate makes an arena. extra: to be given to cFreeExtra after its release; nil for most.
 func cCreate(o Options) (a *Arena, extra unsafe.Pointer) {

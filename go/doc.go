@@ -32,7 +32,7 @@
 //
 // # What a call costs
 //
-// A call from Go to C costs about 26 ns by itself, more on slow machines, with nothing in it. A whole wrapper call with a
+// A call from Go to C costs about 26 ns by itself (AMD Zen 4; 35 were measured on an Intel Xeon), with nothing in it. A whole wrapper call with a
 // leased arena is therefore several times as fast as with C.malloc and C.free, not twenty times: those are two foreign
 // calls for each parameter, and Toft makes none.
 //

@@ -468,6 +468,7 @@ func ExampleLeaseLimits() {
 	// Keep as little as possible between calls.
 	defer toft.SetLeaseLimits(toft.SetLeaseLimits(toft.LeaseLimits{}))
 	toft.Get().Return()
+	// Output:
 }
 
 func ExampleLeases() {
@@ -542,4 +543,5 @@ func ExampleLease_String() {
 func ExampleOnForgotten() {
 	toft.OnForgotten(func(l toft.Lease) { fmt.Println("never returned:", l) })
 	defer toft.OnForgotten(nil)
+	// Output:
 }

@@ -13,9 +13,7 @@
 
 /* ---- an arena of any maker ---- */
 
-void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags) {
-  return a->ops->alloc(a, size, align, flags, 0);
-}
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align) { return a->ops->alloc(a, size, align, 0, 0); }
 
 int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch) {
   return a->ops->rewind(a, (unsigned char *)cursor, epoch);
@@ -43,7 +41,11 @@ int toftgo_x_cleanup(toft_arena *a, uintptr_t handle) {
   return toft_cleanup_add(a, run_cleanup, (void *)handle) != NULL;
 }
 
-void toftgo_x_release(toft_arena *a) { toft_release(a); }
+int toftgo_x_release(toft_arena *a) {
+  int code = toft_reset(a); /* release would not say that it was refused */
+  if (code != TOFT_EBUSY) toft_release(a);
+  return code;
+}
 
 /* ---- arenas made here ---- */
 

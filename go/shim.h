@@ -4,7 +4,7 @@
 #define TOFTGO_SHIM_H
 #include "toft.h"
 
-void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags);
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align);
 int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch);
 int toftgo_x_reset(toft_arena *a);
 int toftgo_x_reset_lease(toft_arena *a, size_t limit); /* reset; what is kept above limit goes back */
@@ -13,7 +13,7 @@ int toftgo_x_set(toft_arena *a, uint32_t what, uint64_t value);
 int toftgo_x_contains(const toft_arena *a, const void *p);
 void toftgo_x_stats(toft_arena *a, toft_stats *out);
 int toftgo_x_cleanup(toft_arena *a, uintptr_t handle); /* runs toftgoCleanup(handle); 0: no memory */
-void toftgo_x_release(toft_arena *a);
+int toftgo_x_release(toft_arena *a);                   /* TOFT_EBUSY: nothing was done */
 
 /* contiguous: bytes of address space to reserve, or 0. *extra: what free_extra must have after the release. */
 toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra);
