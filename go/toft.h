@@ -196,9 +196,32 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
 #define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
 #define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
+#define toft_pool_more TOFT_PASTE(TOFT_PREFIX, toft_pool_more)
+#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
+#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
+#define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
+#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
 #define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
 #define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
+#define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
+#define toft_recycler_more TOFT_PASTE(TOFT_PREFIX, toft_recycler_more)
+#define toft_recycler_noticed TOFT_PASTE(TOFT_PREFIX, toft_recycler_noticed)
+#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
+#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
+#define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
+#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
+#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
+#define toft_sync_recycler_destroy TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_destroy)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
+#define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
+#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
 #endif
@@ -420,6 +443,605 @@ TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
 TOFT_INLINE void toft_scope_end(toft_scope *s) {
   if (s->arena != NULL) (void)toft_rewind(s->arena, s->mark);
   s->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/pool.h ==== */
+/* Pools: slots of one size that are reused, named by 32-bit handles that tell when they are stale.
+ *
+ *     toft_pool pool;
+ *     toft_pool_options o = TOFT_POOL_OPTIONS;
+ *     o.slot_size = sizeof(struct node);
+ *     if (toft_pool_init(&pool, &o) != TOFT_OK) ...
+ *     toft_handle h;
+ *     struct node *n = (struct node *)toft_pool_insert(&pool, &h);
+ *     ...
+ *     n = (struct node *)toft_pool_at(&pool, h);     NULL once it was removed
+ *     toft_pool_remove(&pool, h);
+ *     toft_pool_release(&pool);
+ *
+ * A slot never moves: a pointer into it is good until that slot is removed, or the pool is cleared or released. Behind a
+ * pointer there is no check; behind a handle there is one compare.
+ *
+ * HANDLES. The low bits are the slot's number, as many as max_slots needs; the rest is its generation, which grows by
+ * one each time the slot is removed. So a handle kept for too long is told apart until the generations have gone
+ * round: after 256 removals of its slot with 24 bits for the number (the default), after 4 million at 1000 slots. With
+ * TOFT_POOL_RETIRE a slot whose generations are spent is not used again, and a stale handle is always told apart. 0 is
+ * no handle. A handle is good in its own pool only; in another it may name something else.
+ *
+ * GROWING AND FIXED. A pool that grows takes address space for max_slots when it is made, which costs next to nothing,
+ * and memory as it is needed. A fixed pool takes all its memory when it is made, as one block of a source or from the
+ * caller's buffer, and asks nobody later. Each growing pool is a mapping of its own: where there are thousands of small
+ * pools, make them fixed.
+ *
+ * COST. Insert, remove and at take constant time; a growing pool asks the system when it is full, by doubling steps of
+ * 64 KiB to 64 MiB. A walk visits live slots only, found 64 at a time: its cost is that of the live ones, and about a
+ * nanosecond for 64 slots without any. Besides its size a slot takes 4 bytes and a bit, rounded up to a power of two.
+ *
+ * THREADS. A pool belongs to one thread at a time; several may read it while none changes it.
+ *
+ * MOVING. A toft_pool may be copied to another place in memory: use the copy from then on.
+ */
+#ifndef TOFT_POOL_H
+#define TOFT_POOL_H
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef uint32_t toft_handle; /* 0: none */
+
+/* options.flags. FIXED: `slots` is all there ever is. RETIRE: see HANDLES. */
+enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
+
+#define TOFT_POOL_ALIGN_MAX 4096
+#define TOFT_POOL_SLOTS_MAX 0x7fffffff
+
+typedef struct toft_pool_options {
+  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size; /* bytes; 0 counts as 1 */
+  size_t align;     /* a power of two up to TOFT_POOL_ALIGN_MAX, to which slot_size is rounded up. 0: the largest up to
+                        * 16 of which slot_size is a multiple, which is enough for any type of that size */
+  size_t slots;     /* these have memory from the start. With a buffer 0 means as many as it holds */
+  size_t max_slots; /* 0: 2^24 - 1, less where that were more than a TiB, or than there is address space */
+  struct toft_source *source; /* of a fixed pool's block; NULL: toft_heap() */
+  void *buffer;               /* the pool is fixed, and lives in here; NULL: in memory of its own */
+  size_t buffer_size;         /* see TOFT_POOL_BUFFER */
+  uint32_t flags;             /* TOFT_POOL_..., or 0 */
+} toft_pool_options;
+/* clang-format off */
+#define TOFT_POOL_OPTIONS { sizeof(toft_pool_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
+/* clang-format on */
+
+/* A buffer of this size has room for so many slots, wherever it starts. `align` is not 0. */
+#define TOFT_POOL_BUFFER(slots, slot_size, align)                                                                 \
+  ((size_t)(slots) * (((size_t)(slot_size) + ((slot_size) == 0) + (align)-1) / (align) * (align)) + 8 + (align) + \
+   8 * ((size_t)(slots) + 1) + 8 * ((size_t)(slots) / 64 + 1))
+
+/* Read what you like; the functions below write. */
+typedef struct toft_pool {
+  unsigned char *slots;        /* slot 1: slot 0 is never used */
+  uint32_t *keys;              /* one for each slot */
+  uint64_t *live_bits;         /* one bit for each slot */
+  size_t stride;               /* bytes from slot to slot */
+  uint32_t mask;               /* of the number in a handle */
+  uint32_t reach;              /* the part of mask for which keys have memory */
+  uint32_t free;               /* the slot removed last; 0: none */
+  uint32_t used;               /* slots up to here have been used since the last clear */
+  uint32_t top;                /* used may grow so far without a look: there is memory, and none is retired */
+  uint32_t live;               /* how many slots are */
+  uint32_t spent;              /* a key from which on a slot is retired */
+  uint32_t room, max;          /* slots that have memory; that may have it */
+  uint32_t retired;            /* how many slots are */
+  uint32_t flags;              /* TOFT_POOL_..., and more */
+  size_t keys_size, bits_size; /* bytes committed, if it grows */
+  size_t slots_size;           /* of all kinds */
+  void *block;                 /* everything lies in here */
+  size_t block_size;           /* 0: closed */
+  struct toft_source *source;  /* of the block; NULL: it is the caller's buffer, or address space */
+} toft_pool;
+
+/* Makes an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that overflow.
+ * TOFT_EARG: options that contradict each other or are out of range; a buffer that is too small. After a failure the
+ * pool is closed, as after a release. */
+TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
+
+/* Gives all memory back. The pool is closed then: no handle is live, insert returns NULL, and it may be released again. */
+TOFT_API void toft_pool_release(toft_pool *pool);
+
+/* A closed pool, without any call of the system. */
+TOFT_INLINE toft_pool toft_pool_closed(void);
+
+/* A free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it). NULL if the
+ * pool is full or there is no memory; nothing has changed then, and *handle neither. The slot removed last is used
+ * first; after a clear, slots are used in order. */
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
+
+/* The slot behind a handle. NULL if it was removed, for 0, and for a handle that the pool never gave. */
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle);
+TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
+
+/* TOFT_EARG, and nothing changed, where toft_pool_at returns NULL: removed twice is told apart. */
+TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle);
+
+/* The handle of a slot's address; 0 if it is no slot's, or that of a slot that is not live. A division. */
+TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot);
+
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool);    /* live slots */
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots that have memory, retired ones included */
+
+/* Memory for so many slots in all: inserts up to there ask nobody. TOFT_ENOMEM; TOFT_EARG above max_slots. */
+TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
+
+/* Removes all. Memory is kept: see trim. About half a nanosecond for each slot used since the last clear, since each has
+ * its generation. */
+TOFT_API void toft_pool_clear(toft_pool *pool);
+
+/* Gives memory above the highest live slot back to the system; 4 bytes and a bit for each slot stay, to tell stale
+ * handles. From then on the lowest free slot is used first. A fixed pool keeps its memory. Time as clear. */
+TOFT_API void toft_pool_trim(toft_pool *pool);
+
+typedef struct toft_pool_stats {
+  uint64_t live, capacity, retired; /* slots */
+  uint64_t reserved;                /* bytes: address space, or the block */
+  uint64_t committed;               /* bytes of it that memory was asked for */
+} toft_pool_stats;
+TOFT_API toft_pool_stats toft_pool_stats_of(const toft_pool *pool);
+
+/* A walk over the live slots, in the order of their numbers:
+ *
+ *     TOFT_POOL_EACH(w, &pool) {
+ *       struct node *n = (struct node *)toft_pool_walk_slot(&w);
+ *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
+ *     }
+ *
+ * Meanwhile any slot may be removed, the current one too, and the pool may be cleared or trimmed: what is removed before
+ * it was reached is not visited. Whether slots inserted meanwhile are visited is not said. */
+typedef struct toft_pool_walk {
+  const toft_pool *pool;
+  const uint64_t *word; /* 64 bits of live_bits */
+  uint64_t ahead;       /* those of them that are still to be visited, the current one included */
+  uint32_t base;        /* the slot that their first is */
+  uint32_t slot;        /* the current one; 0: at the end */
+} toft_pool_walk;
+#define TOFT_POOL_EACH(w, pool) \
+  for (toft_pool_walk w = toft_pool_walk_begin(pool); (w).slot != 0; toft_pool_walk_next(&(w)))
+TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool);
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w);
+TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w);
+TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline layer. A slot's key says all about it:
+ *
+ *     live        the handle: generation and number
+ *     free        the generation that comes next, and in place of the number the next free slot, 0 for none
+ *     retired     the last generation, and 0
+ *     never used  0; after a clear, the generation that comes next, and 0
+ *
+ * Slot 0 is never used, and no slot is linked to itself: so a key has its own slot's number in it only if that is live.
+ * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number is
+ * equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
+ *
+ * Bindings for languages with constructors and destructors do it in two steps, so that a slot is neither live nor free
+ * while they run: draw, construct, admit; expel, destroy, shelve. In between the pool must not be cleared or trimmed.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Its keys are two that lead no handle to itself. */
+TOFT_INLINE toft_pool toft_pool_closed(void) {
+  static const uint32_t none[2] = {1, 0}; /* never written: nothing is live */
+  toft_pool p;
+  memset(&p, 0, sizeof p);
+  p.keys = (uint32_t *)(uintptr_t)none;
+  p.mask = p.reach = 1;
+  p.spent = UINT32_MAX;
+  p.stride = 1;
+  return p;
+}
+
+/* Makes draw work, if it can be; 0: it cannot. */
+TOFT_API int toft_pool_more(toft_pool *pool);
+
+/* Takes a slot off the free ones; 0: none, nothing changed. *key is for admit. */
+TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool, uint32_t *key) {
+  uint32_t i = pool->free;
+  *key = 0;
+  if (i == 0) {
+    if (TOFT_UNLIKELY(pool->used >= pool->top) && !toft_pool_more(pool)) return 0;
+    i = ++pool->used;
+    *key = pool->keys[i]; /* its number is 0 */
+  } else {
+    *key = pool->keys[i];
+    pool->free = *key & pool->mask;
+  }
+  return i;
+}
+
+/* Makes a drawn slot live. */
+TOFT_INLINE toft_handle toft_pool_admit(toft_pool *pool, uint32_t i, uint32_t key) {
+  toft_handle h = (key & ~pool->mask) | i;
+  pool->keys[i] = h;
+  pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+  pool->live++;
+  return h;
+}
+
+/* From now on the handle is stale; 0: it was. */
+TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
+  uint32_t i = h & pool->reach;
+  if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
+  pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->live--;
+  return i;
+}
+
+/* Puts a slot drawn or expelled to the free ones, if it is not spent. */
+TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
+  uint32_t key = pool->keys[i] & ~pool->mask;
+  if (TOFT_UNLIKELY(key >= pool->spent)) {
+    pool->retired++;
+    return;
+  }
+  pool->keys[i] = key | pool->free;
+  pool->free = i;
+}
+
+TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
+  return pool->slots + ((size_t)i - 1) * pool->stride;
+}
+
+TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
+  uint32_t key, i = toft_pool_draw(pool, &key);
+  toft_handle h;
+  void *slot;
+  if (TOFT_UNLIKELY(i == 0)) return NULL;
+  h = toft_pool_admit(pool, i, key);
+  if (handle != NULL) *handle = h;
+  slot = toft_pool_slot(pool, i);
+  TOFT_ASSUME(slot != NULL);
+  return slot;
+}
+
+TOFT_INLINE void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle) {
+  void *slot = toft_pool_insert(pool, handle);
+  if (TOFT_LIKELY(slot != NULL)) memset(slot, 0, pool->stride);
+  return slot;
+}
+
+TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle) {
+  return pool->keys[handle & pool->reach] == handle;
+}
+
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle) {
+  uint32_t i = handle & pool->reach;
+  return TOFT_LIKELY(pool->keys[i] == handle) ? toft_pool_slot(pool, i) : NULL;
+}
+
+TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
+  uint32_t key, i = handle & pool->reach;
+  if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->live--;
+  key = (handle | pool->mask) + 1;
+  if (TOFT_UNLIKELY(key >= pool->spent)) {
+    pool->keys[i] = key;
+    pool->retired++;
+  } else {
+    pool->keys[i] = key | pool->free;
+    pool->free = i;
+  }
+  return TOFT_OK;
+}
+
+/* The handle of the slot `offset` bytes behind the first; 0: none is live there. With a constant stride it is cheap. */
+TOFT_INLINE toft_handle toft_pool_handle_behind(const toft_pool *pool, size_t offset, size_t stride) {
+  size_t n = offset / stride;
+  uint32_t i;
+  if (n >= pool->used || n * stride != offset) return 0;
+  i = (uint32_t)n + 1;
+  return ((pool->keys[i] ^ i) & pool->mask) == 0 ? pool->keys[i] : 0;
+}
+
+TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot) {
+  return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
+}
+
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->live; }
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
+
+/* The number of the lowest bit that is set; n is not 0. */
+TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+  return (uint32_t)__builtin_ctzll(n);
+#else
+  uint32_t bit = 0, step;
+  for (step = 32; step != 0; step /= 2)
+    if ((n & (((uint64_t)1 << step) - 1)) == 0) n >>= step, bit += step;
+  return bit;
+#endif
+}
+
+/* To the first slot of those ahead, which may be in a later word. */
+TOFT_INLINE void toft_pool_walk_settle(toft_pool_walk *w) {
+  while (w->ahead == 0) {
+    if (w->base + 64 > w->pool->used) {
+      w->slot = 0;
+      return;
+    }
+    w->base += 64;
+    w->ahead = *++w->word;
+  }
+  w->slot = w->base + toft_lowest_bit(w->ahead);
+}
+
+TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
+  toft_pool_walk w;
+  w.pool = pool;
+  w.word = pool->live_bits;
+  w.ahead = 0;
+  w.base = w.slot = 0;
+  if (pool->live == 0) return w; /* closed, maybe: then there is no word */
+  w.ahead = *w.word;
+  toft_pool_walk_settle(&w);
+  return w;
+}
+
+/* The word is read again, for what was removed meanwhile; that is off the path from one slot to the next. */
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) {
+  w->ahead = w->ahead & (w->ahead - 1) & *w->word;
+  toft_pool_walk_settle(w);
+}
+
+TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }
+TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return w->pool->keys[w->slot]; }
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/recycler.h ==== */
+/* Recyclers: memory that is freed piece by piece, and comes back by itself. Allocation moves a cursor, as in an arena;
+ * each block counts its live bytes, and when none is left the block is filled anew. Blocks that are pinned by a few
+ * long-lived objects have their holes filled.
+ *
+ *     toft_recycler r;
+ *     toft_recycler_init(&r, NULL);
+ *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
+ *     ...
+ *     toft_recycler_free(&r, n, sizeof *n);      the size as it was asked for
+ *     toft_recycler_release(&r);                 what was not freed goes too
+ *
+ * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
+ * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
+ * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
+ * second free.
+ *
+ * COST. alloc, free and resize in place take constant time, with at most one call of the source; a block of 32 KiB whose
+ * objects were freed one by one, but not all, is swept before it is filled again, in time linear in the frees since its
+ * last sweep. release and trim are linear in blocks held, statistics in blocks.
+ *
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
+ * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
+ * beyond twice what was ever live at once and 1 MiB.
+ *
+ * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what one
+ * thread allocated another may free.
+ */
+#ifndef TOFT_RECYCLER_H
+#define TOFT_RECYCLER_H
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef struct toft_recycler_options {
+  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
+  struct toft_source *source; /* NULL: toft_heap() */
+  size_t count, block_size;   /* take count blocks of block_size bytes at once, and fill these first; 0: none */
+  uint32_t shards; /* of a toft_sync_recycler: how many threads can allocate at once; 0: 8, or 1 with count */
+} toft_recycler_options;
+#define TOFT_RECYCLER_OPTIONS \
+  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
+
+/* Bytes, but for the counts. */
+typedef struct toft_recycler_stats {
+  uint64_t used;         /* by live objects, rounded up to 8 */
+  uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
+  uint64_t kept;         /* free, in blocks without a live object: trim returns these */
+  uint64_t wasted;       /* headers, and what alignment cut off */
+  uint64_t reserved;     /* held of the source: the sum of the four above */
+  uint64_t peak;         /* the most that reserved ever was */
+  uint64_t blocks;       /* blocks that hold live objects, large ones included */
+  uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
+  uint64_t large_blocks; /* of blocks: those of one large object each */
+  uint64_t source_calls; /* how often the source was asked, ever */
+} toft_recycler_stats;
+
+/* Requests up to this size share blocks. */
+#define TOFT_RECYCLER_DIRECT (TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE)
+
+typedef struct toft_recycler toft_recycler;
+
+/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure must
+ * stay where it is until the last call on it. */
+TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked for
+ * by count are taken when they are needed. */
+TOFT_API void toft_recycler_release(toft_recycler *r);
+/* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+/* size: as it was asked for. NULL is ignored. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
+/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy. NULL: nothing changed. p == NULL
+ * allocates. */
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
+                                                   size_t align);
+
+/* ---- synchronized ---- */
+
+/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own shard, or
+ * of another if that is taken; a free takes the lock of the shard that the memory came from. The source is called by one
+ * thread at a time. Memory may be freed by any thread. */
+typedef struct toft_sync_recycler toft_sync_recycler;
+
+/* NULL if there is no memory, or the options are bad. */
+TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
+/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
+TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+/* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
+ * moment. */
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
+TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
+                                                        size_t new_size, size_t align);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline layer: the members below are for it and for src/recycler.c.
+ *
+ * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
+ * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the headers
+ * of many blocks do not fall into one set of the processor's caches.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+#define TOFT_RECYCLER_UNIT ((size_t)32768)
+#define TOFT_RECYCLER_ZONE ((size_t)512)
+
+/* Sizes and positions are in granules of 8 bytes; positions are counted from the header, either way. */
+typedef struct toft_recycler_block {
+  int32_t live;   /* what is not free; what a range has yet to hand out is not */
+  int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
+  int32_t holes;  /* the piece freed last, which has the position of the one freed before; 0: none */
+  int32_t start, capacity;
+  int32_t list;  /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t swept; /* since it was empty */
+  toft_recycler *owner;
+  struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
+  struct toft_recycler_block *next, *previous;
+} toft_recycler_block;
+
+/* In the first 8 bytes of what was freed. */
+typedef struct toft_recycler_hole {
+  int32_t next;
+  uint32_t granules;
+} toft_recycler_hole;
+
+/* What is being filled. */
+typedef struct toft_recycler_range {
+  unsigned char *cursor, *limit;
+  toft_recycler_block *block; /* NULL: none, and cursor == limit */
+} toft_recycler_range;
+
+typedef struct toft_recycler_list {
+  toft_recycler_block *first, *last;
+} toft_recycler_list;
+
+typedef struct toft_recycler_larges {
+  struct toft_recycler_large *first, *last;
+  size_t bytes;
+} toft_recycler_larges;
+
+struct toft_recycler {
+  toft_recycler_range now;
+  size_t direct;             /* frees of up to so many granules find their block by TOFT_RECYCLER_UNIT */
+  int32_t sweep;             /* of the block in now: holes yet to be filled, by address */
+  int32_t shard;             /* of a toft_sync_recycler */
+  toft_recycler_range aside; /* for requests that now has no room for, but is too good to be left for */
+  toft_recycler_list sparse; /* blocks worth a sweep */
+  toft_recycler_list empty, empty_counted;
+  struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
+  unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
+  toft_recycler_larges large;             /* in use */
+  toft_recycler_larges spare;             /* kept */
+  size_t large_peak, segment_bytes, reserved, peak;
+  struct toft_source *source;
+  unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
+  size_t count, stride;
+  uint64_t source_calls;
+};
+
+TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
+TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
+
+TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
+
+/* The header of the unit that p lies in. */
+TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
+  uintptr_t at = (uintptr_t)p;
+  uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
+  return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
+}
+
+/* A piece of a block becomes a hole. The caller sees to live. memcpy: the bytes were of any type. */
+TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t granules) {
+  toft_recycler_hole hole;
+  hole.next = b->holes;
+  hole.granules = (uint32_t)granules;
+  memcpy(p, &hole, sizeof hole);
+  b->holes = (int32_t)((intptr_t)((uintptr_t)p - (uintptr_t)b) >> 3); /* arithmetic, on all compilers there are */
+}
+
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  unsigned char *p = r->now.cursor;
+  size_t room = (size_t)(r->now.limit - p);
+  if (align > 8) {
+    size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || room < pad || size - 1 >= room - pad))
+      return toft_recycler_more(r, size, align);
+    if (pad != 0) {
+      toft_recycler_hole_at(r->now.block, p, pad / 8);
+      r->now.block->live -= (int32_t)(pad / 8);
+      p += pad;
+    }
+  } else if (TOFT_UNLIKELY(size - 1 >= room)) { /* so is 0, which counts as 1 */
+    return toft_recycler_more(r, size, align);
+  }
+  r->now.cursor = p + ((size + 7) & ~(size_t)7);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
+  size_t granules = (size + (size == 0) + 7) / 8;
+  unsigned char *q = (unsigned char *)p;
+  toft_recycler_block *b;
+  int32_t live;
+  if (TOFT_UNLIKELY(q == NULL)) return;
+  if (TOFT_UNLIKELY(granules > r->direct)) {
+    toft_recycler_free_apart(r, p, size);
+    return;
+  }
+  if (q + 8 * granules == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->now.cursor = q;
+    return;
+  }
+  b = toft_recycler_block_of(p);
+  live = b->live - (int32_t)granules;
+  b->live = live;
+  toft_recycler_hole_at(b, p, granules);
+  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
 }
 
 #ifdef __cplusplus

@@ -36,6 +36,8 @@
 #include "toft/abi.h"
 #include "toft/compiler.h"
 #include "toft/inline.h"
+#include "toft/pool.h"
+#include "toft/recycler.h"
 
 #ifdef __cplusplus
 extern "C" {

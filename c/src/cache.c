@@ -67,14 +67,15 @@ static unsigned toft_bin(size_t size) {
   return bin;
 }
 
-static void *toft_cache_take(size_t size) {
+/* A kept block of that size, at a multiple of `align`. */
+static void *toft_cache_take(size_t size, size_t align) {
   toft_cache *c = &toft_tls;
   unsigned bin = toft_bin(size);
   int looks = TOFT_LOOKS;
   if (bin >= TOFT_BINS) return NULL;
   for (toft_cached **at = &c->bins[bin]; *at != NULL && looks-- > 0; at = &(*at)->next) {
     toft_cached *b = *at;
-    if (b->size == size) {
+    if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
       *at = b->next;
       c->held -= size;
       return b;
@@ -122,8 +123,8 @@ static int toft_cache_put(void *block, size_t size) {
 
 /* Blocks of 1 MiB and more are whole pages: malloc would map and unmap them one by one, and in small pages. A block of
  * 1 MiB is half a huge page; its other half waits in the cache. */
-static void *toft_heap_fresh(size_t size) {
-  if (size < TOFT_CAP) return toft_os_heap_take(size);
+static void *toft_heap_fresh(size_t size, size_t align) {
+  if (size < TOFT_CAP) return toft_os_heap_take(size, align);
   if (TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_takes(size)) {
     unsigned char *pair = (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1);
     if (pair == NULL) return NULL;
@@ -133,10 +134,15 @@ static void *toft_heap_fresh(size_t size) {
   return toft_os_map(size, 1);
 }
 
+/* align: kept to below 1 MiB, where malloc can give it. Pages have the system's. */
+static void *toft_heap_take_aligned(size_t size, size_t align) {
+  void *block = toft_cache_take(size, size < TOFT_CAP ? align : 64);
+  return block != NULL ? block : toft_heap_fresh(size, align);
+}
+
 static void *toft_heap_take(toft_source *self, size_t size) {
-  void *block = toft_cache_take(size);
   (void)self;
-  return block != NULL ? block : toft_heap_fresh(size);
+  return toft_heap_take_aligned(size, 64);
 }
 
 static void toft_heap_return(void *block, size_t size) {

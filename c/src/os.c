@@ -1,4 +1,4 @@
-/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
+/* The operating system: pages, aligned heap memory, locks, and a call when a thread or the library ends. POSIX and Windows.
  * Sizes are rounded up to the system's page here, so that callers may think in 4096.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
@@ -16,7 +16,7 @@ static void toft_cache_end(void);
 
 static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } /* allocation granularity */
 
-static void *toft_os_heap_take(size_t size) { return _aligned_malloc(size, 64); }
+static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_malloc(size, align); }
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
 
 static void *toft_os_map(size_t size, int huge) {
@@ -31,6 +31,13 @@ static void toft_os_lazy(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
+
+typedef SRWLOCK toft_os_lock;
+static int toft_os_lock_init(toft_os_lock *lock) { return InitializeSRWLock(lock), 1; }
+static void toft_os_lock_done(toft_os_lock *lock) { (void)lock; }
+static void toft_os_acquire(toft_os_lock *lock) { AcquireSRWLockExclusive(lock); }
+static int toft_os_try(toft_os_lock *lock) { return TryAcquireSRWLockExclusive(lock) != 0; }
+static void toft_os_let_go(toft_os_lock *lock) { ReleaseSRWLockExclusive(lock); }
 
 /* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
 #define TOFT_OS_SPLITS 0
@@ -67,9 +74,9 @@ static size_t toft_os_page(size_t n) {
   return (n + page - 1) & ~(page - 1);
 }
 
-static void *toft_os_heap_take(size_t size) {
+static void *toft_os_heap_take(size_t size, size_t align) {
   void *p;
-  return posix_memalign(&p, 64, size) == 0 ? p : NULL;
+  return posix_memalign(&p, align, size) == 0 ? p : NULL;
 }
 static void toft_os_heap_put(void *p) { free(p); }
 
@@ -108,6 +115,13 @@ static void toft_os_decommit(void *p, size_t size) {
   (void)madvise(p, size, MADV_DONTNEED);
   (void)mprotect(p, size, PROT_NONE);
 }
+
+typedef pthread_mutex_t toft_os_lock;
+static int toft_os_lock_init(toft_os_lock *lock) { return pthread_mutex_init(lock, NULL) == 0; }
+static void toft_os_lock_done(toft_os_lock *lock) { (void)pthread_mutex_destroy(lock); }
+static void toft_os_acquire(toft_os_lock *lock) { (void)pthread_mutex_lock(lock); }
+static int toft_os_try(toft_os_lock *lock) { return pthread_mutex_trylock(lock) == 0; }
+static void toft_os_let_go(toft_os_lock *lock) { (void)pthread_mutex_unlock(lock); }
 
 #define TOFT_OS_SPLITS 1
 

@@ -1,0 +1,241 @@
+/* Recyclers: memory that is freed piece by piece, and comes back by itself. Allocation moves a cursor, as in an arena;
+ * each block counts its live bytes, and when none is left the block is filled anew. Blocks that are pinned by a few
+ * long-lived objects have their holes filled.
+ *
+ *     toft_recycler r;
+ *     toft_recycler_init(&r, NULL);
+ *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
+ *     ...
+ *     toft_recycler_free(&r, n, sizeof *n);      the size as it was asked for
+ *     toft_recycler_release(&r);                 what was not freed goes too
+ *
+ * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
+ * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
+ * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
+ * second free.
+ *
+ * COST. alloc, free and resize in place take constant time, with at most one call of the source; a block of 32 KiB whose
+ * objects were freed one by one, but not all, is swept before it is filled again, in time linear in the frees since its
+ * last sweep. release and trim are linear in blocks held, statistics in blocks.
+ *
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
+ * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
+ * beyond twice what was ever live at once and 1 MiB.
+ *
+ * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what one
+ * thread allocated another may free.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECYCLER_H
+#define TOFT_RECYCLER_H
+
+#include <string.h>
+
+#include "toft/abi.h"
+#include "toft/compiler.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef struct toft_recycler_options {
+  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
+  struct toft_source *source; /* NULL: toft_heap() */
+  size_t count, block_size;   /* take count blocks of block_size bytes at once, and fill these first; 0: none */
+  uint32_t shards; /* of a toft_sync_recycler: how many threads can allocate at once; 0: 8, or 1 with count */
+} toft_recycler_options;
+#define TOFT_RECYCLER_OPTIONS \
+  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
+
+/* Bytes, but for the counts. */
+typedef struct toft_recycler_stats {
+  uint64_t used;         /* by live objects, rounded up to 8 */
+  uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
+  uint64_t kept;         /* free, in blocks without a live object: trim returns these */
+  uint64_t wasted;       /* headers, and what alignment cut off */
+  uint64_t reserved;     /* held of the source: the sum of the four above */
+  uint64_t peak;         /* the most that reserved ever was */
+  uint64_t blocks;       /* blocks that hold live objects, large ones included */
+  uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
+  uint64_t large_blocks; /* of blocks: those of one large object each */
+  uint64_t source_calls; /* how often the source was asked, ever */
+} toft_recycler_stats;
+
+/* Requests up to this size share blocks. */
+#define TOFT_RECYCLER_DIRECT (TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE)
+
+typedef struct toft_recycler toft_recycler;
+
+/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure must
+ * stay where it is until the last call on it. */
+TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked for
+ * by count are taken when they are needed. */
+TOFT_API void toft_recycler_release(toft_recycler *r);
+/* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+/* size: as it was asked for. NULL is ignored. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
+/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy. NULL: nothing changed. p == NULL
+ * allocates. */
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
+                                                   size_t align);
+
+/* ---- synchronized ---- */
+
+/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own shard, or
+ * of another if that is taken; a free takes the lock of the shard that the memory came from. The source is called by one
+ * thread at a time. Memory may be freed by any thread. */
+typedef struct toft_sync_recycler toft_sync_recycler;
+
+/* NULL if there is no memory, or the options are bad. */
+TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
+/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
+TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+/* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
+ * moment. */
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
+TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
+                                                        size_t new_size, size_t align);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline layer: the members below are for it and for src/recycler.c.
+ *
+ * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
+ * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the headers
+ * of many blocks do not fall into one set of the processor's caches.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+#define TOFT_RECYCLER_UNIT ((size_t)32768)
+#define TOFT_RECYCLER_ZONE ((size_t)512)
+
+/* Sizes and positions are in granules of 8 bytes; positions are counted from the header, either way. */
+typedef struct toft_recycler_block {
+  int32_t live;   /* what is not free; what a range has yet to hand out is not */
+  int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
+  int32_t holes;  /* the piece freed last, which has the position of the one freed before; 0: none */
+  int32_t start, capacity;
+  int32_t list;  /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t swept; /* since it was empty */
+  toft_recycler *owner;
+  struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
+  struct toft_recycler_block *next, *previous;
+} toft_recycler_block;
+
+/* In the first 8 bytes of what was freed. */
+typedef struct toft_recycler_hole {
+  int32_t next;
+  uint32_t granules;
+} toft_recycler_hole;
+
+/* What is being filled. */
+typedef struct toft_recycler_range {
+  unsigned char *cursor, *limit;
+  toft_recycler_block *block; /* NULL: none, and cursor == limit */
+} toft_recycler_range;
+
+typedef struct toft_recycler_list {
+  toft_recycler_block *first, *last;
+} toft_recycler_list;
+
+typedef struct toft_recycler_larges {
+  struct toft_recycler_large *first, *last;
+  size_t bytes;
+} toft_recycler_larges;
+
+struct toft_recycler {
+  toft_recycler_range now;
+  size_t direct;             /* frees of up to so many granules find their block by TOFT_RECYCLER_UNIT */
+  int32_t sweep;             /* of the block in now: holes yet to be filled, by address */
+  int32_t shard;             /* of a toft_sync_recycler */
+  toft_recycler_range aside; /* for requests that now has no room for, but is too good to be left for */
+  toft_recycler_list sparse; /* blocks worth a sweep */
+  toft_recycler_list empty, empty_counted;
+  struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
+  unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
+  toft_recycler_larges large;             /* in use */
+  toft_recycler_larges spare;             /* kept */
+  size_t large_peak, segment_bytes, reserved, peak;
+  struct toft_source *source;
+  unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
+  size_t count, stride;
+  uint64_t source_calls;
+};
+
+TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
+TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
+
+TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
+
+/* The header of the unit that p lies in. */
+TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
+  uintptr_t at = (uintptr_t)p;
+  uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
+  return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
+}
+
+/* A piece of a block becomes a hole. The caller sees to live. memcpy: the bytes were of any type. */
+TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t granules) {
+  toft_recycler_hole hole;
+  hole.next = b->holes;
+  hole.granules = (uint32_t)granules;
+  memcpy(p, &hole, sizeof hole);
+  b->holes = (int32_t)((intptr_t)((uintptr_t)p - (uintptr_t)b) >> 3); /* arithmetic, on all compilers there are */
+}
+
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  unsigned char *p = r->now.cursor;
+  size_t room = (size_t)(r->now.limit - p);
+  if (align > 8) {
+    size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || room < pad || size - 1 >= room - pad))
+      return toft_recycler_more(r, size, align);
+    if (pad != 0) {
+      toft_recycler_hole_at(r->now.block, p, pad / 8);
+      r->now.block->live -= (int32_t)(pad / 8);
+      p += pad;
+    }
+  } else if (TOFT_UNLIKELY(size - 1 >= room)) { /* so is 0, which counts as 1 */
+    return toft_recycler_more(r, size, align);
+  }
+  r->now.cursor = p + ((size + 7) & ~(size_t)7);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
+  size_t granules = (size + (size == 0) + 7) / 8;
+  unsigned char *q = (unsigned char *)p;
+  toft_recycler_block *b;
+  int32_t live;
+  if (TOFT_UNLIKELY(q == NULL)) return;
+  if (TOFT_UNLIKELY(granules > r->direct)) {
+    toft_recycler_free_apart(r, p, size);
+    return;
+  }
+  if (q + 8 * granules == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->now.cursor = q;
+    return;
+  }
+  b = toft_recycler_block_of(p);
+  live = b->live - (int32_t)granules;
+  b->live = live;
+  toft_recycler_hole_at(b, p, granules);
+  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

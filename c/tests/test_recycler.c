@@ -1,0 +1,504 @@
+/* Recyclers: a stream of allocations and frees against a shadow, and what the header promises about blocks.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+#define LIVE_MAX 4096
+
+typedef struct object {
+  unsigned char *p;
+  size_t size, align;
+  unsigned seed;
+} object;
+
+typedef struct shadow {
+  toft_recycler *r;
+  object live[LIVE_MAX];
+  size_t count, bytes; /* rounded up to 8 */
+  uint32_t random;
+} shadow;
+
+static size_t rounded(size_t size) { return (size + (size == 0) + 7) & ~(size_t)7; }
+
+static shadow *shadow_of(toft_recycler *r, uint32_t seed) {
+  shadow *s = (shadow *)calloc(1, sizeof *s);
+  assert_non_null(s);
+  s->r = r;
+  s->random = seed;
+  return s;
+}
+
+static int shadow_add(shadow *s, size_t size, size_t align) {
+  object *o = &s->live[s->count];
+  o->p = (unsigned char *)toft_recycler_alloc(s->r, size, align);
+  if (o->p == NULL) return 0;
+  assert_true(is_aligned(o->p, align < 8 ? 8 : align));
+  o->size = size;
+  o->align = align;
+  o->seed = next_random(&s->random);
+  fill(o->p, size, o->seed);
+  s->count++;
+  s->bytes += rounded(size);
+  return 1;
+}
+
+static void shadow_drop(shadow *s, size_t i) {
+  object o = s->live[i];
+  assert_true(filled(o.p, o.size, o.seed)); /* so no two overlap */
+  toft_recycler_free(s->r, o.p, o.size);
+  s->live[i] = s->live[--s->count];
+  s->bytes -= rounded(o.size);
+}
+
+static void shadow_resize(shadow *s, size_t i, size_t size) {
+  object *o = &s->live[i];
+  unsigned char *p = (unsigned char *)toft_recycler_resize(s->r, o->p, o->size, size, o->align);
+  assert_non_null(p);
+  assert_true(is_aligned(p, o->align));
+  assert_true(filled(p, size < o->size ? size : o->size, o->seed));
+  fill(p, size, o->seed);
+  s->bytes += rounded(size) - rounded(o->size);
+  o->p = p;
+  o->size = size;
+}
+
+static void assert_stats(const shadow *s) {
+  toft_recycler_stats t = toft_recycler_stats_of(s->r);
+  assert_int_equal(t.used, s->bytes);
+  assert_int_equal(t.used + t.pinned + t.kept + t.wasted, t.reserved);
+  assert_true(t.peak >= t.reserved);
+  assert_true((t.blocks != 0) == (s->count != 0));
+}
+
+/* What a stream asks for: mostly small, now and then up to a block and beyond. */
+static size_t some_size(uint32_t *random) {
+  uint32_t r = next_random(random), kind = r % 100;
+  r >>= 8;
+  if (kind < 80) return r % 200;
+  if (kind < 95) return r % 5000;
+  if (kind < 99) return r % 40000;
+  return r % 300000;
+}
+
+static size_t some_align(uint32_t *random) {
+  uint32_t r = next_random(random) % 64;
+  if (r < 48) return 8;
+  return (size_t)1 << (r < 60 ? r % 8 : r < 63 ? r % 15 : 17);
+}
+
+static void stream(toft_recycler *r, uint32_t seed, int steps) {
+  shadow *s = shadow_of(r, seed);
+  for (int i = 0; i < steps; i++) {
+    uint32_t what = next_random(&s->random) % 100;
+    size_t target = (size_t)(i / 2000 % 2 ? LIVE_MAX - 1 : 100); /* grow, then shrink: blocks empty and fill */
+    if (s->count < target && (s->count == 0 || what < 70))
+      assert_true(shadow_add(s, some_size(&s->random), some_align(&s->random)));
+    else if (what < 95 || s->count == 0) {
+      if (s->count != 0) shadow_drop(s, what % 3 == 0 ? s->count - 1 : next_random(&s->random) % s->count);
+    } else {
+      shadow_resize(s, next_random(&s->random) % s->count, some_size(&s->random));
+    }
+    if (i % 501 == 0) assert_stats(s);
+    if (i % 3001 == 0) toft_recycler_trim(r, next_random(&s->random) % 2 ? 0 : 100000);
+  }
+  while (s->count != 0) shadow_drop(s, next_random(&s->random) % s->count);
+  assert_stats(s);
+  free(s);
+}
+
+static void streams(void **state) {
+  (void)state;
+  for (uint32_t seed = 1; seed <= (long_run() ? 40u : 4u); seed++) {
+    counted c;
+    toft_recycler r;
+    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+    o.source = counted_init(&c);
+    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    stream(&r, seed, 20000);
+    toft_recycler_trim(&r, 0);
+    assert_int_equal(toft_recycler_stats_of(&r).reserved, 0); /* nothing is live, so nothing is held */
+    counted_all_back(&c);
+    stream(&r, seed + 100, 5000);
+    toft_recycler_release(&r);
+    counted_all_back(&c);
+  }
+}
+
+static void streams_on_the_heap(void **state) {
+  (void)state;
+  toft_recycler r;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  stream(&r, 77, 20000);
+  toft_recycler_release(&r);
+  stream(&r, 78, 5000);
+  toft_recycler_release(&r);
+}
+
+static void streams_on_counted_blocks(void **state) {
+  static const struct {
+    size_t count, size;
+  } some[] = {{10, 10000}, {3, 100}, {7, 50000}, {2, 1000000}, {100, 1}, {1, 32768}};
+  (void)state;
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    counted c;
+    toft_recycler r;
+    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+    o.source = counted_init(&c);
+    o.count = some[i].count;
+    o.block_size = some[i].size;
+    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    assert_int_equal(c.takes, 1);
+    stream(&r, (uint32_t)i + 5, 10000);
+    toft_recycler_release(&r);
+    counted_all_back(&c);
+  }
+}
+
+static void a_block_comes_back(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  static void *p[5000];
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  assert_int_equal(c.asked, 0); /* nothing is taken before it is needed */
+  for (int round = 0; round < 1000; round++) {
+    for (size_t i = 0; i < 5000; i++) p[i] = toft_recycler_alloc(&r, 40, 8);
+    for (size_t i = 0; i < 5000; i++) toft_recycler_free(&r, p[round % 2 ? i : 4999 - i], 40);
+  }
+  assert_true(c.takes <= 4);
+  assert_true(c.peak <= 2 * 5000 * 40 + 3 * 32768);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+/* One object in eleven stays: what was between them is filled again, and memory does not grow. */
+static void holes_are_filled(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  static void *p[20000];
+  size_t stays = 0, before = 0;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (int round = 0; round < 200; round++) {
+    for (size_t i = 0; i < 20000; i++) p[i] = toft_recycler_alloc(&r, 48, 8);
+    for (size_t i = 0; i < 20000; i++) {
+      if (round == 0 && i % 11 == 0)
+        stays++;
+      else
+        toft_recycler_free(&r, p[i], 48);
+    }
+    if (round == 0) {
+      toft_recycler_stats s = toft_recycler_stats_of(&r);
+      assert_int_equal(s.used, stays * 48);
+      assert_true(s.pinned > 8 * s.used);
+    }
+    if (round == 1) before = c.bytes;
+  }
+  assert_int_equal(c.bytes, before);
+  assert_true(c.bytes < 20000 * 48 * 3);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+static void oversize_rounds_stay_flat(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  uint32_t random = 9;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t round = 0; round < 100000; round++) {
+    size_t size = 32768 + next_random(&random) % (1 << 20);
+    unsigned char *p = (unsigned char *)toft_recycler_alloc(&r, size, 64);
+    assert_non_null(p);
+    p[0] = p[size - 1] = 1;
+    toft_recycler_free(&r, p, size);
+  }
+  assert_true(c.peak < 5 << 20);
+  assert_true(c.takes < 50);
+  for (size_t size = 40000; size < 4000000; size += 4096) { /* each too large for all before it */
+    void *p = toft_recycler_alloc(&r, size, 8);
+    assert_non_null(p);
+    toft_recycler_free(&r, p, size);
+  }
+  assert_true(c.bytes < 14 << 20);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+static void any_alignment(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t align = 1; align <= (size_t)1 << 21; align *= 2) {
+    static const size_t sizes[] = {0, 1, 8, 24, 4000, 20000, 32256, 32257, 100000};
+    void *p[9];
+    for (size_t i = 0; i < 9; i++) {
+      p[i] = toft_recycler_alloc(&r, sizes[i], align);
+      assert_non_null(p[i]);
+      assert_true(is_aligned(p[i], align));
+      fill(p[i], sizes[i], (unsigned)i);
+    }
+    for (size_t i = 0; i < 9; i++) {
+      assert_true(filled(p[i], sizes[i], (unsigned)i));
+      toft_recycler_free(&r, p[i], sizes[i]);
+    }
+    size_t held = 0;
+    for (int round = 0; round < 100; round++) { /* a second round takes nothing more */
+      void *q = toft_recycler_alloc(&r, 8, align);
+      assert_non_null(q);
+      toft_recycler_free(&r, q, 8);
+      if (round == 0) held = c.bytes;
+    }
+    assert_int_equal(c.bytes, held);
+  }
+  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+static void bad_input(void **state) {
+  (void)state;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  assert_null(toft_recycler_alloc(&r, SIZE_MAX, 8));
+  assert_null(toft_recycler_alloc(&r, SIZE_MAX - 7, 8));
+  assert_null(toft_recycler_alloc(&r, (size_t)PTRDIFF_MAX, 8));
+  assert_null(toft_recycler_alloc(&r, 8, (size_t)1 << (sizeof(size_t) * 8 - 1)));
+  assert_null(toft_recycler_alloc(&r, 8, 24));
+  assert_null(toft_recycler_alloc(&r, 8, 48));
+  assert_int_equal(toft_recycler_stats_of(&r).reserved, 0);
+  toft_recycler_free(&r, NULL, 8);
+  toft_recycler_free(&r, NULL, 100000);
+  void *p = toft_recycler_resize(&r, NULL, 0, 16, 8);
+  assert_non_null(p);
+  assert_null(toft_recycler_resize(&r, p, 16, SIZE_MAX, 8));
+  assert_null(toft_recycler_resize(&r, p, 16, 32, 24));
+  assert_int_equal(toft_recycler_stats_of(&r).used, 16);
+  toft_recycler_free(&r, p, 16);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+
+  void *a = toft_recycler_alloc(&r, 0, 1), *b = toft_recycler_alloc(&r, 0, 1);
+  assert_true(a != NULL && b != NULL && a != b); /* 0 counts as 1 */
+  assert_int_equal(toft_recycler_stats_of(&r).used, 16);
+  toft_recycler_free(&r, a, 0);
+  toft_recycler_free(&r, b, 0);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  toft_recycler_release(&r);
+
+  o.count = 3; /* of no size */
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
+  o.count = 0;
+  o.block_size = 3;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
+  o.count = SIZE_MAX / 2;
+  o.block_size = 4096;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
+  o.count = 1;
+  o.block_size = SIZE_MAX - 10;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
+  o.count = o.block_size = 0;
+  o.size = 3;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
+}
+
+/* Each block that is asked for fails once, until all goes well: nothing is lost, and all that is live stays. */
+static void no_memory(void **state) {
+  (void)state;
+  for (size_t fail_at = 1, failures = 1; failures != 0; fail_at++) {
+    counted c;
+    toft_recycler r;
+    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+    o.source = counted_init(&c);
+    c.fail_at = fail_at;
+    if (fail_at % 2) {
+      o.count = 2;
+      o.block_size = 1000;
+    }
+    failures = 0;
+    if (toft_recycler_init(&r, &o) != TOFT_OK) {
+      assert_int_equal(c.out, 0);
+      failures = 1;
+      continue;
+    }
+    shadow *s = shadow_of(&r, 3);
+    for (int i = 0; i < 3000; i++) {
+      toft_recycler_stats before = toft_recycler_stats_of(&r);
+      size_t size = i % 50 == 0 ? 50000 : i % 9 == 0 ? 6000 : (size_t)(i % 300);
+      c.fail_from = c.fail_at == c.asked + 1 ? c.fail_at : 0; /* nor does a smaller segment help */
+      if (!shadow_add(s, size, i % 70 == 0 ? 65536 : 8)) {
+        failures++;
+        assert_int_equal(toft_recycler_stats_of(&r).used, before.used);
+        c.fail_from = 0;
+        assert_true(shadow_add(s, size, 8));
+      }
+      if (i % 3 == 0) shadow_drop(s, (size_t)i % s->count);
+    }
+    while (s->count != 0) shadow_drop(s, 0);
+    assert_stats(s);
+    free(s);
+    toft_recycler_release(&r);
+    counted_all_back(&c);
+  }
+}
+
+static void trim_keeps_what_it_is_told(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  static void *p[50000];
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t i = 0; i < 50000; i++) p[i] = toft_recycler_alloc(&r, 64, 8);
+  void *large = toft_recycler_alloc(&r, 500000, 8);
+  size_t full = c.bytes;
+  toft_recycler_trim(&r, 0);
+  assert_true(c.bytes > full / 2); /* what is live stays */
+  for (size_t i = 1; i < 50000; i++) toft_recycler_free(&r, p[i], 64);
+  toft_recycler_free(&r, large, 500000);
+  toft_recycler_trim(&r, SIZE_MAX);
+  size_t idle = c.bytes;
+  toft_recycler_trim(&r, 1 << 20);
+  assert_true(c.bytes < idle && c.bytes >= 1 << 20);
+  toft_recycler_trim(&r, 0);
+  assert_true(c.bytes <= 2 << 20); /* the segment of p[0] */
+  assert_int_equal(toft_recycler_stats_of(&r).used, 64);
+  toft_recycler_free(&r, p[0], 64);
+  toft_recycler_trim(&r, 0);
+  assert_int_equal(c.bytes, 0);
+  p[0] = toft_recycler_alloc(&r, 64, 8); /* and on it goes */
+  assert_non_null(p[0]);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+static void resize_in_place(void **state) {
+  (void)state;
+  toft_recycler r;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  char *p = (char *)toft_recycler_alloc(&r, 16, 8);
+  assert_ptr_equal(toft_recycler_resize(&r, p, 16, 1000, 8), p); /* the newest */
+  void *q = toft_recycler_alloc(&r, 16, 8);
+  assert_ptr_equal(toft_recycler_resize(&r, p, 1000, 100, 8), p); /* shrinks */
+  assert_int_equal(toft_recycler_stats_of(&r).used, 104 + 16);
+  void *moved = toft_recycler_resize(&r, p, 100, 200, 8);
+  assert_true(moved != p);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 200 + 16);
+  toft_recycler_free(&r, moved, 200);
+  toft_recycler_free(&r, q, 16);
+  char *large = (char *)toft_recycler_alloc(&r, 100000, 8);
+  assert_ptr_equal(toft_recycler_resize(&r, large, 100000, 60000, 8), large);
+  large = (char *)toft_recycler_resize(&r, large, 60000, 100, 8); /* into a block with others */
+  assert_non_null(large);
+  toft_recycler_free(&r, large, 100);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  assert_int_equal(toft_recycler_stats_of(&r).blocks, 0);
+  toft_recycler_release(&r);
+}
+
+/* It is the caller's error, but it does not end in a loop, nor in memory given out twice. */
+static void a_double_free_costs_a_block(void **state) {
+  (void)state;
+  toft_recycler r;
+  static unsigned char *p[3000];
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  for (size_t i = 0; i < 3000; i++) p[i] = (unsigned char *)toft_recycler_alloc(&r, 48, 8);
+  toft_recycler_free(&r, p[10], 48);
+  toft_recycler_free(&r, p[10], 48);
+  for (size_t i = 20; i < 400; i++) toft_recycler_free(&r, p[i], 48);
+  for (size_t i = 0; i < 20000; i++) {
+    unsigned char *q = (unsigned char *)toft_recycler_alloc(&r, 48, 8);
+    assert_non_null(q);
+    memset(q, 1, 48);
+  }
+  toft_recycler_release(&r);
+}
+
+static void counted_blocks_do_not_spill(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  uint32_t random = 4;
+  o.source = counted_init(&c);
+  o.count = 10;
+  o.block_size = 10000;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  assert_true(c.bytes <= 102400 + 4096);
+  c.fail_from = 2;
+  for (int round = 0; round < 100; round++) {
+    void *p[10];
+    for (int i = 0; i < 10; i++) { /* exactly what was asked for */
+      p[i] = toft_recycler_alloc(&r, 10000, 16);
+      assert_non_null(p[i]);
+    }
+    assert_null(toft_recycler_alloc(&r, 10000, 16));
+    for (int i = 0; i < 10; i++) toft_recycler_free(&r, p[(i + round) % 10], 10000);
+  }
+  static void *small[2000];
+  for (int round = 0; round < 100; round++) { /* and by pieces, which are freed in any order */
+    for (size_t i = 0; i < 2000; i++) {
+      small[i] = toft_recycler_alloc(&r, 40, 8);
+      assert_non_null(small[i]);
+    }
+    for (size_t i = 2000; i > 0; i--) {
+      size_t k = next_random(&random) % i;
+      toft_recycler_free(&r, small[k], 40);
+      small[k] = small[i - 1];
+    }
+  }
+  assert_int_equal(c.takes, 1);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+static void release_and_go_on(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = counted_init(&c);
+  o.count = 2;
+  o.block_size = 5000;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (int round = 0; round < 20; round++) {
+    for (int i = 0; i < 2000; i++) assert_non_null(toft_recycler_alloc(&r, (size_t)(i % 100), 8));
+    assert_non_null(toft_recycler_alloc(&r, 200000, 8));
+    toft_recycler_release(&r);
+    counted_all_back(&c);
+    toft_recycler_release(&r); /* twice is once */
+  }
+  toft_recycler_stats s = toft_recycler_stats_of(&r);
+  assert_int_equal(s.reserved, 0);
+  assert_int_equal(s.blocks + s.idle_blocks, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(streams),
+      cmocka_unit_test(streams_on_the_heap),
+      cmocka_unit_test(streams_on_counted_blocks),
+      cmocka_unit_test(a_block_comes_back),
+      cmocka_unit_test(holes_are_filled),
+      cmocka_unit_test(oversize_rounds_stay_flat),
+      cmocka_unit_test(any_alignment),
+      cmocka_unit_test(bad_input),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(trim_keeps_what_it_is_told),
+      cmocka_unit_test(resize_in_place),
+      cmocka_unit_test(a_double_free_costs_a_block),
+      cmocka_unit_test(counted_blocks_do_not_spill),
+      cmocka_unit_test(release_and_go_on),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
