@@ -504,6 +504,40 @@ static void removal_during_a_walk(void **state) {
   toft_pool_release(&p);
 }
 
+/* A clear and new inserts during a walk: whatever it visits then is live. */
+static void inserts_during_a_walk(void **state) {
+  (void)state;
+  toft_pool p;
+  toft_pool_options o = sized(8);
+  assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
+  for (uint32_t at = 1; at < 260; at += 3) {
+    for (uint32_t again = 0; again < 260; again += again < 60 ? 1 : 7) {
+      for (int gaps = 0; gaps < 2; gaps++) {
+        toft_pool_clear(&p);
+        for (int i = 0; i < 259; i++) {
+          toft_handle h = add(&p);
+          if (gaps && i % 5 == 3 && i != 0) assert_int_equal(toft_pool_remove(&p, h), TOFT_OK);
+          if (gaps && i % 5 == 3) i++;
+        }
+        uint32_t steps = 0;
+        TOFT_POOL_EACH(w, &p) {
+          assert_true(toft_pool_contains(&p, toft_pool_walk_handle(&w)));
+          if (++steps != at) continue;
+          if (again % 2)
+            toft_pool_clear(&p);
+          else
+            TOFT_POOL_EACH(inner, &p) assert_int_equal(toft_pool_remove(&p, toft_pool_walk_handle(&inner)), TOFT_OK);
+          if (again % 4 == 0) toft_pool_trim(&p);
+          for (uint32_t i = 0; i < again; i++) add(&p);
+          if (again == 0) break;
+        }
+        (void)walk(&p);
+      }
+    }
+  }
+  toft_pool_release(&p);
+}
+
 static void walks_of_few(void **state) {
   (void)state;
   toft_pool p;
@@ -532,17 +566,18 @@ static void in_two_steps(void **state) {
   toft_pool p;
   toft_pool_options o = fixed_at(8, 4);
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
-  uint32_t key, i = toft_pool_draw(&p, &key);
+  uint32_t i = toft_pool_draw(&p);
   assert_int_equal(i, 1);
   is_gone(&p, i); /* not live yet */
+  assert_int_equal(toft_pool_count(&p), 0);
   assert_int_equal(toft_pool_handle_of(&p, toft_pool_slot(&p, i)), 0);
   assert_int_equal(walk(&p), 0);
   toft_pool_shelve(&p, i); /* its constructor failed */
   toft_handle h = add(&p);
   assert_int_equal(h, 1); /* no generation is lost */
-  i = toft_pool_draw(&p, &key);
+  i = toft_pool_draw(&p);
   toft_handle nested = add(&p); /* its constructor inserts too */
-  toft_handle outer = toft_pool_admit(&p, i, key);
+  toft_handle outer = toft_pool_admit(&p, i);
   assert_int_equal(walk(&p), 3);
   i = toft_pool_expel(&p, outer);
   assert_int_equal(i, outer & p.mask);
@@ -797,6 +832,7 @@ int main(void) {
       cmocka_unit_test(every_alignment),
       cmocka_unit_test(alignment_from_the_size),
       cmocka_unit_test(removal_during_a_walk),
+      cmocka_unit_test(inserts_during_a_walk),
       cmocka_unit_test(walks_of_few),
       cmocka_unit_test(in_two_steps),
       cmocka_unit_test(absurd_options),
