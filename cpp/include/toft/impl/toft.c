@@ -1973,6 +1973,7 @@ void toft_current_free(void *p) {
 
 #define TOFT_POOL_STEP (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
 #define TOFT_POOL_LEAP (64 * TOFT_MIB)
+#define TOFT_POOL_SMALL (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
 
 /* max_slots where none is given, the most space for their slots, and what is too few. */
 #define TOFT_POOL_MOST ((size_t)0xffffff)
@@ -2013,11 +2014,12 @@ static int toft_pool_lay(toft_pool_parts *at, size_t n, size_t stride, size_t ba
   return at->end <= TOFT_MAX_REQUEST;
 }
 
-static void toft_pool_place(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align) {
+/* So that the slots' byte number `in` is aligned. */
+static void toft_pool_place(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align, size_t in) {
   p->live_bits = (uint64_t *)(void *)(block + at->bits);
   p->keys = (uint32_t *)(void *)(block + at->keys);
   p->slots = block + at->slots;
-  p->slots += toft_pad(p->slots, align);
+  p->slots += toft_pad(p->slots + in, align);
 }
 
 /* ---- fixed ---- */
@@ -2053,11 +2055,11 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
     if (block == NULL) return TOFT_ENOMEM;
   }
   p->block = block;
-  toft_pool_place(p, &at, block, align);
+  toft_pool_place(p, &at, block, align, 0);
   memset(block, 0, at.slots);
   p->mask = p->reach = toft_pool_mask(n);
   p->slots_size = n * stride;
-  p->room = p->top = p->max = (uint32_t)n;
+  p->room = p->max = (uint32_t)n;
   return TOFT_OK;
 }
 
@@ -2067,10 +2069,10 @@ static size_t toft_pool_part(const void *from, const void *to) {
   return (size_t)((const unsigned char *)to - (const unsigned char *)from);
 }
 
-/* Commits a part up to `want` bytes, rounded up to a multiple of `unit`; `whole` is all there is of it. */
-static int toft_pool_commit(void *part, size_t *size, size_t want, size_t unit, size_t whole) {
+/* Commits a part up to `want` bytes at least; `whole` is all there is of it. */
+static int toft_pool_commit(void *part, size_t *size, size_t want, size_t whole) {
   if (want <= *size) return 1;
-  want = toft_min(toft_round(toft_os_page(want), unit), whole);
+  want = toft_min(toft_os_page(want), whole);
   if (!toft_os_commit((unsigned char *)part + *size, want - *size)) return 0;
   *size = want;
   return 1;
@@ -2086,16 +2088,14 @@ static void toft_pool_measure(toft_pool *p) {
   p->room = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(reach, bits - 1));
 }
 
-/* Memory for the slots 1 to n, n <= max. Huge pages serve from 2 MiB on; small pools stay small. Whatever was committed
- * stays so, if not all can be. */
+/* Memory for the slots 1 to n, n <= max. Whatever was committed stays so, if not all can be. */
 static int toft_pool_grow(toft_pool *p, size_t n) {
   unsigned char *end = (unsigned char *)p->block + p->block_size;
-  size_t bytes = n * p->stride;
-  int done = toft_pool_commit(p->live_bits, &p->bits_size, n / 64 * 8 + 8, 1, toft_pool_part(p->live_bits, p->keys)) &&
-             toft_pool_commit(p->keys, &p->keys_size, ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), 1,
-                              toft_pool_part(p->keys, p->slots)) &&
-             toft_pool_commit(p->slots, &p->slots_size, bytes, bytes < TOFT_HUGE_PAGE ? 1 : TOFT_HUGE_PAGE,
-                              toft_pool_part(p->slots, end));
+  size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
+  if (slots > TOFT_POOL_SMALL) slots = TOFT_POOL_SMALL + toft_round(slots - TOFT_POOL_SMALL, TOFT_HUGE_PAGE);
+  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_part(p->live_bits, p->keys)) &&
+             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_part(p->keys, p->slots)) &&
+             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_part(p->slots, end));
   toft_pool_measure(p);
   return done;
 }
@@ -2115,10 +2115,12 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
   }
   p->block = block;
   p->block_size = toft_os_page(at.end);
-  toft_pool_place(p, &at, block, align);
+  toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
 #ifdef MADV_HUGEPAGE
-  if (align >= TOFT_HUGE_PAGE) /* a wish: small pages serve as well */
-    (void)madvise(p->slots, toft_pool_part(p->slots, block + p->block_size), MADV_HUGEPAGE);
+  if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
+    unsigned char *huge = p->slots + TOFT_POOL_SMALL;
+    (void)madvise(huge, toft_pool_part(huge, block + p->block_size), MADV_HUGEPAGE);
+  }
 #endif
   p->mask = toft_pool_mask(max);
   p->max = (uint32_t)max;
@@ -2126,7 +2128,6 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
     toft_os_unmap(p->block, p->block_size);
     return TOFT_ENOMEM;
   }
-  p->top = p->room;
   return TOFT_OK;
 }
 
@@ -2179,24 +2180,28 @@ void toft_pool_release(toft_pool *p) {
 /* Asked of slots above `used`, which are not live. */
 static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->spent; }
 
-int toft_pool_more(toft_pool *p) {
-  for (;;) {
-    while (p->used < p->room && toft_pool_is_retired(p, (size_t)p->used + 1)) p->used++;
-    if (p->used < p->room) {
-      p->top = p->room;
-      if (p->retired != 0) {
-        p->top = p->used + 1;
-        while (p->top < p->room && !toft_pool_is_retired(p, (size_t)p->top + 1)) p->top++;
-      }
-      return 1;
-    }
-    if (p->room == p->max) return 0;
-    size_t bytes = toft_min(toft_max(p->room * p->stride, TOFT_POOL_STEP), TOFT_POOL_LEAP);
-    size_t step = toft_min(toft_max(bytes / p->stride, 1), p->max - p->room);
-    uint32_t had = p->room;
-    if (!toft_pool_grow(p, had + step) && p->room == had) (void)toft_pool_grow(p, (size_t)had + 1);
-    if (p->room == had) return 0;
+/* More room, by one slot at least. */
+static int toft_pool_step(toft_pool *p) {
+  uint32_t had = p->room;
+  if (had == p->max) return 0;
+  size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP), TOFT_POOL_LEAP);
+  size_t step = toft_min(toft_max(bytes / p->stride, 1), p->max - had);
+  if (!toft_pool_grow(p, had + step) && p->room == had) (void)toft_pool_grow(p, (size_t)had + 1);
+  return p->room != had;
+}
+
+toft_handle toft_pool_insert_more(toft_pool *p) {
+  uint32_t i, top;
+  for (;; p->used = p->top = i, p->idle++) { /* over slots that are retired */
+    i = p->used + 1;
+    if (i > p->room && !toft_pool_step(p)) return 0;
+    if (!toft_pool_is_retired(p, i)) break;
   }
+  for (top = i; top < p->room && (top & 63) < 62 && !toft_pool_is_retired(p, (size_t)top + 1);) top++;
+  p->live_bits[i >> 6] |= ~(uint64_t)0 >> (63 - (top & 63)) & ~(uint64_t)0 << (i & 63);
+  p->used = i;
+  p->top = top;
+  return p->keys[i] |= i;
 }
 
 int toft_pool_reserve(toft_pool *p, size_t slots) {
@@ -2213,19 +2218,23 @@ void toft_pool_clear(toft_pool *p) {
     retired += live & (uint32_t)(key >= spent);
     keys[i] = key;
   }
-  if (used != 0) memset(p->live_bits, 0, (size_t)used / 64 * 8 + 8);
+  if (used != 0) memset(p->live_bits, 0, (size_t)p->top / 64 * 8 + 8);
   p->retired += retired;
-  p->free = p->used = p->live = p->top = 0;
+  p->free = p->used = p->idle = p->top = 0;
 }
 
 void toft_pool_trim(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, n = p->used;
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
-  p->used = p->top = n;
-  p->free = 0;
+  for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
+  p->used = n;
+  p->free = p->idle = 0;
   for (uint32_t i = n; i != 0; i--) { /* the lowest first */
-    if (((keys[i] ^ i) & mask) == 0 || (keys[i] & ~mask) >= p->spent) continue;
-    keys[i] = (keys[i] & ~mask) | p->free;
+    if (((keys[i] ^ i) & mask) == 0) continue;
+    keys[i] &= ~mask;
+    p->idle++;
+    if (keys[i] >= p->spent) continue;
+    keys[i] |= p->free;
     p->free = i;
   }
   if ((p->flags & TOFT_POOL_FIXED) != 0 || p->block_size == 0) return;
@@ -2238,7 +2247,7 @@ void toft_pool_trim(toft_pool *p) {
 
 toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
   toft_pool_stats s;
-  s.live = p->live;
+  s.live = p->used - p->idle;
   s.capacity = p->room;
   s.retired = p->retired;
   s.reserved = s.committed = p->block_size;

@@ -198,7 +198,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
-#define toft_pool_more TOFT_PASTE(TOFT_PREFIX, toft_pool_more)
+#define toft_pool_insert_more TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_more)
 #define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
 #define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
 #define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
@@ -530,14 +530,14 @@ typedef struct toft_pool_options {
 typedef struct toft_pool {
   unsigned char *slots;        /* slot 1: slot 0 is never used */
   uint32_t *keys;              /* one for each slot */
-  uint64_t *live_bits;         /* one bit for each slot */
+  uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
   size_t stride;               /* bytes from slot to slot */
   uint32_t mask;               /* of the number in a handle */
   uint32_t reach;              /* the part of mask for which keys have memory */
   uint32_t free;               /* the slot removed last; 0: none */
   uint32_t used;               /* slots up to here have been used since the last clear */
-  uint32_t top;                /* used may grow so far without a look: there is memory, and none is retired */
-  uint32_t live;               /* how many slots are */
+  uint32_t top;                /* used may grow so far without a look: see draw_more */
+  uint32_t idle;               /* slots up to used that are not live */
   uint32_t spent;              /* a key from which on a slot is retired */
   uint32_t room, max;          /* slots that have memory; that may have it */
   uint32_t retired;            /* how many slots are */
@@ -609,7 +609,7 @@ TOFT_API toft_pool_stats toft_pool_stats_of(const toft_pool *pool);
 typedef struct toft_pool_walk {
   const toft_pool *pool;
   const uint64_t *word; /* 64 bits of live_bits */
-  uint64_t ahead;       /* those of them that are still to be visited, the current one included */
+  uint64_t ahead;       /* those of them that are still to be visited, the current one included; 0: all are set */
   uint32_t base;        /* the slot that their first is */
   uint32_t slot;        /* the current one; 0: at the end */
 } toft_pool_walk;
@@ -632,6 +632,9 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
  * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number is
  * equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
  *
+ * Slots that were not used since the last clear are taken in order, without any work on bits or counts: the bits of a word
+ * are set at once, but for its last one. Removed slots are taken first.
+ *
  * Bindings for languages with constructors and destructors do it in two steps, so that a slot is neither live nor free
  * while they run: draw, construct, admit; expel, destroy, shelve. In between the pool must not be cleared or trimmed.
  * ------------------------------------------------------------------------------------------------------------ */
@@ -648,31 +651,30 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
   return p;
 }
 
-/* Makes draw work, if it can be; 0: it cannot. */
-TOFT_API int toft_pool_more(toft_pool *pool);
+/* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0: none,
+ * and nothing has changed. */
+TOFT_API toft_handle toft_pool_insert_more(toft_pool *pool);
 
-/* Takes a slot off the free ones; 0: none, nothing changed. *key is for admit. */
-TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool, uint32_t *key) {
-  uint32_t i = pool->free;
-  *key = 0;
-  if (i == 0) {
-    if (TOFT_UNLIKELY(pool->used >= pool->top) && !toft_pool_more(pool)) return 0;
-    i = ++pool->used;
-    *key = pool->keys[i]; /* its number is 0 */
-  } else {
-    *key = pool->keys[i];
-    pool->free = *key & pool->mask;
+/* A free slot, made live. 0: none, nothing changed. */
+TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool) {
+  uint32_t i = pool->free, key, next;
+  if (i != 0) {
+    key = pool->keys[i];
+    next = key & pool->mask;
+    key = (key ^ next) | i;
+    pool->free = next;
+    pool->keys[i] = key;
+    pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+    pool->idle--;
+    return key;
   }
-  return i;
-}
-
-/* Makes a drawn slot live. */
-TOFT_INLINE toft_handle toft_pool_admit(toft_pool *pool, uint32_t i, uint32_t key) {
-  toft_handle h = (key & ~pool->mask) | i;
-  pool->keys[i] = h;
-  pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-  pool->live++;
-  return h;
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_more(pool);
+  i = pool->used + 1;
+  key = pool->keys[i] | i; /* its number was 0 */
+  pool->used = i;
+  pool->keys[i] = key;
+  TOFT_ASSUME(key != 0);
+  return key;
 }
 
 /* From now on the handle is stale; 0: it was. */
@@ -681,13 +683,13 @@ TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
   pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->live--;
+  pool->idle++;
   return i;
 }
 
 /* Puts a slot drawn or expelled to the free ones, if it is not spent. */
 TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
-  uint32_t key = pool->keys[i] & ~pool->mask;
+  uint32_t key = pool->keys[i];
   if (TOFT_UNLIKELY(key >= pool->spent)) {
     pool->retired++;
     return;
@@ -696,18 +698,49 @@ TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
   pool->free = i;
 }
 
+/* Takes a slot off the free ones; 0: none, nothing changed. */
+TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
+  uint32_t i = pool->free, key, next;
+  if (i != 0) {
+    key = pool->keys[i];
+    next = key & pool->mask;
+    pool->free = next;
+    pool->keys[i] = key ^ next; /* its generation, and 0 */
+    return i;
+  }
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) {
+    toft_handle h = toft_pool_insert_more(pool);
+    if (h == 0) return 0;
+    i = h & pool->mask;
+    pool->keys[i] = h ^ i;
+  } else {
+    i = ++pool->used;
+  }
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->idle++;
+  return i;
+}
+
+/* Makes a drawn slot live. */
+TOFT_INLINE toft_handle toft_pool_admit(toft_pool *pool, uint32_t i) {
+  toft_handle h = pool->keys[i] | i;
+  pool->keys[i] = h;
+  pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+  pool->idle--;
+  TOFT_ASSUME(h != 0);
+  return h;
+}
+
 TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
   return pool->slots + ((size_t)i - 1) * pool->stride;
 }
 
 TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
-  uint32_t key, i = toft_pool_draw(pool, &key);
-  toft_handle h;
+  toft_handle h = toft_pool_insert_handle(pool);
   void *slot;
-  if (TOFT_UNLIKELY(i == 0)) return NULL;
-  h = toft_pool_admit(pool, i, key);
+  if (TOFT_UNLIKELY(h == 0)) return NULL;
   if (handle != NULL) *handle = h;
-  slot = toft_pool_slot(pool, i);
+  slot = toft_pool_slot(pool, h & pool->mask);
   TOFT_ASSUME(slot != NULL);
   return slot;
 }
@@ -731,7 +764,7 @@ TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
   uint32_t key, i = handle & pool->reach;
   if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->live--;
+  pool->idle++;
   key = (handle | pool->mask) + 1;
   if (TOFT_UNLIKELY(key >= pool->spent)) {
     pool->keys[i] = key;
@@ -756,7 +789,7 @@ TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *s
   return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
 }
 
-TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->live; }
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
 TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
 
 /* The number of the lowest bit that is set; n is not 0. */
@@ -771,17 +804,31 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #endif
 }
 
-/* To the first slot of those ahead, which may be in a later word. */
-TOFT_INLINE void toft_pool_walk_settle(toft_pool_walk *w) {
-  while (w->ahead == 0) {
-    if (w->base + 64 > w->pool->used) {
-      w->slot = 0;
+/* The bits of the word at base, less those set in advance. */
+TOFT_INLINE uint64_t toft_pool_walk_word(const toft_pool_walk *w) {
+  uint32_t more = w->pool->used - w->base;
+  return more >= 63 ? *w->word : *w->word & (((uint64_t)2 << more) - 1);
+}
+
+/* To the first of some bits of the word; if there are none, to the next word that has any. Words without a gap are
+ * counted through: there, looking for bits would cost more than the slots. */
+TOFT_INLINE void toft_pool_walk_to(toft_pool_walk *w, uint64_t bits) {
+  while (bits == 0) {
+    w->slot = 0;
+    if (w->base + 64 > w->pool->used) return;
+    w->base += 64;
+    w->word++;
+    bits = toft_pool_walk_word(w);
+    if (bits == ~(uint64_t)0) {
+      w->ahead = 0;
+      w->slot = w->base;
+      TOFT_ASSUME(w->slot != 0);
       return;
     }
-    w->base += 64;
-    w->ahead = *++w->word;
   }
-  w->slot = w->base + toft_lowest_bit(w->ahead);
+  w->ahead = bits;
+  w->slot = w->base + toft_lowest_bit(bits);
+  TOFT_ASSUME(w->slot != 0);
 }
 
 TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
@@ -790,16 +837,27 @@ TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
   w.word = pool->live_bits;
   w.ahead = 0;
   w.base = w.slot = 0;
-  if (pool->live == 0) return w; /* closed, maybe: then there is no word */
-  w.ahead = *w.word;
-  toft_pool_walk_settle(&w);
+  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* closed, it has no word */
   return w;
 }
 
-/* The word is read again, for what was removed meanwhile; that is off the path from one slot to the next. */
+/* The word is read again, for what was removed meanwhile; and used, since after a clear bits are set in advance again: but
+ * never all of a word. */
 TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) {
-  w->ahead = w->ahead & (w->ahead - 1) & *w->word;
-  toft_pool_walk_settle(w);
+  uint32_t next = w->slot + 1;
+  uint64_t bits = w->ahead;
+  if (bits == 0) {
+    if (TOFT_LIKELY((next & 63) != 0 && *w->word == ~(uint64_t)0)) {
+      TOFT_ASSUME(next != 0);
+      w->slot = next;
+      return;
+    }
+    if ((next & 63) != 0) bits = *w->word & ~(uint64_t)0 << (next & 63);
+  } else {
+    bits = (bits & *w->word) & (bits - 1);
+  }
+  toft_pool_walk_to(w, bits);
+  if (TOFT_UNLIKELY(w->slot > w->pool->used)) w->slot = 0;
 }
 
 TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }

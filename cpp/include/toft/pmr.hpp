@@ -1,0 +1,281 @@
+// Memory resources for std::pmr:
+//
+//     toft::recycling_resource                frees piece by piece; blocks come back when nothing in them is live
+//     toft::synchronized_recycling_resource   the same for all threads at once
+//     toft::arena_resource                    monotonic, with marks, and a reset that keeps its memory
+//
+//     toft::recycling_resource nodes;
+//     std::pmr::map<int, int> m(&nodes);
+//
+// UPSTREAM. Any std::pmr::memory_resource; what it throws goes through to the container, and nothing has changed then. It is
+// asked for blocks at multiples of 64, of 4096 bytes and more. All of it is returned by release() and by the destructor,
+// whether the objects were deallocated or not. Constructed without an upstream, a resource takes its blocks from
+// std::pmr::get_default_resource() if the program has set one, and else from Toft's own heap, which keeps blocks of the
+// thread for the next resource: that is the fast way, and nothing needs tuning.
+//
+// THE STANDARD'S RULES. Size 0 gives a pointer of its own (in arenas: one that must not be read). Any alignment that is a
+// power of two. A resource equals itself and no other. Resources are neither copied nor moved.
+//
+// COST. Allocation and deallocation are constant time; toft/recycler.h has the rest. Where a resource's type is known,
+// calling its own allocate and deallocate, as toft::allocator does, is inlined.
+//
+// Needs <memory_resource>, which libc++ has from version 16 on: before that, use recycler.hpp, arena.hpp and allocator.hpp.
+//
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef TOFT_PMR_HPP
+#define TOFT_PMR_HPP
+
+#include <cstddef>
+#include <exception>
+#include <memory_resource>
+#include <utility>
+
+#include "arena.hpp"
+#include "config.hpp"
+#include "recycler.hpp"
+
+namespace toft {
+
+// Blocks from a memory resource, for all that takes a toft_source. Must outlive what uses it.
+class upstream_source : public toft_source {
+ public:
+  explicit upstream_source(std::pmr::memory_resource *upstream) noexcept
+      : toft_source{take_block, put_block, nullptr}, upstream_(upstream) {}
+
+  std::pmr::memory_resource *upstream() const noexcept { return upstream_; }
+
+  // Throws what upstream threw last in this thread, else std::bad_alloc.
+  [[noreturn]] TOFT_COLD static void rethrow() {
+#if TOFT_EXCEPTIONS
+    if (std::exception_ptr thrown = std::exchange(last(), nullptr)) std::rethrow_exception(thrown);
+#endif
+    detail::throw_bad_alloc();
+  }
+  // What was thrown before this is of no interest.
+  static void forget() noexcept {
+#if TOFT_EXCEPTIONS
+    last() = nullptr;
+#endif
+  }
+
+ private:
+  // C code stands between here and the caller: exceptions wait at its other side.
+  static void *take_block(toft_source *self, std::size_t size) noexcept {
+    std::pmr::memory_resource *upstream = static_cast<upstream_source *>(self)->upstream_;
+#if TOFT_EXCEPTIONS
+    try {
+      return upstream->allocate(size, 64);
+    } catch (...) {
+      last() = std::current_exception();
+      return nullptr;
+    }
+#else
+    return upstream->allocate(size, 64);
+#endif
+  }
+  static void put_block(toft_source *self, void *block, std::size_t size) noexcept {
+    static_cast<upstream_source *>(self)->upstream_->deallocate(block, size, 64);
+  }
+
+#if TOFT_EXCEPTIONS
+  static std::exception_ptr &last() noexcept {
+    static thread_local std::exception_ptr thrown;
+    return thrown;
+  }
+#endif
+
+  std::pmr::memory_resource *upstream_;
+};
+
+namespace detail {
+
+// The program's default resource, if it has set one; nullptr: Toft's heap.
+inline std::pmr::memory_resource *default_upstream() noexcept {
+  std::pmr::memory_resource *r = std::pmr::get_default_resource();
+  return r == std::pmr::new_delete_resource() ? nullptr : r;
+}
+
+}  // namespace detail
+
+// ArenaMR's arguments: count blocks of `size` bytes each, taken at once, are filled before any others. upstream nullptr:
+// Toft's heap.
+class recycling_resource final : public std::pmr::memory_resource {
+ public:
+  recycling_resource() : recycling_resource(recycler_options(), detail::default_upstream()) {}
+  explicit recycling_resource(std::pmr::memory_resource *upstream) : recycling_resource(recycler_options(), upstream) {}
+  recycling_resource(std::size_t count, std::size_t size)
+      : recycling_resource(counted(count, size), detail::default_upstream()) {}
+  recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
+      : recycling_resource(counted(count, size), upstream) {}
+  // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
+  explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
+      : source_(upstream) {
+    upstream_source::forget();
+    if (upstream != nullptr) options.source = &source_;
+    int code = toft_recycler_init(&r_, &options);
+    if (code == TOFT_EARG)
+      detail::throw_invalid_argument("toft: recycling_resource: a count or a size of 0 or too much");
+    if (code != TOFT_OK) upstream_source::rethrow();
+  }
+  recycling_resource(const recycling_resource &) = delete;
+  recycling_resource &operator=(const recycling_resource &) = delete;
+  ~recycling_resource() override { toft_recycler_release(&r_); }
+
+  // Hide those of the base class: inline where the type is known.
+  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_recycler_alloc(&r_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    return p;
+  }
+  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
+    toft_recycler_free(&r_, p, size);
+  }
+
+  // Returns all memory upstream, deallocated or not.
+  void release() noexcept { toft_recycler_release(&r_); }
+  // Returns memory that holds no live object, until about `keep` bytes of it are left.
+  void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
+  // Linear in blocks.
+  recycler_stats stats() const noexcept { return toft_recycler_stats_of(&r_); }
+  // nullptr: not from a memory resource.
+  std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
+
+ private:
+  static recycler_options counted(std::size_t count, std::size_t size) {
+    if (count == 0 || size == 0) detail::throw_invalid_argument("toft: recycling_resource: a count or a size of 0");
+    recycler_options o;
+    o.count = count;
+    o.block_size = size;
+    return o;
+  }
+
+  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_recycler_free(&r_, p, size); }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+  toft_recycler r_;
+  upstream_source source_;
+};
+
+// Upstream is called by one thread at a time. Those with a count keep all threads behind one lock; the others have eight.
+class synchronized_recycling_resource final : public std::pmr::memory_resource {
+ public:
+  synchronized_recycling_resource() : synchronized_recycling_resource(recycler_options(), detail::default_upstream()) {}
+  explicit synchronized_recycling_resource(std::pmr::memory_resource *upstream)
+      : synchronized_recycling_resource(recycler_options(), upstream) {}
+  synchronized_recycling_resource(std::size_t count, std::size_t size)
+      : synchronized_recycling_resource(counted(count, size), detail::default_upstream()) {}
+  synchronized_recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
+      : synchronized_recycling_resource(counted(count, size), upstream) {}
+  // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
+  explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
+      : source_(upstream) {
+    upstream_source::forget();
+    if (upstream != nullptr) options.source = &source_;
+    if ((options.count == 0) != (options.block_size == 0) || (options.count != 0 && options.shards > 1))
+      detail::throw_invalid_argument("toft: synchronized_recycling_resource: count, size and shards");
+    r_ = toft_sync_recycler_create(&options);
+    if (r_ == nullptr) upstream_source::rethrow();
+  }
+  synchronized_recycling_resource(const synchronized_recycling_resource &) = delete;
+  synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
+  ~synchronized_recycling_resource() override { toft_sync_recycler_destroy(r_); }
+
+  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_sync_recycler_alloc(r_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    return p;
+  }
+  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
+    toft_sync_recycler_free(r_, p, size);
+  }
+
+  // No thread may use its memory any more.
+  void release() noexcept { toft_sync_recycler_release(r_); }
+  void trim(std::size_t keep = 0) noexcept { toft_sync_recycler_trim(r_, keep); }
+  recycler_stats stats() const noexcept { return toft_sync_recycler_stats_of(r_); }
+  std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
+
+ private:
+  static recycler_options counted(std::size_t count, std::size_t size) {
+    if (count == 0 || size == 0)
+      detail::throw_invalid_argument("toft: synchronized_recycling_resource: a count or a size of 0");
+    recycler_options o;
+    o.count = count;
+    o.block_size = size;
+    return o;
+  }
+
+  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_sync_recycler_free(r_, p, size); }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+  upstream_source source_;
+  toft_sync_recycler *r_;
+};
+
+// An arena as a resource. deallocate gives the newest allocation back and does nothing else.
+class arena_resource final : public std::pmr::memory_resource {
+ public:
+  arena_resource() : arena_resource(arena_options(), detail::default_upstream()) {}
+  explicit arena_resource(std::pmr::memory_resource *upstream) : arena_resource(arena_options(), upstream) {}
+  // In a buffer of the caller's, see TOFT_BUFFER; when that is full, blocks come from upstream. With
+  // std::pmr::null_memory_resource() nothing is taken from anywhere.
+  arena_resource(void *buffer, std::size_t size, std::pmr::memory_resource *upstream = std::pmr::get_default_resource())
+      : arena_resource(in(buffer, size), upstream) {}
+  // options.source is used if upstream is nullptr. std::bad_alloc also for bad options; and what upstream throws.
+  explicit arena_resource(arena_options options, std::pmr::memory_resource *upstream = nullptr)
+      : source_(upstream), owned_(true) {
+    upstream_source::forget();
+    if (upstream != nullptr) options.source = &source_;
+    arena_ = toft_create_with(&options);
+    if (arena_ == nullptr) upstream_source::rethrow();
+  }
+  // On an arena made elsewhere, which must outlive it.
+  explicit arena_resource(arena_ref borrowed) noexcept : arena_(borrowed.get()), source_(nullptr), owned_(false) {}
+  arena_resource(const arena_resource &) = delete;
+  arena_resource &operator=(const arena_resource &) = delete;
+  ~arena_resource() override {
+    if (owned_) toft_release(arena_);
+  }
+
+  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_alloc_aligned(arena_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    return p;
+  }
+  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) { toft_free(arena_, p, size); }
+
+  // Containers that hold memory from after the mark, or from before the reset, must be gone or never be touched again.
+  mark here() const noexcept { return toft_mark_here(arena_); }
+  int rewind(mark m) noexcept { return toft_rewind(arena_, m); }
+  // Gives everything back, and keeps memory for the next round: as much as recent rounds needed.
+  int reset() noexcept { return toft_reset(arena_); }
+  // Gives everything back, and all memory but the arena's first block to upstream.
+  void release() noexcept {
+    if (toft_reset_keep(arena_, TOFT_KEEP_BYTES, 0) == TOFT_OK) toft_trim(arena_, 0);
+  }
+  arena_ref arena() const noexcept { return arena_; }
+  // nullptr: not from a memory resource.
+  std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
+
+ private:
+  static arena_options in(void *buffer, std::size_t size) noexcept {
+    arena_options o;
+    o.buffer = buffer;
+    o.buffer_size = size;
+    return o;
+  }
+
+  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_free(arena_, p, size); }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+  toft_arena *arena_;
+  upstream_source source_;
+  bool owned_;
+};
+
+}  // namespace toft
+
+#endif

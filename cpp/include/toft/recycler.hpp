@@ -1,0 +1,108 @@
+// toft::recycler and toft::synchronized_recycler: memory that is freed piece by piece, and comes back by itself. Under the
+// standard's containers: see pmr.hpp and allocator.hpp. toft/recycler.h says how they work and what they cost.
+//
+// Blocks whose live objects are all gone are filled anew; holes in those that long-lived objects pin are filled too.
+// deallocate takes the size that was asked for. Size 0 counts as 1; any alignment that is a power of two.
+//
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef TOFT_RECYCLER_HPP
+#define TOFT_RECYCLER_HPP
+
+#include <cstddef>
+
+#include "config.hpp"
+
+namespace toft {
+
+struct recycler_options : toft_recycler_options {
+  recycler_options() noexcept : toft_recycler_options(TOFT_RECYCLER_OPTIONS) {}
+};
+
+using recycler_stats = toft_recycler_stats;
+
+// For one thread at a time.
+class recycler {
+ public:
+  recycler() noexcept { (void)toft_recycler_init(&r_, nullptr); }
+  // std::invalid_argument if count and block_size contradict each other, std::bad_alloc if there is no memory for them.
+  explicit recycler(const recycler_options &options) {
+    int code = toft_recycler_init(&r_, &options);
+    if (code == TOFT_EARG) detail::throw_invalid_argument("toft: recycler_options: count and block_size");
+    if (code != TOFT_OK) detail::throw_bad_alloc();
+  }
+  recycler(const recycler &) = delete;  // blocks know where it is
+  recycler &operator=(const recycler &) = delete;
+  // Returns all memory, whether its objects were freed or not.
+  ~recycler() { toft_recycler_release(&r_); }
+
+  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_recycler_alloc(&r_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
+    return p;
+  }
+  [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
+    return toft_recycler_alloc(&r_, size, align);
+  }
+  void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept { toft_recycler_free(&r_, p, size); }
+  // In place where it can be, else a copy of the bytes. nullptr: there is no memory, and nothing has changed.
+  [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
+                                 std::size_t align = alignof(std::max_align_t)) noexcept {
+    return toft_recycler_resize(&r_, p, old_size, new_size, align);
+  }
+
+  // Returns all memory to the source, freed or not.
+  void release() noexcept { toft_recycler_release(&r_); }
+  // Returns memory that holds no live object, until about `keep` bytes of it are left.
+  void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
+  // Linear in blocks.
+  recycler_stats stats() const noexcept { return toft_recycler_stats_of(&r_); }
+
+  toft_recycler *get() noexcept { return &r_; }
+
+ private:
+  toft_recycler r_;
+};
+
+// For all threads at once: what one allocated, another may deallocate.
+class synchronized_recycler {
+ public:
+  synchronized_recycler() : synchronized_recycler(recycler_options()) {}
+  // std::invalid_argument, std::bad_alloc.
+  explicit synchronized_recycler(const recycler_options &options) : r_(toft_sync_recycler_create(&options)) {
+    if (r_ != nullptr) return;
+    if ((options.count == 0) != (options.block_size == 0) || (options.count != 0 && options.shards > 1))
+      detail::throw_invalid_argument("toft: recycler_options: count, block_size and shards");
+    detail::throw_bad_alloc();
+  }
+  synchronized_recycler(const synchronized_recycler &) = delete;
+  synchronized_recycler &operator=(const synchronized_recycler &) = delete;
+  ~synchronized_recycler() { toft_sync_recycler_destroy(r_); }
+
+  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_sync_recycler_alloc(r_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
+    return p;
+  }
+  [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
+    return toft_sync_recycler_alloc(r_, size, align);
+  }
+  void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept { toft_sync_recycler_free(r_, p, size); }
+  [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
+                                 std::size_t align = alignof(std::max_align_t)) noexcept {
+    return toft_sync_recycler_resize(r_, p, old_size, new_size, align);
+  }
+
+  // No other thread may use memory of it any more.
+  void release() noexcept { toft_sync_recycler_release(r_); }
+  void trim(std::size_t keep = 0) noexcept { toft_sync_recycler_trim(r_, keep); }
+  recycler_stats stats() const noexcept { return toft_sync_recycler_stats_of(r_); }
+
+  toft_sync_recycler *get() noexcept { return r_; }
+
+ private:
+  toft_sync_recycler *r_;
+};
+
+}  // namespace toft
+
+#endif

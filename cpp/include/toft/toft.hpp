@@ -1,0 +1,20 @@
+// All of Toft for C++17. Each header can be included alone.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef TOFT_HPP
+#define TOFT_HPP
+
+#include "allocator.hpp"
+#include "arena.hpp"
+#include "config.hpp"
+#include "pool.hpp"
+#include "recycler.hpp"
+#include "soa_pool.hpp"
+#include "span.hpp"
+#if defined(__has_include) && __has_include(<memory_resource>)
+#include "pmr.hpp"
+#endif
+
+#endif
+
+// Outside the guard too: see config.hpp.
+#include "config.hpp"

@@ -1,0 +1,376 @@
+// The standard's rules for memory resources, for each of ours; and what each promises beyond them.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include <toft/config.hpp>
+#if __has_include(<memory_resource>)
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <toft/pmr.hpp>
+
+#include "upstream.hpp"
+
+namespace {
+
+template <class Resource>
+class Rules : public testing::Test {};
+
+using Resources = testing::Types<toft::recycling_resource, toft::synchronized_recycling_resource, toft::arena_resource>;
+TYPED_TEST_SUITE(Rules, Resources);
+
+template <class R>
+constexpr bool recycles = !std::is_same_v<R, toft::arena_resource>;
+
+bool aligned(const void *p, std::size_t align) { return (reinterpret_cast<std::uintptr_t>(p) & (align - 1)) == 0; }
+
+TYPED_TEST(Rules, IsAMemoryResourceThatCannotBeCopied) {
+  static_assert(std::is_base_of_v<std::pmr::memory_resource, TypeParam>);
+  static_assert(std::is_final_v<TypeParam>);
+  static_assert(!std::is_copy_constructible_v<TypeParam> && !std::is_copy_assignable_v<TypeParam>);
+  static_assert(!std::is_move_constructible_v<TypeParam> && !std::is_move_assignable_v<TypeParam>);
+  static_assert(std::is_default_constructible_v<TypeParam>);
+  static_assert(!std::is_convertible_v<std::pmr::memory_resource *, TypeParam>);
+}
+
+TYPED_TEST(Rules, EqualsItselfAlone) {
+  TypeParam a, b;
+  EXPECT_TRUE(a.is_equal(a));
+  EXPECT_FALSE(a.is_equal(b));
+  EXPECT_TRUE(a == a);
+  EXPECT_TRUE(a != b);
+  EXPECT_FALSE(a.is_equal(*std::pmr::new_delete_resource()));
+}
+
+TYPED_TEST(Rules, GivesWhatWasAskedFor) {
+  test::upstream up;
+  TypeParam r(&up);
+  EXPECT_EQ(r.upstream_resource(), &up);
+  std::pmr::memory_resource *m = &r;
+  struct piece {
+    unsigned char *p;
+    std::size_t size, align;
+  };
+  std::vector<piece> pieces;
+  for (std::size_t align = 1; align <= (1u << 18); align *= 2)
+    for (std::size_t size : {0u, 1u, 7u, 8u, 9u, 40u, 1000u, 4096u, 30000u, 33000u, 200000u}) {
+      auto *p = static_cast<unsigned char *>(m->allocate(size, align));
+      ASSERT_NE(p, nullptr);
+      ASSERT_TRUE(aligned(p, align)) << size << " at " << align;
+      std::memset(p, static_cast<int>(pieces.size() & 0xff), size);
+      pieces.push_back({p, size, align});
+    }
+  for (std::size_t i = 0; i < pieces.size(); i++)
+    for (std::size_t k = 0; k < pieces[i].size; k++) ASSERT_EQ(pieces[i].p[k], i & 0xff) << i;
+  for (std::size_t i = 0; i < pieces.size(); i++) {  // in another order than they were made
+    const piece &x = pieces[(i * 7) % pieces.size()];
+    if ((pieces.size() % 7) != 0) m->deallocate(x.p, x.size, x.align);
+  }
+  EXPECT_NE(pieces.size() % 7, 0u);
+  EXPECT_GT(up.bytes, 0u);
+}
+
+TYPED_TEST(Rules, GivesSizeZeroAPointerOfItsOwn) {
+  if constexpr (recycles<TypeParam>) {
+    TypeParam r;
+    void *a = r.allocate(0, 1), *b = r.allocate(0, 1);
+    EXPECT_NE(a, nullptr);
+    EXPECT_NE(a, b);
+    r.deallocate(a, 0, 1);
+    r.deallocate(b, 0, 1);
+    EXPECT_EQ(r.stats().used, 0u);
+  }
+}
+
+TYPED_TEST(Rules, ThrowsBadAllocForWhatNoMemoryCanHold) {
+  TypeParam r;
+  std::pmr::memory_resource *m = &r;
+  EXPECT_THROW((void)m->allocate(SIZE_MAX, 1), std::bad_alloc);
+  EXPECT_THROW((void)m->allocate(SIZE_MAX - 64, 64), std::bad_alloc);
+  EXPECT_THROW((void)m->allocate(PTRDIFF_MAX, 8), std::bad_alloc);
+  void *p = m->allocate(8, 8);  // and goes on
+  EXPECT_NE(p, nullptr);
+  m->deallocate(p, 8, 8);
+}
+
+// Every call to upstream fails once. What it throws comes through, nothing is lost, and the resource goes on.
+TYPED_TEST(Rules, LetsThroughWhatUpstreamThrows) {
+  for (std::size_t fail_at = 1;; fail_at++) {
+    test::upstream up;
+    bool failed = false;
+    up.fail_from = fail_at;
+    try {
+      TypeParam r(&up);
+      std::vector<std::pair<void *, std::size_t>> live;
+      for (std::size_t i = 0; i < 2000; i++) {
+        std::size_t size = i % 97 == 0 ? 60000 : i % 500;
+        try {
+          live.emplace_back(r.allocate(size, 8), size);
+        } catch (const test::no_more &thrown) {
+          EXPECT_EQ(thrown.code, 7);
+          failed = true;
+          up.fail_from = 0;
+          live.emplace_back(r.allocate(size, 8), size);
+        }
+      }
+      for (auto [p, size] : live) r.deallocate(p, size, 8);
+    } catch (const test::no_more &) {  // thrown by the constructor
+      failed = true;
+      EXPECT_EQ(up.bytes, 0u);
+    }
+    if (!failed) {
+      EXPECT_GT(fail_at, 4u);
+      break;
+    }
+  }
+}
+
+TYPED_TEST(Rules, ReturnsAllOnReleaseAndDestruction) {
+  test::upstream up;
+  std::size_t once = 0;
+  {
+    TypeParam r(&up);
+    for (int round = 0; round < 10; round++) {
+      for (std::size_t i = 0; i < 5000; i++) (void)r.allocate(i % 300, 8);  // and never deallocates
+      (void)r.allocate(100000, 8);
+      r.release();
+      if (round == 0) once = up.bytes;
+      EXPECT_LE(up.bytes, once);
+      EXPECT_LE(up.bytes, 16384u);
+    }
+    (void)r.allocate(100, 8);
+  }
+  EXPECT_EQ(up.live(), 0u);
+  EXPECT_EQ(up.bytes, 0u);
+}
+
+TYPED_TEST(Rules, WorksOnAnyUpstream) {
+  std::vector<std::byte> buffer(4 << 20);
+  std::pmr::monotonic_buffer_resource monotonic(buffer.data(), buffer.size(), std::pmr::null_memory_resource());
+  std::pmr::unsynchronized_pool_resource pool(&monotonic);
+  TypeParam outer(&pool);
+  TypeParam inner(&outer);
+  for (int round = 0; round < 3; round++) {
+    std::pmr::map<int, std::pmr::string> m(&inner);
+    for (int i = 0; i < 1000; i++) m.emplace(i, std::string(static_cast<std::size_t>(i % 60), 'x'));
+    for (int i = 0; i < 1000; i++) ASSERT_EQ(m.at(i).size(), static_cast<std::size_t>(i % 60));
+  }
+}
+
+TYPED_TEST(Rules, NullUpstreamThrowsAndNothingElseHappens) {
+  auto use = [] {
+    TypeParam r(std::pmr::null_memory_resource());
+    (void)r.allocate(1, 1);
+  };
+  EXPECT_THROW(use(), std::bad_alloc);
+}
+
+TYPED_TEST(Rules, HearsTheProgramsDefaultResource) {
+  test::upstream up;
+  std::pmr::memory_resource *before = std::pmr::set_default_resource(&up);
+  {
+    TypeParam r;
+    EXPECT_EQ(r.upstream_resource(), &up);
+    (void)r.allocate(10, 8);
+    EXPECT_GT(up.calls, 0u);
+  }
+  std::pmr::set_default_resource(before);
+  TypeParam r;
+  EXPECT_EQ(r.upstream_resource(), nullptr);
+}
+
+// ---- recyclers ----
+
+template <class Resource>
+class Recycling : public testing::Test {};
+using Recyclers = testing::Types<toft::recycling_resource, toft::synchronized_recycling_resource>;
+TYPED_TEST_SUITE(Recycling, Recyclers);
+
+// 10 arenas of 10,000 bytes in a buffer of 150,000, and nothing behind it.
+TYPED_TEST(Recycling, CountedBlocksDoNotSpill) {
+  alignas(64) static std::array<std::byte, 150000> buffer;
+  for (std::size_t shift = 0; shift < 64; shift += 8) {  // wherever it lies
+    std::pmr::monotonic_buffer_resource up(buffer.data() + shift, 150000 - 64, std::pmr::null_memory_resource());
+    TypeParam r(10, 10000, &up);
+    for (int round = 0; round < 200; round++) {
+      std::vector<void *> whole;
+      for (int i = 0; i < 10; i++) whole.push_back(r.allocate(10000, 16));
+      for (void *p : whole) r.deallocate(p, 10000, 16);
+      std::pmr::map<int, int> m(&r);
+      for (int i = 0; i < 2000; i++) m.emplace((i * 7919) % 2000, i);
+      for (int i = 0; i < 2000; i += 2) m.erase(i);
+      std::pmr::vector<int> v(&r);
+      for (int i = 0; i < 500; i++) v.push_back(i);
+      ASSERT_EQ(m.size(), 1000u);
+    }
+    EXPECT_EQ(r.stats().used, 0u);
+    EXPECT_EQ(r.stats().source_calls, 1u);
+  }
+}
+
+TYPED_TEST(Recycling, BeyondTheCountUpstreamIsAsked) {
+  test::upstream up;
+  TypeParam r(2, 1000, &up);
+  std::size_t at_first = up.bytes;
+  EXPECT_GE(at_first, 2000u);
+  std::vector<void *> all;
+  for (int i = 0; i < 10; i++) all.push_back(r.allocate(1000, 8));
+  EXPECT_GT(up.bytes, at_first);
+  for (void *p : all) r.deallocate(p, 1000, 8);
+}
+
+TYPED_TEST(Recycling, NoSuchCount) {
+  EXPECT_THROW(TypeParam(0, 100), std::invalid_argument);
+  EXPECT_THROW(TypeParam(100, 0), std::invalid_argument);
+  test::upstream up;
+  EXPECT_THROW(TypeParam(SIZE_MAX, SIZE_MAX, &up), std::exception);
+  EXPECT_EQ(up.bytes, 0u);
+}
+
+TYPED_TEST(Recycling, OversizeRoundsStayFlat) {
+  test::upstream up;
+  {
+    TypeParam r(&up);
+    std::mt19937 random(5);
+    for (int i = 0; i < 100000; i++) {
+      std::size_t size = 40000 + random() % 200000;
+      void *p = r.allocate(size, 64);
+      r.deallocate(p, size, 64);
+    }
+    EXPECT_LT(up.peak, 2u << 20);
+    EXPECT_LT(up.calls, 40u);
+    EXPECT_EQ(r.stats().used, 0u);
+    r.trim();
+    EXPECT_LE(up.bytes, 16384u);
+  }
+}
+
+TYPED_TEST(Recycling, StatisticsAddUp) {
+  test::upstream up;
+  TypeParam r(&up);
+  std::vector<void *> pieces;
+  for (int i = 0; i < 10000; i++) pieces.push_back(r.allocate(48, 8));
+  toft::recycler_stats s = r.stats();
+  EXPECT_EQ(s.used, 480000u);
+  EXPECT_GE(s.blocks, 15u);
+  EXPECT_EQ(s.large_blocks, 0u);
+  for (std::size_t i = 0; i < pieces.size(); i++)
+    if (i % 600 != 0) r.deallocate(pieces[i], 48, 8);
+  s = r.stats();
+  EXPECT_EQ(s.used, 48u * 17);
+  EXPECT_GT(s.pinned, 300000u);  // by 17 objects
+  EXPECT_EQ(s.used + s.pinned + s.kept + s.wasted, s.reserved);
+  EXPECT_GE(s.peak, s.reserved);
+  for (std::size_t i = 0; i < pieces.size(); i += 600) r.deallocate(pieces[i], 48, 8);
+  s = r.stats();
+  EXPECT_EQ(s.used + s.pinned, 0u);
+  EXPECT_EQ(s.blocks, 0u);
+  r.trim();
+  EXPECT_EQ(r.stats().reserved, 0u);
+}
+
+TEST(Synchronized, ThreadsFreeWhatOthersAllocated) {
+  test::upstream up;  // no resource for many threads: it is called by one at a time
+  {
+    toft::synchronized_recycling_resource r(&up);
+    using map = std::pmr::map<int, std::pmr::string>;
+    std::vector<std::unique_ptr<map>> maps(8);
+    auto run = [&](auto work) {
+      std::vector<std::thread> threads;
+      for (std::size_t t = 0; t < maps.size(); t++) threads.emplace_back(work, t);
+      for (std::thread &t : threads) t.join();
+    };
+    for (int round = 0; round < 5; round++) {
+      run([&](std::size_t t) {
+        maps[t] = std::make_unique<map>(&r);
+        for (int i = 0; i < 2000; i++) maps[t]->emplace(i, std::string(static_cast<std::size_t>(20 + i % 50), 'a'));
+      });
+      run([&](std::size_t t) {  // another's map
+        map &m = *maps[(t + 1) % maps.size()];
+        for (int i = 0; i < 2000; i += 2) m.erase(i);
+        for (int i = 2000; i < 3000; i++) m.emplace(i, "a string that does not fit into itself");
+      });
+      for (auto &m : maps) ASSERT_EQ(m->size(), 2000u);
+      run([&](std::size_t t) { maps[(t + 3) % maps.size()].reset(); });
+      EXPECT_EQ(r.stats().used, 0u);
+    }
+  }
+}
+
+// ---- arenas ----
+
+TEST(ArenaResource, RewindsAndResets) {
+  toft::arena_resource r;
+  void *first = r.allocate(100, 8);
+  toft::mark m = r.here();
+  for (int i = 0; i < 10000; i++) (void)r.allocate(64, 8);
+  EXPECT_EQ(r.rewind(m), TOFT_OK);
+  void *next = r.allocate(8, 8);
+  EXPECT_EQ(static_cast<char *>(next), static_cast<char *>(first) + 104);
+  std::uint64_t calls = 0;
+  for (int round = 0; round < 50; round++) {
+    std::pmr::vector<std::pmr::string> v(&r);
+    for (int i = 0; i < 3000; i++) v.emplace_back("a string that does not fit into itself");
+    v = std::pmr::vector<std::pmr::string>();  // from the default resource: v lets go of ours
+    if (round == 20) calls = r.arena().stats().source_calls;
+    EXPECT_EQ(r.reset(), TOFT_OK);
+  }
+  EXPECT_EQ(r.arena().stats().source_calls, calls);  // a steady round asks nobody
+}
+
+TEST(ArenaResource, StaysInItsBuffer) {
+  alignas(64) std::array<std::byte, TOFT_BUFFER(4000)> buffer;
+  toft::arena_resource r(buffer.data(), buffer.size(), std::pmr::null_memory_resource());
+  {
+    std::pmr::vector<int> v(&r);
+    v.reserve(900);
+    EXPECT_GE(reinterpret_cast<std::byte *>(v.data()), buffer.data());
+    EXPECT_LE(reinterpret_cast<std::byte *>(v.data() + 900), buffer.data() + buffer.size());
+    EXPECT_THROW(v.reserve(5000), std::bad_alloc);
+    EXPECT_EQ(v.capacity(), 900u);
+  }
+  test::upstream up;
+  {
+    toft::arena_resource more(buffer.data(), buffer.size(), &up);
+    (void)more.allocate(100, 8);
+    EXPECT_EQ(up.calls, 0u);
+    (void)more.allocate(10000, 8);
+    EXPECT_EQ(up.calls, 1u);
+  }
+  EXPECT_THROW(toft::arena_resource(buffer.data(), 10), std::bad_alloc);
+}
+
+TEST(ArenaResource, BorrowsAnArenaMadeElsewhere) {
+  toft_arena *c = toft_create();
+  ASSERT_NE(c, nullptr);
+  {
+    toft::arena_resource r{toft::arena_ref(c)};
+    std::pmr::vector<int> v(&r);
+    v.assign(1000, 5);
+    EXPECT_TRUE(toft_contains(c, v.data()));
+  }
+  EXPECT_NE(toft_alloc(c, 8), nullptr);  // still there
+  toft_release(c);
+}
+
+TEST(ArenaResource, GivesTheNewestBack) {
+  toft::arena_resource r;
+  void *a = r.allocate(100, 8);
+  r.deallocate(a, 100, 8);
+  EXPECT_EQ(r.allocate(100, 8), a);
+  void *b = r.allocate(100, 8);
+  r.deallocate(a, 100, 8);  // not the newest: nothing happens
+  EXPECT_NE(r.allocate(100, 8), a);
+  (void)b;
+}
+
+}  // namespace
+#endif
