@@ -464,8 +464,8 @@ TOFT_INLINE void toft_scope_end(toft_scope *s) {
  *     toft_pool_remove(&pool, h);
  *     toft_pool_release(&pool);
  *
- * A slot never moves: a pointer into it is good until that slot is removed, or the pool is cleared or released. Behind a
- * pointer there is no check; behind a handle there is one compare.
+ * A slot never moves: a pointer into it is good until that slot is removed, or the pool is cleared or released. Behind
+ * a pointer there is no check; behind a handle there is one compare.
  *
  * HANDLES. The low bits are the slot's number, as many as max_slots needs; the rest is its generation, which grows by
  * one each time the slot is removed. So a handle kept for too long is told apart until the generations have gone
@@ -554,15 +554,16 @@ typedef struct toft_pool {
  * pool is closed, as after a release. */
 TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
 
-/* Gives all memory back. The pool is closed then: no handle is live, insert returns NULL, and it may be released again. */
+/* Gives all memory back. The pool is closed then: no handle is live, insert returns NULL, and it may be released
+ * again. */
 TOFT_API void toft_pool_release(toft_pool *pool);
 
 /* A closed pool, without any call of the system. */
 TOFT_INLINE toft_pool toft_pool_closed(void);
 
-/* A free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it). NULL if the
- * pool is full or there is no memory; nothing has changed then, and *handle neither. The slot removed last is used
- * first; after a clear, slots are used in order. */
+/* A free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it). NULL if
+ * the pool is full or there is no memory; nothing has changed then, and *handle neither. The slot removed last is
+ * used first; after a clear, slots are used in order. */
 TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
 TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
 
@@ -582,8 +583,8 @@ TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots that have
 /* Memory for so many slots in all: inserts up to there ask nobody. TOFT_ENOMEM; TOFT_EARG above max_slots. */
 TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
 
-/* Removes all. Memory is kept: see trim. About half a nanosecond for each slot used since the last clear, since each has
- * its generation. */
+/* Removes all. Memory is kept: see trim. About half a nanosecond for each slot used since the last clear, since each
+ * has its generation. */
 TOFT_API void toft_pool_clear(toft_pool *pool);
 
 /* Gives memory above the highest live slot back to the system; 4 bytes and a bit for each slot stay, to tell stale
@@ -604,8 +605,8 @@ TOFT_API toft_pool_stats toft_pool_stats_of(const toft_pool *pool);
  *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
  *     }
  *
- * Meanwhile any slot may be removed, the current one too, and the pool may be cleared or trimmed: what is removed before
- * it was reached is not visited. Whether slots inserted meanwhile are visited is not said. */
+ * Meanwhile any slot may be removed, the current one too, and the pool may be cleared or trimmed: what is removed
+ * before it was reached is not visited. Whether slots inserted meanwhile are visited is not said. */
 typedef struct toft_pool_walk {
   const toft_pool *pool;
   const uint64_t *word; /* 64 bits of live_bits */
@@ -629,11 +630,11 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
  *     never used  0; after a clear, the generation that comes next, and 0
  *
  * Slot 0 is never used, and no slot is linked to itself: so a key has its own slot's number in it only if that is live.
- * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number is
- * equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
+ * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number
+ * is equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
  *
- * Slots that were not used since the last clear are taken in order, without any work on bits or counts: the bits of a word
- * are set at once, but for its last one. Removed slots are taken first.
+ * Slots that were not used since the last clear are taken in order, without any work on bits or counts: the bits of a
+ * word are set at once, but for its last one. Removed slots are taken first.
  *
  * Bindings for languages with constructors and destructors do it in two steps, so that a slot is neither live nor free
  * while they run: draw, construct, admit; expel, destroy, shelve. In between the pool must not be cleared or trimmed.
@@ -651,12 +652,23 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
   return p;
 }
 
-/* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0: none,
- * and nothing has changed. */
+/* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0:
+ * none, and nothing has changed. */
 TOFT_API toft_handle toft_pool_insert_more(toft_pool *pool);
 
-/* A free slot, made live. 0: none, nothing changed. */
-TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool) {
+/* Slots in order are fetched into the cache ahead of use: what inserts and walks do in between takes so much of the
+ * processor's window that it would not look that far by itself. Too much work for slots that share a line. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) \
+  (TOFT_CONSTANT(stride) && (stride) < 32              \
+       ? (void)0                                       \
+       : __builtin_prefetch((const void *)((uintptr_t)(pool)->slots + (size_t)(i) * (stride) + (bytes)), write))
+#else
+#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
+#endif
+
+/* A free slot, made live. 0: none, nothing changed. stride: the pool's, which may be known as a constant. */
+TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
     key = pool->keys[i];
@@ -673,6 +685,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool) {
   key = pool->keys[i] | i; /* its number was 0 */
   pool->used = i;
   pool->keys[i] = key;
+  TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
   TOFT_ASSUME(key != 0);
   return key;
 }
@@ -736,7 +749,7 @@ TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
 }
 
 TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
-  toft_handle h = toft_pool_insert_handle(pool);
+  toft_handle h = toft_pool_insert_handle(pool, pool->stride);
   void *slot;
   if (TOFT_UNLIKELY(h == 0)) return NULL;
   if (handle != NULL) *handle = h;
@@ -841,13 +854,14 @@ TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
   return w;
 }
 
-/* The word is read again, for what was removed meanwhile; and used, since after a clear bits are set in advance again: but
- * never all of a word. */
-TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) {
+/* The word is read again, for what was removed meanwhile; and used, since after a clear bits are set in advance
+ * again: but never all of a word. */
+TOFT_INLINE void toft_pool_walk_next_by(toft_pool_walk *w, size_t stride) {
   uint32_t next = w->slot + 1;
   uint64_t bits = w->ahead;
   if (bits == 0) {
     if (TOFT_LIKELY((next & 63) != 0 && *w->word == ~(uint64_t)0)) {
+      TOFT_POOL_AHEAD(w->pool, next, stride, 3072, 0);
       TOFT_ASSUME(next != 0);
       w->slot = next;
       return;
@@ -859,6 +873,8 @@ TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) {
   toft_pool_walk_to(w, bits);
   if (TOFT_UNLIKELY(w->slot > w->pool->used)) w->slot = 0;
 }
+
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) { toft_pool_walk_next_by(w, w->pool->stride); }
 
 TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }
 TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return w->pool->keys[w->slot]; }
@@ -891,7 +907,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
  * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
- * beyond twice what was ever live at once and 1 MiB.
+ * beyond twice what of them was ever live at once.
  *
  * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what one
  * thread allocated another may free.
@@ -985,13 +1001,15 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* Sizes and positions are in granules of 8 bytes; positions are counted from the header, either way. */
+/* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
+#define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
   int32_t live;   /* what is not free; what a range has yet to hand out is not */
   int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
-  int32_t holes;  /* the piece freed last, which has the position of the one freed before; 0: none */
-  int32_t start, capacity;
-  int32_t list;  /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  uint32_t holes; /* the piece freed last, which says where the one freed before is */
+  int32_t list;   /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t start;  /* from the header, either way */
+  int32_t capacity;
   int32_t swept; /* since it was empty */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
@@ -1000,8 +1018,7 @@ typedef struct toft_recycler_block {
 
 /* In the first 8 bytes of what was freed. */
 typedef struct toft_recycler_hole {
-  int32_t next;
-  uint32_t granules;
+  uint32_t next, size;
 } toft_recycler_hole;
 
 /* What is being filled. */
@@ -1014,28 +1031,31 @@ typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-typedef struct toft_recycler_larges {
-  struct toft_recycler_large *first, *last;
-  size_t bytes;
-} toft_recycler_larges;
+/* A block of a large object that is gone, kept for the next. */
+typedef struct toft_recycler_spare {
+  unsigned char *base;
+  size_t size;
+} toft_recycler_spare;
+#define TOFT_RECYCLER_SPARES 16
 
 struct toft_recycler {
   toft_recycler_range now;
-  size_t direct;             /* frees of up to so many granules find their block by TOFT_RECYCLER_UNIT */
-  int32_t sweep;             /* of the block in now: holes yet to be filled, by address */
+  size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
+  uint32_t sweep;            /* of the block in now: holes yet to be filled, by address */
   int32_t shard;             /* of a toft_sync_recycler */
   toft_recycler_range aside; /* for requests that now has no room for, but is too good to be left for */
   toft_recycler_list sparse; /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
-  toft_recycler_larges large;             /* in use */
-  toft_recycler_larges spare;             /* kept */
-  size_t large_peak, segment_bytes, reserved, peak;
+  struct toft_recycler_large *large;      /* in use */
+  size_t large_bytes, large_peak, spare_bytes, spare_count;
+  size_t segment_bytes, reserved, peak;
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
   size_t count, stride;
   uint64_t source_calls;
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
@@ -1052,53 +1072,49 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
   return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
 }
 
-/* A piece of a block becomes a hole. The caller sees to live. memcpy: the bytes were of any type. */
-TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t granules) {
+/* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
+ * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
+TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   hole.next = b->holes;
-  hole.granules = (uint32_t)granules;
+  hole.size = (uint32_t)size;
+  if (hole.next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    hole.size += (uint32_t)size;
+  }
   memcpy(p, &hole, sizeof hole);
-  b->holes = (int32_t)((intptr_t)((uintptr_t)p - (uintptr_t)b) >> 3); /* arithmetic, on all compilers there are */
+  b->holes = (uint32_t)(uintptr_t)p;
 }
 
 TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
   unsigned char *p = r->now.cursor;
   size_t room = (size_t)(r->now.limit - p);
-  if (align > 8) {
-    size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
-    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || room < pad || size - 1 >= room - pad))
-      return toft_recycler_more(r, size, align);
-    if (pad != 0) {
-      toft_recycler_hole_at(r->now.block, p, pad / 8);
-      r->now.block->live -= (int32_t)(pad / 8);
-      p += pad;
-    }
-  } else if (TOFT_UNLIKELY(size - 1 >= room)) { /* so is 0, which counts as 1 */
-    return toft_recycler_more(r, size, align);
-  }
+  int apart = size - 1 >= room; /* so is 0, which counts as 1 */
+  if (align > 8) apart |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
+  if (TOFT_UNLIKELY(apart)) return toft_recycler_more(r, size, align);
   r->now.cursor = p + ((size + 7) & ~(size_t)7);
   TOFT_ASSUME(p != NULL);
   return p;
 }
 
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  size_t granules = (size + (size == 0) + 7) / 8;
+  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7;
   unsigned char *q = (unsigned char *)p;
   toft_recycler_block *b;
   int32_t live;
   if (TOFT_UNLIKELY(q == NULL)) return;
-  if (TOFT_UNLIKELY(granules > r->direct)) {
+  if (TOFT_UNLIKELY(bytes > r->direct)) {
     toft_recycler_free_apart(r, p, size);
     return;
   }
-  if (q + 8 * granules == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+  if (q + bytes == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
     r->now.cursor = q;
     return;
   }
   b = toft_recycler_block_of(p);
-  live = b->live - (int32_t)granules;
+  live = b->live - (int32_t)bytes;
   b->live = live;
-  toft_recycler_hole_at(b, p, granules);
+  toft_recycler_hole_at(b, p, bytes);
   if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
 }
 

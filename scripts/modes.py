@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 
-import gomodes  # these two import this file: nobody uses another before all()
+import cppmodes  # these import this file: nobody uses another before all()
+import gomodes
 import targets
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -193,4 +194,4 @@ def all():
         Mode("snippets", script(["scripts/check-snippets"])),
         Mode("mutants", mutants),
         Mode("lint", script(["scripts/lint"])),
-    ] + gomodes.all() + targets.make()
+    ] + cppmodes.all() + gomodes.all() + targets.make()

@@ -106,7 +106,7 @@ static void toft_destroy(toft_state *a);
 #endif
 
 /* ==== os.c ==== */
-/* The operating system: pages, aligned heap memory, locks, and a call when a thread or the library ends. POSIX and Windows.
+/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
  * Sizes are rounded up to the system's page here, so that callers may think in 4096. */
 
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
@@ -138,12 +138,7 @@ static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
 
-typedef SRWLOCK toft_os_lock;
-static int toft_os_lock_init(toft_os_lock *lock) { return InitializeSRWLock(lock), 1; }
-static void toft_os_lock_done(toft_os_lock *lock) { (void)lock; }
-static void toft_os_acquire(toft_os_lock *lock) { AcquireSRWLockExclusive(lock); }
-static int toft_os_try(toft_os_lock *lock) { return TryAcquireSRWLockExclusive(lock) != 0; }
-static void toft_os_let_go(toft_os_lock *lock) { ReleaseSRWLockExclusive(lock); }
+static void toft_os_yield(void) { (void)SwitchToThread(); }
 
 /* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
 #define TOFT_OS_SPLITS 0
@@ -165,6 +160,7 @@ static int toft_os_arm(void) {
 
 #else
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -222,12 +218,7 @@ static void toft_os_decommit(void *p, size_t size) {
   (void)mprotect(p, size, PROT_NONE);
 }
 
-typedef pthread_mutex_t toft_os_lock;
-static int toft_os_lock_init(toft_os_lock *lock) { return pthread_mutex_init(lock, NULL) == 0; }
-static void toft_os_lock_done(toft_os_lock *lock) { (void)pthread_mutex_destroy(lock); }
-static void toft_os_acquire(toft_os_lock *lock) { (void)pthread_mutex_lock(lock); }
-static int toft_os_try(toft_os_lock *lock) { return pthread_mutex_trylock(lock) == 0; }
-static void toft_os_let_go(toft_os_lock *lock) { (void)pthread_mutex_unlock(lock); }
+static void toft_os_yield(void) { (void)sched_yield(); }
 
 #define TOFT_OS_SPLITS 1
 
@@ -1989,7 +1980,8 @@ static int toft_pool_close(toft_pool *p, int code) {
   return code;
 }
 
-/* The least that has room for the numbers 0 to n, less 1; 3 at least, so that no key is UINT32_MAX without its number. */
+/* The least that has room for the numbers 0 to n, less 1; 3 at least, so that no key is UINT32_MAX without its
+ * number. */
 static uint32_t toft_pool_mask(size_t n) {
   uint32_t mask = 3;
   while (mask < n) mask = 2 * mask + 1;
@@ -2264,12 +2256,12 @@ toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_LOOKS 16                         /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_SWEEPS 4                         /* in vain, before another block is filled */
-#define TOFT_RECYCLER_LITTLE 4096                      /* larger requests are served aside */
-#define TOFT_RECYCLER_TINY 512                         /* larger ones do not look into holes */
-#define TOFT_RECYCLER_SWEPT 8192                       /* granules of the largest block that is ever swept */
-#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1024 << 20) /* granules: positions have 32 bits */
+#define TOFT_RECYCLER_LOOKS 16                      /* at blocks of a list, for one that fits */
+#define TOFT_RECYCLER_SWEEPS 4                      /* in vain, before another block is filled */
+#define TOFT_RECYCLER_LITTLE 4096                   /* larger requests are served aside */
+#define TOFT_RECYCLER_TINY 512                      /* larger ones do not look into holes */
+#define TOFT_RECYCLER_SWEPT 65536                   /* of the largest block that is ever swept */
+#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
 
 /* In a free line of the zone of the segment's first whole unit. */
 typedef struct toft_recycler_segment {
@@ -2308,21 +2300,6 @@ static void toft_recycler_unlink(toft_recycler_list *list, toft_recycler_block *
   b->list = TOFT_RECYCLER_FILLED;
 }
 
-static void toft_recycler_push_large(toft_recycler_larges *list, toft_recycler_large *l) {
-  l->previous = NULL;
-  l->next = list->first;
-  if (list->first != NULL) list->first->previous = l;
-  if (list->last == NULL) list->last = l;
-  list->first = l;
-  list->bytes += l->size;
-}
-
-static void toft_recycler_unlink_large(toft_recycler_larges *list, toft_recycler_large *l) {
-  *(l->previous != NULL ? &l->previous->next : &list->first) = l->next;
-  *(l->next != NULL ? &l->next->previous : &list->last) = l->previous;
-  list->bytes -= l->size;
-}
-
 /* ---- the source ---- */
 
 static void *toft_recycler_take(toft_recycler *r, size_t size) {
@@ -2343,11 +2320,12 @@ static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
 
 /* ---- blocks ---- */
 
-static unsigned char *toft_recycler_at(toft_recycler_block *b, int32_t position) {
-  return (unsigned char *)b + (ptrdiff_t)position * 8;
+/* The address in b whose low half is known. */
+static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
+  return (unsigned char *)b + (int32_t)(low - (uint32_t)(uintptr_t)b);
 }
 
-static unsigned char *toft_recycler_start(toft_recycler_block *b) { return toft_recycler_at(b, b->start); }
+static unsigned char *toft_recycler_start(toft_recycler_block *b) { return (unsigned char *)b + b->start; }
 
 static toft_recycler_list *toft_recycler_empties(toft_recycler *r, toft_recycler_block *b) {
   return b->segment != NULL ? &r->empty : &r->empty_counted;
@@ -2358,8 +2336,8 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
                                                unsigned char *end, toft_recycler_segment *segment) {
   b->owner = r;
   b->segment = segment;
-  b->start = (int32_t)((intptr_t)((uintptr_t)start - (uintptr_t)b) >> 3);
-  b->capacity = (int32_t)((size_t)(end - start) / 8);
+  b->start = (int32_t)(start - (unsigned char *)b);
+  b->capacity = (int32_t)(end - start);
   b->list = TOFT_RECYCLER_FILLED;
   if (segment != NULL) segment->busy++;
   return b;
@@ -2369,11 +2347,11 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
 static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
   b->live = b->capacity;
   b->notice = INT32_MIN; /* not while it is filled */
-  b->holes = 0;
+  b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
   range->block = b;
   range->cursor = toft_recycler_start(b);
-  range->limit = range->cursor + (size_t)b->capacity * 8;
+  range->limit = range->cursor + b->capacity;
 }
 
 static void toft_recycler_emptied(toft_recycler *r, toft_recycler_block *b) {
@@ -2395,14 +2373,14 @@ void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b) {
 static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
-  toft_recycler_hole_at(range->block, range->cursor, rest / 8);
-  range->block->live -= (int32_t)(rest / 8);
+  toft_recycler_hole_at(range->block, range->cursor, rest);
+  range->block->live -= (int32_t)rest;
   range->limit = range->cursor;
 }
 
 /* Does the block of a range hold no live object? */
 static int toft_recycler_is_idle(const toft_recycler_range *range) {
-  return (size_t)range->block->live * 8 == (size_t)(range->limit - range->cursor);
+  return range->block->live == range->limit - range->cursor;
 }
 
 /* Takes the first of the holes that a sweep has left. */
@@ -2411,7 +2389,7 @@ static unsigned char *toft_recycler_next_hole(toft_recycler *r, size_t *bytes) {
   unsigned char *p = toft_recycler_at(r->now.block, r->sweep);
   memcpy(&hole, p, sizeof hole);
   r->sweep = hole.next;
-  *bytes = (size_t)hole.granules * 8;
+  *bytes = hole.size;
   return p;
 }
 
@@ -2421,10 +2399,10 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   toft_recycler_block *b = range->block;
   if (b == NULL) return;
   toft_recycler_drop_rest(range);
-  while (range == &r->now && r->sweep != 0) {
+  while (range == &r->now && r->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
     unsigned char *p = toft_recycler_next_hole(r, &bytes);
-    toft_recycler_hole_at(b, p, bytes / 8);
+    toft_recycler_hole_at(b, p, bytes);
   }
   range->block = NULL;
   range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
@@ -2438,33 +2416,33 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
 /* ---- sweeping ---- */
 
 #if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LOW_BIT(word) ((int32_t)__builtin_ctzll(word))
+#define TOFT_LOW_BIT(word) ((uint32_t)__builtin_ctzll(word))
 #else
-static int32_t toft_low_bit(uint64_t word) {
-  int32_t n = 0;
+static uint32_t toft_low_bit(uint64_t word) {
+  uint32_t n = 0;
   for (; (word & 1) == 0; word >>= 1) n++;
   return n;
 }
 #define TOFT_LOW_BIT(word) toft_low_bit(word)
 #endif
 
-/* A bit for each granule of a hole. 0 if the holes are not what live says: somebody freed twice. */
+/* A bit for each 8 bytes of a hole. 0 if the holes are not what live says: somebody freed twice. */
 static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
-  int32_t missing = b->capacity - b->live, at = b->holes;
-  memset(marks, 0, ((size_t)b->capacity / 64 + 1) * sizeof *marks);
-  while (at != 0) {
+  uint32_t missing = (uint32_t)(b->capacity - b->live), at = b->holes;
+  memset(marks, 0, ((size_t)b->capacity / 512 + 1) * sizeof *marks);
+  while (at != TOFT_RECYCLER_NONE) {
     toft_recycler_hole hole;
-    int32_t from = at - b->start, left;
-    if (from < 0 || from >= b->capacity) return 0;
+    uint32_t from = (at - (uint32_t)(uintptr_t)b) - (uint32_t)b->start, bit, left;
+    if (from >= (uint32_t)b->capacity || from % 8 != 0) return 0;
     memcpy(&hole, toft_recycler_at(b, at), sizeof hole);
-    if (hole.granules > (uint32_t)missing || hole.granules > (uint32_t)(b->capacity - from)) return 0;
-    missing -= (int32_t)hole.granules;
-    for (left = (int32_t)hole.granules; left > 0;) {
-      int32_t bit = from % 64, n = left < 64 - bit ? left : 64 - bit;
-      uint64_t mask = UINT64_MAX >> (64 - n) << bit;
-      if ((marks[from / 64] & mask) != 0) return 0;
-      marks[from / 64] |= mask;
-      from += n;
+    if (hole.size > missing || hole.size > (uint32_t)b->capacity - from || hole.size == 0) return 0;
+    missing -= hole.size;
+    for (bit = from / 8, left = hole.size / 8; left > 0;) {
+      uint32_t n = left < 64 - bit % 64 ? left : 64 - bit % 64;
+      uint64_t mask = UINT64_MAX >> (64 - n) << bit % 64;
+      if ((marks[bit / 64] & mask) != 0) return 0;
+      marks[bit / 64] |= mask;
+      bit += n;
       left -= n;
     }
     at = hole.next;
@@ -2472,31 +2450,32 @@ static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   return missing == 0;
 }
 
-/* Joins the holes of b and chains them by address. The position of the first; 0: none. */
-static int32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks) {
-  int32_t first = 0, from = 0, to;
+/* Joins the holes of b and chains them by address. The first. */
+static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks) {
+  uint32_t first = TOFT_RECYCLER_NONE, from = 0, to, end = (uint32_t)b->capacity / 8;
   unsigned char *before = NULL;
-  while (from < b->capacity) {
-    uint64_t word = marks[from / 64] >> (from % 64);
+  while (from < end) {
+    uint64_t word = marks[from / 64] >> from % 64;
+    toft_recycler_hole hole;
+    unsigned char *p;
+    uint32_t at;
     if (word == 0) {
       from = (from | 63) + 1;
       continue;
     }
     from += TOFT_LOW_BIT(word);
-    for (to = from; (word = ~marks[to / 64] >> (to % 64)) == 0;) to = (to | 63) + 1; /* a bit past the end is 0 */
+    for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* a bit past the end is 0 */
     to += TOFT_LOW_BIT(word);
-    {
-      toft_recycler_hole hole;
-      int32_t at = b->start + from;
-      hole.next = 0;
-      hole.granules = (uint32_t)(to - from);
-      memcpy(toft_recycler_at(b, at), &hole, sizeof hole);
-      if (before != NULL)
-        memcpy(before, &at, sizeof at); /* next is its first member */
-      else
-        first = at;
-      before = toft_recycler_at(b, at);
-    }
+    hole.next = TOFT_RECYCLER_NONE;
+    hole.size = (to - from) * 8;
+    p = toft_recycler_start(b) + (size_t)from * 8;
+    memcpy(p, &hole, sizeof hole);
+    at = (uint32_t)(uintptr_t)p;
+    if (before != NULL)
+      memcpy(before, &at, sizeof at); /* next is its first member */
+    else
+      first = at;
+    before = p;
     from = to;
   }
   return first;
@@ -2505,14 +2484,14 @@ static int32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks)
 /* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
 static int toft_recycler_fill_holes(toft_recycler *r, size_t size, size_t align);
 static int toft_recycler_sweep(toft_recycler *r, toft_recycler_block *b, size_t size, size_t align) {
-  uint64_t marks[TOFT_RECYCLER_SWEPT / 64 + 1];
+  uint64_t marks[TOFT_RECYCLER_SWEPT / 512 + 1];
   toft_recycler_unlink(&r->sparse, b);
   b->notice = INT32_MIN;
   b->swept = 1;
   r->now.block = b;
   if (toft_recycler_mark(b, marks)) {
     r->sweep = toft_recycler_join(b, marks);
-    b->holes = 0;
+    b->holes = TOFT_RECYCLER_NONE;
     if (toft_recycler_fill_holes(r, size, align)) return 1;
   }
   toft_recycler_close(r, &r->now);
@@ -2528,15 +2507,15 @@ static unsigned char *toft_recycler_fit(unsigned char *p, size_t room, size_t si
 /* On to the next hole that has room; those that have none are left to the next sweep. */
 static int toft_recycler_fill_holes(toft_recycler *r, size_t size, size_t align) {
   toft_recycler_block *b = r->now.block;
-  while (r->sweep != 0) {
+  while (r->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
     unsigned char *p = toft_recycler_next_hole(r, &bytes);
     if (toft_recycler_fit(p, bytes, size, align) == NULL) {
-      toft_recycler_hole_at(b, p, bytes / 8);
+      toft_recycler_hole_at(b, p, bytes);
       continue;
     }
     toft_recycler_drop_rest(&r->now);
-    b->live += (int32_t)(bytes / 8);
+    b->live += (int32_t)bytes;
     r->now.cursor = p;
     r->now.limit = p + bytes;
     return 1;
@@ -2598,7 +2577,7 @@ static toft_recycler_block *toft_recycler_cut(toft_recycler *r) {
 }
 
 static int toft_recycler_fits(toft_recycler_block *b, size_t size, size_t align) {
-  return toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity * 8, size, align) != NULL;
+  return toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align) != NULL;
 }
 
 /* ---- the blocks asked for by count: each starts with its header ---- */
@@ -2658,8 +2637,8 @@ static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
   if (q == NULL) return NULL;
   if (q != p) {
-    toft_recycler_hole_at(range->block, p, (size_t)(q - p) / 8);
-    range->block->live -= (int32_t)((size_t)(q - p) / 8);
+    toft_recycler_hole_at(range->block, p, (size_t)(q - p));
+    range->block->live -= (int32_t)(q - p);
   }
   range->cursor = q + size;
   return q;
@@ -2683,7 +2662,8 @@ static void *toft_recycler_small(toft_recycler *r, size_t size, size_t align) {
   int tries = r->count != 0 ? INT_MAX : TOFT_RECYCLER_SWEEPS; /* who counts blocks wants no others */
   void *p = toft_recycler_place(&r->now, size, align);
   if (p != NULL) return p;
-  if (r->sweep != 0 && toft_recycler_fill_holes(r, size, align)) return toft_recycler_place(&r->now, size, align);
+  if (r->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(r, size, align))
+    return toft_recycler_place(&r->now, size, align);
   if (r->now.block != NULL && toft_recycler_is_idle(&r->now)) { /* all of it was freed meanwhile */
     toft_recycler_open(&r->now, r->now.block);
     p = toft_recycler_place(&r->now, size, align);
@@ -2709,51 +2689,79 @@ static unsigned char *toft_recycler_large_at(unsigned char *base, size_t total, 
   return toft_recycler_fit(base + 64, total - 64, size, toft_max(align, 64));
 }
 
-/* The kept block that fits best; one of more than twice the size only if there is no other way. */
-static toft_recycler_large *toft_recycler_spare(toft_recycler *r, size_t size, size_t align, size_t most) {
-  toft_recycler_large *best = NULL, *l;
-  int looks = TOFT_RECYCLER_LOOKS;
-  for (l = r->spare.first; l != NULL && looks-- > 0; l = l->next)
-    if (l->size <= most && (best == NULL || l->size < best->size) &&
-        toft_recycler_large_at(l->base, l->size, size, align) != NULL)
-      best = l;
-  if (best != NULL) toft_recycler_unlink_large(&r->spare, best);
-  return best;
+/* Takes a kept block out; younger ones move up. */
+static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
+  toft_recycler_spare out = r->spare[i];
+  r->spare_count--;
+  r->spare_bytes -= out.size;
+  memmove(&r->spare[i], &r->spare[i + 1], (r->spare_count - i) * sizeof *r->spare);
+  return out;
 }
 
-/* Eight sizes to a doubling, so that blocks find a second use. */
+static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
+  toft_recycler_spare out = toft_recycler_spare_out(r, i);
+  toft_recycler_put(r, out.base, out.size);
+}
+
+/* The kept block that fits best, of at most `most` bytes; NULL base: there is none. Their memory is not touched. */
+static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
+  toft_recycler_spare none = {NULL, 0};
+  size_t i = r->spare_count, best = TOFT_RECYCLER_SPARES;
+  while (i-- > 0) {
+    const toft_recycler_spare *s = &r->spare[i];
+    if (s->size <= most && (best == TOFT_RECYCLER_SPARES || s->size < r->spare[best].size) &&
+        toft_recycler_large_at(s->base, s->size, size, align) != NULL)
+      best = i;
+  }
+  return best != TOFT_RECYCLER_SPARES ? toft_recycler_spare_out(r, best) : none;
+}
+
+/* Sizes in steps of a sixteenth, so that blocks find a second use; one of more than thrice the size only if there is no
+ * other way. */
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = size + toft_max(align, 64), total = toft_round(need, toft_max(4096, toft_pow2(need) / 16));
-  toft_recycler_large *l = toft_recycler_spare(r, size, align, 2 * total), *at;
-  unsigned char *base = NULL, *p;
-  if (l == NULL && (base = (unsigned char *)toft_recycler_take(r, total)) == NULL) {
-    l = toft_recycler_spare(r, size, align, SIZE_MAX);
-    if (l == NULL) return NULL;
+  toft_recycler_spare block = toft_recycler_spare_find(r, size, align, 3 * total);
+  toft_recycler_large *l;
+  unsigned char *p;
+  if (block.base == NULL) {
+    block.base = (unsigned char *)toft_recycler_take(r, total);
+    block.size = total;
   }
-  if (l != NULL) {
-    base = l->base;
-    total = l->size;
-  }
-  p = toft_recycler_large_at(base, total, size, align);
-  at = toft_recycler_large_of(p);
-  at->base = base;
-  at->size = total;
-  at->used = size;
-  at->owner = r;
-  toft_recycler_push_large(&r->large, at);
-  r->large_peak = toft_max(r->large_peak, r->large.bytes);
+  if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
+  if (block.base == NULL) return NULL;
+  p = toft_recycler_large_at(block.base, block.size, size, align);
+  l = toft_recycler_large_of(p);
+  l->base = block.base;
+  l->size = block.size;
+  l->used = size;
+  l->owner = r;
+  l->previous = NULL;
+  l->next = r->large;
+  if (r->large != NULL) r->large->previous = l;
+  r->large = l;
+  r->large_bytes += l->size;
+  r->large_peak = toft_max(r->large_peak, r->large_bytes);
   return p;
 }
 
-/* Kept, up to twice what was ever live at once: requests of one size after another find one that fits. */
+static toft_recycler_spare toft_recycler_large_unlink(toft_recycler *r, toft_recycler_large *l) {
+  toft_recycler_spare block;
+  block.base = l->base;
+  block.size = l->size;
+  *(l->previous != NULL ? &l->previous->next : &r->large) = l->next;
+  if (l->next != NULL) l->next->previous = l->previous;
+  r->large_bytes -= l->size;
+  return block;
+}
+
+/* Kept, as long as all of them are no more than twice what was ever live at once, or 1 MiB; the oldest goes. */
 static void toft_recycler_large_free(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_unlink_large(&r->large, l);
-  toft_recycler_push_large(&r->spare, l);
-  while (r->spare.bytes > 2 * r->large_peak + TOFT_MIB) {
-    l = r->spare.last;
-    toft_recycler_unlink_large(&r->spare, l);
-    toft_recycler_put(r, l->base, l->size);
-  }
+  toft_recycler_spare block = toft_recycler_large_unlink(r, l);
+  if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
+  r->spare[r->spare_count++] = block;
+  r->spare_bytes += block.size;
+  while (r->spare_bytes > TOFT_MIB && r->large_bytes + r->spare_bytes > 2 * r->large_peak)
+    toft_recycler_spare_put(r, 0);
 }
 
 /* ---- the calls behind the inline layer ---- */
@@ -2763,40 +2771,44 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   size = toft_round(size, 8);
+  if (align > 8) { /* with some bytes cut off it may fit */
+    void *p = toft_recycler_place(&r->now, size, align);
+    if (p != NULL) return p;
+  }
   if (r->count != 0) {
     void *p = size <= r->stride - 64 || size <= TOFT_RECYCLER_DIRECT ? toft_recycler_small(r, size, align) : NULL;
     return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
   }
   if (size > TOFT_RECYCLER_DIRECT) return toft_recycler_large_alloc(r, size, align);
-  if (size > TOFT_RECYCLER_LITTLE || (size > TOFT_RECYCLER_TINY && r->sweep != 0))
+  if (size > TOFT_RECYCLER_LITTLE || (size > TOFT_RECYCLER_TINY && r->sweep != TOFT_RECYCLER_NONE))
     return toft_recycler_aside(r, size, align);
   return toft_recycler_small(r, size, align);
 }
 
-/* The block of p, which has `granules`; NULL: it is a large object. */
-static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, size_t granules) {
+/* The block of p, which has `bytes`; NULL: it is a large object. */
+static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, size_t bytes) {
   if (toft_recycler_is_counted(r, p)) {
     size_t index = ((uintptr_t)p - (uintptr_t)r->counted) / r->stride;
     return (toft_recycler_block *)(void *)(r->counted + index * r->stride);
   }
-  return granules <= TOFT_RECYCLER_DIRECT / 8 ? toft_recycler_block_of(p) : NULL;
+  return bytes <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p) : NULL;
 }
 
-static void toft_recycler_give(toft_recycler *r, toft_recycler_block *b, void *p, size_t granules) {
-  toft_recycler_hole_at(b, p, granules);
-  b->live -= (int32_t)granules;
+static void toft_recycler_give(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
+  toft_recycler_hole_at(b, p, bytes);
+  b->live -= (int32_t)bytes;
   if (b->live <= b->notice) toft_recycler_noticed(r, b);
 }
 
 void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
-  size_t granules = (size + (size == 0) + 7) / 8;
-  toft_recycler_block *b = toft_recycler_owner_of(r, p, granules);
+  size_t bytes = toft_round(toft_max(size, 1), 8);
+  toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
     toft_recycler_large_free(r, toft_recycler_large_of(p));
-  else if (b == r->now.block && (unsigned char *)p + 8 * granules == r->now.cursor)
+  else if (b == r->now.block && (unsigned char *)p + bytes == r->now.cursor)
     r->now.cursor = (unsigned char *)p;
   else
-    toft_recycler_give(r, b, p, granules);
+    toft_recycler_give(r, b, p, bytes);
 }
 
 /* Where it stands; 0: it cannot. */
@@ -2805,25 +2817,26 @@ static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size
   unsigned char *q = (unsigned char *)p;
   if (b == NULL) {
     toft_recycler_large *l = toft_recycler_large_of(p);
-    if (now <= TOFT_RECYCLER_DIRECT / 8 || now > ((uintptr_t)l->base + l->size - (uintptr_t)p) / 8) return 0;
-    l->used = now * 8;
+    if (now <= TOFT_RECYCLER_DIRECT || now > (size_t)(l->base + l->size - q)) return 0;
+    l->used = now;
     return 1;
   }
-  if (b == r->now.block && q + was * 8 == r->now.cursor) {
-    if (now > was && (size_t)(r->now.limit - r->now.cursor) / 8 < now - was) return 0;
-    r->now.cursor = q + now * 8;
+  if (b == r->now.block && q + was == r->now.cursor) {
+    if (now > was && (size_t)(r->now.limit - r->now.cursor) < now - was) return 0;
+    r->now.cursor = q + now;
     return 1;
   }
-  if (now < was) toft_recycler_give(r, b, q + now * 8, was - now);
+  if (now < was) toft_recycler_give(r, b, q + now, was - now);
   return now <= was;
 }
 
 void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
-  size_t was = (old_size + (old_size == 0) + 7) / 8, now = (new_size + (new_size == 0) + 7) / 8;
   void *q;
   if (p == NULL) return toft_recycler_alloc(r, new_size, align);
   if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2) return NULL;
-  if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 && toft_recycler_resize_here(r, p, was, now)) return p;
+  if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
+      toft_recycler_resize_here(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
+    return p;
   q = toft_recycler_alloc(r, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
@@ -2835,6 +2848,7 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 static void toft_recycler_begin(toft_recycler *r) {
   r->now.cursor = r->now.limit = r->aside.cursor = r->aside.limit = (unsigned char *)(void *)r;
+  r->sweep = TOFT_RECYCLER_NONE;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
 }
 
@@ -2844,10 +2858,10 @@ int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
     if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return TOFT_EARG;
     memcpy(&o, options, options->size);
   }
-  if ((o.count == 0) != (o.block_size == 0) || o.block_size / 8 > TOFT_RECYCLER_COUNTED_MAX) return TOFT_EARG;
-  memset(r, 0, sizeof *r);
+  if ((o.count == 0) != (o.block_size == 0) || o.block_size > TOFT_RECYCLER_COUNTED_MAX) return TOFT_EARG;
+  memset(r, 0, offsetof(toft_recycler, spare));
   r->source = o.source != NULL ? o.source : &toft_heap_source;
-  r->direct = TOFT_RECYCLER_DIRECT / 8;
+  r->direct = TOFT_RECYCLER_DIRECT;
   toft_recycler_begin(r);
   if (o.count == 0) return TOFT_OK;
   r->stride = 64 + toft_round(o.block_size, 64);
@@ -2857,26 +2871,21 @@ int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-static void toft_recycler_put_larges(toft_recycler *r, toft_recycler_larges *list) {
-  while (list->last != NULL) {
-    toft_recycler_large *l = list->last;
-    toft_recycler_unlink_large(list, l);
-    toft_recycler_put(r, l->base, l->size);
-  }
-}
-
 void toft_recycler_release(toft_recycler *r) {
-  toft_recycler before;
+  toft_recycler before; /* but for its spares */
   while (r->segments != NULL) {
     toft_recycler_segment s = *r->segments;
     r->segments = s.next;
     toft_recycler_put(r, s.base, s.size);
   }
-  toft_recycler_put_larges(r, &r->large);
-  toft_recycler_put_larges(r, &r->spare);
+  while (r->large != NULL) {
+    toft_recycler_spare block = toft_recycler_large_unlink(r, r->large);
+    toft_recycler_put(r, block.base, block.size);
+  }
+  while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
-  before = *r;
-  memset(r, 0, sizeof *r);
+  memcpy(&before, r, offsetof(toft_recycler, spare));
+  memset(r, 0, offsetof(toft_recycler, spare));
   r->source = before.source;
   r->direct = before.direct;
   r->shard = before.shard;
@@ -2906,8 +2915,8 @@ static size_t toft_recycler_rest(const toft_recycler *r, const toft_recycler_blo
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
-  size_t capacity = (size_t)b->capacity * 8;
-  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live * 8 - toft_recycler_rest(r, b);
+  size_t capacity = (size_t)b->capacity;
+  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_rest(r, b);
   s->used += used;
   *(used != 0 ? &s->pinned : &s->kept) += capacity - used;
   *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
@@ -2930,13 +2939,13 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
     toft_recycler_count(r, (const toft_recycler_block *)(const void *)p, &s);
   if (r->counted != NULL)
     for (; p < r->counted + r->count * r->stride; p += r->stride) s.kept += r->stride - 64;
-  for (l = r->large.first; l != NULL; l = l->next) {
+  for (l = r->large; l != NULL; l = l->next) {
     s.used += l->used;
     s.pinned += (uintptr_t)l->base + l->size - (uintptr_t)l - 64 - l->used;
     s.large_blocks++;
   }
   s.blocks += s.large_blocks;
-  s.kept += r->spare.bytes;
+  s.kept += r->spare_bytes;
   s.reserved = r->reserved;
   s.wasted = s.reserved - s.used - s.pinned - s.kept;
   s.peak = r->peak;
@@ -2963,16 +2972,14 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 void toft_recycler_trim(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = r->spare.bytes;
+  size_t idle = r->spare_bytes;
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
-  while (r->spare.last != NULL && idle - r->spare.last->size >= keep) {
-    toft_recycler_large *l = r->spare.last;
-    idle -= l->size;
-    toft_recycler_unlink_large(&r->spare, l);
-    toft_recycler_put(r, l->base, l->size);
+  while (r->spare_count != 0 && idle - r->spare[0].size >= keep) {
+    idle -= r->spare[0].size;
+    toft_recycler_spare_put(r, 0);
   }
   for (at = &r->segments; *at != NULL;) {
     if ((*at)->busy == 0 && idle - (*at)->size >= keep) {
@@ -2988,12 +2995,36 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) {
 /* ==== recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
 
+/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source for
+ * a block; and who finds it taken mostly goes to another shard. ---- */
+
+#define TOFT_SPINS 64
+
+typedef unsigned char toft_lock; /* 0: free */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
+#define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
+#define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
+#elif defined(_MSC_VER)
+#define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
+#define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))
+#define TOFT_UNLOCK(l) ((void)_InterlockedExchange8((volatile char *)(l), 0))
+#endif
+
+static void toft_lock_take(toft_lock *l) {
+  int spins = 0;
+  while (!TOFT_LOCK_TRY(l))
+    while (TOFT_LOCK_SEEN(l) != 0)
+      if (++spins > TOFT_SPINS) toft_os_yield();
+}
+
 #define TOFT_SHARDS 8
 #define TOFT_SHARDS_MAX 256
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
 typedef struct toft_recycler_shard {
-  toft_os_lock lock;
+  toft_lock lock;
   toft_recycler recycler;
   unsigned char apart[128];
 } toft_recycler_shard;
@@ -3001,7 +3032,7 @@ typedef struct toft_recycler_shard {
 struct toft_sync_recycler {
   toft_source source; /* calls the one behind it, one thread at a time */
   toft_source *inner;
-  toft_os_lock source_lock;
+  toft_lock source_lock;
   size_t bytes;
   uint32_t count;
   toft_recycler_shard shards[1];
@@ -3010,17 +3041,17 @@ struct toft_sync_recycler {
 static void *toft_sync_take(toft_source *self, size_t size) {
   toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
   void *p;
-  toft_os_acquire(&r->source_lock);
+  toft_lock_take(&r->source_lock);
   p = r->inner->take(r->inner, size);
-  toft_os_let_go(&r->source_lock);
+  TOFT_UNLOCK(&r->source_lock);
   return p;
 }
 
 static void toft_sync_put(toft_source *self, void *block, size_t size) {
   toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
-  toft_os_acquire(&r->source_lock);
+  toft_lock_take(&r->source_lock);
   r->inner->put(r->inner, block, size);
-  toft_os_let_go(&r->source_lock);
+  TOFT_UNLOCK(&r->source_lock);
 }
 
 static size_t toft_thread_count;
@@ -3031,16 +3062,16 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) {
   return (uint32_t)(toft_thread_number % r->count);
 }
 
-static void toft_sync_unlock(toft_recycler_shard *s) { toft_os_let_go(&s->lock); }
+static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
 /* A shard to allocate from: the thread's own, or one that nobody holds. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
   for (i = 0; i < r->count; i++) {
     toft_recycler_shard *s = &r->shards[(own + i) % r->count];
-    if (toft_os_try(&s->lock)) return s;
+    if (TOFT_LOCK_TRY(&s->lock)) return s;
   }
-  toft_os_acquire(&r->shards[own].lock);
+  toft_lock_take(&r->shards[own].lock);
   return &r->shards[own];
 }
 
@@ -3048,12 +3079,11 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
 static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s = r->shards;
   if (r->count > 1) {
-    size_t granules = (size + (size == 0) + 7) / 8;
     toft_recycler *owner =
-        granules <= TOFT_RECYCLER_DIRECT / 8 ? toft_recycler_block_of(p)->owner : toft_recycler_large_of(p)->owner;
+        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_large_of(p)->owner;
     s = &r->shards[owner->shard];
   }
-  toft_os_acquire(&s->lock);
+  toft_lock_take(&s->lock);
   return s;
 }
 
@@ -3063,7 +3093,6 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   toft_source *inner;
   size_t bytes;
   uint32_t i;
-  int code = TOFT_OK, ready;
   if (options != NULL) {
     if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return NULL;
     memcpy(&o, options, options->size);
@@ -3074,35 +3103,28 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
   if (r == NULL) return NULL;
-  memset(r, 0, bytes);
+  memset(r, 0, sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard));
   r->source.take = toft_sync_take;
   r->source.put = toft_sync_put;
   r->inner = inner;
   r->bytes = bytes;
   o.size = sizeof o;
   o.source = o.source != NULL ? &r->source : NULL; /* the heap may be called by all at once */
-  ready = toft_os_lock_init(&r->source_lock);
-  for (i = 0; ready && code == TOFT_OK && i < o.shards; i++) {
-    ready = toft_os_lock_init(&r->shards[i].lock);
-    if (!ready) break;
-    r->count++;
-    code = toft_recycler_init(&r->shards[i].recycler, &o);
+  r->count = o.shards;
+  for (i = 0; i < o.shards; i++) { /* those that take blocks at once are alone */
+    if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
+      inner->put(inner, r, bytes);
+      return NULL;
+    }
     r->shards[i].recycler.shard = (int32_t)i;
   }
-  if (ready && code == TOFT_OK) return r;
-  while (r->count > 0) toft_os_lock_done(&r->shards[--r->count].lock);
-  inner->put(inner, r, bytes);
-  return NULL;
+  return r;
 }
 
 void toft_sync_recycler_destroy(toft_sync_recycler *r) {
   uint32_t i;
   if (r == NULL) return;
-  for (i = 0; i < r->count; i++) {
-    toft_recycler_release(&r->shards[i].recycler);
-    toft_os_lock_done(&r->shards[i].lock);
-  }
-  toft_os_lock_done(&r->source_lock);
+  for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
   r->inner->put(r->inner, r, r->bytes);
 }
 
@@ -3134,7 +3156,7 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
 void toft_sync_recycler_release(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
-    toft_os_acquire(&r->shards[i].lock);
+    toft_lock_take(&r->shards[i].lock);
     toft_recycler_release(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
   }
@@ -3143,7 +3165,7 @@ void toft_sync_recycler_release(toft_sync_recycler *r) {
 void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
-    toft_os_acquire(&r->shards[i].lock);
+    toft_lock_take(&r->shards[i].lock);
     toft_recycler_trim(&r->shards[i].recycler, keep / r->count);
     toft_sync_unlock(&r->shards[i]);
   }
@@ -3158,7 +3180,7 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
     toft_recycler_stats s;
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
-    toft_os_acquire(&r->shards[i].lock);
+    toft_lock_take(&r->shards[i].lock);
     s = toft_recycler_stats_of(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];

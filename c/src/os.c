@@ -1,4 +1,4 @@
-/* The operating system: pages, aligned heap memory, locks, and a call when a thread or the library ends. POSIX and Windows.
+/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
  * Sizes are rounded up to the system's page here, so that callers may think in 4096.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
@@ -32,12 +32,7 @@ static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
 
-typedef SRWLOCK toft_os_lock;
-static int toft_os_lock_init(toft_os_lock *lock) { return InitializeSRWLock(lock), 1; }
-static void toft_os_lock_done(toft_os_lock *lock) { (void)lock; }
-static void toft_os_acquire(toft_os_lock *lock) { AcquireSRWLockExclusive(lock); }
-static int toft_os_try(toft_os_lock *lock) { return TryAcquireSRWLockExclusive(lock) != 0; }
-static void toft_os_let_go(toft_os_lock *lock) { ReleaseSRWLockExclusive(lock); }
+static void toft_os_yield(void) { (void)SwitchToThread(); }
 
 /* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
 #define TOFT_OS_SPLITS 0
@@ -59,6 +54,7 @@ static int toft_os_arm(void) {
 
 #else
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -116,12 +112,7 @@ static void toft_os_decommit(void *p, size_t size) {
   (void)mprotect(p, size, PROT_NONE);
 }
 
-typedef pthread_mutex_t toft_os_lock;
-static int toft_os_lock_init(toft_os_lock *lock) { return pthread_mutex_init(lock, NULL) == 0; }
-static void toft_os_lock_done(toft_os_lock *lock) { (void)pthread_mutex_destroy(lock); }
-static void toft_os_acquire(toft_os_lock *lock) { (void)pthread_mutex_lock(lock); }
-static int toft_os_try(toft_os_lock *lock) { return pthread_mutex_trylock(lock) == 0; }
-static void toft_os_let_go(toft_os_lock *lock) { (void)pthread_mutex_unlock(lock); }
+static void toft_os_yield(void) { (void)sched_yield(); }
 
 #define TOFT_OS_SPLITS 1
 

@@ -22,7 +22,8 @@ static int toft_pool_close(toft_pool *p, int code) {
   return code;
 }
 
-/* The least that has room for the numbers 0 to n, less 1; 3 at least, so that no key is UINT32_MAX without its number. */
+/* The least that has room for the numbers 0 to n, less 1; 3 at least, so that no key is UINT32_MAX without its
+ * number. */
 static uint32_t toft_pool_mask(size_t n) {
   uint32_t mask = 3;
   while (mask < n) mask = 2 * mask + 1;

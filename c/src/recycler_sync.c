@@ -2,12 +2,36 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
+/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source for
+ * a block; and who finds it taken mostly goes to another shard. ---- */
+
+#define TOFT_SPINS 64
+
+typedef unsigned char toft_lock; /* 0: free */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
+#define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
+#define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
+#elif defined(_MSC_VER)
+#define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
+#define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))
+#define TOFT_UNLOCK(l) ((void)_InterlockedExchange8((volatile char *)(l), 0))
+#endif
+
+static void toft_lock_take(toft_lock *l) {
+  int spins = 0;
+  while (!TOFT_LOCK_TRY(l))
+    while (TOFT_LOCK_SEEN(l) != 0)
+      if (++spins > TOFT_SPINS) toft_os_yield();
+}
+
 #define TOFT_SHARDS 8
 #define TOFT_SHARDS_MAX 256
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
 typedef struct toft_recycler_shard {
-  toft_os_lock lock;
+  toft_lock lock;
   toft_recycler recycler;
   unsigned char apart[128];
 } toft_recycler_shard;
@@ -15,7 +39,7 @@ typedef struct toft_recycler_shard {
 struct toft_sync_recycler {
   toft_source source; /* calls the one behind it, one thread at a time */
   toft_source *inner;
-  toft_os_lock source_lock;
+  toft_lock source_lock;
   size_t bytes;
   uint32_t count;
   toft_recycler_shard shards[1];
@@ -24,17 +48,17 @@ struct toft_sync_recycler {
 static void *toft_sync_take(toft_source *self, size_t size) {
   toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
   void *p;
-  toft_os_acquire(&r->source_lock);
+  toft_lock_take(&r->source_lock);
   p = r->inner->take(r->inner, size);
-  toft_os_let_go(&r->source_lock);
+  TOFT_UNLOCK(&r->source_lock);
   return p;
 }
 
 static void toft_sync_put(toft_source *self, void *block, size_t size) {
   toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
-  toft_os_acquire(&r->source_lock);
+  toft_lock_take(&r->source_lock);
   r->inner->put(r->inner, block, size);
-  toft_os_let_go(&r->source_lock);
+  TOFT_UNLOCK(&r->source_lock);
 }
 
 static size_t toft_thread_count;
@@ -45,16 +69,16 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) {
   return (uint32_t)(toft_thread_number % r->count);
 }
 
-static void toft_sync_unlock(toft_recycler_shard *s) { toft_os_let_go(&s->lock); }
+static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
 /* A shard to allocate from: the thread's own, or one that nobody holds. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
   for (i = 0; i < r->count; i++) {
     toft_recycler_shard *s = &r->shards[(own + i) % r->count];
-    if (toft_os_try(&s->lock)) return s;
+    if (TOFT_LOCK_TRY(&s->lock)) return s;
   }
-  toft_os_acquire(&r->shards[own].lock);
+  toft_lock_take(&r->shards[own].lock);
   return &r->shards[own];
 }
 
@@ -62,12 +86,11 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
 static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s = r->shards;
   if (r->count > 1) {
-    size_t granules = (size + (size == 0) + 7) / 8;
     toft_recycler *owner =
-        granules <= TOFT_RECYCLER_DIRECT / 8 ? toft_recycler_block_of(p)->owner : toft_recycler_large_of(p)->owner;
+        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_large_of(p)->owner;
     s = &r->shards[owner->shard];
   }
-  toft_os_acquire(&s->lock);
+  toft_lock_take(&s->lock);
   return s;
 }
 
@@ -77,7 +100,6 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   toft_source *inner;
   size_t bytes;
   uint32_t i;
-  int code = TOFT_OK, ready;
   if (options != NULL) {
     if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return NULL;
     memcpy(&o, options, options->size);
@@ -88,35 +110,28 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
   if (r == NULL) return NULL;
-  memset(r, 0, bytes);
+  memset(r, 0, sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard));
   r->source.take = toft_sync_take;
   r->source.put = toft_sync_put;
   r->inner = inner;
   r->bytes = bytes;
   o.size = sizeof o;
   o.source = o.source != NULL ? &r->source : NULL; /* the heap may be called by all at once */
-  ready = toft_os_lock_init(&r->source_lock);
-  for (i = 0; ready && code == TOFT_OK && i < o.shards; i++) {
-    ready = toft_os_lock_init(&r->shards[i].lock);
-    if (!ready) break;
-    r->count++;
-    code = toft_recycler_init(&r->shards[i].recycler, &o);
+  r->count = o.shards;
+  for (i = 0; i < o.shards; i++) { /* those that take blocks at once are alone */
+    if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
+      inner->put(inner, r, bytes);
+      return NULL;
+    }
     r->shards[i].recycler.shard = (int32_t)i;
   }
-  if (ready && code == TOFT_OK) return r;
-  while (r->count > 0) toft_os_lock_done(&r->shards[--r->count].lock);
-  inner->put(inner, r, bytes);
-  return NULL;
+  return r;
 }
 
 void toft_sync_recycler_destroy(toft_sync_recycler *r) {
   uint32_t i;
   if (r == NULL) return;
-  for (i = 0; i < r->count; i++) {
-    toft_recycler_release(&r->shards[i].recycler);
-    toft_os_lock_done(&r->shards[i].lock);
-  }
-  toft_os_lock_done(&r->source_lock);
+  for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
   r->inner->put(r->inner, r, r->bytes);
 }
 
@@ -148,7 +163,7 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
 void toft_sync_recycler_release(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
-    toft_os_acquire(&r->shards[i].lock);
+    toft_lock_take(&r->shards[i].lock);
     toft_recycler_release(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
   }
@@ -157,7 +172,7 @@ void toft_sync_recycler_release(toft_sync_recycler *r) {
 void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
-    toft_os_acquire(&r->shards[i].lock);
+    toft_lock_take(&r->shards[i].lock);
     toft_recycler_trim(&r->shards[i].recycler, keep / r->count);
     toft_sync_unlock(&r->shards[i]);
   }
@@ -172,7 +187,7 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
     toft_recycler_stats s;
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
-    toft_os_acquire(&r->shards[i].lock);
+    toft_lock_take(&r->shards[i].lock);
     s = toft_recycler_stats_of(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];

@@ -1,5 +1,5 @@
-/* toft::soa_pool: dense columns, handles that stay good, lifetimes of fields, failures that change nothing, and a random
- * stream against std::map.
+/* toft::soa_pool: dense columns, handles that stay good, lifetimes of fields, failures that change nothing, and a
+ * random stream against std::map.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <algorithm>
 #include <array>

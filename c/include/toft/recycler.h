@@ -20,7 +20,7 @@
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
  * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
- * beyond twice what was ever live at once and 1 MiB.
+ * beyond twice what of them was ever live at once.
  *
  * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what one
  * thread allocated another may free.
@@ -118,13 +118,15 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* Sizes and positions are in granules of 8 bytes; positions are counted from the header, either way. */
+/* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
+#define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
   int32_t live;   /* what is not free; what a range has yet to hand out is not */
   int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
-  int32_t holes;  /* the piece freed last, which has the position of the one freed before; 0: none */
-  int32_t start, capacity;
-  int32_t list;  /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  uint32_t holes; /* the piece freed last, which says where the one freed before is */
+  int32_t list;   /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t start;  /* from the header, either way */
+  int32_t capacity;
   int32_t swept; /* since it was empty */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
@@ -133,8 +135,7 @@ typedef struct toft_recycler_block {
 
 /* In the first 8 bytes of what was freed. */
 typedef struct toft_recycler_hole {
-  int32_t next;
-  uint32_t granules;
+  uint32_t next, size;
 } toft_recycler_hole;
 
 /* What is being filled. */
@@ -147,28 +148,31 @@ typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-typedef struct toft_recycler_larges {
-  struct toft_recycler_large *first, *last;
-  size_t bytes;
-} toft_recycler_larges;
+/* A block of a large object that is gone, kept for the next. */
+typedef struct toft_recycler_spare {
+  unsigned char *base;
+  size_t size;
+} toft_recycler_spare;
+#define TOFT_RECYCLER_SPARES 16
 
 struct toft_recycler {
   toft_recycler_range now;
-  size_t direct;             /* frees of up to so many granules find their block by TOFT_RECYCLER_UNIT */
-  int32_t sweep;             /* of the block in now: holes yet to be filled, by address */
+  size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
+  uint32_t sweep;            /* of the block in now: holes yet to be filled, by address */
   int32_t shard;             /* of a toft_sync_recycler */
   toft_recycler_range aside; /* for requests that now has no room for, but is too good to be left for */
   toft_recycler_list sparse; /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
-  toft_recycler_larges large;             /* in use */
-  toft_recycler_larges spare;             /* kept */
-  size_t large_peak, segment_bytes, reserved, peak;
+  struct toft_recycler_large *large;      /* in use */
+  size_t large_bytes, large_peak, spare_bytes, spare_count;
+  size_t segment_bytes, reserved, peak;
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
   size_t count, stride;
   uint64_t source_calls;
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
@@ -185,53 +189,49 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
   return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
 }
 
-/* A piece of a block becomes a hole. The caller sees to live. memcpy: the bytes were of any type. */
-TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t granules) {
+/* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
+ * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
+TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   hole.next = b->holes;
-  hole.granules = (uint32_t)granules;
+  hole.size = (uint32_t)size;
+  if (hole.next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    hole.size += (uint32_t)size;
+  }
   memcpy(p, &hole, sizeof hole);
-  b->holes = (int32_t)((intptr_t)((uintptr_t)p - (uintptr_t)b) >> 3); /* arithmetic, on all compilers there are */
+  b->holes = (uint32_t)(uintptr_t)p;
 }
 
 TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
   unsigned char *p = r->now.cursor;
   size_t room = (size_t)(r->now.limit - p);
-  if (align > 8) {
-    size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
-    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || room < pad || size - 1 >= room - pad))
-      return toft_recycler_more(r, size, align);
-    if (pad != 0) {
-      toft_recycler_hole_at(r->now.block, p, pad / 8);
-      r->now.block->live -= (int32_t)(pad / 8);
-      p += pad;
-    }
-  } else if (TOFT_UNLIKELY(size - 1 >= room)) { /* so is 0, which counts as 1 */
-    return toft_recycler_more(r, size, align);
-  }
+  int apart = size - 1 >= room; /* so is 0, which counts as 1 */
+  if (align > 8) apart |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
+  if (TOFT_UNLIKELY(apart)) return toft_recycler_more(r, size, align);
   r->now.cursor = p + ((size + 7) & ~(size_t)7);
   TOFT_ASSUME(p != NULL);
   return p;
 }
 
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  size_t granules = (size + (size == 0) + 7) / 8;
+  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7;
   unsigned char *q = (unsigned char *)p;
   toft_recycler_block *b;
   int32_t live;
   if (TOFT_UNLIKELY(q == NULL)) return;
-  if (TOFT_UNLIKELY(granules > r->direct)) {
+  if (TOFT_UNLIKELY(bytes > r->direct)) {
     toft_recycler_free_apart(r, p, size);
     return;
   }
-  if (q + 8 * granules == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+  if (q + bytes == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
     r->now.cursor = q;
     return;
   }
   b = toft_recycler_block_of(p);
-  live = b->live - (int32_t)granules;
+  live = b->live - (int32_t)bytes;
   b->live = live;
-  toft_recycler_hole_at(b, p, granules);
+  toft_recycler_hole_at(b, p, bytes);
   if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
 }
 

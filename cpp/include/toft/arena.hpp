@@ -79,8 +79,14 @@ class arena_ref {
   }
 
   // Gives the newest allocation back, if p is that one; else does nothing. size: as it was asked for.
-  void deallocate(void *p, std::size_t size) const noexcept { toft_free(arena_, p, size); }
-  void deallocate(void *p, std::size_t size, std::size_t) const noexcept { toft_free(arena_, p, size); }
+  void deallocate(void *p, std::size_t size, std::size_t = 0) const noexcept {
+    // Small ones never have a block of their own, which only the slow call could return.
+    if (TOFT_UNLIKELY(size >= 512 || (arena_->epoch & 1) != 0))
+      toft_free(arena_, p, size);
+    else if (static_cast<std::size_t>(arena_->cursor - static_cast<unsigned char *>(p)) == TOFT_ROUND8(size) &&
+             p != nullptr)
+      arena_->cursor = static_cast<unsigned char *>(p);
+  }
 
   // In place if p is the newest allocation and there is room, or if it shrinks; else a copy of its bytes. nullptr: there is
   // no memory, and nothing has changed.

@@ -110,8 +110,10 @@ class recycling_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
-    upstream_source::forget();
-    if (upstream != nullptr) options.source = &source_;
+    if (upstream != nullptr) {
+      upstream_source::forget();
+      options.source = &source_;
+    }
     int code = toft_recycler_init(&r_, &options);
     if (code == TOFT_EARG)
       detail::throw_invalid_argument("toft: recycling_resource: a count or a size of 0 or too much");
@@ -170,8 +172,10 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
-    upstream_source::forget();
-    if (upstream != nullptr) options.source = &source_;
+    if (upstream != nullptr) {
+      upstream_source::forget();
+      options.source = &source_;
+    }
     if ((options.count == 0) != (options.block_size == 0) || (options.count != 0 && options.shards > 1))
       detail::throw_invalid_argument("toft: synchronized_recycling_resource: count, size and shards");
     r_ = toft_sync_recycler_create(&options);
@@ -226,8 +230,10 @@ class arena_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::bad_alloc also for bad options; and what upstream throws.
   explicit arena_resource(arena_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream), owned_(true) {
-    upstream_source::forget();
-    if (upstream != nullptr) options.source = &source_;
+    if (upstream != nullptr) {
+      upstream_source::forget();
+      options.source = &source_;
+    }
     arena_ = toft_create_with(&options);
     if (arena_ == nullptr) upstream_source::rethrow();
   }
@@ -244,7 +250,9 @@ class arena_resource final : public std::pmr::memory_resource {
     if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
     return p;
   }
-  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) { toft_free(arena_, p, size); }
+  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
+    arena_ref(arena_).deallocate(p, size);
+  }
 
   // Containers that hold memory from after the mark, or from before the reset, must be gone or never be touched again.
   mark here() const noexcept { return toft_mark_here(arena_); }
@@ -268,7 +276,7 @@ class arena_resource final : public std::pmr::memory_resource {
   }
 
   void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
-  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_free(arena_, p, size); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { deallocate(p, size); }
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
   toft_arena *arena_;

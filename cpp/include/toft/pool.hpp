@@ -14,19 +14,19 @@
  * good in its own pool only, and in what that pool was moved or swapped to.
  *
  * VALUES never move: pointers, references and iterators stay good until their value is erased, or the pool is cleared
- * or destroyed; growing, moving and swapping pools do not touch them. While the values are walked, any may be erased, the
- * current one too; whether those emplaced meanwhile are visited is not said.
+ * or destroyed; growing, moving and swapping pools do not touch them. While the values are walked, any may be erased,
+ * the current one too; whether those emplaced meanwhile are visited is not said.
  *
  * FAILURE. emplace throws std::bad_alloc if the pool is full or there is no memory, try_emplace returns a null handle;
  * what T's constructor throws goes through. Nothing has changed then.
  *
- * MEMORY. A pool without options does nothing until it is used; then it takes address space for 2^24 - 1 slots (less where
- * that were more than a TiB), and memory as it grows, by doubling steps. A fixed pool takes one block, and asks nobody
- * later. A slot takes sizeof(T), and 4 bytes and a bit, rounded up to a power of two. Where there are thousands of small
- * pools, make them fixed: each growing one is a mapping of its own.
+ * MEMORY. A pool without options does nothing until it is used; then it takes address space for 2^24 - 1 slots (less
+ * where that were more than a TiB), and memory as it grows, by doubling steps. A fixed pool takes one block, and asks
+ * nobody later. A slot takes sizeof(T), and 4 bytes and a bit, rounded up to a power of two. Where there are thousands
+ * of small pools, make them fixed: each growing one is a mapping of its own.
  *
- * REENTRANCY. A value is no part of the pool before its constructor has ended, nor once its destructor has begun; both may
- * emplace into and erase from the same pool. They must not clear, trim or destroy it.
+ * REENTRANCY. A value is no part of the pool before its constructor has ended, nor once its destructor has begun; both
+ * may emplace into and erase from the same pool. They must not clear, trim or destroy it.
  *
  * THREADS. One at a time; several may read while none changes the pool.
  *
@@ -206,9 +206,9 @@ class pool {
   handle_type try_emplace(Args &&...args) noexcept(detail::constructs_nothrow<T, Args...>) {
     if constexpr (in_one_step<Args...>) {
       T value = detail::make<T>(std::forward<Args>(args)...);
-      toft_handle h = toft_pool_insert_handle(&pool_);
+      toft_handle h = toft_pool_insert_handle(&pool_, sizeof(T));
       if (TOFT_UNLIKELY(h == 0)) {
-        if (!open(0) || (h = toft_pool_insert_handle(&pool_)) == 0) return {};
+        if (!open(0) || (h = toft_pool_insert_handle(&pool_, sizeof(T))) == 0) return {};
       }
       ::new (static_cast<void *>(slot(h & pool_.mask))) T(std::move(value));
       return handle_type(h);
@@ -264,8 +264,8 @@ class pool {
   std::size_t capacity() const noexcept { return pool_.room; }
   std::size_t retired() const noexcept { return pool_.retired; }
 
-  /* Memory for so many values in all: emplace asks nobody until there are more. Throws std::length_error above max_slots,
-   * std::bad_alloc. */
+  /* Memory for so many values in all: emplace asks nobody until there are more. Throws std::length_error above
+   * max_slots, std::bad_alloc. */
   void reserve(std::size_t slots) {
     if (slots == 0 || open(slots)) return;
     int code = pool_.block_size == 0 ? TOFT_ENOMEM : toft_pool_reserve(&pool_, slots);
@@ -349,7 +349,7 @@ class pool<T>::walk {
   }
   handle_type handle() const noexcept { return handle_type(toft_pool_walk_handle(&walk_)); }
   walk &operator++() noexcept {
-    toft_pool_walk_next(&walk_);
+    toft_pool_walk_next_by(&walk_, sizeof(T));
     return *this;
   }
   walk operator++(int) noexcept {

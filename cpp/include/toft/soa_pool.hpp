@@ -1,5 +1,5 @@
-/* toft::soa_pool<Ts...>: rows whose fields stand in columns of their own, without holes, named by handles that tell when
- * they are stale.
+/* toft::soa_pool<Ts...>: rows whose fields stand in columns of their own, without holes, named by handles that tell
+ * when they are stale.
  *
  *     toft::soa_pool<vec3, vec3, std::string> bodies;               position, speed, name
  *     auto h = bodies.emplace(vec3{1, 2, 3}, vec3{}, "moon");
@@ -13,18 +13,18 @@
  * the same; row_of tells where a handle's row stands now.
  *
  * INVALIDATION. Spans, pointers and row numbers: erase ends those of its own row and of the last one, emplace those of
- * all rows if the columns had to grow (capacity() tells, reserve avoids it), clear, reserve and trim those of all. Handles:
- * only erase of their own row, and clear. Moving and swapping pools ends nothing.
+ * all rows if the columns had to grow (capacity() tells, reserve avoids it), clear, reserve and trim those of all.
+ * Handles: only erase of their own row, and clear. Moving and swapping pools ends nothing.
  *
- * COST. emplace takes constant time, and now and then moves all rows into columns twice as long; erase, get and row_of take
- * constant time; get reads a row number besides. trim, reserve and growth move every row. A row takes the sizes of its
- * fields and 12 bytes and a bit.
+ * COST. emplace takes constant time, and now and then moves all rows into columns twice as long; erase, get and row_of
+ * take constant time; get reads a row number besides. trim, reserve and growth move every row. A row takes the sizes of
+ * its fields and 12 bytes and a bit.
  *
  * FAILURE. emplace throws std::bad_alloc if the pool is full or there is no memory, try_emplace returns a null handle;
  * what a constructor throws goes through, and the fields already made are destroyed. Nothing has changed then.
  *
- * TYPES need a move constructor that does not throw, since rows are moved; trivially copyable ones are moved as bytes. Their
- * constructors, moves and destructors must not touch the pool that they are in.
+ * TYPES need a move constructor that does not throw, since rows are moved; trivially copyable ones are moved as bytes.
+ * Their constructors, moves and destructors must not touch the pool that they are in.
  *
  * Handles and options are as in toft/pool.hpp, with rows for slots. A growing pool may have a source, too: of its
  * columns. It cannot live in a buffer. One thread at a time; several may read while none changes the pool, and write
@@ -91,8 +91,8 @@ class soa_pool {
   }
   friend void swap(soa_pool &a, soa_pool &b) noexcept { a.swap(b); }
 
-  /* A row, each field made of one argument; without arguments, each is T(). It is the last row then. Arguments may refer
-   * to values of this pool. */
+  /* A row, each field made of one argument; without arguments, each is T(). It is the last row then. Arguments may
+   * refer to values of this pool. */
   template <class... Us>
   handle_type emplace(Us &&...us) {
     handle_type h = try_emplace(std::forward<Us>(us)...);
