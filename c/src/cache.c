@@ -188,10 +188,13 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, byte
 
 size_t toft_cache_held(void) { return toft_tls.held; }
 
+static void toft_pool_drop_kept(void); /* pool.c */
+
 void toft_cache_trim(void) {
   toft_cache *c = &toft_tls;
   toft_state *a;
   while ((a = toft_cache_pop()) != NULL) toft_heap_return(a, TOFT_HOME_SIZE);
+  toft_pool_drop_kept();
   for (unsigned bin = 0; bin < TOFT_BINS; bin++) {
     toft_cached *b;
     while ((b = c->bins[bin]) != NULL) {

@@ -134,8 +134,91 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
   return done;
 }
 
+/* ---- kept ranges ----
+ * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few, and
+ * what is committed of them counts as held. */
+
+#define TOFT_POOL_KEPT 4
+
+typedef struct toft_pool_range {
+  unsigned char *block;
+  size_t size, keys, slots; /* bytes; the parts' offsets */
+  size_t bits_size, keys_size, slots_size;
+  uint32_t dirty; /* bits and keys up to here are not 0 */
+} toft_pool_range;
+
+static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT]; /* the newest first; block NULL: none */
+
+static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
+
+static void toft_pool_drop(toft_pool_range *r) {
+  if (r->block == NULL) return;
+  toft_tls.held -= toft_pool_range_held(r);
+  toft_os_unmap(r->block, r->size);
+  r->block = NULL;
+}
+
+static void toft_pool_drop_kept(void) {
+  for (int i = 0; i < TOFT_POOL_KEPT; i++) toft_pool_drop(&toft_pool_kept[i]);
+}
+
+/* Keeps a pool's range, as much of its slots as the cache has room for; an eighth is left to others. */
+static int toft_pool_keep(const toft_pool *p) {
+  toft_pool_range r;
+  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, least = p->bits_size + p->keys_size + others, room;
+  if (!toft_cache_takes(least + TOFT_POOL_STEP)) return 0;
+  toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT - 1]);
+  room = TOFT_LOAD(&toft_cache_bytes) - toft_tls.held - least;
+  r.block = (unsigned char *)p->block;
+  r.size = p->block_size;
+  r.keys = toft_pool_part(p->block, p->keys);
+  r.slots = toft_pool_part(p->block, p->slots);
+  r.bits_size = p->bits_size;
+  r.keys_size = p->keys_size;
+  r.slots_size = p->slots_size;
+  r.dirty = (uint32_t)toft_max(p->dirty, p->used);
+  if (r.slots_size > room) {
+    r.slots_size = room & ~(toft_os_page(1) - 1);
+    toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size);
+  }
+  memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
+  toft_pool_kept[0] = r;
+  toft_tls.held += toft_pool_range_held(&r);
+  return 1;
+}
+
+/* A kept range with these parts; 0: there is none. */
+static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t size, size_t align) {
+  for (int i = 0; i < TOFT_POOL_KEPT; i++) {
+    toft_pool_range r = toft_pool_kept[i];
+    if (r.block == NULL || r.size < size || r.keys != at->keys) continue;
+    toft_pool_place(p, at, r.block, align, TOFT_POOL_SMALL);
+    if (toft_pool_part(r.block, p->slots) != r.slots) continue;
+    toft_tls.held -= toft_pool_range_held(&r);
+    for (; i + 1 < TOFT_POOL_KEPT; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
+    toft_pool_kept[i].block = NULL;
+    p->block = r.block;
+    p->block_size = r.size;
+    p->bits_size = r.bits_size;
+    p->keys_size = r.keys_size;
+    p->slots_size = r.slots_size;
+    memset(p->live_bits, 0, (size_t)r.dirty / 64 * 8 + 8);
+    memset(p->keys, 0, ((size_t)r.dirty + 1) * sizeof(uint32_t));
+    return 1;
+  }
+  return 0;
+}
+
+/* Ranges of pools that did not say how large they may get are alike, so that one serves another. */
+static size_t toft_pool_range_size(size_t end, size_t max_slots) {
+  size_t size = TOFT_HUGE_PAGE;
+  if (sizeof(void *) == 4 || max_slots != 0) return toft_os_page(end);
+  while (size < end) size *= 2;
+  return size;
+}
+
 static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size_t stride) {
-  size_t page = toft_os_page(1), max = o->max_slots, align = page;
+  size_t page = toft_os_page(1), max = o->max_slots, align = page, size;
   toft_pool_parts at;
   unsigned char *block;
   if (max == 0) max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_MOST, TOFT_POOL_SPAN / stride));
@@ -143,19 +226,23 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
     int fits;
     if (toft_min(max, TOFT_MAX_REQUEST / stride) * stride >= TOFT_HUGE_PAGE) align = toft_max(page, TOFT_HUGE_PAGE);
     fits = toft_pool_lay(&at, max, stride, page, align);
-    block = fits ? (unsigned char *)toft_os_reserve(at.end) : NULL;
-    if (block != NULL) break;
+    size = fits ? toft_pool_range_size(at.end, o->max_slots) : 0;
+    if (fits && toft_pool_take_kept(p, &at, size, align)) break;
+    block = fits ? (unsigned char *)toft_os_reserve(size) : NULL;
+    if (block != NULL) {
+      p->block = block;
+      p->block_size = size;
+      toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
+#ifdef MADV_HUGEPAGE
+      if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
+        unsigned char *huge = p->slots + TOFT_POOL_SMALL;
+        (void)madvise(huge, toft_pool_part(huge, block + size), MADV_HUGEPAGE);
+      }
+#endif
+      break;
+    }
     if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_FEW)) return TOFT_ENOMEM;
   }
-  p->block = block;
-  p->block_size = toft_os_page(at.end);
-  toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
-#ifdef MADV_HUGEPAGE
-  if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
-    unsigned char *huge = p->slots + TOFT_POOL_SMALL;
-    (void)madvise(huge, toft_pool_part(huge, block + p->block_size), MADV_HUGEPAGE);
-  }
-#endif
   p->mask = toft_pool_mask(max);
   p->max = (uint32_t)max;
   if (!toft_pool_grow(p, o->slots)) {
@@ -204,7 +291,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
 void toft_pool_release(toft_pool *p) {
   if (p->source != NULL)
     p->source->put(p->source, p->block, p->block_size);
-  else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0)
+  else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0 && !toft_pool_keep(p))
     toft_os_unmap(p->block, p->block_size);
   (void)toft_pool_close(p, TOFT_OK);
 }
@@ -254,11 +341,13 @@ void toft_pool_clear(toft_pool *p) {
   }
   if (used != 0) memset(p->live_bits, 0, (size_t)p->top / 64 * 8 + 8);
   p->retired += retired;
+  p->dirty = (uint32_t)toft_max(p->dirty, used);
   p->free = p->used = p->idle = p->top = 0;
 }
 
 void toft_pool_trim(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, n = p->used;
+  p->dirty = (uint32_t)toft_max(p->dirty, n);
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;

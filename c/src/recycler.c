@@ -455,17 +455,17 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
   toft_recycler_put(r, out.base, out.size);
 }
 
-/* The kept block that fits best, of at most `most` bytes; NULL base: there is none. Their memory is not touched. */
+/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL base:
+ * there is none. Their memory is not touched. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
   toft_recycler_spare none = {NULL, 0};
-  size_t i = r->spare_count, best = TOFT_RECYCLER_SPARES;
+  size_t i = r->spare_count;
   while (i-- > 0) {
     const toft_recycler_spare *s = &r->spare[i];
-    if (s->size <= most && (best == TOFT_RECYCLER_SPARES || s->size < r->spare[best].size) &&
-        toft_recycler_large_at(s->base, s->size, size, align) != NULL)
-      best = i;
+    if (s->size >= size && s->size <= most && toft_recycler_large_at(s->base, s->size, size, align) != NULL)
+      return toft_recycler_spare_out(r, i);
   }
-  return best != TOFT_RECYCLER_SPARES ? toft_recycler_spare_out(r, best) : none;
+  return none;
 }
 
 /* Sizes in steps of a sixteenth, so that blocks find a second use; one of more than thrice the size only if there is no
@@ -598,10 +598,18 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* ---- life ---- */
 
+/* What is so whenever nothing is held. */
 static void toft_recycler_begin(toft_recycler *r) {
-  r->now.cursor = r->now.limit = r->aside.cursor = r->aside.limit = (unsigned char *)(void *)r;
+  static const toft_recycler_list none = {NULL, NULL};
+  r->now.block = NULL;
+  r->now.cursor = r->now.limit = (unsigned char *)(void *)r;
+  r->aside = r->now;
   r->sweep = TOFT_RECYCLER_NONE;
+  r->sparse = r->empty = r->empty_counted = none;
+  r->fresh = r->fresh_end = NULL;
+  r->counted = r->counted_fresh = NULL;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
+  r->large_peak = 0;
 }
 
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
@@ -624,7 +632,6 @@ int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
 }
 
 void toft_recycler_release(toft_recycler *r) {
-  toft_recycler before; /* but for its spares */
   while (r->segments != NULL) {
     toft_recycler_segment s = *r->segments;
     r->segments = s.next;
@@ -636,15 +643,6 @@ void toft_recycler_release(toft_recycler *r) {
   }
   while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
-  memcpy(&before, r, offsetof(toft_recycler, spare));
-  memset(r, 0, offsetof(toft_recycler, spare));
-  r->source = before.source;
-  r->direct = before.direct;
-  r->shard = before.shard;
-  r->count = before.count;
-  r->stride = before.stride;
-  r->peak = before.peak;
-  r->source_calls = before.source_calls;
   toft_recycler_begin(r);
 }
 

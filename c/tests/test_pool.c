@@ -464,6 +464,38 @@ static void alignment_from_the_size(void **state) {
   }
 }
 
+/* The thread's cache keeps ranges of growing pools, within its limit. What one pool left is not seen by the next. */
+static void kept_ranges(void **state) {
+  (void)state;
+  toft_cache_trim();
+  assert_int_equal(toft_cache_held(), 0);
+  static const size_t sizes[] = {48, 16, 100, 48, 1, 4096, 48};
+  for (int limit = 0; limit < 3; limit++) {
+    static const size_t limits[] = {(size_t)4 << 20, (size_t)1 << 20, 0};
+    size_t before = toft_cache_limit(limits[limit]);
+    for (int round = 0; round < 30; round++) {
+      toft_pool p[7];
+      for (int k = 0; k < 7; k++) {
+        toft_pool_options o = sized(sizes[(k + round) % 7]);
+        if (round % 5 == 4) o.max_slots = 50000;
+        assert_int_equal(toft_pool_init(&p[k], &o), TOFT_OK);
+        assert_int_equal(walk(&p[k]), 0);
+        for (toft_handle h = 0; h < 3000; h++) assert_null(toft_pool_at(&p[k], h));
+        for (uint32_t i = 0; i < 100u << (round % 9); i++) {
+          assert_int_equal(add(&p[k]), i + 1); /* generations begin anew */
+          memset(toft_pool_at(&p[k], i + 1), 0xff, p[k].stride);
+        }
+      }
+      for (int k = 0; k < 7; k++) toft_pool_release(&p[k]);
+      assert_true(toft_cache_held() <= limits[limit]);
+      assert_true(limits[limit] == 0 ? toft_cache_held() == 0 : toft_cache_held() != 0);
+    }
+    toft_cache_trim();
+    assert_int_equal(toft_cache_held(), 0);
+    toft_cache_limit(before);
+  }
+}
+
 /* ---- walks ---- */
 
 static void removal_during_a_walk(void **state) {
@@ -831,6 +863,7 @@ int main(void) {
       cmocka_unit_test(in_a_buffer),
       cmocka_unit_test(every_alignment),
       cmocka_unit_test(alignment_from_the_size),
+      cmocka_unit_test(kept_ranges),
       cmocka_unit_test(removal_during_a_walk),
       cmocka_unit_test(inserts_during_a_walk),
       cmocka_unit_test(walks_of_few),

@@ -92,6 +92,7 @@ typedef struct toft_pool {
   uint32_t spent;              /* a key from which on a slot is retired */
   uint32_t room, max;          /* slots that have memory; that may have it */
   uint32_t retired;            /* how many slots are */
+  uint32_t dirty;              /* no slot above it, nor above used, has been used yet */
   uint32_t flags;              /* TOFT_POOL_..., and more */
   size_t keys_size, bits_size; /* bytes committed, if it grows */
   size_t slots_size;           /* of all kinds */

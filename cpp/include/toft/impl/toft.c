@@ -493,10 +493,13 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, byte
 
 size_t toft_cache_held(void) { return toft_tls.held; }
 
+static void toft_pool_drop_kept(void); /* pool.c */
+
 void toft_cache_trim(void) {
   toft_cache *c = &toft_tls;
   toft_state *a;
   while ((a = toft_cache_pop()) != NULL) toft_heap_return(a, TOFT_HOME_SIZE);
+  toft_pool_drop_kept();
   for (unsigned bin = 0; bin < TOFT_BINS; bin++) {
     toft_cached *b;
     while ((b = c->bins[bin]) != NULL) {
@@ -2092,8 +2095,91 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
   return done;
 }
 
+/* ---- kept ranges ----
+ * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few, and
+ * what is committed of them counts as held. */
+
+#define TOFT_POOL_KEPT 4
+
+typedef struct toft_pool_range {
+  unsigned char *block;
+  size_t size, keys, slots; /* bytes; the parts' offsets */
+  size_t bits_size, keys_size, slots_size;
+  uint32_t dirty; /* bits and keys up to here are not 0 */
+} toft_pool_range;
+
+static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT]; /* the newest first; block NULL: none */
+
+static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
+
+static void toft_pool_drop(toft_pool_range *r) {
+  if (r->block == NULL) return;
+  toft_tls.held -= toft_pool_range_held(r);
+  toft_os_unmap(r->block, r->size);
+  r->block = NULL;
+}
+
+static void toft_pool_drop_kept(void) {
+  for (int i = 0; i < TOFT_POOL_KEPT; i++) toft_pool_drop(&toft_pool_kept[i]);
+}
+
+/* Keeps a pool's range, as much of its slots as the cache has room for; an eighth is left to others. */
+static int toft_pool_keep(const toft_pool *p) {
+  toft_pool_range r;
+  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, least = p->bits_size + p->keys_size + others, room;
+  if (!toft_cache_takes(least + TOFT_POOL_STEP)) return 0;
+  toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT - 1]);
+  room = TOFT_LOAD(&toft_cache_bytes) - toft_tls.held - least;
+  r.block = (unsigned char *)p->block;
+  r.size = p->block_size;
+  r.keys = toft_pool_part(p->block, p->keys);
+  r.slots = toft_pool_part(p->block, p->slots);
+  r.bits_size = p->bits_size;
+  r.keys_size = p->keys_size;
+  r.slots_size = p->slots_size;
+  r.dirty = (uint32_t)toft_max(p->dirty, p->used);
+  if (r.slots_size > room) {
+    r.slots_size = room & ~(toft_os_page(1) - 1);
+    toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size);
+  }
+  memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
+  toft_pool_kept[0] = r;
+  toft_tls.held += toft_pool_range_held(&r);
+  return 1;
+}
+
+/* A kept range with these parts; 0: there is none. */
+static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t size, size_t align) {
+  for (int i = 0; i < TOFT_POOL_KEPT; i++) {
+    toft_pool_range r = toft_pool_kept[i];
+    if (r.block == NULL || r.size < size || r.keys != at->keys) continue;
+    toft_pool_place(p, at, r.block, align, TOFT_POOL_SMALL);
+    if (toft_pool_part(r.block, p->slots) != r.slots) continue;
+    toft_tls.held -= toft_pool_range_held(&r);
+    for (; i + 1 < TOFT_POOL_KEPT; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
+    toft_pool_kept[i].block = NULL;
+    p->block = r.block;
+    p->block_size = r.size;
+    p->bits_size = r.bits_size;
+    p->keys_size = r.keys_size;
+    p->slots_size = r.slots_size;
+    memset(p->live_bits, 0, (size_t)r.dirty / 64 * 8 + 8);
+    memset(p->keys, 0, ((size_t)r.dirty + 1) * sizeof(uint32_t));
+    return 1;
+  }
+  return 0;
+}
+
+/* Ranges of pools that did not say how large they may get are alike, so that one serves another. */
+static size_t toft_pool_range_size(size_t end, size_t max_slots) {
+  size_t size = TOFT_HUGE_PAGE;
+  if (sizeof(void *) == 4 || max_slots != 0) return toft_os_page(end);
+  while (size < end) size *= 2;
+  return size;
+}
+
 static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size_t stride) {
-  size_t page = toft_os_page(1), max = o->max_slots, align = page;
+  size_t page = toft_os_page(1), max = o->max_slots, align = page, size;
   toft_pool_parts at;
   unsigned char *block;
   if (max == 0) max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_MOST, TOFT_POOL_SPAN / stride));
@@ -2101,19 +2187,23 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
     int fits;
     if (toft_min(max, TOFT_MAX_REQUEST / stride) * stride >= TOFT_HUGE_PAGE) align = toft_max(page, TOFT_HUGE_PAGE);
     fits = toft_pool_lay(&at, max, stride, page, align);
-    block = fits ? (unsigned char *)toft_os_reserve(at.end) : NULL;
-    if (block != NULL) break;
+    size = fits ? toft_pool_range_size(at.end, o->max_slots) : 0;
+    if (fits && toft_pool_take_kept(p, &at, size, align)) break;
+    block = fits ? (unsigned char *)toft_os_reserve(size) : NULL;
+    if (block != NULL) {
+      p->block = block;
+      p->block_size = size;
+      toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
+#ifdef MADV_HUGEPAGE
+      if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
+        unsigned char *huge = p->slots + TOFT_POOL_SMALL;
+        (void)madvise(huge, toft_pool_part(huge, block + size), MADV_HUGEPAGE);
+      }
+#endif
+      break;
+    }
     if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_FEW)) return TOFT_ENOMEM;
   }
-  p->block = block;
-  p->block_size = toft_os_page(at.end);
-  toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
-#ifdef MADV_HUGEPAGE
-  if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
-    unsigned char *huge = p->slots + TOFT_POOL_SMALL;
-    (void)madvise(huge, toft_pool_part(huge, block + p->block_size), MADV_HUGEPAGE);
-  }
-#endif
   p->mask = toft_pool_mask(max);
   p->max = (uint32_t)max;
   if (!toft_pool_grow(p, o->slots)) {
@@ -2162,7 +2252,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
 void toft_pool_release(toft_pool *p) {
   if (p->source != NULL)
     p->source->put(p->source, p->block, p->block_size);
-  else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0)
+  else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0 && !toft_pool_keep(p))
     toft_os_unmap(p->block, p->block_size);
   (void)toft_pool_close(p, TOFT_OK);
 }
@@ -2212,11 +2302,13 @@ void toft_pool_clear(toft_pool *p) {
   }
   if (used != 0) memset(p->live_bits, 0, (size_t)p->top / 64 * 8 + 8);
   p->retired += retired;
+  p->dirty = (uint32_t)toft_max(p->dirty, used);
   p->free = p->used = p->idle = p->top = 0;
 }
 
 void toft_pool_trim(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, n = p->used;
+  p->dirty = (uint32_t)toft_max(p->dirty, n);
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;
@@ -2703,17 +2795,17 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
   toft_recycler_put(r, out.base, out.size);
 }
 
-/* The kept block that fits best, of at most `most` bytes; NULL base: there is none. Their memory is not touched. */
+/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL base:
+ * there is none. Their memory is not touched. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
   toft_recycler_spare none = {NULL, 0};
-  size_t i = r->spare_count, best = TOFT_RECYCLER_SPARES;
+  size_t i = r->spare_count;
   while (i-- > 0) {
     const toft_recycler_spare *s = &r->spare[i];
-    if (s->size <= most && (best == TOFT_RECYCLER_SPARES || s->size < r->spare[best].size) &&
-        toft_recycler_large_at(s->base, s->size, size, align) != NULL)
-      best = i;
+    if (s->size >= size && s->size <= most && toft_recycler_large_at(s->base, s->size, size, align) != NULL)
+      return toft_recycler_spare_out(r, i);
   }
-  return best != TOFT_RECYCLER_SPARES ? toft_recycler_spare_out(r, best) : none;
+  return none;
 }
 
 /* Sizes in steps of a sixteenth, so that blocks find a second use; one of more than thrice the size only if there is no
@@ -2846,10 +2938,18 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* ---- life ---- */
 
+/* What is so whenever nothing is held. */
 static void toft_recycler_begin(toft_recycler *r) {
-  r->now.cursor = r->now.limit = r->aside.cursor = r->aside.limit = (unsigned char *)(void *)r;
+  static const toft_recycler_list none = {NULL, NULL};
+  r->now.block = NULL;
+  r->now.cursor = r->now.limit = (unsigned char *)(void *)r;
+  r->aside = r->now;
   r->sweep = TOFT_RECYCLER_NONE;
+  r->sparse = r->empty = r->empty_counted = none;
+  r->fresh = r->fresh_end = NULL;
+  r->counted = r->counted_fresh = NULL;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
+  r->large_peak = 0;
 }
 
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
@@ -2872,7 +2972,6 @@ int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
 }
 
 void toft_recycler_release(toft_recycler *r) {
-  toft_recycler before; /* but for its spares */
   while (r->segments != NULL) {
     toft_recycler_segment s = *r->segments;
     r->segments = s.next;
@@ -2884,15 +2983,6 @@ void toft_recycler_release(toft_recycler *r) {
   }
   while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
-  memcpy(&before, r, offsetof(toft_recycler, spare));
-  memset(r, 0, offsetof(toft_recycler, spare));
-  r->source = before.source;
-  r->direct = before.direct;
-  r->shard = before.shard;
-  r->count = before.count;
-  r->stride = before.stride;
-  r->peak = before.peak;
-  r->source_calls = before.source_calls;
   toft_recycler_begin(r);
 }
 
