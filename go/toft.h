@@ -1087,15 +1087,20 @@ TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t s
   b->holes = (uint32_t)(uintptr_t)p;
 }
 
-TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+/* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
   unsigned char *p = r->now.cursor;
-  size_t room = (size_t)(r->now.limit - p);
-  int apart = size - 1 >= room; /* so is 0, which counts as 1 */
+  int apart = size - 1 >= (size_t)(r->now.limit - p);
   if (align > 8) apart |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
-  if (TOFT_UNLIKELY(apart)) return toft_recycler_more(r, size, align);
+  if (TOFT_UNLIKELY(apart)) return NULL;
   r->now.cursor = p + ((size + 7) & ~(size_t)7);
   TOFT_ASSUME(p != NULL);
   return p;
+}
+
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  void *p = toft_recycler_bump(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_more(r, size, align);
 }
 
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {

@@ -37,11 +37,13 @@ class allocator {
   allocator(const allocator<U, Resource> &other) noexcept : resource_(other.resource()) {}
 
   // Throws what the resource throws; std::bad_alloc if n * sizeof(T) overflows.
-  [[nodiscard]] T *allocate(std::size_t n) {
+  [[nodiscard]] TOFT_ALWAYS_INLINE T *allocate(std::size_t n) {
     if (TOFT_UNLIKELY(n > PTRDIFF_MAX / sizeof(T))) detail::throw_bad_alloc();
     return static_cast<T *>(resource_->allocate(n * sizeof(T), alignof(T)));
   }
-  void deallocate(T *p, std::size_t n) noexcept { resource_->deallocate(p, n * sizeof(T), alignof(T)); }
+  TOFT_ALWAYS_INLINE void deallocate(T *p, std::size_t n) noexcept {
+    resource_->deallocate(p, n * sizeof(T), alignof(T));
+  }
 
   Resource *resource() const noexcept { return resource_; }
 

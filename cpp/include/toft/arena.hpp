@@ -43,6 +43,27 @@
 
 namespace toft {
 
+namespace detail {
+
+// What needs no slow call; nullptr where one is needed.
+TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_t align) noexcept {
+  if (TOFT_UNLIKELY(align > 8)) return toft_alloc_aligned(a, size, align);
+  unsigned char *p = a->cursor;
+  if (TOFT_UNLIKELY(static_cast<std::size_t>(a->limit - p) < size)) return nullptr;
+  a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != nullptr);
+  return p;
+}
+
+// Out of line, and throws for the caller: nothing of that is in the way of the inline path.
+TOFT_COLD inline void *more(toft_arena *a, std::size_t size, std::size_t align) {
+  void *p = a->ops->alloc(a, size, align, 0, 0);
+  if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
+  return p;
+}
+
+}  // namespace detail
+
 // A point of an arena to come back to: two words.
 using mark = toft_mark;
 
@@ -64,10 +85,9 @@ class arena_ref {
   // ---- bytes ----
 
   // Uninitialised. A size of 0 gives a pointer that must not be read.
-  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) const {
-    void *p = toft_alloc_aligned(arena_, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
-    return p;
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) const {
+    void *p = detail::bump(arena_, size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : detail::more(arena_, size, align);
   }
   [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) const noexcept {
     return toft_alloc_aligned(arena_, size, align);
@@ -79,7 +99,7 @@ class arena_ref {
   }
 
   // Gives the newest allocation back, if p is that one; else does nothing. size: as it was asked for.
-  void deallocate(void *p, std::size_t size, std::size_t = 0) const noexcept {
+  TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) const noexcept {
     // Small ones never have a block of their own, which only the slow call could return.
     if (TOFT_UNLIKELY(size >= 512 || (arena_->epoch & 1) != 0))
       toft_free(arena_, p, size);
@@ -374,7 +394,7 @@ class claim {
   ~claim() { (void)toft_give(arena_, &range_); }
 
   // Aligned to 8.
-  void *allocate(std::size_t size) {
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size) {
     void *p = toft_range_alloc(arena_, &range_, size);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
     return p;

@@ -29,6 +29,13 @@
 
 #include "impl/toft.h"
 
+// For the few lines that containers spend their time in: a compiler that left them out of line would not be wrong, but slow.
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define TOFT_ALWAYS_INLINE
+#endif
+
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
 #define TOFT_EXCEPTIONS 1
 #else

@@ -124,12 +124,11 @@ class recycling_resource final : public std::pmr::memory_resource {
   ~recycling_resource() override { toft_recycler_release(&r_); }
 
   // Hide those of the base class: inline where the type is known.
-  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
-    void *p = toft_recycler_alloc(&r_, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
-    return p;
+  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_recycler_bump(&r_, size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : more(size, align);
   }
-  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
+  TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
     toft_recycler_free(&r_, p, size);
   }
 
@@ -149,6 +148,13 @@ class recycling_resource final : public std::pmr::memory_resource {
     o.count = count;
     o.block_size = size;
     return o;
+  }
+
+  // Out of line, and throws for the caller.
+  TOFT_COLD void *more(std::size_t size, std::size_t align) {
+    void *p = toft_recycler_more(&r_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    return p;
   }
 
   void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
@@ -185,12 +191,12 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
   synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
   ~synchronized_recycling_resource() override { toft_sync_recycler_destroy(r_); }
 
-  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = toft_sync_recycler_alloc(r_, size, align);
     if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
     return p;
   }
-  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
+  TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
     toft_sync_recycler_free(r_, p, size);
   }
 
@@ -221,7 +227,13 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
 // An arena as a resource. deallocate gives the newest allocation back and does nothing else.
 class arena_resource final : public std::pmr::memory_resource {
  public:
-  arena_resource() : arena_resource(arena_options(), detail::default_upstream()) {}
+  arena_resource() : source_(detail::default_upstream()), owned_(true) {
+    if (source_.upstream() == nullptr)
+      arena_ = toft_create();
+    else
+      create(arena_options());
+    if (TOFT_UNLIKELY(arena_ == nullptr)) upstream_source::rethrow();
+  }
   explicit arena_resource(std::pmr::memory_resource *upstream) : arena_resource(arena_options(), upstream) {}
   // In a buffer of the caller's, see TOFT_BUFFER; when that is full, blocks come from upstream. With
   // std::pmr::null_memory_resource() nothing is taken from anywhere.
@@ -230,11 +242,7 @@ class arena_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::bad_alloc also for bad options; and what upstream throws.
   explicit arena_resource(arena_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream), owned_(true) {
-    if (upstream != nullptr) {
-      upstream_source::forget();
-      options.source = &source_;
-    }
-    arena_ = toft_create_with(&options);
+    create(options);
     if (arena_ == nullptr) upstream_source::rethrow();
   }
   // On an arena made elsewhere, which must outlive it.
@@ -245,12 +253,11 @@ class arena_resource final : public std::pmr::memory_resource {
     if (owned_) toft_release(arena_);
   }
 
-  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
-    void *p = toft_alloc_aligned(arena_, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
-    return p;
+  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = detail::bump(arena_, size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : more(size, align);
   }
-  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
+  TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
     arena_ref(arena_).deallocate(p, size);
   }
 
@@ -268,11 +275,25 @@ class arena_resource final : public std::pmr::memory_resource {
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
  private:
+  void create(arena_options options) noexcept {
+    if (source_.upstream() != nullptr) {
+      upstream_source::forget();
+      options.source = &source_;
+    }
+    arena_ = toft_create_with(&options);
+  }
   static arena_options in(void *buffer, std::size_t size) noexcept {
     arena_options o;
     o.buffer = buffer;
     o.buffer_size = size;
     return o;
+  }
+
+  // Out of line, and throws for the caller.
+  TOFT_COLD void *more(std::size_t size, std::size_t align) {
+    void *p = arena_->ops->alloc(arena_, size, align, 0, 0);
+    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    return p;
   }
 
   void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }

@@ -20,6 +20,17 @@ struct recycler_options : toft_recycler_options {
 
 using recycler_stats = toft_recycler_stats;
 
+namespace detail {
+
+// Out of line, and throws for the caller.
+TOFT_COLD inline void *more(toft_recycler *r, std::size_t size, std::size_t align) {
+  void *p = toft_recycler_more(r, size, align);
+  if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
+  return p;
+}
+
+}  // namespace detail
+
 // For one thread at a time.
 class recycler {
  public:
@@ -35,15 +46,16 @@ class recycler {
   // Returns all memory, whether its objects were freed or not.
   ~recycler() { toft_recycler_release(&r_); }
 
-  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
-    void *p = toft_recycler_alloc(&r_, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
-    return p;
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_recycler_bump(&r_, size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : detail::more(&r_, size, align);
   }
   [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
     return toft_recycler_alloc(&r_, size, align);
   }
-  void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept { toft_recycler_free(&r_, p, size); }
+  TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept {
+    toft_recycler_free(&r_, p, size);
+  }
   // In place where it can be, else a copy of the bytes. nullptr: there is no memory, and nothing has changed.
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
                                  std::size_t align = alignof(std::max_align_t)) noexcept {
@@ -78,7 +90,7 @@ class synchronized_recycler {
   synchronized_recycler &operator=(const synchronized_recycler &) = delete;
   ~synchronized_recycler() { toft_sync_recycler_destroy(r_); }
 
-  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = toft_sync_recycler_alloc(r_, size, align);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
     return p;
@@ -86,7 +98,9 @@ class synchronized_recycler {
   [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
     return toft_sync_recycler_alloc(r_, size, align);
   }
-  void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept { toft_sync_recycler_free(r_, p, size); }
+  TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept {
+    toft_sync_recycler_free(r_, p, size);
+  }
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
                                  std::size_t align = alignof(std::max_align_t)) noexcept {
     return toft_sync_recycler_resize(r_, p, old_size, new_size, align);
