@@ -2808,13 +2808,16 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
   return none;
 }
 
-/* Sizes in steps of a sixteenth, so that blocks find a second use; one of more than thrice the size only if there is no
+/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there is no
  * other way. */
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
-  size_t need = size + toft_max(align, 64), total = toft_round(need, toft_max(4096, toft_pow2(need) / 16));
-  toft_recycler_spare block = toft_recycler_spare_find(r, size, align, 3 * total);
+  size_t need = size + toft_max(align, 64), step = 4096, total;
+  toft_recycler_spare block;
   toft_recycler_large *l;
   unsigned char *p;
+  while (step < need / 16) step *= 2;
+  total = toft_round(need, step);
+  block = toft_recycler_spare_find(r, size, align, 3 * total);
   if (block.base == NULL) {
     block.base = (unsigned char *)toft_recycler_take(r, total);
     block.size = total;
@@ -2846,7 +2849,8 @@ static toft_recycler_spare toft_recycler_large_unlink(toft_recycler *r, toft_rec
   return block;
 }
 
-/* Kept, as long as all of them are no more than twice what was ever live at once, or 1 MiB; the oldest goes. */
+/* Kept, as long as all of them are no more than half as much again as was ever live at once, or 1 MiB: the fewer there
+ * are, the more of them the caches hold. The oldest goes. */
 static void toft_recycler_large_free(toft_recycler *r, toft_recycler_large *l) {
   toft_recycler_spare block = toft_recycler_large_unlink(r, l);
   if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
@@ -2863,7 +2867,7 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   size = toft_round(size, 8);
-  if (align > 8) { /* with some bytes cut off it may fit */
+  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
     void *p = toft_recycler_place(&r->now, size, align);
     if (p != NULL) return p;
   }

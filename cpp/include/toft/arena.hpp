@@ -45,11 +45,18 @@ namespace toft {
 
 namespace detail {
 
-// What needs no slow call; nullptr where one is needed.
+// What needs no slow call; nullptr where one is needed. toft_alloc_aligned without its call: a caller that may go on to a
+// call of its own at the end alone needs no stack.
 TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_t align) noexcept {
-  if (TOFT_UNLIKELY(align > 8)) return toft_alloc_aligned(a, size, align);
   unsigned char *p = a->cursor;
-  if (TOFT_UNLIKELY(static_cast<std::size_t>(a->limit - p) < size)) return nullptr;
+  std::size_t room = static_cast<std::size_t>(a->limit - p);
+  if (TOFT_UNLIKELY(align > 8)) {
+    std::size_t pad = (0 - reinterpret_cast<std::uintptr_t>(p)) & (align - 1);
+    if ((align & (align - 1)) != 0 || room < pad || room - pad < size) return nullptr;
+    p += pad;
+  } else if (TOFT_UNLIKELY(room < size)) {
+    return nullptr;
+  }
   a->cursor = p + TOFT_ROUND8(size);
   TOFT_ASSUME(p != nullptr);
   return p;
