@@ -4,8 +4,8 @@
 WORKLOAD ?=
 
 help:
-	@echo "make run                the document trees of real parsers on five allocators and Toft; SQLite from Go"
-	@echo "make test               every check that a change must pass, within 20 minutes; FULL=1: the long runs as well"
+	@echo "make run                document trees of real parsers on five allocators and Toft; std::pmr maps; SQLite from Go"
+	@echo "make test               every check that a change must pass, within 25 minutes; FULL=1: the long runs as well"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
 	@echo "make lint               formatting, warnings, clang-tidy, shellcheck"
 	@echo "make cross              the C tests on other processors, C libraries and systems"
@@ -13,7 +13,7 @@ help:
 
 run:
 	@scripts/bootstrap build run
-	@. scripts/paths; examples/documents/run && echo && examples/sqlite/run
+	@. scripts/paths; examples/documents/run && echo && cpp/examples/run && echo && examples/sqlite/run
 
 test:
 	@scripts/bootstrap build test lint cross

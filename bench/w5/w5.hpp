@@ -1,0 +1,188 @@
+// W5: what a contender is, and how containers reach it. A contender is a struct of a few lines, in a file with those of
+// its kind: it is made from a task, has a door, and a reset() that empties it where lifetimes allow. The loops are in
+// containers.hpp and requests.hpp, the same for everyone; w5.cc runs them side by side.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#if __has_include(<memory_resource>)
+#include <memory_resource>
+#define W5_PMR 1
+#else
+#define W5_PMR 0  // libc++ before 16: everyone is reached by a classic allocator
+#endif
+
+namespace w5 {
+
+// ---- where blocks come from ----
+
+#if W5_PMR
+using upstream = std::pmr::memory_resource;
+#else
+class upstream {
+ public:
+  virtual ~upstream() = default;
+  void *allocate(std::size_t size, std::size_t align) { return do_allocate(size, align); }
+  void deallocate(void *p, std::size_t size, std::size_t align) { do_deallocate(p, size, align); }
+
+ private:
+  virtual void *do_allocate(std::size_t, std::size_t) = 0;
+  virtual void do_deallocate(void *, std::size_t, std::size_t) = 0;
+};
+#endif
+
+inline void *from_heap(std::size_t size, std::size_t align) {
+  return align > __STDCPP_DEFAULT_NEW_ALIGNMENT__ ? ::operator new(size, std::align_val_t(align))
+                                                  : ::operator new(size);
+}
+inline void to_heap(void *p, std::size_t align) {
+  if (align > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+    ::operator delete(p, std::align_val_t(align));
+  else
+    ::operator delete(p);
+}
+
+// The heap, and how much of it is out: what is not zero when a contender is gone has leaked.
+class counting final : public upstream {
+ public:
+  std::size_t live = 0, peak = 0;
+
+ private:
+  void *do_allocate(std::size_t size, std::size_t align) override {
+    void *p = from_heap(size, align);
+    live += size;
+    if (live > peak) peak = live;
+    return p;
+  }
+  void do_deallocate(void *p, std::size_t size, std::size_t align) override {
+    to_heap(p, align);
+    live -= size;
+  }
+#if W5_PMR
+  bool do_is_equal(const upstream &other) const noexcept override { return this == &other; }
+#endif
+};
+
+// ---- doors: how containers reach a resource ----
+
+// What it points to is not known to the compiler any more.
+template <class T>
+T *hidden(T *p) {
+  __asm__("" : "+r"(p));
+  return p;
+}
+
+#if W5_PMR
+// As std::pmr containers do: a virtual call each way.
+struct pmr_door {
+  template <class T>
+  using allocator = std::pmr::polymorphic_allocator<T>;
+  std::pmr::memory_resource *r;
+
+  explicit pmr_door(std::pmr::memory_resource *resource) : r(hidden(resource)) {}
+  template <class T>
+  allocator<T> make() const {
+    return r;
+  }
+  void *allocate(std::size_t size, std::size_t align) const { return r->allocate(size, align); }
+  void deallocate(void *p, std::size_t size, std::size_t align) const { r->deallocate(p, size, align); }
+};
+#endif
+
+// A classic allocator over anything that has allocate and deallocate; no virtual call.
+template <class T, class R>
+struct direct_allocator {
+  using value_type = T;
+  R *r;
+
+  explicit direct_allocator(R *resource) : r(resource) {}
+  template <class U>
+  direct_allocator(const direct_allocator<U, R> &other) : r(other.r) {}
+  T *allocate(std::size_t n) { return static_cast<T *>(r->allocate(n * sizeof(T), alignof(T))); }
+  void deallocate(T *p, std::size_t n) { r->deallocate(p, n * sizeof(T), alignof(T)); }
+  template <class U>
+  bool operator==(const direct_allocator<U, R> &other) const {
+    return r == other.r;
+  }
+  template <class U>
+  bool operator!=(const direct_allocator<U, R> &other) const {
+    return r != other.r;
+  }
+};
+
+template <class R>
+struct direct_door {
+  template <class T>
+  using allocator = direct_allocator<T, R>;
+  R *r;
+
+  explicit direct_door(R *resource) : r(hidden(resource)) {}
+  template <class T>
+  allocator<T> make() const {
+    return allocator<T>(r);
+  }
+  void *allocate(std::size_t size, std::size_t align) const { return r->allocate(size, align); }
+  void deallocate(void *p, std::size_t size, std::size_t align) const { r->deallocate(p, size, align); }
+};
+
+// ---- contenders ----
+
+struct task {
+  std::size_t reps = 1;
+  bool verify = false;               // sum up what is in the container, once
+  upstream *from = nullptr;          // null: the contender's own default
+  std::size_t arenas = 10;           // ArenaMR's parameters in this case
+  std::size_t arena_bytes = 100000;  //
+  std::size_t pool_blocks = 150000;  // max_blocks_per_chunk there
+  void (*at_end)() = nullptr;        // called when the work is done and the resource still there
+};
+
+struct outcome {
+  double work = 0, whole = 0;  // ns: the loops; and with making and destroying resource and container
+  bool good = false;
+};
+
+enum trait : unsigned {
+  plain = 0,
+  bulk = 1,          // gives memory back by reset only: such a lifetime is not in every case
+  global = 2,        // makes and destroys nothing: each piece must be freed
+  threads = 4,       // may be shared by threads
+  is_floor = 8,      // its block is there beforehand
+  fundamental = 16,  // refuses alignments beyond max_align_t's
+  map_nodes = 32,    // set up for the nodes of map<int, int>, and bad at all else
+};
+
+enum case_id {
+  B1,
+  B2,
+  SHUFFLED,
+  INTERLEAVED,
+  CHURN,
+  STRINGS,
+  UNORDERED,
+  VECTOR,
+  LIST,
+  NODES,
+  ALIGNED,
+  OVERSIZE,
+  LIFE,
+  HOT,
+  HOT_DIRECT,
+  CASES
+};
+
+struct contender {
+  const char *name;
+  unsigned traits;
+  bool (*here)();                       // false: cannot be had
+  outcome (*run[CASES])(const task &);  // null: it has no such row
+};
+
+// Those of one file; the files that could be built are named to the compiler.
+using group = std::vector<contender>;
+
+}  // namespace w5
