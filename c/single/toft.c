@@ -2096,8 +2096,8 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
 }
 
 /* ---- kept ranges ----
- * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few, and
- * what is committed of them counts as held. */
+ * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few,
+ * and what is committed of them counts as held. */
 
 #define TOFT_POOL_KEPT 4
 
@@ -2485,8 +2485,8 @@ static unsigned char *toft_recycler_next_hole(toft_recycler *r, size_t *bytes) {
   return p;
 }
 
-/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; after a
- * sweep, when an eighth more is. */
+/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; after
+ * a sweep, when an eighth more is. */
 static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   toft_recycler_block *b = range->block;
   if (b == NULL) return;
@@ -2617,8 +2617,8 @@ static int toft_recycler_fill_holes(toft_recycler *r, size_t size, size_t align)
 
 /* ---- new memory ---- */
 
-/* A segment in which at least one unit starts at a multiple of `align`. The units of the newest one were used up, unless
- * align is above theirs. */
+/* A segment in which at least one unit starts at a multiple of `align`. The units of the newest one were used up,
+ * unless align is above theirs. */
 static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   const size_t unit = TOFT_RECYCLER_UNIT;
   size_t least = r->source == &toft_heap_source ? unit : 2 * unit; /* others give any address */
@@ -2795,8 +2795,8 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
   toft_recycler_put(r, out.base, out.size);
 }
 
-/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL base:
- * there is none. Their memory is not touched. */
+/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
+ * base: there is none. Their memory is not touched. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
   toft_recycler_spare none = {NULL, 0};
   size_t i = r->spare_count;
@@ -2808,8 +2808,8 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
   return none;
 }
 
-/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there is no
- * other way. */
+/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
+ * is no other way. */
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = size + toft_max(align, 64), step = 4096, total;
   toft_recycler_spare block;
@@ -3089,8 +3089,8 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) {
 /* ==== recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
 
-/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source for
- * a block; and who finds it taken mostly goes to another shard. ---- */
+/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source
+ * for a block; and who finds it taken mostly goes to another shard. ---- */
 
 #define TOFT_SPINS 64
 

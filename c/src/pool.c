@@ -135,8 +135,8 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
 }
 
 /* ---- kept ranges ----
- * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few, and
- * what is committed of them counts as held. */
+ * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few,
+ * and what is committed of them counts as held. */
 
 #define TOFT_POOL_KEPT 4
 

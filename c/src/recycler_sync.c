@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
-/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source for
- * a block; and who finds it taken mostly goes to another shard. ---- */
+/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source
+ * for a block; and who finds it taken mostly goes to another shard. ---- */
 
 #define TOFT_SPINS 64
 

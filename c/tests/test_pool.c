@@ -429,6 +429,7 @@ static void every_alignment(void **state) {
         counted c;
         toft_pool p;
         toft_pool_options o = kind ? fixed_at(sizes[k], 50) : sized(sizes[k]);
+        if (!kind) o.max_slots = 5000; /* an emulator has its own memory for each page that is reserved */
         if (kind) o.source = counted_init(&c);
         o.align = align;
         assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
@@ -477,7 +478,7 @@ static void kept_ranges(void **state) {
       toft_pool p[7];
       for (int k = 0; k < 7; k++) {
         toft_pool_options o = sized(sizes[(k + round) % 7]);
-        if (round % 5 == 4) o.max_slots = 50000;
+        if (round % 5 == 4 || sizeof(void *) == 4) o.max_slots = 50000; /* 32 bits hold few ranges that may get large */
         assert_int_equal(toft_pool_init(&p[k], &o), TOFT_OK);
         assert_int_equal(walk(&p[k]), 0);
         for (toft_handle h = 0; h < 3000; h++) assert_null(toft_pool_at(&p[k], h));

@@ -1,5 +1,5 @@
-// Not a program: compiled to assembly by scripts/check-fast-path. For each toft_X there is a floor_X, the same written by
-// hand on structures of its own. The hot path of both must be the same instructions.
+// Not a program: compiled to assembly by scripts/check-fast-path. For each toft_X there is a floor_X, the same written
+// by hand on structures of its own. The hot path of both must be the same instructions.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <cstddef>
 #include <cstring>

@@ -14,16 +14,16 @@
  * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
  * second free.
  *
- * COST. alloc, free and resize in place take constant time, with at most one call of the source; a block of 32 KiB whose
- * objects were freed one by one, but not all, is swept before it is filled again, in time linear in the frees since its
- * last sweep. release and trim are linear in blocks held, statistics in blocks.
+ * COST. alloc, free and resize in place take constant time, with at most one call of the source; a block of 32 KiB
+ * whose objects were freed one by one, but not all, is swept before it is filled again, in time linear in the frees
+ * since its last sweep. release and trim are linear in blocks held, statistics in blocks.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
  * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
  * beyond one and a half times what of them was ever live at once.
  *
- * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what one
- * thread allocated another may free.
+ * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
+ * one thread allocated another may free.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_H
@@ -68,11 +68,11 @@ typedef struct toft_recycler_stats {
 
 typedef struct toft_recycler toft_recycler;
 
-/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure must
- * stay where it is until the last call on it. */
+/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure
+ * must stay where it is until the last call on it. */
 TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
-/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked for
- * by count are taken when they are needed. */
+/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked
+ * for by count are taken when they are needed. */
 TOFT_API void toft_recycler_release(toft_recycler *r);
 /* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
@@ -81,16 +81,16 @@ TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy. NULL: nothing changed. p == NULL
- * allocates. */
+/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy. NULL: nothing changed. p ==
+ * NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
 /* ---- synchronized ---- */
 
-/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own shard, or
- * of another if that is taken; a free takes the lock of the shard that the memory came from. The source is called by one
- * thread at a time. Memory may be freed by any thread. */
+/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own
+ * shard, or of another if that is taken; a free takes the lock of the shard that the memory came from. The source is
+ * called by one thread at a time. Memory may be freed by any thread. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
 /* NULL if there is no memory, or the options are bad. */
@@ -111,8 +111,8 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
  * The inline layer: the members below are for it and for src/recycler.c.
  *
  * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
- * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the headers
- * of many blocks do not fall into one set of the processor's caches.
+ * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the
+ * headers of many blocks do not fall into one set of the processor's caches.
  * ------------------------------------------------------------------------------------------------------------ */
 
 #define TOFT_RECYCLER_UNIT ((size_t)32768)

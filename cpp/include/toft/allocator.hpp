@@ -1,5 +1,6 @@
-// toft::allocator<T, Resource>: what the standard's containers take as their allocator where the resource's type is known.
-// The call is inlined: no virtual function stands between a container and the cursor. For libraries without std::pmr too.
+// toft::allocator<T, Resource>: what the standard's containers take as their allocator where the resource's type is
+// known. The call is inlined: no virtual function stands between a container and the cursor. For libraries without
+// std::pmr too.
 //
 //     toft::recycler nodes;
 //     std::map<int, int, std::less<>, toft::allocator<std::pair<const int, int>>> m(&nodes);
@@ -8,8 +9,9 @@
 //     std::vector<int, toft::allocator<int, toft::arena>> v(&a);
 //
 // Resource: recycler (unless said otherwise), synchronized_recycler, arena, arena_ref, recycling_resource,
-// synchronized_recycling_resource, arena_resource, or whatever has allocate(size, align) and deallocate(p, size, align).
-// It must outlive the containers. Moving and swapping a container takes the allocator along, assigning a copy does not.
+// synchronized_recycling_resource, arena_resource, or whatever has allocate(size, align) and deallocate(p, size,
+// align). It must outlive the containers. Moving and swapping a container takes the allocator along, assigning a copy
+// does not.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_ALLOCATOR_HPP

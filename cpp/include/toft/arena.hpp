@@ -9,9 +9,9 @@
 //     }
 //     a.reset();                                    everything is gone, the memory is kept for the next round
 //
-// THREE TYPES. toft::arena owns an arena, and moves. toft::arena_ref is a borrowed view of one, made here or in any other
-// language, as small as a pointer and copied like one; it has all the calls, and an arena is one. toft::claim is the
-// register cursor, for hot loops.
+// THREE TYPES. toft::arena owns an arena, and moves. toft::arena_ref is a borrowed view of one, made here or in any
+// other language, as small as a pointer and copied like one; it has all the calls, and an arena is one. toft::claim is
+// the register cursor, for hot loops.
 //
 // LIFETIME. Memory is good until the arena is reset or destroyed, or rewound to a point before it. Objects of make and
 // make_array whose destructors do something are destroyed then, each once, in the reverse order in which their
@@ -20,8 +20,8 @@
 // FAILURE. std::bad_alloc, from the source, a budget, or a size that overflows; nothing has changed then. try_allocate,
 // try_resize and try_make return nullptr. Alignments are powers of two, of any size.
 //
-// COST. Allocation takes a compare and an add, inline; constant time but for zeroing and constructors. rewind, reset and
-// destruction are linear in destructors to run and blocks to return.
+// COST. Allocation takes a compare and an add, inline; constant time but for zeroing and constructors. rewind, reset
+// and destruction are linear in destructors to run and blocks to return.
 //
 // THREADS. One at a time; an arena may move between threads.
 //
@@ -45,8 +45,8 @@ namespace toft {
 
 namespace detail {
 
-// What needs no slow call; nullptr where one is needed. toft_alloc_aligned without its call: a caller that may go on to a
-// call of its own at the end alone needs no stack.
+// What needs no slow call; nullptr where one is needed. toft_alloc_aligned without its call: a caller that may go on to
+// a call of its own at the end alone needs no stack.
 TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_t align) noexcept {
   unsigned char *p = a->cursor;
   std::size_t room = static_cast<std::size_t>(a->limit - p);
@@ -115,8 +115,8 @@ class arena_ref {
       arena_->cursor = static_cast<unsigned char *>(p);
   }
 
-  // In place if p is the newest allocation and there is room, or if it shrinks; else a copy of its bytes. nullptr: there is
-  // no memory, and nothing has changed.
+  // In place if p is the newest allocation and there is room, or if it shrinks; else a copy of its bytes. nullptr:
+  // there is no memory, and nothing has changed.
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
                                  std::size_t align = alignof(std::max_align_t)) const noexcept {
     return toft_resize(arena_, p, old_size, new_size, align);
@@ -196,19 +196,20 @@ class arena_ref {
   // ---- going back ----
 
   mark here() const noexcept { return toft_mark_here(arena_); }
-  // Gives back what was allocated since, and runs the destructors and cleanups since, newest first. TOFT_OK; TOFT_EMARK for
-  // a mark of another arena or from before a reset, TOFT_EBUSY while a range is claimed or a cleanup runs: nothing was done.
+  // Gives back what was allocated since, and runs the destructors and cleanups since, newest first. TOFT_OK; TOFT_EMARK
+  // for a mark of another arena or from before a reset, TOFT_EBUSY while a range is claimed or a cleanup runs: nothing
+  // was done.
   int rewind(mark m) const noexcept { return toft_rewind(arena_, m); }
-  // Gives everything back and keeps memory for the next round: as much as recent rounds needed; or all; or about `bytes`.
-  // TOFT_OK, TOFT_EBUSY.
+  // Gives everything back and keeps memory for the next round: as much as recent rounds needed; or all; or about
+  // `bytes`. TOFT_OK, TOFT_EBUSY.
   int reset() const noexcept { return toft_reset(arena_); }
   int reset_keep_all() const noexcept { return toft_reset_keep(arena_, TOFT_KEEP_ALL, 0); }
   int reset_keep(std::size_t bytes) const noexcept { return toft_reset_keep(arena_, TOFT_KEEP_BYTES, bytes); }
   // Returns memory that holds no allocation to the source, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) const noexcept { toft_trim(arena_, keep); }
 
-  // Runs fn() when this point is rewound, reset or destroyed. It must not throw. A callable of more than a pointer's size,
-  // or with a destructor, is kept in the arena.
+  // Runs fn() when this point is rewound, reset or destroyed. It must not throw. A callable of more than a pointer's
+  // size, or with a destructor, is kept in the arena.
   template <class F>
   void defer(F fn) const {
     static_assert(std::is_invocable_v<F &>, "toft: defer takes a callable without arguments");
@@ -330,8 +331,8 @@ class arena : public arena_ref {
   // On the heap, from the thread's cache when that has one: the fast way.
   arena() : arena_ref(toft_create()) { check(); }
   explicit arena(const arena_options &options) : arena_ref(toft_create_with(&options)) { check(); }
-  // In a buffer that outlives it, see TOFT_BUFFER; when that is full, blocks come from `overflow`. nullptr: the arena is
-  // full then.
+  // In a buffer that outlives it, see TOFT_BUFFER; when that is full, blocks come from `overflow`. nullptr: the arena
+  // is full then.
   arena(void *buffer, std::size_t size, toft_source *overflow = nullptr)
       : arena_ref(toft_create_in(buffer, size, overflow)) {
     check();
@@ -355,8 +356,8 @@ class arena : public arena_ref {
   // Lets go of it: whoever has the pointer releases it.
   [[nodiscard]] toft_arena *release() noexcept { return std::exchange(arena_, nullptr); }
 
-  // Everything in `donor` now lives as long as what is allocated here at this point. In constant time. TOFT_OK; TOFT_ENOMEM
-  // if the budget has no room for it, TOFT_EBUSY, TOFT_EARG: donor is as it was.
+  // Everything in `donor` now lives as long as what is allocated here at this point. In constant time. TOFT_OK;
+  // TOFT_ENOMEM if the budget has no room for it, TOFT_EBUSY, TOFT_EARG: donor is as it was.
   int adopt(arena &&donor) noexcept {
     int code = toft_adopt(arena_, donor.arena_);
     if (code == TOFT_OK) donor.arena_ = nullptr;
@@ -387,8 +388,8 @@ class scope {
 };
 
 // The register cursor: while it lives, cursor and limit of the arena are in this object, which a compiler keeps in
-// registers if its address does not escape; whoever else allocates from the arena is served elsewhere, and may not rewind or
-// reset it. For loops that allocate several small objects a turn.
+// registers if its address does not escape; whoever else allocates from the arena is served elsewhere, and may not
+// rewind or reset it. For loops that allocate several small objects a turn.
 class claim {
  public:
   // std::logic_error: a range of the arena is claimed already, or a cleanup runs.

@@ -1,5 +1,5 @@
-// What every header of the package needs: the C library's header, the library itself if it is asked for, and how failure
-// is told.
+// What every header of the package needs: the C library's header, the library itself if it is asked for, and how
+// failure is told.
 //
 // The headers need the C library. Either one .cpp file of the program holds it:
 //
@@ -9,9 +9,9 @@
 // or the program links it. CMake: toft::cpp for the first way, toft::cpp_compiled to have that file written for you,
 // toft::cpp and toft::toft for the second way. Once in a program.
 //
-// FAILURE. Calls that cannot do their work throw std::bad_alloc, or what they say; those named try_ return nullptr or what
-// they say. Nothing has changed then. Without exceptions (-fno-exceptions) what would be thrown is thrown inside the
-// standard library, which ends the program as `new` does there: use the try_ calls.
+// FAILURE. Calls that cannot do their work throw std::bad_alloc, or what they say; those named try_ return nullptr or
+// what they say. Nothing has changed then. Without exceptions (-fno-exceptions) what would be thrown is thrown inside
+// the standard library, which ends the program as `new` does there: use the try_ calls.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_CONFIG_HPP
@@ -29,7 +29,8 @@
 
 #include "impl/toft.h"
 
-// For the few lines that containers spend their time in: a compiler that left them out of line would not be wrong, but slow.
+// For the few lines that containers spend their time in: a compiler that left them out of line would not be wrong, but
+// slow.
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_ALWAYS_INLINE __attribute__((always_inline))
 #else

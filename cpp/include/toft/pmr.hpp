@@ -7,19 +7,20 @@
 //     toft::recycling_resource nodes;
 //     std::pmr::map<int, int> m(&nodes);
 //
-// UPSTREAM. Any std::pmr::memory_resource; what it throws goes through to the container, and nothing has changed then. It is
-// asked for blocks at multiples of 64, of 4096 bytes and more. All of it is returned by release() and by the destructor,
-// whether the objects were deallocated or not. Constructed without an upstream, a resource takes its blocks from
-// std::pmr::get_default_resource() if the program has set one, and else from Toft's own heap, which keeps blocks of the
-// thread for the next resource: that is the fast way, and nothing needs tuning.
+// UPSTREAM. Any std::pmr::memory_resource; what it throws goes through to the container, and nothing has changed then.
+// It is asked for blocks at multiples of 64, of 4096 bytes and more. All of it is returned by release() and by the
+// destructor, whether the objects were deallocated or not. Constructed without an upstream, a resource takes its blocks
+// from std::pmr::get_default_resource() if the program has set one, and else from Toft's own heap, which keeps blocks
+// of the thread for the next resource: that is the fast way, and nothing needs tuning.
 //
-// THE STANDARD'S RULES. Size 0 gives a pointer of its own (in arenas: one that must not be read). Any alignment that is a
-// power of two. A resource equals itself and no other. Resources are neither copied nor moved.
+// THE STANDARD'S RULES. Size 0 gives a pointer of its own (in arenas: one that must not be read). Any alignment that is
+// a power of two. A resource equals itself and no other. Resources are neither copied nor moved.
 //
 // COST. Allocation and deallocation are constant time; toft/recycler.h has the rest. Where a resource's type is known,
 // calling its own allocate and deallocate, as toft::allocator does, is inlined.
 //
-// Needs <memory_resource>, which libc++ has from version 16 on: before that, use recycler.hpp, arena.hpp and allocator.hpp.
+// Needs <memory_resource>, which libc++ has from version 16 on: before that, use recycler.hpp, arena.hpp and
+// allocator.hpp.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_PMR_HPP
@@ -97,8 +98,8 @@ inline std::pmr::memory_resource *default_upstream() noexcept {
 
 }  // namespace detail
 
-// ArenaMR's arguments: count blocks of `size` bytes each, taken at once, are filled before any others. upstream nullptr:
-// Toft's heap.
+// ArenaMR's arguments: count blocks of `size` bytes each, taken at once, are filled before any others. upstream
+// nullptr: Toft's heap.
 class recycling_resource final : public std::pmr::memory_resource {
  public:
   recycling_resource() : recycling_resource(recycler_options(), detail::default_upstream()) {}
@@ -165,7 +166,8 @@ class recycling_resource final : public std::pmr::memory_resource {
   upstream_source source_;
 };
 
-// Upstream is called by one thread at a time. Those with a count keep all threads behind one lock; the others have eight.
+// Upstream is called by one thread at a time. Those with a count keep all threads behind one lock; the others have
+// eight.
 class synchronized_recycling_resource final : public std::pmr::memory_resource {
  public:
   synchronized_recycling_resource() : synchronized_recycling_resource(recycler_options(), detail::default_upstream()) {}

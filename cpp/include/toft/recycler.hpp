@@ -1,5 +1,5 @@
-// toft::recycler and toft::synchronized_recycler: memory that is freed piece by piece, and comes back by itself. Under the
-// standard's containers: see pmr.hpp and allocator.hpp. toft/recycler.h says how they work and what they cost.
+// toft::recycler and toft::synchronized_recycler: memory that is freed piece by piece, and comes back by itself. Under
+// the standard's containers: see pmr.hpp and allocator.hpp. toft/recycler.h says how they work and what they cost.
 //
 // Blocks whose live objects are all gone are filled anew; holes in those that long-lived objects pin are filled too.
 // deallocate takes the size that was asked for. Size 0 counts as 1; any alignment that is a power of two.
