@@ -72,7 +72,9 @@ def tests(target):
         wine = {"WINEDEBUG": "-all", "DISPLAY": "", "WINEPREFIX": str(modes.ROOT / "build" / "wine")}
         if target.system == "Windows":  # two programs at once must not both find that there is no prefix yet
             mode.command([target.run[0], "wineboot", "--init"], env=wine)
-        modes.play(mode, env=wine if target.system == "Windows" else None, leave=None if modes.FULL else "test_rounds")
+        emulated = {"TOFT_EMULATED": "1"} if target.run else None
+        modes.play(mode, env=wine if target.system == "Windows" else emulated,
+                   leave=None if modes.FULL else "test_rounds")
     return work
 
 

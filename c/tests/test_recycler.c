@@ -203,6 +203,35 @@ static void holes_are_filled(void **state) {
   counted_all_back(&c);
 }
 
+/* Holes that are too narrow for one request are there for the next. */
+static void narrow_holes_wait(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  static void *p[40000];
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t i = 0; i < 40000; i++) p[i] = toft_recycler_alloc(&r, 16, 8);
+  for (size_t i = 0; i < 40000; i += 2) toft_recycler_free(&r, p[i], 16);
+  for (int round = 0; round < 100; round++) { /* none fits between those that stay */
+    void *wide[20];
+    for (int i = 0; i < 20; i++) wide[i] = toft_recycler_alloc(&r, (size_t)(24 + 8 * i), 8);
+    for (int i = 0; i < 20; i++) toft_recycler_free(&r, wide[i], (size_t)(24 + 8 * i));
+  }
+  size_t before = c.bytes;
+  for (size_t i = 0; i < 40000; i += 2) {
+    p[i] = toft_recycler_alloc(&r, 16, 8);
+    assert_non_null(p[i]);
+    if (i % 200 == 0) assert_non_null(toft_recycler_alloc(&r, 24, 8)); /* in between, something wider */
+  }
+  assert_true(c.bytes <= before + 65536);
+  for (size_t i = 0; i < 40000; i++) toft_recycler_free(&r, p[i], 16);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 200 * 24);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
 static void oversize_rounds_stay_flat(void **state) {
   (void)state;
   counted c;
@@ -490,6 +519,7 @@ int main(void) {
       cmocka_unit_test(streams_on_counted_blocks),
       cmocka_unit_test(a_block_comes_back),
       cmocka_unit_test(holes_are_filled),
+      cmocka_unit_test(narrow_holes_wait),
       cmocka_unit_test(oversize_rounds_stay_flat),
       cmocka_unit_test(any_alignment),
       cmocka_unit_test(bad_input),

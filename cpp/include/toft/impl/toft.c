@@ -2349,7 +2349,7 @@ toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
 #define TOFT_RECYCLER_LOOKS 16                      /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_SWEEPS 4                      /* in vain, before another block is filled */
+#define TOFT_RECYCLER_SWEEPS 4                      /* sparse blocks looked at before another is filled */
 #define TOFT_RECYCLER_LITTLE 4096                   /* larger requests are served aside */
 #define TOFT_RECYCLER_TINY 512                      /* larger ones do not look into holes */
 #define TOFT_RECYCLER_SWEPT 65536                   /* of the largest block that is ever swept */
@@ -2384,6 +2384,15 @@ static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b,
   if (list->first != NULL) list->first->previous = b;
   if (list->last == NULL) list->last = b;
   list->first = b;
+}
+
+/* At the end of the sparse. */
+static void toft_recycler_append(toft_recycler_list *list, toft_recycler_block *b) {
+  b->list = TOFT_RECYCLER_SPARSE;
+  b->next = NULL;
+  b->previous = list->last;
+  *(list->last != NULL ? &list->last->next : &list->first) = b;
+  list->last = b;
 }
 
 static void toft_recycler_unlink(toft_recycler_list *list, toft_recycler_block *b) {
@@ -2441,6 +2450,7 @@ static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *
   b->notice = INT32_MIN; /* not while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
+  b->widest = 0;
   range->block = b;
   range->cursor = toft_recycler_start(b);
   range->limit = range->cursor + b->capacity;
@@ -2451,14 +2461,20 @@ static void toft_recycler_emptied(toft_recycler *r, toft_recycler_block *b) {
   toft_recycler_push(toft_recycler_empties(r, b), b, TOFT_RECYCLER_EMPTY);
 }
 
+/* To be noticed again when an eighth more is free, or all. */
+static void toft_recycler_watch(toft_recycler_block *b) {
+  b->notice = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
+}
+
 void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
     if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
     toft_recycler_emptied(r, b);
-  } else if (b->list == TOFT_RECYCLER_FULL) {
-    b->notice = 0;
-    toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
+    return;
   }
+  b->widest = 0;
+  toft_recycler_watch(b);
+  if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
 }
 
 /* What a range has left becomes a hole. */
@@ -2485,8 +2501,9 @@ static unsigned char *toft_recycler_next_hole(toft_recycler *r, size_t *bytes) {
   return p;
 }
 
-/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; after
- * a sweep, when an eighth more is. */
+/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; if a
+ * sweep left as much, that was too narrow for what was asked for, and it waits at the end of the list for something
+ * smaller. */
 static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   toft_recycler_block *b = range->block;
   if (b == NULL) return;
@@ -2499,10 +2516,14 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   range->block = NULL;
   range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
   b->list = TOFT_RECYCLER_FULL;
-  b->notice = b->capacity - b->capacity / 4;
-  if (b->swept && b->live - b->capacity / 8 < b->notice) b->notice = b->live - b->capacity / 8;
-  if (b->notice < 0 || b->capacity > TOFT_RECYCLER_SWEPT) b->notice = 0;
-  if (b->live <= b->notice) toft_recycler_noticed(r, b);
+  b->notice = b->capacity > TOFT_RECYCLER_SWEPT ? 0 : b->capacity - b->capacity / 4;
+  if (b->live > b->notice) return;
+  if (b->swept && b->live != 0) {
+    toft_recycler_watch(b);
+    toft_recycler_append(&r->sparse, b);
+  } else {
+    toft_recycler_noticed(r, b);
+  }
 }
 
 /* ---- sweeping ---- */
@@ -2542,7 +2563,7 @@ static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   return missing == 0;
 }
 
-/* Joins the holes of b and chains them by address. The first. */
+/* Joins the holes of b and chains them by address. The first; and the widest, into b. */
 static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks) {
   uint32_t first = TOFT_RECYCLER_NONE, from = 0, to, end = (uint32_t)b->capacity / 8;
   unsigned char *before = NULL;
@@ -2560,6 +2581,7 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
     to += TOFT_LOW_BIT(word);
     hole.next = TOFT_RECYCLER_NONE;
     hole.size = (to - from) * 8;
+    if (hole.size > b->widest) b->widest = hole.size;
     p = toft_recycler_start(b) + (size_t)from * 8;
     memcpy(p, &hole, sizeof hole);
     at = (uint32_t)(uintptr_t)p;
@@ -2580,8 +2602,11 @@ static int toft_recycler_sweep(toft_recycler *r, toft_recycler_block *b, size_t 
   toft_recycler_unlink(&r->sparse, b);
   b->notice = INT32_MIN;
   b->swept = 1;
+  b->widest = 0;
   r->now.block = b;
-  if (toft_recycler_mark(b, marks)) {
+  if (!toft_recycler_mark(b, marks)) {
+    b->widest = 1; /* too narrow for all */
+  } else {
     r->sweep = toft_recycler_join(b, marks);
     b->holes = TOFT_RECYCLER_NONE;
     if (toft_recycler_fill_holes(r, size, align)) return 1;
@@ -2751,7 +2776,7 @@ static void *toft_recycler_aside(toft_recycler *r, size_t size, size_t align) {
 }
 
 static void *toft_recycler_small(toft_recycler *r, size_t size, size_t align) {
-  int tries = r->count != 0 ? INT_MAX : TOFT_RECYCLER_SWEEPS; /* who counts blocks wants no others */
+  size_t tries = r->count != 0 ? r->count : TOFT_RECYCLER_SWEEPS; /* who counts blocks wants no others */
   void *p = toft_recycler_place(&r->now, size, align);
   if (p != NULL) return p;
   if (r->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(r, size, align))
@@ -2763,8 +2788,14 @@ static void *toft_recycler_small(toft_recycler *r, size_t size, size_t align) {
   }
   if (size <= TOFT_RECYCLER_TINY || r->count != 0) {
     while (r->sparse.first != NULL && tries-- > 0) {
+      toft_recycler_block *b = r->sparse.first;
+      if (b->widest != 0 && b->widest < size) { /* seen, and too narrow */
+        toft_recycler_unlink(&r->sparse, b);
+        toft_recycler_append(&r->sparse, b);
+        continue;
+      }
       toft_recycler_close(r, &r->now);
-      if (toft_recycler_sweep(r, r->sparse.first, size, align)) return toft_recycler_place(&r->now, size, align);
+      if (toft_recycler_sweep(r, b, size, align)) return toft_recycler_place(&r->now, size, align);
     }
   }
   return toft_recycler_from_new(r, &r->now, size, align);
@@ -2862,6 +2893,11 @@ static void toft_recycler_large_free(toft_recycler *r, toft_recycler_large *l) {
 
 /* ---- the calls behind the inline layer ---- */
 
+/* What a sweep that goes on is kept for. */
+static size_t toft_recycler_sweep_room(const toft_recycler *r) {
+  return toft_min(TOFT_RECYCLER_TINY, r->now.block->widest);
+}
+
 void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
@@ -2876,7 +2912,7 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
     return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
   }
   if (size > TOFT_RECYCLER_DIRECT) return toft_recycler_large_alloc(r, size, align);
-  if (size > TOFT_RECYCLER_LITTLE || (size > TOFT_RECYCLER_TINY && r->sweep != TOFT_RECYCLER_NONE))
+  if (size > TOFT_RECYCLER_LITTLE || (r->sweep != TOFT_RECYCLER_NONE && size > toft_recycler_sweep_room(r)))
     return toft_recycler_aside(r, size, align);
   return toft_recycler_small(r, size, align);
 }

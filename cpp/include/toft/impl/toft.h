@@ -1011,7 +1011,8 @@ typedef struct toft_recycler_block {
   int32_t list;   /* TOFT_RECYCLER_... of recycler.c: what list it is in */
   int32_t start;  /* from the header, either way */
   int32_t capacity;
-  int32_t swept; /* since it was empty */
+  int32_t swept;   /* since it was empty */
+  uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
   struct toft_recycler_block *next, *previous;
