@@ -8,11 +8,12 @@
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_LOOKS 16                      /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_SWEEPS 4                      /* sparse blocks looked at before another is filled */
-#define TOFT_RECYCLER_LITTLE 4096                   /* larger requests are served aside */
-#define TOFT_RECYCLER_TINY 512                      /* larger ones do not look into holes */
-#define TOFT_RECYCLER_SWEPT 65536                   /* of the largest block that is ever swept */
+#define TOFT_RECYCLER_LOOKS 16    /* at blocks of a list, for one that fits */
+#define TOFT_RECYCLER_TRIES 4     /* sparse blocks looked at before another is filled */
+#define TOFT_RECYCLER_TINY 512    /* these go into holes first */
+#define TOFT_RECYCLER_LITTLE 4096 /* larger requests are served aside */
+#define TOFT_RECYCLER_SWEPT 65536 /* of the largest block that is ever swept */
+#define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
 
 /* In a free line of the zone of the segment's first whole unit. */
@@ -112,6 +113,7 @@ static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *
   b->swept = 0;
   b->widest = 0;
   range->block = b;
+  range->sweep = TOFT_RECYCLER_NONE;
   range->cursor = toft_recycler_start(b);
   range->limit = range->cursor + b->capacity;
 }
@@ -152,11 +154,11 @@ static int toft_recycler_is_idle(const toft_recycler_range *range) {
 }
 
 /* Takes the first of the holes that a sweep has left. */
-static unsigned char *toft_recycler_next_hole(toft_recycler *r, size_t *bytes) {
+static unsigned char *toft_recycler_next_hole(toft_recycler_range *range, size_t *bytes) {
   toft_recycler_hole hole;
-  unsigned char *p = toft_recycler_at(r->now.block, r->sweep);
+  unsigned char *p = toft_recycler_at(range->block, range->sweep);
   memcpy(&hole, p, sizeof hole);
-  r->sweep = hole.next;
+  range->sweep = hole.next;
   *bytes = hole.size;
   return p;
 }
@@ -168,9 +170,9 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   toft_recycler_block *b = range->block;
   if (b == NULL) return;
   toft_recycler_drop_rest(range);
-  while (range == &r->now && r->sweep != TOFT_RECYCLER_NONE) {
+  while (range->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
-    unsigned char *p = toft_recycler_next_hole(r, &bytes);
+    unsigned char *p = toft_recycler_next_hole(range, &bytes);
     toft_recycler_hole_at(b, p, bytes);
   }
   range->block = NULL;
@@ -255,26 +257,6 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
   return first;
 }
 
-/* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
-static int toft_recycler_fill_holes(toft_recycler *r, size_t size, size_t align);
-static int toft_recycler_sweep(toft_recycler *r, toft_recycler_block *b, size_t size, size_t align) {
-  uint64_t marks[TOFT_RECYCLER_SWEPT / 512 + 1];
-  toft_recycler_unlink(&r->sparse, b);
-  b->notice = INT32_MIN;
-  b->swept = 1;
-  b->widest = 0;
-  r->now.block = b;
-  if (!toft_recycler_mark(b, marks)) {
-    b->widest = 1; /* too narrow for all */
-  } else {
-    r->sweep = toft_recycler_join(b, marks);
-    b->holes = TOFT_RECYCLER_NONE;
-    if (toft_recycler_fill_holes(r, size, align)) return 1;
-  }
-  toft_recycler_close(r, &r->now);
-  return 0;
-}
-
 /* Where `size` bytes would lie in [p, p + room); NULL: nowhere. */
 static unsigned char *toft_recycler_fit(unsigned char *p, size_t room, size_t size, size_t align) {
   size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
@@ -282,21 +264,41 @@ static unsigned char *toft_recycler_fit(unsigned char *p, size_t room, size_t si
 }
 
 /* On to the next hole that has room; those that have none are left to the next sweep. */
-static int toft_recycler_fill_holes(toft_recycler *r, size_t size, size_t align) {
-  toft_recycler_block *b = r->now.block;
-  while (r->sweep != TOFT_RECYCLER_NONE) {
+static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, size_t align) {
+  toft_recycler_block *b = range->block;
+  while (range->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
-    unsigned char *p = toft_recycler_next_hole(r, &bytes);
+    unsigned char *p = toft_recycler_next_hole(range, &bytes);
     if (toft_recycler_fit(p, bytes, size, align) == NULL) {
       toft_recycler_hole_at(b, p, bytes);
       continue;
     }
-    toft_recycler_drop_rest(&r->now);
+    toft_recycler_drop_rest(range);
     b->live += (int32_t)bytes;
-    r->now.cursor = p;
-    r->now.limit = p + bytes;
+    range->cursor = p;
+    range->limit = p + bytes;
     return 1;
   }
+  return 0;
+}
+
+/* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
+static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
+                               size_t align) {
+  uint64_t marks[TOFT_RECYCLER_SWEPT / 512 + 1];
+  toft_recycler_unlink(&r->sparse, b);
+  b->notice = INT32_MIN;
+  b->swept = 1;
+  b->widest = 0;
+  range->block = b;
+  if (!toft_recycler_mark(b, marks)) {
+    b->widest = 1; /* too narrow for all */
+  } else {
+    range->sweep = toft_recycler_join(b, marks);
+    b->holes = TOFT_RECYCLER_NONE;
+    if (toft_recycler_fill_holes(range, size, align)) return 1;
+  }
+  toft_recycler_close(r, range);
   return 0;
 }
 
@@ -386,26 +388,23 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
   return toft_recycler_make(r, (toft_recycler_block *)(void *)header, header + 64, header + r->stride, NULL);
 }
 
-/* An empty block in which the request fits, off its list. NULL: no memory. */
+/* An empty block in which the request fits, off its list. NULL: there is none. */
 static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, size_t align) {
   int looks = TOFT_RECYCLER_LOOKS;
   toft_recycler_block *b = r->count != 0 ? toft_recycler_counted_find(r, size, align) : NULL;
   if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
-  for (;;) {
-    for (b = r->empty.first; b != NULL && looks-- > 0; b = b->next) {
-      if (!toft_recycler_fits(b, size, align)) continue;
-      toft_recycler_unlink(&r->empty, b);
-      b->segment->busy++;
-      return b;
-    }
-    while (align <= TOFT_RECYCLER_UNIT && r->fresh != r->fresh_end) {
-      b = toft_recycler_cut(r);
-      if (toft_recycler_fits(b, size, align)) return b;
-      toft_recycler_emptied(r, b);
-    }
-    if (!toft_recycler_segment_take(r, align)) return NULL;
-    looks = 1;
+  for (b = r->empty.first; b != NULL && looks-- > 0; b = b->next) {
+    if (!toft_recycler_fits(b, size, align)) continue;
+    toft_recycler_unlink(&r->empty, b);
+    b->segment->busy++;
+    return b;
   }
+  while (align <= TOFT_RECYCLER_UNIT && r->fresh != r->fresh_end) {
+    b = toft_recycler_cut(r);
+    if (toft_recycler_fits(b, size, align)) return b;
+    toft_recycler_emptied(r, b);
+  }
+  return NULL;
 }
 
 /* ---- allocation that the inline layer has no answer to ---- */
@@ -421,44 +420,47 @@ static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t
   return q;
 }
 
-static void *toft_recycler_from_new(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  toft_recycler_block *b = toft_recycler_find(r, size, align);
+/* From the holes of sparse blocks, a few of which are looked at; NULL: none has room. */
+static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  int tries = r->count != 0 ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES; /* who counts blocks wants no others */
+  int perhaps = 1;
+  toft_recycler_block *b;
+  while ((b = r->sparse.first) != NULL && tries-- > 0) {
+    /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
+    if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && perhaps-- <= 0))) {
+      toft_recycler_unlink(&r->sparse, b);
+      toft_recycler_append(&r->sparse, b);
+      continue;
+    }
+    toft_recycler_close(r, range);
+    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_place(range, size, align);
+  }
+  return NULL;
+}
+
+/* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
+ * go into holes first; others rarely find room there. */
+static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  int holes_first = size <= TOFT_RECYCLER_TINY || r->count != 0;
+  void *p = toft_recycler_place(range, size, align);
+  toft_recycler_block *b = range->block;
+  if (p != NULL) return p;
+  if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
+    return toft_recycler_place(range, size, align);
+  if (b != NULL && toft_recycler_is_idle(range)) { /* all of it was freed meanwhile */
+    toft_recycler_open(range, b);
+    p = toft_recycler_place(range, size, align);
+    if (p != NULL) return p;
+  }
+  if (holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
+  b = toft_recycler_find(r, size, align);
+  if (b == NULL && !holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
+  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && toft_recycler_segment_take(r, align))
+    b = toft_recycler_find(r, size, align);
   if (b == NULL) return NULL;
   toft_recycler_close(r, range);
   toft_recycler_open(range, b);
   return toft_recycler_place(range, size, align);
-}
-
-/* In a range of their own, so that they do not end the one that small requests fill. */
-static void *toft_recycler_aside(toft_recycler *r, size_t size, size_t align) {
-  void *p = toft_recycler_place(&r->aside, size, align);
-  return p != NULL ? p : toft_recycler_from_new(r, &r->aside, size, align);
-}
-
-static void *toft_recycler_small(toft_recycler *r, size_t size, size_t align) {
-  size_t tries = r->count != 0 ? r->count : TOFT_RECYCLER_SWEEPS; /* who counts blocks wants no others */
-  void *p = toft_recycler_place(&r->now, size, align);
-  if (p != NULL) return p;
-  if (r->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(r, size, align))
-    return toft_recycler_place(&r->now, size, align);
-  if (r->now.block != NULL && toft_recycler_is_idle(&r->now)) { /* all of it was freed meanwhile */
-    toft_recycler_open(&r->now, r->now.block);
-    p = toft_recycler_place(&r->now, size, align);
-    if (p != NULL) return p;
-  }
-  if (size <= TOFT_RECYCLER_TINY || r->count != 0) {
-    while (r->sparse.first != NULL && tries-- > 0) {
-      toft_recycler_block *b = r->sparse.first;
-      if (b->widest != 0 && b->widest < size) { /* seen, and too narrow */
-        toft_recycler_unlink(&r->sparse, b);
-        toft_recycler_append(&r->sparse, b);
-        continue;
-      }
-      toft_recycler_close(r, &r->now);
-      if (toft_recycler_sweep(r, b, size, align)) return toft_recycler_place(&r->now, size, align);
-    }
-  }
-  return toft_recycler_from_new(r, &r->now, size, align);
 }
 
 /* ---- large objects ---- */
@@ -553,28 +555,26 @@ static void toft_recycler_large_free(toft_recycler *r, toft_recycler_large *l) {
 
 /* ---- the calls behind the inline layer ---- */
 
-/* What a sweep that goes on is kept for. */
-static size_t toft_recycler_sweep_room(const toft_recycler *r) {
-  return toft_min(TOFT_RECYCLER_TINY, r->now.block->widest);
+/* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
+static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
+  if (r->count != 0) return &r->now;
+  if (size > TOFT_RECYCLER_LITTLE) return &r->aside;
+  return r->now.sweep != TOFT_RECYCLER_NONE && size > r->now.block->widest ? &r->aside : &r->now;
 }
 
 void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
+  void *p = NULL;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   size = toft_round(size, 8);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
-    void *p = toft_recycler_place(&r->now, size, align);
+    p = toft_recycler_place(&r->now, size, align);
     if (p != NULL) return p;
   }
-  if (r->count != 0) {
-    void *p = size <= r->stride - 64 || size <= TOFT_RECYCLER_DIRECT ? toft_recycler_small(r, size, align) : NULL;
-    return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
-  }
-  if (size > TOFT_RECYCLER_DIRECT) return toft_recycler_large_alloc(r, size, align);
-  if (size > TOFT_RECYCLER_LITTLE || (r->sweep != TOFT_RECYCLER_NONE && size > toft_recycler_sweep_room(r)))
-    return toft_recycler_aside(r, size, align);
-  return toft_recycler_small(r, size, align);
+  if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
+    p = toft_recycler_fill(r, toft_recycler_range_for(r, size), size, align);
+  return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
 }
 
 /* The block of p, which has `bytes`; NULL: it is a large object. */
@@ -609,7 +609,7 @@ static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size
   unsigned char *q = (unsigned char *)p;
   if (b == NULL) {
     toft_recycler_large *l = toft_recycler_large_of(p);
-    if (now <= TOFT_RECYCLER_DIRECT || now > (size_t)(l->base + l->size - q)) return 0;
+    if (now <= TOFT_RECYCLER_DIRECT || now > (size_t)(l->base + l->size - q) || now < l->size / 4) return 0;
     l->used = now;
     return 1;
   }
@@ -643,8 +643,8 @@ static void toft_recycler_begin(toft_recycler *r) {
   static const toft_recycler_list none = {NULL, NULL};
   r->now.block = NULL;
   r->now.cursor = r->now.limit = (unsigned char *)(void *)r;
+  r->now.sweep = TOFT_RECYCLER_NONE;
   r->aside = r->now;
-  r->sweep = TOFT_RECYCLER_NONE;
   r->sparse = r->empty = r->empty_counted = none;
   r->fresh = r->fresh_end = NULL;
   r->counted = r->counted_fresh = NULL;
@@ -652,20 +652,27 @@ static void toft_recycler_begin(toft_recycler *r) {
   r->large_peak = 0;
 }
 
+static size_t toft_recycler_stride(size_t block_size) { return 64 + toft_round(block_size, 64); }
+
+int toft_recycler_check(const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return TOFT_EARG;
+  memcpy(&o, options, options->size);
+  if ((o.count == 0) != (o.block_size == 0) || o.block_size > TOFT_RECYCLER_COUNTED_MAX) return TOFT_EARG;
+  if (o.count > TOFT_MAX_REQUEST / 2 / toft_recycler_stride(o.block_size)) return TOFT_EARG;
+  return o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards > 1) ? TOFT_EARG : TOFT_OK;
+}
+
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  if (options != NULL) {
-    if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return TOFT_EARG;
-    memcpy(&o, options, options->size);
-  }
-  if ((o.count == 0) != (o.block_size == 0) || o.block_size > TOFT_RECYCLER_COUNTED_MAX) return TOFT_EARG;
+  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  if (options != NULL) memcpy(&o, options, options->size);
   memset(r, 0, offsetof(toft_recycler, spare));
   r->source = o.source != NULL ? o.source : &toft_heap_source;
   r->direct = TOFT_RECYCLER_DIRECT;
   toft_recycler_begin(r);
   if (o.count == 0) return TOFT_OK;
-  r->stride = 64 + toft_round(o.block_size, 64);
-  if (o.count > TOFT_MAX_REQUEST / 2 / r->stride) return TOFT_EARG;
+  r->stride = toft_recycler_stride(o.block_size);
   r->count = o.count;
   r->direct = 0;
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
@@ -760,7 +767,7 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
   toft_recycler_put(r, s.base, s.size);
 }
 
-void toft_recycler_trim(toft_recycler *r, size_t keep) {
+static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
   size_t idle = r->spare_bytes;
   toft_recycler_leave(r, &r->now);
@@ -780,4 +787,7 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) {
     }
   }
   if (r->segments == NULL) r->segment_bytes = TOFT_RECYCLER_UNIT;
+  return idle;
 }
+
+void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }

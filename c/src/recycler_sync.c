@@ -27,7 +27,6 @@ static void toft_lock_take(toft_lock *l) {
 }
 
 #define TOFT_SHARDS 8
-#define TOFT_SHARDS_MAX 256
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
 typedef struct toft_recycler_shard {
@@ -100,12 +99,9 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   toft_source *inner;
   size_t bytes;
   uint32_t i;
-  if (options != NULL) {
-    if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return NULL;
-    memcpy(&o, options, options->size);
-  }
+  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
+  if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS;
-  if (o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards != 1)) return NULL;
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
@@ -173,7 +169,7 @@ void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
-    toft_recycler_trim(&r->shards[i].recycler, keep / r->count);
+    keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
     toft_sync_unlock(&r->shards[i]);
   }
 }

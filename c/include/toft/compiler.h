@@ -95,6 +95,7 @@
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
 #define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
 #define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
 #define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
 #define toft_recycler_more TOFT_PASTE(TOFT_PREFIX, toft_recycler_more)

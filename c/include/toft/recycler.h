@@ -14,16 +14,18 @@
  * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
  * second free.
  *
- * COST. alloc, free and resize in place take constant time, with at most one call of the source; a block of 32 KiB
- * whose objects were freed one by one, but not all, is swept before it is filled again, in time linear in the frees
- * since its last sweep. release and trim are linear in blocks held, statistics in blocks.
+ * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
+ * not all, is swept before it is filled again, in time linear in its holes; an allocation looks at four such blocks at
+ * most, at sixteen of those had by count. It calls the source at most once, but where that has no memory: then smaller
+ * segments are asked for, down to 64 KiB. release and trim are linear in blocks held, statistics in blocks.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
  * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
  * beyond one and a half times what of them was ever live at once.
  *
  * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
- * one thread allocated another may free.
+ * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
+ * used: they may have left its locks taken.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_H
@@ -53,7 +55,7 @@ typedef struct toft_recycler_options {
 typedef struct toft_recycler_stats {
   uint64_t used;         /* by live objects, rounded up to 8 */
   uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
-  uint64_t kept;         /* free, in blocks without a live object: trim returns these */
+  uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
   uint64_t wasted;       /* headers, and what alignment cut off */
   uint64_t reserved;     /* held of the source: the sum of the four above */
   uint64_t peak;         /* the most that reserved ever was */
@@ -68,6 +70,10 @@ typedef struct toft_recycler_stats {
 
 typedef struct toft_recycler toft_recycler;
 
+/* TOFT_EARG if options contradict each other or ask for too much: a block of more than 1 GiB, above 256 shards, or
+ * shards and a count. */
+TOFT_API int toft_recycler_check(const toft_recycler_options *options);
+
 /* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure
  * must stay where it is until the last call on it. */
 TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
@@ -81,8 +87,8 @@ TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy. NULL: nothing changed. p ==
- * NULL allocates. */
+/* In place if it shrinks (but for a large object that would keep four times what it needs), or if p is the newest
+ * allocation and there is room; else a copy. NULL: nothing changed. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
@@ -143,6 +149,7 @@ typedef struct toft_recycler_hole {
 typedef struct toft_recycler_range {
   unsigned char *cursor, *limit;
   toft_recycler_block *block; /* NULL: none, and cursor == limit */
+  uint32_t sweep;             /* holes of the block that are yet to be filled, by address */
 } toft_recycler_range;
 
 typedef struct toft_recycler_list {
@@ -159,9 +166,8 @@ typedef struct toft_recycler_spare {
 struct toft_recycler {
   toft_recycler_range now;
   size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
-  uint32_t sweep;            /* of the block in now: holes yet to be filled, by address */
   int32_t shard;             /* of a toft_sync_recycler */
-  toft_recycler_range aside; /* for requests that now has no room for, but is too good to be left for */
+  toft_recycler_range aside; /* for requests that would waste now */
   toft_recycler_list sparse; /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */

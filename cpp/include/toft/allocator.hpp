@@ -25,6 +25,7 @@
 #include "recycler.hpp"
 
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 template <class T, class Resource = recycler>
 class allocator {
@@ -62,6 +63,7 @@ bool operator!=(const allocator<T, Resource> &a, const allocator<U, Resource> &b
   return !(a == b);
 }
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 #endif

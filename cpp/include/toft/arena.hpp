@@ -42,6 +42,7 @@
 #include "span.hpp"
 
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 namespace detail {
 
@@ -374,7 +375,8 @@ class arena : public arena_ref {
   }
 };
 
-// What is allocated while it lives is given back at its end.
+// What is allocated while it lives is given back at its end, unless a range is claimed then. It must not outlive the
+// arena.
 class scope {
  public:
   explicit scope(arena_ref a) noexcept : arena_(a), mark_(a.here()) {}
@@ -388,8 +390,10 @@ class scope {
 };
 
 // The register cursor: while it lives, cursor and limit of the arena are in this object, which a compiler keeps in
-// registers if its address does not escape; whoever else allocates from the arena is served elsewhere, and may not
-// rewind or reset it. For loops that allocate several small objects a turn.
+// registers if its address does not escape. Whoever else allocates from the arena is served elsewhere; rewind and reset
+// are refused, a scope that ends gives nothing back, and defer, and make of what has a destructor, throw
+// std::bad_alloc, having destroyed it again. For loops that
+// allocate several small objects a turn.
 class claim {
  public:
   // std::logic_error: a range of the arena is claimed already, or a cleanup runs.
@@ -429,6 +433,7 @@ class claim {
   toft_range range_;
 };
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 #endif

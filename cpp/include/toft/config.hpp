@@ -9,6 +9,9 @@
 // or the program links it. CMake: toft::cpp for the first way, toft::cpp_compiled to have that file written for you,
 // toft::cpp and toft::toft for the second way. Once in a program.
 //
+// Two libraries in one program that each hold a copy: define TOFT_PREFIX (`#define TOFT_PREFIX mylib_`) before every
+// include in one of them, and its C and C++ names are its own.
+//
 // FAILURE. Calls that cannot do their work throw std::bad_alloc, or what they say; those named try_ return nullptr or
 // what they say. Nothing has changed then. Without exceptions (-fno-exceptions) what would be thrown is thrown inside
 // the standard library, which ends the program as `new` does there: use the try_ calls.
@@ -29,6 +32,23 @@
 
 #include "impl/toft.h"
 
+// Where TOFT_PREFIX gives the C library names of its own, the C++ ones are others too: a program and a plugin may each
+// hold a copy. TOFT_STATIC is for programs of one C file: inline functions of two files would call two libraries.
+#ifdef TOFT_STATIC
+#error "toft: TOFT_STATIC is for C: use TOFT_PREFIX"
+#endif
+#ifdef TOFT_PREFIX
+#define TOFT_NAMESPACE TOFT_PASTE(TOFT_PREFIX, v0_1)
+#else
+#define TOFT_NAMESPACE v0_1
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define TOFT_HIDDEN
+#endif
+
 // For the few lines that containers spend their time in: a compiler that left them out of line would not be wrong, but
 // slow.
 #if defined(__GNUC__) || defined(__clang__)
@@ -44,7 +64,9 @@
 #endif
 
 // Out of line, so that a caller's fast path holds a call and nothing of the exception.
-namespace toft::detail {
+namespace toft {
+inline namespace TOFT_NAMESPACE {
+namespace detail {
 
 [[noreturn]] TOFT_COLD inline void throw_bad_alloc() {
 #if TOFT_EXCEPTIONS
@@ -86,7 +108,9 @@ namespace toft::detail {
 #endif
 }
 
-}  // namespace toft::detail
+}  // namespace detail
+}  // namespace TOFT_NAMESPACE
+}  // namespace toft
 
 #endif
 

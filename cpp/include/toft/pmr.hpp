@@ -36,6 +36,7 @@
 #include "recycler.hpp"
 
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 // Blocks from a memory resource, for all that takes a toft_source. Must outlive what uses it.
 class upstream_source : public toft_source {
@@ -45,22 +46,23 @@ class upstream_source : public toft_source {
 
   std::pmr::memory_resource *upstream() const noexcept { return upstream_; }
 
-  // Throws what upstream threw last in this thread, else std::bad_alloc.
-  [[noreturn]] TOFT_COLD static void rethrow() {
+  // Before a call that may come to upstream: what was thrown earlier is of no interest.
+  void begin() const noexcept {
 #if TOFT_EXCEPTIONS
-    if (std::exception_ptr thrown = std::exchange(last(), nullptr)) std::rethrow_exception(thrown);
+    if (upstream_ != nullptr) last() = nullptr;
+#endif
+  }
+  // After a call that failed: throws what upstream threw since begin(), else std::bad_alloc.
+  [[noreturn]] TOFT_COLD void fail() const {
+#if TOFT_EXCEPTIONS
+    if (upstream_ != nullptr)
+      if (std::exception_ptr thrown = std::exchange(last(), nullptr)) std::rethrow_exception(thrown);
 #endif
     detail::throw_bad_alloc();
   }
-  // What was thrown before this is of no interest.
-  static void forget() noexcept {
-#if TOFT_EXCEPTIONS
-    last() = nullptr;
-#endif
-  }
 
  private:
-  // C code stands between here and the caller: exceptions wait at its other side.
+  // Of this thread. C code stands between here and the caller: exceptions wait at its other side.
   static void *take_block(toft_source *self, std::size_t size) noexcept {
     std::pmr::memory_resource *upstream = static_cast<upstream_source *>(self)->upstream_;
 #if TOFT_EXCEPTIONS
@@ -79,7 +81,8 @@ class upstream_source : public toft_source {
   }
 
 #if TOFT_EXCEPTIONS
-  static std::exception_ptr &last() noexcept {
+  // Hidden, or gcc makes it unique in the process, and a plugin with it could not be unloaded.
+  TOFT_HIDDEN static std::exception_ptr &last() noexcept {
     static thread_local std::exception_ptr thrown;
     return thrown;
   }
@@ -111,14 +114,12 @@ class recycling_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
-    if (upstream != nullptr) {
-      upstream_source::forget();
-      options.source = &source_;
-    }
+    source_.begin();
+    if (upstream != nullptr) options.source = &source_;
     int code = toft_recycler_init(&r_, &options);
     if (code == TOFT_EARG)
-      detail::throw_invalid_argument("toft: recycling_resource: a count or a size of 0 or too much");
-    if (code != TOFT_OK) upstream_source::rethrow();
+      detail::throw_invalid_argument("toft: recycling_resource: options contradict, or ask for too much");
+    if (code != TOFT_OK) source_.fail();
   }
   recycling_resource(const recycling_resource &) = delete;
   recycling_resource &operator=(const recycling_resource &) = delete;
@@ -153,8 +154,9 @@ class recycling_resource final : public std::pmr::memory_resource {
 
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
+    source_.begin();
     void *p = toft_recycler_more(&r_, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }
 
@@ -180,22 +182,21 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
-    if (upstream != nullptr) {
-      upstream_source::forget();
-      options.source = &source_;
-    }
-    if ((options.count == 0) != (options.block_size == 0) || (options.count != 0 && options.shards > 1))
-      detail::throw_invalid_argument("toft: synchronized_recycling_resource: count, size and shards");
+    source_.begin();
+    if (upstream != nullptr) options.source = &source_;
+    if (toft_recycler_check(&options) != TOFT_OK)
+      detail::throw_invalid_argument("toft: synchronized_recycling_resource: options contradict, or ask for too much");
     r_ = toft_sync_recycler_create(&options);
-    if (r_ == nullptr) upstream_source::rethrow();
+    if (r_ == nullptr) source_.fail();
   }
   synchronized_recycling_resource(const synchronized_recycling_resource &) = delete;
   synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
   ~synchronized_recycling_resource() override { toft_sync_recycler_destroy(r_); }
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    if (source_.upstream() != nullptr) source_.begin();
     void *p = toft_sync_recycler_alloc(r_, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
@@ -234,10 +235,11 @@ class arena_resource final : public std::pmr::memory_resource {
       arena_ = toft_create();
     else
       create(arena_options());
-    if (TOFT_UNLIKELY(arena_ == nullptr)) upstream_source::rethrow();
+    if (TOFT_UNLIKELY(arena_ == nullptr)) source_.fail();
   }
   explicit arena_resource(std::pmr::memory_resource *upstream) : arena_resource(arena_options(), upstream) {}
-  // In a buffer of the caller's, see TOFT_BUFFER; when that is full, blocks come from upstream. With
+  // In a buffer of the caller's, see TOFT_BUFFER; when that is full, blocks come from upstream, as the standard's
+  // monotonic buffer takes them. With
   // std::pmr::null_memory_resource() nothing is taken from anywhere.
   arena_resource(void *buffer, std::size_t size, std::pmr::memory_resource *upstream = std::pmr::get_default_resource())
       : arena_resource(in(buffer, size), upstream) {}
@@ -245,7 +247,7 @@ class arena_resource final : public std::pmr::memory_resource {
   explicit arena_resource(arena_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream), owned_(true) {
     create(options);
-    if (arena_ == nullptr) upstream_source::rethrow();
+    if (arena_ == nullptr) source_.fail();
   }
   // On an arena made elsewhere, which must outlive it.
   explicit arena_resource(arena_ref borrowed) noexcept : arena_(borrowed.get()), source_(nullptr), owned_(false) {}
@@ -278,10 +280,8 @@ class arena_resource final : public std::pmr::memory_resource {
 
  private:
   void create(arena_options options) noexcept {
-    if (source_.upstream() != nullptr) {
-      upstream_source::forget();
-      options.source = &source_;
-    }
+    source_.begin();
+    if (source_.upstream() != nullptr) options.source = &source_;
     arena_ = toft_create_with(&options);
   }
   static arena_options in(void *buffer, std::size_t size) noexcept {
@@ -293,8 +293,9 @@ class arena_resource final : public std::pmr::memory_resource {
 
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
+    source_.begin();
     void *p = arena_->ops->alloc(arena_, size, align, 0, 0);
-    if (TOFT_UNLIKELY(p == nullptr)) upstream_source::rethrow();
+    if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }
 
@@ -307,6 +308,7 @@ class arena_resource final : public std::pmr::memory_resource {
   bool owned_;
 };
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 #endif

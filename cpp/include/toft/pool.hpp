@@ -48,6 +48,7 @@
 #include "config.hpp"
 
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 /* Names a value of a pool; a null handle names none, and is false. Ordered by number and generation: an order to put
  * handles into maps, no more. T may be incomplete. */
@@ -265,7 +266,8 @@ class pool {
   std::size_t retired() const noexcept { return pool_.retired; }
 
   /* Memory for so many values in all: emplace asks nobody until there are more. Throws std::length_error above
-   * max_slots, std::bad_alloc. */
+   * max_slots, std::bad_alloc. One that has not been used yet, and was not told max_slots, takes this for it if it is
+   * more than the default. */
   void reserve(std::size_t slots) {
     if (slots == 0 || open(slots)) return;
     int code = pool_.block_size == 0 ? TOFT_ENOMEM : toft_pool_reserve(&pool_, slots);
@@ -276,7 +278,8 @@ class pool {
    * destructors. */
   void clear() noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>)
-      for (iterator i = begin(); i != end(); ++i) erase(i.handle());
+      while (!empty()) /* again, for what a destructor has emplaced */
+        for (iterator i = begin(); i != end(); ++i) erase(i.handle());
     toft_pool_clear(&pool_);
   }
   /* Gives memory above the highest live value back to the system, unless the pool is fixed. Time as clear. */
@@ -411,6 +414,7 @@ class pool<T>::entry_range {
   Pool *pool_;
 };
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 template <class T>

@@ -13,6 +13,7 @@
 #include "config.hpp"
 
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 struct recycler_options : toft_recycler_options {
   recycler_options() noexcept : toft_recycler_options(TOFT_RECYCLER_OPTIONS) {}
@@ -38,7 +39,8 @@ class recycler {
   // std::invalid_argument if count and block_size contradict each other, std::bad_alloc if there is no memory for them.
   explicit recycler(const recycler_options &options) {
     int code = toft_recycler_init(&r_, &options);
-    if (code == TOFT_EARG) detail::throw_invalid_argument("toft: recycler_options: count and block_size");
+    if (code == TOFT_EARG)
+      detail::throw_invalid_argument("toft: recycler_options contradict each other, or ask for too much");
     if (code != TOFT_OK) detail::throw_bad_alloc();
   }
   recycler(const recycler &) = delete;  // blocks know where it is
@@ -80,11 +82,11 @@ class synchronized_recycler {
  public:
   synchronized_recycler() : synchronized_recycler(recycler_options()) {}
   // std::invalid_argument, std::bad_alloc.
-  explicit synchronized_recycler(const recycler_options &options) : r_(toft_sync_recycler_create(&options)) {
-    if (r_ != nullptr) return;
-    if ((options.count == 0) != (options.block_size == 0) || (options.count != 0 && options.shards > 1))
-      detail::throw_invalid_argument("toft: recycler_options: count, block_size and shards");
-    detail::throw_bad_alloc();
+  explicit synchronized_recycler(const recycler_options &options) {
+    if (toft_recycler_check(&options) != TOFT_OK)
+      detail::throw_invalid_argument("toft: recycler_options contradict each other, or ask for too much");
+    r_ = toft_sync_recycler_create(&options);
+    if (r_ == nullptr) detail::throw_bad_alloc();
   }
   synchronized_recycler(const synchronized_recycler &) = delete;
   synchronized_recycler &operator=(const synchronized_recycler &) = delete;
@@ -117,6 +119,7 @@ class synchronized_recycler {
   toft_sync_recycler *r_;
 };
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 #endif

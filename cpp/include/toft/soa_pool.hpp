@@ -41,6 +41,7 @@
 #include "span.hpp"
 
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 template <class... Ts>
 class soa_pool {
@@ -375,6 +376,7 @@ class soa_pool {
   block rows_;
 };
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 #endif

@@ -14,7 +14,10 @@
 #include <span>
 #endif
 
+#include "config.hpp"
+
 namespace toft {
+inline namespace TOFT_NAMESPACE {
 
 #if defined(__cpp_lib_span)
 
@@ -70,6 +73,7 @@ class span {
 
 #endif
 
+}  // namespace TOFT_NAMESPACE
 }  // namespace toft
 
 #endif

@@ -1,0 +1,105 @@
+// What is thrown when, and by whom.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include <toft/config.hpp>
+#if __has_include(<memory_resource>)
+
+#include <memory_resource>
+
+#include <gtest/gtest.h>
+#include <toft/pmr.hpp>
+#include <toft/pool.hpp>
+
+namespace {
+
+struct boom {};
+
+struct throwing : std::pmr::memory_resource {
+  long calls = 0, at;
+  explicit throwing(long k) : at(k) {}
+  void *do_allocate(std::size_t n, std::size_t a) override {
+    if (calls++ == at) throw boom();
+    return std::pmr::new_delete_resource()->allocate(n, a);
+  }
+  void do_deallocate(void *p, std::size_t n, std::size_t a) override {
+    std::pmr::new_delete_resource()->deallocate(p, n, a);
+  }
+  bool do_is_equal(const std::pmr::memory_resource &o) const noexcept override { return this == &o; }
+};
+
+// The second segment is refused once; a smaller one is had, and the allocation succeeds.
+void swallow_one() {
+  throwing upstream(1);
+  toft::recycling_resource r(&upstream);
+  for (int i = 0; i < 8; i++) ASSERT_NO_THROW((void)r.allocate(32000));
+  ASSERT_GT(upstream.calls, 2);
+  EXPECT_THROW((void)r.allocate(SIZE_MAX), std::bad_alloc);  // upstream was not even asked
+}
+
+TEST(Failure, NoStaleExceptionFromTheSameResource) { swallow_one(); }
+
+TEST(Failure, NoStaleExceptionFromAnotherResource) {
+  throwing upstream(0);
+  toft::upstream_source source(&upstream);
+  toft::arena_options o;
+  o.source = &source;
+  o.flags = 0;
+  try {
+    toft::arena a(o);
+    (void)a.allocate(std::size_t(1) << 20);
+  } catch (const std::bad_alloc &) {
+  }
+  toft::recycling_resource other;
+  EXPECT_THROW((void)other.allocate(SIZE_MAX), std::bad_alloc);
+}
+
+TEST(Failure, SynchronizedTellsBadArgumentsAsTheOtherDoes) {
+  EXPECT_THROW(toft::recycling_resource(1, (std::size_t(1) << 30) + 1), std::invalid_argument);
+  EXPECT_THROW(toft::synchronized_recycling_resource(1, (std::size_t(1) << 30) + 1), std::invalid_argument);
+  EXPECT_THROW(toft::synchronized_recycling_resource(SIZE_MAX, 1), std::invalid_argument);
+  toft::recycler_options o;
+  o.shards = 257;
+  EXPECT_THROW(toft::synchronized_recycling_resource r(o), std::invalid_argument);
+  EXPECT_THROW(toft::synchronized_recycler r(o), std::invalid_argument);
+}
+
+// What has a destructor cannot be made under a claim: the arena keeps no record of it then.
+TEST(Failure, MakeUnderAClaim) {
+  static int live;
+  struct object {
+    object() { live++; }
+    ~object() { live--; }
+  };
+  live = 0;
+  toft::arena a;
+  toft::claim c(a);
+  EXPECT_THROW(a.make<object>(), std::bad_alloc);
+  EXPECT_THROW(a.make_array<object>(3), std::bad_alloc);
+  EXPECT_EQ(a.try_make<object>(), nullptr);
+  EXPECT_EQ(live, 0);
+  EXPECT_EQ(*a.make<int>(3), 3);
+}
+
+struct phoenix {
+  static toft::pool<phoenix> *pool;
+  static int live, more;
+  phoenix() { live++; }
+  ~phoenix() {
+    live--;
+    if (more-- > 0) pool->emplace();
+  }
+};
+toft::pool<phoenix> *phoenix::pool;
+int phoenix::live, phoenix::more;
+
+TEST(Failure, WhatADestructorEmplacesIsDestroyedToo) {
+  {
+    toft::pool<phoenix> p;
+    phoenix::pool = &p;
+    phoenix::more = 5;
+    for (int i = 0; i < 3; i++) p.emplace();
+  }
+  EXPECT_EQ(phoenix::live, 0);
+}
+
+}  // namespace
+#endif
