@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -24,17 +25,17 @@ void keeps_little(std::size_t temporary, std::size_t align, std::size_t node, do
 }
 
 TEST(RecyclerMemory, TemporaryBesideKeptNode) {
-  for (std::size_t temporary : {256, 512, 600, 1024, 2048, 4096, 5000, 40000})
-    for (std::size_t node : {8, 64}) keeps_little(temporary, 8, node, 4);
+  for (std::size_t temporary : std::initializer_list<std::size_t>{256, 512, 600, 1024, 2048, 4096, 5000, 40000})
+    for (std::size_t node : std::initializer_list<std::size_t>{8, 64}) keeps_little(temporary, 8, node, 4);
 }
 
 TEST(RecyclerMemory, AlignedTemporaryBesideKeptNode) {
-  for (std::size_t align : {4096, 32768, 65536}) keeps_little(8, align, 8, 8);
+  for (std::size_t align : std::initializer_list<std::size_t>{4096, 32768, 65536}) keeps_little(8, align, 8, 8);
   keeps_little(4096, 4096, 64, 8);
 }
 
 TEST(RecyclerMemory, RandomReplacement) {
-  for (std::size_t size : {64, 512, 520, 1024, 4000, 5000, 16000}) {
+  for (std::size_t size : std::initializer_list<std::size_t>{64, 512, 520, 1024, 4000, 5000, 16000}) {
     toft::recycler r;
     std::mt19937_64 random(1);
     std::vector<void *> v((4u << 20) / size);
