@@ -910,7 +910,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
  * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
- * beyond one and a half times what of them was ever live at once.
+ * beyond one and a half times those that were ever in use at once (which may be thrice as large as what is in them).
  *
  * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
  * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
