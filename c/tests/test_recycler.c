@@ -232,6 +232,28 @@ static void narrow_holes_wait(void **state) {
   counted_all_back(&c);
 }
 
+/* What an alignment cut off is a hole too: a block that has such is filled again. */
+static void paddings_are_holes(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  static void *p[20000];
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t i = 0; i < 20000; i++) {
+    assert_non_null(toft_recycler_alloc(&r, 8, 8)); /* stays */
+    p[i] = toft_recycler_alloc(&r, 64, 64);
+    assert_true(p[i] != NULL && is_aligned(p[i], 64));
+  }
+  for (size_t i = 0; i < 20000; i++) toft_recycler_free(&r, p[i], 64);
+  size_t before = c.bytes;
+  for (size_t i = 0; i < 20000; i++) assert_non_null(toft_recycler_alloc(&r, 64, 8));
+  assert_true(c.bytes <= before + 65536);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
 static void oversize_rounds_stay_flat(void **state) {
   (void)state;
   counted c;
@@ -520,6 +542,7 @@ int main(void) {
       cmocka_unit_test(a_block_comes_back),
       cmocka_unit_test(holes_are_filled),
       cmocka_unit_test(narrow_holes_wait),
+      cmocka_unit_test(paddings_are_holes),
       cmocka_unit_test(oversize_rounds_stay_flat),
       cmocka_unit_test(any_alignment),
       cmocka_unit_test(bad_input),
