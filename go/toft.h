@@ -585,7 +585,7 @@ TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots that have
 /* Memory for so many slots in all: inserts up to there ask nobody. TOFT_ENOMEM; TOFT_EARG above max_slots. */
 TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
 
-/* Removes all. Memory is kept: see trim. About half a nanosecond for each slot used since the last clear, since each
+/* Removes all. Memory is kept: see trim. Linear in the slots used since the last clear, since each
  * has its generation. */
 TOFT_API void toft_pool_clear(toft_pool *pool);
 

@@ -2530,17 +2530,6 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
 
 /* ---- sweeping ---- */
 
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LOW_BIT(word) ((uint32_t)__builtin_ctzll(word))
-#else
-static uint32_t toft_low_bit(uint64_t word) {
-  uint32_t n = 0;
-  for (; (word & 1) == 0; word >>= 1) n++;
-  return n;
-}
-#define TOFT_LOW_BIT(word) toft_low_bit(word)
-#endif
-
 /* A bit for each 8 bytes of a hole. 0 if the holes are not what live says: somebody freed twice. */
 static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   uint32_t missing = (uint32_t)(b->capacity - b->live), at = b->holes;
@@ -2578,9 +2567,9 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
       from = (from | 63) + 1;
       continue;
     }
-    from += TOFT_LOW_BIT(word);
+    from += toft_lowest_bit(word);
     for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* a bit past the end is 0 */
-    to += TOFT_LOW_BIT(word);
+    to += toft_lowest_bit(word);
     hole.next = TOFT_RECYCLER_NONE;
     hole.size = (to - from) * 8;
     if (hole.size > b->widest) b->widest = hole.size;

@@ -99,6 +99,14 @@ inline std::pmr::memory_resource *default_upstream() noexcept {
   return r == std::pmr::new_delete_resource() ? nullptr : r;
 }
 
+inline recycler_options counted(std::size_t count, std::size_t size) {
+  if (count == 0 || size == 0) throw_invalid_argument("toft: a resource with a count or a size of 0");
+  recycler_options o;
+  o.count = count;
+  o.block_size = size;
+  return o;
+}
+
 }  // namespace detail
 
 // ArenaMR's arguments: count blocks of `size` bytes each, taken at once, are filled before any others. upstream
@@ -108,9 +116,9 @@ class recycling_resource final : public std::pmr::memory_resource {
   recycling_resource() : recycling_resource(recycler_options(), detail::default_upstream()) {}
   explicit recycling_resource(std::pmr::memory_resource *upstream) : recycling_resource(recycler_options(), upstream) {}
   recycling_resource(std::size_t count, std::size_t size)
-      : recycling_resource(counted(count, size), detail::default_upstream()) {}
+      : recycling_resource(detail::counted(count, size), detail::default_upstream()) {}
   recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
-      : recycling_resource(counted(count, size), upstream) {}
+      : recycling_resource(detail::counted(count, size), upstream) {}
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
@@ -144,14 +152,6 @@ class recycling_resource final : public std::pmr::memory_resource {
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
  private:
-  static recycler_options counted(std::size_t count, std::size_t size) {
-    if (count == 0 || size == 0) detail::throw_invalid_argument("toft: recycling_resource: a count or a size of 0");
-    recycler_options o;
-    o.count = count;
-    o.block_size = size;
-    return o;
-  }
-
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
     source_.begin();
@@ -176,9 +176,9 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
   explicit synchronized_recycling_resource(std::pmr::memory_resource *upstream)
       : synchronized_recycling_resource(recycler_options(), upstream) {}
   synchronized_recycling_resource(std::size_t count, std::size_t size)
-      : synchronized_recycling_resource(counted(count, size), detail::default_upstream()) {}
+      : synchronized_recycling_resource(detail::counted(count, size), detail::default_upstream()) {}
   synchronized_recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
-      : synchronized_recycling_resource(counted(count, size), upstream) {}
+      : synchronized_recycling_resource(detail::counted(count, size), upstream) {}
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
@@ -210,15 +210,6 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
  private:
-  static recycler_options counted(std::size_t count, std::size_t size) {
-    if (count == 0 || size == 0)
-      detail::throw_invalid_argument("toft: synchronized_recycling_resource: a count or a size of 0");
-    recycler_options o;
-    o.count = count;
-    o.block_size = size;
-    return o;
-  }
-
   void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
   void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_sync_recycler_free(r_, p, size); }
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }

@@ -274,7 +274,7 @@ class pool {
     if (code == TOFT_EARG || slots > TOFT_POOL_SLOTS_MAX) detail::throw_length_error("toft: more than max_slots");
     if (code != TOFT_OK) detail::throw_bad_alloc();
   }
-  /* Destroys all values. Memory is kept. About half a nanosecond for each slot used since the last clear, and the
+  /* Destroys all values. Memory is kept. Linear in the slots used since the last clear, and the
    * destructors. */
   void clear() noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>)
