@@ -1,0 +1,317 @@
+//! The Toft arena ABI: the head of four words, the table behind it, and the inline paths of its users.
+//!
+//! This is what code in another language sees of an arena, and what this crate sees of arenas that others made. Rust
+//! code that has an [`Arena`](crate::Arena) needs none of it. The layouts are those of `toft_abi.h`, version 1 (draft);
+//! the rules with letters (U2, M4) are those of the specification, `abi/SPEC.md`.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::cell::Cell;
+use core::ffi::{c_char, c_int, c_void};
+use core::hint::assert_unchecked;
+use core::mem::{offset_of, size_of};
+use core::ptr::NonNull;
+
+/// The version of the table that this crate makes and understands.
+pub const VERSION: u32 = 1;
+
+/// Zero the new bytes: a flag of `alloc` and `resize`.
+pub const ZERO: u32 = 1;
+/// Fail rather than move: a flag of `resize`.
+pub const STAY: u32 = 2;
+
+/// Keep what recent rounds needed: a policy of `reset`.
+pub const KEEP_RECENT: u32 = 0;
+/// Keep all blocks: a policy of `reset`.
+pub const KEEP_ALL: u32 = 1;
+/// Keep at most about so many bytes: a policy of `reset`.
+pub const KEEP_BYTES: u32 = 2;
+
+/// What `set` changes: the budget on live bytes; [`u64::MAX`] is none.
+pub const SET_BUDGET: u32 = 1;
+/// What `set` changes: the tag that bytes count for.
+pub const SET_TAG: u32 = 2;
+/// What `set` changes: bytes between samples.
+pub const SET_SAMPLE: u32 = 3;
+/// What `set` changes: whether the arena is checked.
+pub const SET_CHECKED: u32 = 4;
+
+/// Done.
+pub const OK: c_int = 0;
+/// No memory, or the budget does not allow it.
+pub const ENOMEM: c_int = -1;
+/// No mark of this arena, or one that is not good any more.
+pub const EMARK: c_int = -2;
+/// The arena is closed: a range is claimed, or a cleanup is running.
+pub const EBUSY: c_int = -3;
+/// An argument that has no meaning.
+pub const EARG: c_int = -4;
+/// The maker of the arena does not support it.
+pub const ENOSYS: c_int = -5;
+/// Done, and a checked arena found bytes written outside an allocation.
+pub const ECORRUPT: c_int = -6;
+
+/// The head of an arena: `toft_arena`. Pinned: never copied, never moved; passed on by its address.
+///
+/// `cursor` is the next free byte, `limit` the end of the inline path's room; both are multiples of 8, and `cursor` is
+/// never above `limit` and never null. Bit 0 of `epoch`: watched, so rewind, resize and free must go through `ops`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Head {
+    /// The next free byte. Users and the maker write it.
+    pub cursor: Cell<*mut u8>,
+    /// The maker's table. Read again at every call: the maker may swap it.
+    pub ops: Cell<*const Ops>,
+    /// The end of the inline path's room. Only the maker writes it.
+    pub limit: Cell<*mut u8>,
+    /// Bit 0: watched. The rest: a count of events that marks must know of. Only the maker writes it.
+    pub epoch: Cell<usize>,
+}
+
+/// A point to rewind to: `toft_mark`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The head's cursor.
+    pub cursor: *mut u8,
+    /// The head's epoch without bit 0.
+    pub epoch: usize,
+}
+
+/// A claimed range: `toft_range`. Its holder alone moves `cursor`, byte by byte if it likes.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Range {
+    /// The next free byte of the range.
+    pub cursor: *mut u8,
+    /// One past its last.
+    pub limit: *mut u8,
+    /// The maker's; 0: nothing is claimed.
+    pub maker: usize,
+}
+
+impl Range {
+    /// Nothing claimed.
+    pub const EMPTY: Range = Range { cursor: core::ptr::null_mut(), limit: core::ptr::null_mut(), maker: 0 };
+}
+
+/// A function to run when its point is given back: `toft_cleanup`. `function` `None`: cancelled.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Cleanup {
+    /// Must not unwind.
+    pub function: Option<unsafe extern "C" fn(*mut c_void)>,
+    /// What it is called with.
+    pub arg: *mut c_void,
+}
+
+/// What an arena holds: `toft_stats`. Bytes, but for the last two.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Allocated and not given back, paddings included: exact.
+    pub live: u64,
+    /// Allocated in all, as far as slow calls saw it.
+    pub allocated: u64,
+    /// The highest `live`, as far as slow calls saw it.
+    pub peak: u64,
+    /// The budget on `live`; [`u64::MAX`]: none.
+    pub budget: u64,
+    /// Held of the source.
+    pub reserved: u64,
+    /// About what block headers and ends that will not be used come to.
+    pub wasted: u64,
+    /// A count: blocks in use.
+    pub blocks: u64,
+    /// A count: how often the source was asked for a block.
+    pub source_calls: u64,
+}
+
+/// The table behind a head: `toft_arena_ops`. The specification says what each does; all but `free` are there.
+#[repr(C)]
+#[derive(Debug)]
+#[allow(missing_docs)] // the names are the specification's
+pub struct Ops {
+    /// Bytes of this table that its maker filled in.
+    pub size: u32,
+    /// [`VERSION`].
+    pub version: u32,
+    pub alloc: unsafe extern "C" fn(*mut Head, usize, usize, u32, usize) -> *mut c_void,
+    pub resize: unsafe extern "C" fn(*mut Head, *mut c_void, usize, usize, usize, u32, usize) -> *mut c_void,
+    pub free: Option<unsafe extern "C" fn(*mut Head, *mut c_void, usize)>,
+    pub rewind: unsafe extern "C" fn(*mut Head, *mut u8, usize) -> c_int,
+    pub reset: unsafe extern "C" fn(*mut Head, u32, usize) -> c_int,
+    pub trim: unsafe extern "C" fn(*mut Head, usize),
+    pub cleanup:
+        unsafe extern "C" fn(*mut Head, Option<unsafe extern "C" fn(*mut c_void)>, *mut c_void) -> *mut Cleanup,
+    pub claim: unsafe extern "C" fn(*mut Head, *mut Range, usize, usize) -> *mut c_void,
+    pub give: unsafe extern "C" fn(*mut Head, *mut Range) -> c_int,
+    pub contains: unsafe extern "C" fn(*const Head, *const c_void) -> c_int,
+    pub stats: unsafe extern "C" fn(*mut Head, *mut Stats, usize) -> usize,
+    pub set: unsafe extern "C" fn(*mut Head, u32, u64, *const c_char, usize) -> c_int,
+    pub release: unsafe extern "C" fn(*mut Head),
+}
+
+const WORD: usize = size_of::<usize>();
+const _: () = {
+    assert!(size_of::<Head>() == 4 * WORD && size_of::<*mut u8>() == WORD);
+    assert!(
+        offset_of!(Head, ops) == WORD && offset_of!(Head, limit) == 2 * WORD && offset_of!(Head, epoch) == 3 * WORD
+    );
+    assert!(
+        size_of::<Ops>() == 8 + 13 * WORD && offset_of!(Ops, alloc) == 8 && offset_of!(Ops, release) == 8 + 12 * WORD
+    );
+    assert!(size_of::<Mark>() == 2 * WORD && size_of::<Range>() == 3 * WORD && size_of::<Cleanup>() == 2 * WORD);
+    assert!(size_of::<Stats>() == 64);
+};
+
+/// `n` rounded up to a multiple of 8; `n` is not near [`usize::MAX`].
+#[inline(always)]
+pub(crate) const fn round8(n: usize) -> usize {
+    n.wrapping_add(7) & !7
+}
+
+// The inline paths of the specification, section 3. Their contract is the same for all: `head` is the address of a live
+// head of version 1, and the calling thread has the arena (U16).
+
+/// An allocation aligned to 8. `None`: refused, nothing changed.
+///
+/// # Safety
+/// `head` is the address of a live arena that the calling thread has.
+#[inline(always)]
+pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the head is alive. Its cells are read one by one: no reference to more than a cell is made.
+    unsafe {
+        let h = head.as_ptr();
+        let p = (*h).cursor.get();
+        if (*h).limit.get().addr().wrapping_sub(p.addr()) < size {
+            return slow(head, size, 8);
+        }
+        (*h).cursor.set(p.wrapping_add(round8(size)));
+        assert_unchecked(!p.is_null()); // M1: so that a check of the answer costs nothing here
+        NonNull::new(p)
+    }
+}
+
+/// An allocation at a multiple of `align`, a power of two. `None`: refused, nothing changed. One branch whatever the
+/// layout: `size` and `align` are those of a [`Layout`](core::alloc::Layout), so what is missing fits an `isize`.
+///
+/// # Safety
+/// As for [`alloc`]; and `align` is a power of two, and `size` rounded up to it at most `isize::MAX`.
+#[inline(always)]
+pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull<u8>> {
+    debug_assert!(align.is_power_of_two());
+    // SAFETY: as in `alloc`. Room is limit - q - size, where q may be above limit by less than align, and size + align
+    // is at most isize::MAX + 1: the difference does not wrap an isize, and its sign answers.
+    unsafe {
+        let h = head.as_ptr();
+        let p = (*h).cursor.get();
+        let q = p.addr().wrapping_add(align - 1) & !(align - 1);
+        if ((*h).limit.get().addr().wrapping_sub(q.wrapping_add(size)) as isize) < 0 {
+            return slow(head, size, align);
+        }
+        assert_unchecked(q != 0); // M1: so that a check of the answer costs nothing here
+        (*h).cursor.set(p.with_addr(q.wrapping_add(round8(size))));
+        NonNull::new(p.with_addr(q))
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn slow(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the caller's contract; the table is its maker's and stays.
+    NonNull::new(unsafe { ((*(*head.as_ptr()).ops.get()).alloc)(head.as_ptr(), size, align, 0, 0).cast() })
+}
+
+/// The point to rewind to.
+///
+/// # Safety
+/// As for [`alloc`].
+#[inline(always)]
+pub unsafe fn mark(head: NonNull<Head>) -> Mark {
+    // SAFETY: the head is alive.
+    unsafe { Mark { cursor: (*head.as_ptr()).cursor.get(), epoch: (*head.as_ptr()).epoch.get() & !1 } }
+}
+
+/// Gives back all that came after the mark. A code of this module.
+///
+/// # Safety
+/// As for [`alloc`]; nothing that was allocated since the mark is used any more.
+#[inline(always)]
+pub unsafe fn rewind(head: NonNull<Head>, mark: Mark) -> c_int {
+    // SAFETY: the head is alive.
+    unsafe {
+        let h = head.as_ptr();
+        if mark.epoch != (*h).epoch.get() || mark.cursor.addr() > (*h).cursor.get().addr() {
+            return rewind_slow(head, mark);
+        }
+        (*h).cursor.set(mark.cursor);
+        OK
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
+    // SAFETY: the caller's contract.
+    unsafe { ((*(*head.as_ptr()).ops.get()).rewind)(head.as_ptr(), mark.cursor, mark.epoch) }
+}
+
+/// Grows or shrinks `p`, in place if it is the newest allocation and there is room. `None`: refused, `p` as it was.
+///
+/// # Safety
+/// As for [`alloc_aligned`]; `p` is an allocation of this arena, last asked for with `old` bytes, or null and 0.
+#[inline(always)]
+pub unsafe fn resize(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the head is alive. Backwards only when the arena is not watched (U9).
+    unsafe {
+        let h = head.as_ptr();
+        let cursor = (*h).cursor.get();
+        if !p.is_null()
+            && (*h).epoch.get() & 1 == 0
+            && cursor.addr().wrapping_sub(p.addr()) == round8(old)
+            && (*h).limit.get().addr().wrapping_sub(p.addr()) >= new
+            && p.addr() & (align - 1) == 0
+        {
+            (*h).cursor.set(cursor.with_addr(p.addr() + round8(new)));
+            return NonNull::new(p);
+        }
+        resize_slow(head, p, old, new, align)
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn resize_slow(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the caller's contract.
+    let p = unsafe { ((*(*head.as_ptr()).ops.get()).resize)(head.as_ptr(), p.cast(), old, new, align, 0, 0) };
+    NonNull::new(p.cast())
+}
+
+/// Gives `p` back if it is the newest allocation, or does nothing.
+///
+/// # Safety
+/// As for [`alloc`]; `p` is an allocation of this arena, last asked for with `size` bytes, that is used no more.
+#[inline(always)]
+pub unsafe fn free(head: NonNull<Head>, p: *mut u8, size: usize) {
+    // SAFETY: the head is alive. Backwards only when the arena is not watched (U9).
+    unsafe {
+        let h = head.as_ptr();
+        let cursor = (*h).cursor.get();
+        if (*h).epoch.get() & 1 == 0 && cursor.addr().wrapping_sub(p.addr()) == round8(size) {
+            (*h).cursor.set(cursor.with_addr(p.addr()));
+        } else {
+            free_slow(head, p, size);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn free_slow(head: NonNull<Head>, p: *mut u8, size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if let Some(free) = (*(*head.as_ptr()).ops.get()).free {
+            free(head.as_ptr(), p.cast(), size);
+        }
+    }
+}

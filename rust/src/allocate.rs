@@ -1,0 +1,473 @@
+//! Allocating. Each call has a twin that returns an error; one generic body is behind both.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+
+use core::alloc::Layout;
+use core::fmt;
+use core::mem::{align_of, size_of, MaybeUninit};
+use core::ptr::{self, NonNull};
+use core::slice;
+
+use crate::abi;
+use crate::arena::Arena;
+use crate::error::{sure, AllocError, InitError, Refuse};
+
+// ---- the bodies ----
+
+impl Arena {
+    /// Memory for a T. Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and
+    /// one add.
+    #[inline(always)]
+    pub(crate) fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
+        if size_of::<T>() == 0 {
+            return Ok(NonNull::dangling());
+        }
+        // SAFETY: the arena is alive and this thread's.
+        let p = unsafe {
+            if align_of::<T>() <= 8 {
+                abi::alloc(self.head(), size_of::<T>())
+            } else {
+                abi::alloc_aligned(self.head(), size_of::<T>(), align_of::<T>())
+            }
+        };
+        match p {
+            Some(p) => Ok(p.cast()),
+            None => Err(E::refuse(Layout::new::<T>())),
+        }
+    }
+
+    /// Memory for `n` of T.
+    #[inline(always)]
+    pub(crate) fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
+        let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
+        if size_of::<T>() == 0 {
+            return Ok(NonNull::dangling());
+        }
+        if align_of::<T>() > 8 {
+            return Ok(self.bytes::<E>(layout)?.cast());
+        }
+        // SAFETY: the arena is alive and this thread's.
+        match unsafe { abi::alloc(self.head(), layout.size()) } {
+            Some(p) => Ok(p.cast()),
+            None => Err(E::refuse(layout)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+        // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
+        match unsafe { abi::alloc_aligned(self.head(), layout.size(), layout.align()) } {
+            Some(p) => Ok(p),
+            None => Err(E::refuse(layout)),
+        }
+    }
+
+    /// The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
+    #[inline(always)]
+    pub(crate) fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+        let p = self.room::<T, E>()?;
+        // SAFETY: new memory for a T.
+        unsafe {
+            p.as_ptr().write(make());
+            Ok(&mut *p.as_ptr())
+        }
+    }
+
+    #[inline(always)]
+    fn uninit<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
+        // SAFETY: new memory for n of T, or dangling for none.
+        Ok(unsafe { slice::from_raw_parts_mut(self.rooms::<T, E>(n)?.as_ptr().cast(), n) })
+    }
+
+    #[inline(always)]
+    fn zeroed<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
+        let slice = self.uninit::<T, E>(n)?;
+        // SAFETY: memory for n of T; uninitialised ones may have any bytes.
+        unsafe { slice.as_mut_ptr().write_bytes(0, n) };
+        Ok(slice)
+    }
+
+    #[inline(always)]
+    pub(crate) fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
+        let p = self.rooms::<T, E>(src.len())?;
+        // SAFETY: new memory for as many.
+        unsafe {
+            ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
+            Ok(slice::from_raw_parts_mut(p.as_ptr(), src.len()))
+        }
+    }
+
+    /// If `make` panics, what was made so far is not dropped.
+    #[inline(always)]
+    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
+        let p = self.rooms::<T, E>(n)?;
+        for i in 0..n {
+            // SAFETY: new memory for n of T.
+            unsafe { p.as_ptr().add(i).write(make(i)) };
+        }
+        // SAFETY: all n are written.
+        Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
+    }
+
+    /// Grows at the arena's tip, in place unless the iterator allocates here too.
+    #[inline]
+    fn collected<T, E: Refuse>(&self, iter: impl Iterator<Item = T>) -> Result<&mut [T], E> {
+        let (least, most) = iter.size_hint();
+        let mut tip = Tip::<T> { arena: self, at: NonNull::dangling(), len: 0, room: 0 };
+        tip.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
+        for value in iter {
+            if tip.len == tip.room {
+                tip.grow::<E>((tip.room * 2).max(4))?;
+            }
+            // SAFETY: there is room for one more.
+            unsafe { tip.at.as_ptr().add(tip.len).write(value) };
+            tip.len += 1;
+        }
+        tip.grow::<E>(tip.len)?; // gives the rest back
+                                 // SAFETY: so many are written.
+        Ok(unsafe { slice::from_raw_parts_mut(tip.at.as_ptr(), tip.len) })
+    }
+
+    fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<&mut str, E> {
+        if let Some(s) = args.as_str() {
+            return self.text(s);
+        }
+        let mut text = Text { tip: Tip { arena: self, at: NonNull::dangling(), len: 0, room: 0 }, refused: None::<E> };
+        let done = fmt::write(&mut text, args);
+        if let Some(e) = text.refused {
+            return Err(e);
+        }
+        assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
+        text.tip.grow::<E>(text.tip.len)?;
+        // SAFETY: so many bytes of strings are written.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(slice::from_raw_parts_mut(text.tip.at.as_ptr(), text.tip.len)) })
+    }
+
+    #[inline(always)]
+    fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
+        // SAFETY: a copy of a string's bytes.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
+    }
+}
+
+/// An array that grows, at the arena's tip while nobody else allocates.
+struct Tip<'a, T> {
+    arena: &'a Arena,
+    at: NonNull<T>,
+    len: usize,
+    room: usize,
+}
+
+impl<T> Tip<'_, T> {
+    /// Room for `room` elements, which is not less than there are.
+    fn grow<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
+        let Ok(layout) = Layout::array::<T>(room) else { return Err(E::overflow()) };
+        if size_of::<T>() == 0 || room == self.room {
+            self.room = room;
+            return Ok(());
+        }
+        let (head, old) = (self.arena.head(), self.room * size_of::<T>());
+        // SAFETY: the arena is alive; `at` is its allocation of `old` bytes, or nothing yet.
+        let p = unsafe {
+            if old == 0 {
+                abi::alloc_aligned(head, layout.size(), layout.align())
+            } else {
+                abi::resize(head, self.at.as_ptr().cast(), old, layout.size(), layout.align())
+            }
+        };
+        self.at = p.ok_or_else(|| E::refuse(layout))?.cast();
+        self.room = room;
+        Ok(())
+    }
+}
+
+struct Text<'a, E> {
+    tip: Tip<'a, u8>,
+    refused: Option<E>,
+}
+
+impl<E: Refuse> fmt::Write for Text<'_, E> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        let tip = &mut self.tip;
+        if s.len() > tip.room - tip.len {
+            let room = (tip.len + s.len()).max(tip.room * 2).max(32);
+            if let Err(e) = tip.grow(room) {
+                self.refused = Some(e);
+                return Err(fmt::Error);
+            }
+        }
+        // SAFETY: there is room for s.
+        unsafe { ptr::copy_nonoverlapping(s.as_ptr(), tip.at.as_ptr().add(tip.len), s.len()) };
+        tip.len += s.len();
+        Ok(())
+    }
+}
+
+// ---- values ----
+
+impl Arena {
+    /// Moves `value` into the arena. It is not dropped: see [`boxed`](Arena::boxed) and [`alloc_drop`](Arena::alloc_drop).
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let x = arena.alloc(41);
+    /// *x += 1;
+    /// assert_eq!(*x, 42);
+    /// ```
+    ///
+    /// # Panics
+    /// If the arena has no memory, as all calls here without `try`.
+    #[inline(always)]
+    pub fn alloc<T>(&self, value: T) -> &mut T {
+        sure(self.value(|| value))
+    }
+
+    /// As [`alloc`](Arena::alloc), with an error instead of the panic. `value` is lost then.
+    #[inline(always)]
+    pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
+        self.value(|| value)
+    }
+
+    /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
+    /// assert_eq!((*pair.0, pair.1), (1, 2));
+    /// ```
+    #[inline(always)]
+    pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
+        sure(self.value(make))
+    }
+
+    /// As [`alloc_with`](Arena::alloc_with), with an error instead of the panic; `make` does not run then.
+    #[inline(always)]
+    pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
+        self.value(make)
+    }
+
+    /// Makes a value that may fail; then nothing of the arena is used up.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.alloc_try_with(|| "7".parse::<u32>()), Ok(&mut 7));
+    /// assert!(arena.alloc_try_with(|| "x".parse::<u32>()).is_err());
+    /// assert_eq!(arena.stats().live, 8);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, E> {
+        let value = make()?;
+        Ok(self.alloc(value))
+    }
+
+    /// As [`alloc_try_with`](Arena::alloc_try_with), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, InitError<E>> {
+        let value = make().map_err(InitError::Init)?;
+        self.try_alloc(value).map_err(InitError::Alloc)
+    }
+
+    /// Memory for a T, to be written.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let x = arena.alloc_uninit::<[u64; 100]>().write([7; 100]);
+    /// assert_eq!(x[99], 7);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_uninit<T>(&self) -> &mut MaybeUninit<T> {
+        // SAFETY: new memory for a T.
+        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>()).as_ptr() }
+    }
+
+    /// As [`alloc_uninit`](Arena::alloc_uninit), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_uninit<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
+        // SAFETY: new memory for a T.
+        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>()?.as_ptr() })
+    }
+
+    /// Zeroed memory for a T: call `assume_init_mut` where zeroes are a valid T.
+    #[inline(always)]
+    pub fn alloc_zeroed<T>(&self) -> &mut MaybeUninit<T> {
+        &mut sure(self.zeroed(1))[0]
+    }
+
+    /// As [`alloc_zeroed`](Arena::alloc_zeroed), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_zeroed<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
+        Ok(&mut self.zeroed(1)?[0])
+    }
+
+    /// Memory of any layout. For a size of 0: an address that must not be read.
+    #[inline(always)]
+    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+        sure(self.bytes(layout))
+    }
+
+    /// As [`alloc_layout`](Arena::alloc_layout), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.bytes(layout)
+    }
+}
+
+// ---- slices ----
+
+impl Arena {
+    /// A copy of a slice.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
+        sure(self.copied(src))
+    }
+
+    /// As [`alloc_slice_copy`](Arena::alloc_slice_copy), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
+        self.copied(src)
+    }
+
+    /// A clone of each element.
+    #[inline(always)]
+    pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
+        sure(self.filled(src.len(), |i| src[i].clone()))
+    }
+
+    /// As [`alloc_slice_clone`](Arena::alloc_slice_clone), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
+        self.filled(src.len(), |i| src[i].clone())
+    }
+
+    /// `n` clones of a value.
+    #[inline(always)]
+    pub fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &mut [T] {
+        sure(self.filled(n, |_| value.clone()))
+    }
+
+    /// As [`alloc_slice_fill`](Arena::alloc_slice_fill), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> Result<&mut [T], AllocError> {
+        self.filled(n, |_| value.clone())
+    }
+
+    /// `n` values, by their index.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
+        sure(self.filled(n, make))
+    }
+
+    /// As [`alloc_slice_fill_with`](Arena::alloc_slice_fill_with), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
+        self.filled(n, make)
+    }
+
+    /// `n` values of `T::default()`.
+    #[inline(always)]
+    pub fn alloc_slice_default<T: Default>(&self, n: usize) -> &mut [T] {
+        sure(self.filled(n, |_| T::default()))
+    }
+
+    /// As [`alloc_slice_default`](Arena::alloc_slice_default), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_default<T: Default>(&self, n: usize) -> Result<&mut [T], AllocError> {
+        self.filled(n, |_| T::default())
+    }
+
+    /// All that an iterator yields, however many: the slice grows in place, or moves when the iterator allocates here.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
+    /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
+    /// ```
+    #[inline]
+    pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
+        sure(self.collected(iter.into_iter()))
+    }
+
+    /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
+    /// is not dropped then.
+    #[inline]
+    pub fn try_alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<&mut [T], AllocError> {
+        self.collected(iter.into_iter())
+    }
+
+    /// Memory for `n` of T, to be written.
+    #[inline(always)]
+    pub fn alloc_uninit_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
+        sure(self.uninit(n))
+    }
+
+    /// As [`alloc_uninit_slice`](Arena::alloc_uninit_slice), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_uninit_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
+        self.uninit(n)
+    }
+
+    /// Zeroed memory for `n` of T.
+    #[inline(always)]
+    pub fn alloc_zeroed_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
+        sure(self.zeroed(n))
+    }
+
+    /// As [`alloc_zeroed_slice`](Arena::alloc_zeroed_slice), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_zeroed_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
+        self.zeroed(n)
+    }
+}
+
+// ---- text ----
+
+impl Arena {
+    /// A copy of a string, at the next multiple of 8. [`pack`](Arena::pack) puts strings side by side.
+    #[inline(always)]
+    pub fn alloc_str(&self, s: &str) -> &mut str {
+        sure(self.text(s))
+    }
+
+    /// As [`alloc_str`](Arena::alloc_str), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_str(&self, s: &str) -> Result<&mut str, AllocError> {
+        self.text(s)
+    }
+
+    /// Formatted text: what [`format_in!`](crate::format_in) calls.
+    ///
+    /// # Panics
+    /// If the arena has no memory, or a formatting trait returns an error.
+    pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
+        sure(self.formatted(args))
+    }
+
+    /// As [`alloc_fmt`](Arena::alloc_fmt), with an error instead of the first panic.
+    pub fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&mut str, AllocError> {
+        self.formatted(args)
+    }
+}
+
+/// `format!` into an arena: `&mut str`, with no `String` in between.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let s: &str = toft::format_in!(arena, "{} + {} = {}", 1, 2, 1 + 2);
+/// assert_eq!(s, "1 + 2 = 3");
+/// ```
+#[macro_export]
+macro_rules! format_in {
+    ($arena:expr, $($args:tt)*) => {
+        $arena.alloc_fmt(::core::format_args!($($args)*))
+    };
+}

@@ -1,0 +1,428 @@
+//! The arena: making it, emptying it, ending it, and what others may do with it. `alloc.rs` has what it is for.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use crate::abi::{self, Head};
+use crate::drops::carrying;
+use crate::error::AllocError;
+use crate::maker;
+use crate::options::Options;
+use crate::scope::Scope;
+
+pub use crate::abi::Stats;
+
+/// Memory that is handed out by moving a pointer and given back as a whole.
+///
+/// `arena.alloc(value)` costs a compare and an add, and returns a reference that lives as long as the arena is borrowed.
+/// Nothing is freed one by one: [`reset`](Arena::reset), the end of a [`scope`](Arena::scope), or the arena's own end
+/// gives back everything at once.
+///
+/// **Destructors do not run** for what `alloc` and its kin return. [`boxed`](Arena::boxed) returns a box that drops its
+/// value; [`alloc_drop`](Arena::alloc_drop) drops it when its memory is given back.
+///
+/// An arena belongs to one thread at a time: it is `Send`, not `Sync`. Blocks come from the heap through a cache of the
+/// thread ([`cache`](crate::cache)), or from a source of your own ([`Options`]).
+///
+/// Calls that allocate panic when there is no memory or the budget does not allow more; each has a twin, `try_...`, that
+/// returns [`AllocError`] and changes nothing.
+///
+/// ```
+/// let mut arena = toft::Arena::new();
+/// for round in 0..3 {
+///     let name = arena.alloc_str("Mads");
+///     let pair = arena.alloc((round, name.len()));
+///     pair.0 += 1;
+///     assert_eq!(*pair, (round + 1, 4));
+///     arena.reset(); // `name` and `pair` are gone: to use them here does not compile
+/// }
+/// ```
+#[repr(transparent)]
+pub struct Arena {
+    head: NonNull<Head>,
+}
+
+// SAFETY: an arena owns its blocks; its source is the heap or `Send`; values that it drops are `Send`.
+unsafe impl Send for Arena {}
+
+/// What a [`reset`](Arena::reset_with) keeps for the next round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Keep {
+    /// What recent rounds needed, merged into one block where that is not more than 64 MiB: a steady workload comes to
+    /// rest with no slow call at all.
+    #[default]
+    Recent,
+    /// Every block.
+    All,
+    /// At most about so many bytes.
+    Bytes(usize),
+}
+
+/// A point in an arena, for [`Arena::rewind`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(abi::Mark);
+
+/// Why a raw operation did nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RewindError {
+    /// The mark is of another arena, or the arena was reset or rewound past it.
+    Stale,
+    /// A scope or cursor is open, or a destructor is running.
+    Busy,
+}
+
+impl fmt::Display for RewindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RewindError::Stale => "the mark is not good any more, or of another arena",
+            RewindError::Busy => "a scope or a cursor of the arena is open, or a destructor is running",
+        })
+    }
+}
+
+impl core::error::Error for RewindError {}
+
+impl Arena {
+    // ---- making ----
+
+    /// An arena on the heap, with one block of 4096 bytes. The thread's cache makes it cheap: a few nanoseconds.
+    ///
+    /// # Panics
+    /// If there is no memory.
+    #[inline]
+    pub fn new() -> Arena {
+        match Arena::try_new() {
+            Ok(arena) => arena,
+            Err(e) => panic!("toft: {e}"),
+        }
+    }
+
+    /// As [`new`](Arena::new), without the panic.
+    #[inline]
+    pub fn try_new() -> Result<Arena, AllocError> {
+        maker::create().map(Arena::made).ok_or(AllocError)
+    }
+
+    /// An arena that expects a round of about `bytes`: the first allocation takes one block for all of it.
+    ///
+    /// # Panics
+    /// If there is no memory, or `bytes` is above `isize::MAX / 2`.
+    pub fn with_capacity(bytes: usize) -> Arena {
+        match Options::new().reserve(bytes).create() {
+            Ok(arena) => arena,
+            Err(e) => panic!("toft: {e}"),
+        }
+    }
+
+    /// An arena in the caller's buffer, of which the first 512 bytes and what is missing to a multiple of 64 are its own.
+    /// It does not grow; [`in_buffer_or_heap`](Arena::in_buffer_or_heap) does. Errs if the buffer is too small.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// let mut buffer = [MaybeUninit::uninit(); 2400];
+    /// let arena = toft::Arena::in_buffer(&mut buffer)?;
+    /// assert!(arena.try_alloc([0u8; 1024]).is_ok());
+    /// assert!(arena.try_alloc([0u8; 1024]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn in_buffer(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
+        Scope::in_buffer(buffer, None)
+    }
+
+    /// An arena in the caller's buffer that goes on in blocks of the heap when that is full. Errs if the buffer is too
+    /// small.
+    pub fn in_buffer_or_heap(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
+        Scope::in_buffer(buffer, Some(None))
+    }
+
+    #[inline(always)]
+    pub(crate) fn made(a: maker::Arena) -> Arena {
+        Arena { head: a.head() }
+    }
+
+    // ---- emptying ----
+
+    /// Gives back every allocation, runs the destructors of [`alloc_drop`](Arena::alloc_drop), and keeps memory for the
+    /// next round as [`Keep::Recent`] says.
+    ///
+    /// # Panics
+    /// If a destructor panicked, when all is done.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.reset_with(Keep::Recent);
+    }
+
+    /// As [`reset`](Arena::reset), keeping what `keep` says.
+    #[inline]
+    pub fn reset_with(&mut self, keep: Keep) {
+        let (policy, bytes) = match keep {
+            Keep::Recent => (abi::KEEP_RECENT, 0),
+            Keep::All => (abi::KEEP_ALL, 0),
+            Keep::Bytes(bytes) => (abi::KEEP_BYTES, bytes),
+        };
+        self.end_leaked();
+        // SAFETY: the arena is alive, and borrowed exclusively: nothing of it is in use.
+        let code = self.running_drops(|| unsafe { (self.table().reset)(self.head.as_ptr(), policy, bytes) });
+        assert!(code == abi::OK || code == abi::ECORRUPT, "toft: the arena is held by code in another language");
+    }
+
+    /// Returns kept memory that holds no allocation to its source, until about `keep` bytes of it are left.
+    pub fn trim(&mut self, keep: usize) {
+        // SAFETY: the arena is alive; what is in use stays.
+        unsafe { (self.table().trim)(self.head.as_ptr(), keep) }
+    }
+
+    /// Runs `f`, and gives back all that it allocated here. One nanosecond or two, where [`scope`](Arena::scope) takes
+    /// some more; but nothing outside may be borrowed from the arena meanwhile.
+    ///
+    /// ```
+    /// let mut arena = toft::Arena::new();
+    /// let sum = arena.scope_mut(|a| a.alloc_slice_fill_with(100, |i| i).iter().sum::<usize>());
+    /// assert_eq!((sum, arena.stats().live), (4950, 0));
+    /// ```
+    ///
+    /// # Panics
+    /// If `f` or a destructor does; the memory is given back all the same.
+    #[inline]
+    pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
+        struct Rewind<'a>(&'a mut Arena, abi::Mark);
+        impl Drop for Rewind<'_> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                let head = self.0.head;
+                // SAFETY: the arena is alive; what `f` allocated is not borrowed any more.
+                unsafe {
+                    if self.1.epoch == (*head.as_ptr()).epoch.get() {
+                        (*head.as_ptr()).cursor.set(self.1.cursor); // it is not below: nobody else could rewind
+                    } else {
+                        self.0.rewind_slow(self.1);
+                    }
+                }
+            }
+        }
+        self.end_leaked();
+        // SAFETY: the arena is alive.
+        let mark = unsafe { abi::mark(self.head) };
+        let rewind = Rewind(self, mark);
+        f(rewind.0)
+    }
+
+    // ---- looking ----
+
+    /// What the arena holds, and took of its source. With scopes that are open.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        // SAFETY: the arena is alive; `stats` has its size.
+        unsafe { (self.table().stats)(self.head.as_ptr(), &mut stats, size_of::<Stats>()) };
+        stats
+    }
+
+    /// Whether `p` points into bytes that are allocated. Walks the blocks.
+    pub fn contains<T: ?Sized>(&self, p: *const T) -> bool {
+        // SAFETY: the arena is alive.
+        unsafe { (self.table().contains)(self.head.as_ptr(), p.cast()) != 0 }
+    }
+
+    /// Limits the bytes that may be allocated at a time; `None`: no limit. An allocation that would pass it is refused, to
+    /// the byte. One that is below what is allocated now refuses everything until enough is given back.
+    ///
+    /// It costs nothing until it is reached. Errs while a scope or cursor is open.
+    pub fn set_budget(&self, bytes: Option<u64>) -> Result<(), RewindError> {
+        let value = bytes.unwrap_or(u64::MAX);
+        // SAFETY: the arena is alive.
+        let code = unsafe { (self.table().set)(self.head.as_ptr(), abi::SET_BUDGET, value, core::ptr::null(), 0) };
+        if code >= abi::OK {
+            Ok(())
+        } else {
+            Err(RewindError::Busy)
+        }
+    }
+
+    /// Calls `f` for each block, newest first, then for those that are kept for later: base, size, bytes in use. Nothing of
+    /// arenas that were made in another language.
+    pub fn each_block(&self, mut f: impl FnMut(BlockInfo)) {
+        if let Some(a) = self.own() {
+            a.walk(|b| f(BlockInfo { base: b.base, size: b.size, start: b.start, used: b.used, spare: b.spare }));
+        }
+    }
+
+    // ---- marks, for code that keeps its own lifetimes ----
+
+    /// A point to rewind to. Two loads.
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        // SAFETY: the arena is alive.
+        Mark(unsafe { abi::mark(self.head) })
+    }
+
+    /// Gives back all that was allocated since the mark. [`scope`](Arena::scope) and [`scope_mut`](Arena::scope_mut) do
+    /// the same with the borrow checker's help.
+    ///
+    /// # Errors
+    /// A mark that is not good any more, or an open scope or cursor: nothing changed.
+    ///
+    /// # Safety
+    /// Nothing that was allocated since the mark is used any more, by collections that allocate here neither.
+    #[inline]
+    pub unsafe fn rewind(&self, mark: Mark) -> Result<(), RewindError> {
+        // SAFETY: the arena is alive; the rest is the caller's contract.
+        let code = self.running_drops(|| unsafe { abi::rewind(self.head, mark.0) });
+        match code {
+            abi::OK | abi::ECORRUPT => Ok(()),
+            abi::EBUSY => Err(RewindError::Busy),
+            _ => Err(RewindError::Stale),
+        }
+    }
+
+    // ---- other languages ----
+
+    /// The head, for code in another language: valid as long as this arena, wherever it is moved to.
+    #[inline]
+    pub fn as_raw(&self) -> NonNull<Head> {
+        self.head
+    }
+
+    /// The head, to be released by whoever gets it: `ops->release`, or [`from_raw`](Arena::from_raw) and drop.
+    pub fn into_raw(self) -> NonNull<Head> {
+        ManuallyDrop::new(self).head
+    }
+
+    /// An arena that was made anywhere, to use and to release. `None` if its version is not known here.
+    ///
+    /// # Safety
+    /// `head` is the head of a live arena that nobody else uses or releases from now on. If it leaves this thread, its
+    /// maker and source must allow that.
+    pub unsafe fn from_raw(head: NonNull<Head>) -> Option<Arena> {
+        // SAFETY: the caller's contract.
+        unsafe { is_known(head).then_some(Arena { head }) }
+    }
+
+    /// An arena that was made anywhere, to use while its owner waits. `None` if its version is not known here.
+    ///
+    /// # Safety
+    /// `head` is the head of an arena that lives for `'a`; during `'a` it is used by this thread only, and not rewound
+    /// past, reset or released by anybody.
+    pub unsafe fn borrow_raw<'a>(head: NonNull<Head>) -> Option<Borrowed<'a>> {
+        // SAFETY: the caller's contract.
+        let arena = ManuallyDrop::new(unsafe { Arena::from_raw(head) }?);
+        Some(Borrowed { arena, lives: PhantomData })
+    }
+
+    // ---- for the other files ----
+
+    #[inline(always)]
+    pub(crate) fn head(&self) -> NonNull<Head> {
+        self.head
+    }
+
+    #[inline(always)]
+    pub(crate) fn table(&self) -> &abi::Ops {
+        // SAFETY: the head is alive, and its table stays as it is (M20).
+        unsafe { &*(*self.head.as_ptr()).ops.get() }
+    }
+
+    /// The state behind the head, if it is of this crate.
+    #[inline]
+    pub(crate) fn own(&self) -> Option<maker::Arena> {
+        // SAFETY: the head is alive.
+        unsafe { maker::own(self.head) }
+    }
+
+    /// Ends scopes and cursors that were forgotten: an exclusive borrow of the arena says that they are not in use.
+    #[inline]
+    pub(crate) fn end_leaked(&mut self) {
+        // SAFETY: the head is alive.
+        let watched = unsafe { (*self.head.as_ptr()).epoch.get() } & 1 != 0;
+        if watched {
+            self.end_leaked_slow();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rewind_slow(&mut self, mark: abi::Mark) {
+        self.end_leaked();
+        // SAFETY: the arena is alive, and borrowed exclusively.
+        self.running_drops(|| unsafe { abi::rewind(self.head, mark) });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_leaked_slow(&mut self) {
+        if let Some(a) = self.own().filter(|a| a.has_leaked()) {
+            self.running_drops(|| a.end_leaked());
+        }
+    }
+
+    /// Runs what may run destructors, and lets a panic of theirs go on afterwards.
+    #[inline(always)]
+    fn running_drops<R>(&self, f: impl FnOnce() -> R) -> R {
+        match self.own() {
+            Some(a) if !a.has_cleanups() => f(),
+            _ => carrying(f),
+        }
+    }
+}
+
+unsafe fn is_known(head: NonNull<Head>) -> bool {
+    // SAFETY: the caller's contract: a live head.
+    unsafe { (*(*head.as_ptr()).ops.get()).version == abi::VERSION }
+}
+
+impl Drop for Arena {
+    #[inline]
+    fn drop(&mut self) {
+        self.end_leaked();
+        match self.own() {
+            Some(a) if !a.has_cleanups() => a.release(),
+            // SAFETY: the arena is alive, and nobody uses it any more.
+            _ => carrying(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
+        }
+    }
+}
+
+impl Default for Arena {
+    fn default() -> Arena {
+        Arena::new()
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena").field("stats", &self.stats()).finish()
+    }
+}
+
+/// A block, as [`Arena::each_block`] shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockInfo {
+    /// Where it begins.
+    pub base: *const u8,
+    /// Bytes asked of the source.
+    pub size: usize,
+    /// The first byte that is handed out.
+    pub start: *const u8,
+    /// Bytes from there that are in use.
+    pub used: usize,
+    /// Kept for later.
+    pub spare: bool,
+}
+
+/// An arena that somebody else ends: [`Arena::borrow_raw`].
+#[derive(Debug)]
+pub struct Borrowed<'a> {
+    arena: ManuallyDrop<Arena>,
+    lives: PhantomData<&'a Arena>,
+}
+
+impl Deref for Borrowed<'_> {
+    type Target = Arena;
+    #[inline(always)]
+    fn deref(&self) -> &Arena {
+        &self.arena
+    }
+}

@@ -1,0 +1,279 @@
+//! A box in an arena: it drops its value, and the memory goes with the arena's.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::borrow::{Borrow, BorrowMut};
+use core::cmp::Ordering;
+use core::fmt;
+use core::future::Future;
+use core::hash::{Hash, Hasher};
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::{Context, Poll};
+
+use crate::arena::Arena;
+use crate::error::{sure, AllocError};
+
+/// A value in an arena that is dropped with the box. One word for sized types, no reference to the arena.
+///
+/// Of unsized types there are boxes too: slices by [`Arena::boxed_slice`], trait objects by [`unsize!`](crate::unsize).
+/// The box does not pin its value: leaking it does not leak the memory. [`Arena::alloc_pin`] does.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let names = arena.boxed(vec!["a".to_string(), "b".to_string()]);
+/// assert_eq!(names.len(), 2);
+/// drop(names); // the strings and the Vec are freed; the box's own memory goes with the arena's
+/// ```
+pub struct Box<'a, T: ?Sized> {
+    at: NonNull<T>,
+    owns: PhantomData<(&'a T, T)>,
+}
+
+// SAFETY: it owns its value, and nothing else of the arena.
+unsafe impl<T: ?Sized + Send> Send for Box<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync> Sync for Box<'_, T> {}
+
+impl Arena {
+    /// Moves `value` into the arena, in a box that drops it.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    #[inline(always)]
+    pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
+        Box::of(sure(self.value(|| value)))
+    }
+
+    /// As [`boxed`](Arena::boxed), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
+        Ok(Box::of(self.value(|| value)?))
+    }
+
+    /// All that an iterator yields, in a box that drops it.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    pub fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<'_, [T]> {
+        Box::of(self.alloc_slice_from_iter(iter))
+    }
+
+    /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. What was yielded is not dropped then.
+    pub fn try_boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Box<'_, [T]>, AllocError> {
+        Ok(Box::of(self.try_alloc_slice_from_iter(iter)?))
+    }
+
+    /// A copy of a string, in a box.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    pub fn boxed_str(&self, s: &str) -> Box<'_, str> {
+        Box::of(self.alloc_str(s))
+    }
+}
+
+impl<'a, T: ?Sized> Box<'a, T> {
+    /// Nobody else drops it: that is the caller's part.
+    #[inline(always)]
+    fn of(value: &'a mut T) -> Box<'a, T> {
+        Box { at: NonNull::from(value), owns: PhantomData }
+    }
+
+    /// A box of a value that lies in memory for `'a`.
+    ///
+    /// # Safety
+    /// Nobody else drops the value or uses it.
+    #[inline(always)]
+    pub unsafe fn from_raw(at: *mut T) -> Box<'a, T> {
+        // SAFETY: the caller's contract: a value, so not null.
+        Box { at: unsafe { NonNull::new_unchecked(at) }, owns: PhantomData }
+    }
+
+    /// The value's address. It will not be dropped.
+    #[inline(always)]
+    pub fn into_raw(b: Box<'a, T>) -> *mut T {
+        ManuallyDrop::new(b).at.as_ptr()
+    }
+
+    /// The value, for as long as the arena is borrowed. It will not be dropped.
+    #[inline(always)]
+    pub fn leak(b: Box<'a, T>) -> &'a mut T {
+        // SAFETY: the memory lives for 'a, and the value is nobody else's.
+        unsafe { &mut *Box::into_raw(b) }
+    }
+
+    /// Pins a value that does not mind. (A box may be leaked without its memory: others need [`Arena::alloc_pin`].)
+    pub fn into_pin(b: Box<'a, T>) -> Pin<Box<'a, T>>
+    where
+        T: Unpin,
+    {
+        Pin::new(b)
+    }
+
+    #[doc(hidden)]
+    pub fn __unsize<U: ?Sized>(b: Box<'a, T>, cast: fn(*mut T) -> *mut U) -> Box<'a, U> {
+        let at = Box::into_raw(b);
+        let wide = cast(at);
+        assert!(core::ptr::addr_eq(at, wide), "toft: unsize! casts, and nothing else");
+        // SAFETY: the same value by a wider type; a pointer cast is all that `unsize!` makes.
+        unsafe { Box::from_raw(wide) }
+    }
+}
+
+impl<T> Box<'_, T> {
+    /// The value, moved out.
+    #[inline(always)]
+    pub fn into_inner(b: Self) -> T {
+        // SAFETY: the value is the box's, which does not drop it now.
+        unsafe { Box::into_raw(b).read() }
+    }
+}
+
+/// A box of a trait object, of a box of the type: what coercion does for the standard library's box.
+///
+/// ```
+/// use std::fmt::Display;
+/// let arena = toft::Arena::new();
+/// let things = [toft::unsize!(arena.boxed(1) => dyn Display), toft::unsize!(arena.boxed("two") => dyn Display)];
+/// assert_eq!(format!("{} {}", things[0], things[1]), "1 two");
+/// ```
+#[macro_export]
+macro_rules! unsize {
+    ($boxed:expr => $to:ty) => {
+        $crate::Box::__unsize::<$to>($boxed, |p| p as *mut $to)
+    };
+}
+
+impl<T: ?Sized> Drop for Box<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the value is the box's, and dropped once.
+        unsafe { self.at.as_ptr().drop_in_place() }
+    }
+}
+
+impl<T: ?Sized> Deref for Box<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the box has the value.
+        unsafe { self.at.as_ref() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for Box<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the box has the value alone.
+        unsafe { self.at.as_mut() }
+    }
+}
+
+// ---- what the standard library's box does ----
+
+impl<T: ?Sized> AsRef<T> for Box<'_, T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> AsMut<T> for Box<'_, T> {
+    fn as_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+impl<T: ?Sized> Borrow<T> for Box<'_, T> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> BorrowMut<T> for Box<'_, T> {
+    fn borrow_mut(&mut self) -> &mut T {
+        self
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Box<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for Box<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized> fmt::Pointer for Box<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.at.fmt(f)
+    }
+}
+
+impl<T: ?Sized + PartialEq> PartialEq for Box<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for Box<'_, T> {}
+
+impl<T: ?Sized + PartialOrd> PartialOrd for Box<'_, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (**self).partial_cmp(&**other)
+    }
+}
+
+impl<T: ?Sized + Ord> Ord for Box<'_, T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl<T: ?Sized + Hash> Hash for Box<'_, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state)
+    }
+}
+
+impl<I: ?Sized + Iterator> Iterator for Box<'_, I> {
+    type Item = I::Item;
+    fn next(&mut self) -> Option<I::Item> {
+        (**self).next()
+    }
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (**self).size_hint()
+    }
+    fn nth(&mut self, n: usize) -> Option<I::Item> {
+        (**self).nth(n)
+    }
+}
+
+impl<I: ?Sized + DoubleEndedIterator> DoubleEndedIterator for Box<'_, I> {
+    fn next_back(&mut self) -> Option<I::Item> {
+        (**self).next_back()
+    }
+}
+
+impl<I: ?Sized + ExactSizeIterator> ExactSizeIterator for Box<'_, I> {}
+impl<I: ?Sized + FusedIterator> FusedIterator for Box<'_, I> {}
+
+impl<F: ?Sized + Future + Unpin> Future for Box<'_, F> {
+    type Output = F::Output;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        Pin::new(&mut **self).poll(context)
+    }
+}
+
+impl<E: ?Sized + core::error::Error> core::error::Error for Box<'_, E> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        (**self).source()
+    }
+}

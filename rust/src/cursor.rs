@@ -1,0 +1,253 @@
+//! The cursor in registers, for hot loops; and packed text on the same idea.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::mem::{align_of, size_of, MaybeUninit};
+use core::ptr::NonNull;
+
+use crate::abi::{round8, Head, Range};
+use crate::arena::Arena;
+use crate::error::{sure, AllocError, Refuse};
+
+/// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
+/// registers, so that an allocation costs no load and no store of its own. Dropping it gives the rest back.
+///
+/// Meanwhile the arena serves others elsewhere, each time by a slow call. What the cursor allocates lives as long as the
+/// arena is borrowed, not only as long as the cursor. A second cursor of the same arena works, slowly.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let mut cursor = arena.cursor();
+/// let squares: Vec<&mut u64> = (0..1000).map(|i| cursor.alloc(i * i)).collect();
+/// drop(cursor);
+/// assert_eq!(*squares[999], 998_001);
+/// ```
+#[derive(Debug)]
+pub struct Cursor<'a> {
+    cursor: *mut u8,
+    limit: *mut u8,
+    /// 0: nothing is claimed.
+    maker: usize,
+    head: NonNull<Head>,
+    arena: PhantomData<&'a Arena>,
+}
+
+impl Arena {
+    /// Claims the rest of the current block.
+    #[inline]
+    pub fn cursor(&self) -> Cursor<'_> {
+        let mut range = Range::EMPTY;
+        // SAFETY: the arena is alive; the range is new.
+        unsafe { (self.table().claim)(self.head().as_ptr(), &mut range, 0, 1) };
+        let Range { cursor, limit, maker } = range;
+        Cursor { cursor, limit, maker, head: self.head(), arena: PhantomData }
+    }
+}
+
+/// Where a new claim begins, and its range. All by value: the caller's copy of the range stays in registers.
+#[cold]
+#[inline(never)]
+unsafe fn more(head: NonNull<Head>, mut range: Range, layout: Layout) -> (*mut u8, Range) {
+    // SAFETY: the caller's contract: a live head, and the range of its claim or none.
+    unsafe {
+        let table = &*(*head.as_ptr()).ops.get();
+        let p = if range.maker == 0 {
+            (table.alloc)(head.as_ptr(), layout.size(), layout.align(), 0, 0)
+        } else {
+            (table.claim)(head.as_ptr(), &mut range, layout.size(), layout.align())
+        };
+        (p.cast(), range)
+    }
+}
+
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    fn room<T, E: Refuse>(&mut self) -> Result<NonNull<T>, E> {
+        if size_of::<T>() == 0 {
+            return Ok(NonNull::dangling());
+        }
+        let mut p = self.cursor;
+        if align_of::<T>() > 8 {
+            p = p.with_addr(p.addr().wrapping_add(align_of::<T>() - 1) & !(align_of::<T>() - 1));
+        }
+        // As in `abi::alloc_aligned`: the sign says whether the padding passed the limit.
+        let left = self.limit.addr().wrapping_sub(p.addr());
+        let fits = if align_of::<T>() > 8 { left as isize >= size_of::<T>() as isize } else { left >= size_of::<T>() };
+        if fits {
+            self.cursor = p.wrapping_add(round8(size_of::<T>()));
+            // SAFETY: within the block.
+            return Ok(unsafe { NonNull::new_unchecked(p.cast()) });
+        }
+        let range = Range { cursor: self.cursor, limit: self.limit, maker: self.maker };
+        // SAFETY: the arena is alive while 'a is; the range is this cursor's.
+        let (p, range) = unsafe { more(self.head, range, Layout::new::<T>()) };
+        let Some(p) = NonNull::new(p.cast()) else { return Err(E::refuse(Layout::new::<T>())) };
+        self.cursor = range.cursor;
+        self.limit = range.limit;
+        Ok(p)
+    }
+
+    #[inline(always)]
+    fn value<T, E: Refuse>(&mut self, value: T) -> Result<&'a mut T, E> {
+        let p = self.room::<T, E>()?;
+        // SAFETY: new memory for a T, which lives while the arena is borrowed.
+        unsafe {
+            p.as_ptr().write(value);
+            Ok(&mut *p.as_ptr())
+        }
+    }
+
+    /// Moves `value` into the arena. It is not dropped.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    #[inline(always)]
+    pub fn alloc<T>(&mut self, value: T) -> &'a mut T {
+        sure(self.value(value))
+    }
+
+    /// As [`alloc`](Cursor::alloc), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc<T>(&mut self, value: T) -> Result<&'a mut T, AllocError> {
+        self.value(value)
+    }
+
+    /// Memory for a T, to be written.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    #[inline(always)]
+    pub fn alloc_uninit<T>(&mut self) -> &'a mut MaybeUninit<T> {
+        // SAFETY: new memory for a T.
+        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>()).as_ptr() }
+    }
+
+    /// As [`alloc_uninit`](Cursor::alloc_uninit), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_uninit<T>(&mut self) -> Result<&'a mut MaybeUninit<T>, AllocError> {
+        // SAFETY: new memory for a T.
+        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>()?.as_ptr() })
+    }
+}
+
+impl Drop for Cursor<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.maker != 0 {
+            let mut range = Range { cursor: self.cursor, limit: self.limit, maker: self.maker };
+            // SAFETY: the arena is alive; the range is of its claim.
+            unsafe { ((*(*self.head.as_ptr()).ops.get()).give)(self.head.as_ptr(), &mut range) };
+        }
+    }
+}
+
+// ---- packed text ----
+
+/// Strings side by side, without rounding: for the many short ones of a parser, 13 to 61 % less memory.
+///
+/// Takes chunks of 64 bytes and more, up to 4 KiB, from the arena; what is left of the last one is given up at the end.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let pack = arena.pack();
+/// let (a, b) = (pack.alloc_str("ab"), pack.alloc_str("cde"));
+/// assert_eq!(b.as_ptr() as usize - a.as_ptr() as usize, 2);
+/// assert_eq!((&*a, &*b), ("ab", "cde"));
+/// ```
+#[derive(Debug)]
+pub struct Pack<'a> {
+    arena: &'a Arena,
+    cursor: Cell<*mut u8>,
+    room: Cell<usize>,
+    chunk: Cell<usize>,
+}
+
+const FIRST_CHUNK: usize = 64;
+const LAST_CHUNK: usize = 4096;
+
+impl Arena {
+    /// A place to put strings side by side.
+    #[inline]
+    pub fn pack(&self) -> Pack<'_> {
+        Pack {
+            arena: self,
+            cursor: Cell::new(NonNull::dangling().as_ptr()),
+            room: Cell::new(0),
+            chunk: Cell::new(FIRST_CHUNK),
+        }
+    }
+}
+
+impl<'a> Pack<'a> {
+    #[inline(always)]
+    fn room<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
+        let p = self.cursor.get();
+        if self.room.get() < size {
+            return self.more(size);
+        }
+        self.cursor.set(p.wrapping_add(size));
+        self.room.set(self.room.get() - size);
+        // SAFETY: dangling, or within the chunk.
+        Ok(unsafe { NonNull::new_unchecked(p) })
+    }
+
+    /// Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused.
+    #[cold]
+    #[inline(never)]
+    fn more<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
+        let chunk = self.chunk.get();
+        if size > chunk / 4 {
+            return self.arena.rooms::<u8, E>(size);
+        }
+        let Ok(p) = self.arena.rooms::<u8, AllocError>(chunk) else { return self.arena.rooms::<u8, E>(size) };
+        self.cursor.set(p.as_ptr().wrapping_add(size));
+        self.room.set(chunk - size);
+        self.chunk.set((2 * chunk).min(LAST_CHUNK));
+        Ok(p)
+    }
+
+    #[inline(always)]
+    fn copied<E: Refuse>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
+        let p = self.room::<E>(bytes.len())?;
+        // SAFETY: new memory for as many, which lives while the arena is borrowed.
+        unsafe {
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), p.as_ptr(), bytes.len());
+            Ok(core::slice::from_raw_parts_mut(p.as_ptr(), bytes.len()))
+        }
+    }
+
+    /// A copy of a string.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    #[inline(always)]
+    pub fn alloc_str(&self, s: &str) -> &'a mut str {
+        // SAFETY: a copy of a string's bytes.
+        unsafe { core::str::from_utf8_unchecked_mut(sure(self.copied(s.as_bytes()))) }
+    }
+
+    /// As [`alloc_str`](Pack::alloc_str), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_str(&self, s: &str) -> Result<&'a mut str, AllocError> {
+        // SAFETY: a copy of a string's bytes.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
+    }
+
+    /// A copy of some bytes, at any address.
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    #[inline(always)]
+    pub fn alloc_bytes(&self, bytes: &[u8]) -> &'a mut [u8] {
+        sure(self.copied(bytes))
+    }
+
+    /// As [`alloc_bytes`](Pack::alloc_bytes), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_bytes(&self, bytes: &[u8]) -> Result<&'a mut [u8], AllocError> {
+        self.copied(bytes)
+    }
+}

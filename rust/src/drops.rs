@@ -1,0 +1,197 @@
+//! Values that the arena drops when their memory is given back, and panics of their destructors, which must not unwind
+//! through the table's functions: the first is kept, and goes on when everything is given back.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use crate::arena::Arena;
+use crate::error::{sure, AllocError, Refuse};
+use crate::maker;
+use crate::scope::Scope;
+
+#[cfg(feature = "std")]
+mod panics {
+    use core::cell::Cell;
+    use std::any::Any;
+    use std::boxed::Box;
+    use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+
+    std::thread_local! {
+        static FIRST: Cell<Option<Box<dyn Any + Send>>> = const { Cell::new(None) };
+    }
+
+    pub fn keep(f: impl FnOnce()) {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { return };
+        let mut panic = Some(panic);
+        let _ = FIRST.try_with(|first| match first.take() {
+            None => first.set(panic.take()),
+            earlier => first.set(earlier),
+        });
+        core::mem::forget(panic); // a later one: dropping it could panic again
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub fn carrying<R>(f: impl FnOnce() -> R) -> R {
+        let outer = FIRST.try_with(Cell::take).ok().flatten();
+        let result = f();
+        let mine = FIRST.try_with(|first| first.replace(outer)).ok().flatten();
+        match mine {
+            Some(panic) if !std::thread::panicking() => resume_unwind(panic),
+            _ => result,
+        }
+    }
+}
+
+// Nobody can stop a panic there: one in a destructor that the arena runs aborts the program.
+#[cfg(not(feature = "std"))]
+mod panics {
+    pub fn keep(f: impl FnOnce()) {
+        f()
+    }
+
+    pub fn carrying<R>(f: impl FnOnce() -> R) -> R {
+        f()
+    }
+}
+
+pub(crate) use panics::carrying;
+
+unsafe extern "C" fn drop_value<T>(p: *mut c_void) {
+    // SAFETY: a cleanup runs once, with the address of a T that `dropped` wrote and that nobody uses any more.
+    panics::keep(|| unsafe { p.cast::<T>().drop_in_place() });
+}
+
+/// A value that may borrow what ends before its memory does, when its scope is leaked: then it is not dropped.
+struct Held<T> {
+    scope: maker::Arena,
+    value: T,
+}
+
+unsafe extern "C" fn drop_held<T>(p: *mut c_void) {
+    let held = p.cast::<Held<T>>();
+    // SAFETY: as in `drop_value`; the scope is the arena that runs this.
+    if !unsafe { (*held).scope.is_leaked() } {
+        // SAFETY: as in `drop_value`.
+        panics::keep(|| unsafe { (&raw mut (*held).value).drop_in_place() });
+    }
+}
+
+impl Arena {
+    /// The node first: a value that cannot be registered is dropped by the caller's frame.
+    #[inline]
+    fn registered<T, E: Refuse>(&self, end: unsafe extern "C" fn(*mut c_void), value: T) -> Result<&mut T, E> {
+        // SAFETY: the arena is alive.
+        let node = unsafe { (self.table().cleanup)(self.head().as_ptr(), None, core::ptr::null_mut()) };
+        let Some(node) = NonNull::new(node) else { return Err(E::closed()) };
+        let value = NonNull::from(self.value(|| value)?);
+        // SAFETY: the node and the value are the arena's, and no other reference to them exists.
+        unsafe {
+            (*node.as_ptr()).arg = value.as_ptr().cast();
+            (*node.as_ptr()).function = Some(end);
+            Ok(&mut *value.as_ptr())
+        }
+    }
+
+    #[inline]
+    fn dropped<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+        if core::mem::needs_drop::<T>() {
+            self.registered(drop_value::<T>, value)
+        } else {
+            self.value(|| value)
+        }
+    }
+
+    #[inline]
+    fn pinned<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<Pin<&mut T>, E> {
+        if !self.own().is_some_and(|a| a.leaks_whole()) {
+            return Err(E::refuse(Layout::new::<T>()));
+        }
+        // SAFETY: the cleanup drops it before its memory is given back; if the arena is leaked, so is its memory.
+        Ok(unsafe { Pin::new_unchecked(self.dropped(value)?) })
+    }
+
+    /// Moves `value` into the arena, which drops it when its memory is given back: by a reset, the end of the scope, or
+    /// the arena's own. Newest first.
+    ///
+    /// For values that borrow, or are not `Send`, there is [`Scope::alloc_drop`]. A panic of a destructor goes on when all
+    /// others have run.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let shared = Arc::new(1);
+    /// let mut arena = toft::Arena::new();
+    /// arena.alloc_drop(shared.clone());
+    /// assert_eq!(Arc::strong_count(&shared), 2);
+    /// arena.reset();
+    /// assert_eq!(Arc::strong_count(&shared), 1);
+    /// ```
+    ///
+    /// # Panics
+    /// If the arena has no memory, or a cursor of it is open.
+    #[inline]
+    pub fn alloc_drop<T: Send + 'static>(&self, value: T) -> &mut T {
+        sure(self.dropped(value))
+    }
+
+    /// As [`alloc_drop`](Arena::alloc_drop), with an error instead of the panic.
+    #[inline]
+    pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
+        self.dropped(value)
+    }
+
+    /// As [`alloc_drop`](Arena::alloc_drop), pinned: its memory is not used for anything else before it is dropped. For
+    /// futures, say.
+    ///
+    /// Refused in an arena in a caller's buffer, on a borrowed source, or made in another language: if such a one is
+    /// leaked, its memory is not, and the promise could not be kept.
+    ///
+    /// ```
+    /// # use std::task::{Context, Poll, Waker};
+    /// # use std::future::Future;
+    /// let arena = toft::Arena::new();
+    /// let future = arena.alloc_pin(async { 6 * 7 });
+    /// assert_eq!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(42));
+    /// ```
+    #[inline]
+    pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
+        sure(self.pinned(value))
+    }
+
+    /// As [`alloc_pin`](Arena::alloc_pin), with an error instead of the panic.
+    #[inline]
+    pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
+        self.pinned(value)
+    }
+}
+
+impl<'a> Scope<'a> {
+    #[inline]
+    fn held<T: 'a, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+        match self.own() {
+            Some(scope) if core::mem::needs_drop::<T>() => {
+                Ok(&mut self.registered(drop_held::<T>, Held { scope, value })?.value)
+            }
+            _ => self.value(|| value), // a scope's arena is always of this crate
+        }
+    }
+
+    /// As [`Arena::alloc_drop`], for values that need not be `Send` and may borrow what lives for `'a`.
+    ///
+    /// # Panics
+    /// If the arena has no memory, or a cursor of it is open.
+    #[inline]
+    pub fn alloc_drop<T: 'a>(&self, value: T) -> &mut T {
+        sure(self.held(value))
+    }
+
+    /// As [`alloc_drop`](Scope::alloc_drop), with an error instead of the panic.
+    #[inline]
+    pub fn try_alloc_drop<T: 'a>(&self, value: T) -> Result<&mut T, AllocError> {
+        self.held(value)
+    }
+}

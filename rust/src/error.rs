@@ -1,0 +1,94 @@
+//! What happens when there is no memory: one generic body serves the call that panics and the one that returns an error.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout;
+use core::fmt;
+
+/// The arena could not serve a request: there is no memory, its budget does not allow it, or the size is more than any
+/// arena can hold. Nothing changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AllocError;
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the arena has no memory for this request, or its budget does not allow it")
+    }
+}
+
+impl core::error::Error for AllocError {}
+
+/// The error of `try_alloc_try_with`: of the arena, or of the closure that made the value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitError<E> {
+    /// The arena could not serve the request.
+    Alloc(AllocError),
+    /// The closure's own error.
+    Init(E),
+}
+
+impl<E: fmt::Display> fmt::Display for InitError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InitError::Alloc(e) => e.fmt(f),
+            InitError::Init(e) => e.fmt(f),
+        }
+    }
+}
+
+impl<E: core::error::Error> core::error::Error for InitError<E> {}
+
+/// How a request that cannot be served ends. `Never`: the call panics, and its result has no error to carry.
+pub(crate) trait Refuse: Sized {
+    fn refuse(layout: Layout) -> Self;
+    fn overflow() -> Self;
+    /// No destructor can be registered now.
+    fn closed() -> Self {
+        Self::overflow()
+    }
+}
+
+pub(crate) enum Never {}
+
+impl Refuse for Never {
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn refuse(layout: Layout) -> Never {
+        panic!("toft: no memory for {} bytes aligned to {}, or over the budget", layout.size(), layout.align())
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn overflow() -> Never {
+        panic!("toft: capacity overflow")
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn closed() -> Never {
+        panic!("toft: no memory for a destructor, over the budget, or a cursor of the arena is open")
+    }
+}
+
+impl Refuse for AllocError {
+    #[inline(always)]
+    fn refuse(_: Layout) -> AllocError {
+        AllocError
+    }
+
+    #[inline(always)]
+    fn overflow() -> AllocError {
+        AllocError
+    }
+}
+
+/// The value of a call that cannot fail but by panic.
+#[inline(always)]
+pub(crate) fn sure<T>(result: Result<T, Never>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
+    }
+}

@@ -1,0 +1,119 @@
+//! A scope of an arena that was made elsewhere, by the ABI alone: the scope claims the room, and its own arena takes its
+//! blocks from the claim as it goes on.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::cell::Cell;
+use core::mem::size_of;
+use core::ptr::NonNull;
+
+use crate::abi::{self, Head, Mark, Range};
+use crate::maker;
+use crate::policy::{HOME, HOME_START};
+use crate::source::Source;
+
+/// At the beginning of the scope's memory.
+pub struct Outer {
+    head: NonNull<Head>,
+    /// Before the claim.
+    mark: Mark,
+    range: Cell<Range>,
+    /// The epoch when the claim went on last. Another one says that somebody was served aside since.
+    seen: Cell<usize>,
+    /// Somebody was: what they got lies above the mark, and must stay.
+    others: Cell<bool>,
+}
+
+/// `size` bytes at a multiple of 64, and a claim of what room there is behind them. Where somebody else holds a claim:
+/// the bytes alone, and the range stays empty.
+///
+/// # Safety
+/// `head` is that of a live arena, and the range is that of its claim or empty.
+unsafe fn take(head: NonNull<Head>, range: &mut Range, size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let table = &*(*head.as_ptr()).ops.get();
+        let mut p = (table.claim)(head.as_ptr(), range, size, 64);
+        if p.is_null() && range.maker == 0 {
+            p = (table.alloc)(head.as_ptr(), size, 64, 0, 0);
+        }
+        NonNull::new(p.cast())
+    }
+}
+
+fn epoch(head: NonNull<Head>) -> usize {
+    // SAFETY: whoever has the head keeps it alive.
+    unsafe { (*head.as_ptr()).epoch.get() & !1 }
+}
+
+/// A scope's arena, and what its end needs. `None`: no memory, or the arena is closed.
+///
+/// # Safety
+/// `head` is that of a live arena, which stays so until [`end`].
+pub unsafe fn begin(head: NonNull<Head>) -> Option<(maker::Arena, NonNull<Outer>)> {
+    // SAFETY: the caller's contract. The memory is new.
+    unsafe {
+        let mark = abi::mark(head);
+        let mut range = Range::EMPTY;
+        let outer = take(head, &mut range, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
+        let refused = Cell::new(range.maker == 0);
+        let mut home = NonNull::new(range.cursor);
+        let mut size = range.limit.addr() - range.cursor.addr();
+        if size >= HOME_START + 512 {
+            range.cursor = range.limit;
+        } else {
+            home = take(head, &mut range, HOME);
+            size = HOME;
+        }
+        let seen = Cell::new(epoch(head));
+        outer.write(Outer { head, mark, range: Cell::new(range), seen, others: refused });
+        let source: NonNull<dyn Source> = outer;
+        let arena = home.and_then(|home| maker::create_in(home, size, Some(Some(source))));
+        if arena.is_none() {
+            end(outer);
+        }
+        Some((arena?, outer))
+    }
+}
+
+/// Gives everything back, if the scope had the claim and nobody else was served meanwhile; else the memory waits for what is
+/// around the scope.
+///
+/// # Safety
+/// `outer` is of [`begin`], and the scope's arena is released.
+pub unsafe fn end(outer: NonNull<Outer>) {
+    // SAFETY: the caller's contract. The outer is read before its memory goes.
+    unsafe {
+        outer.as_ref().look();
+        let Outer { head, mark, range, others, .. } = outer.read();
+        let mut range = range.into_inner();
+        if range.maker == 0 {
+            return; // somebody else's claim is open, or was
+        }
+        ((*(*head.as_ptr()).ops.get()).give)(head.as_ptr(), &mut range);
+        if !others.get() {
+            abi::rewind(head, mark);
+        }
+    }
+}
+
+impl Outer {
+    fn look(&self) {
+        self.others.set(self.others.get() || self.seen.get() != epoch(self.head));
+    }
+}
+
+// SAFETY: the memory is the claim's until the scope ends; nothing here unwinds.
+unsafe impl Source for Outer {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        self.look();
+        let mut range = self.range.replace(Range::EMPTY);
+        // SAFETY: the range is of the claim.
+        let p = unsafe { take(self.head, &mut range, size) };
+        self.range.set(range);
+        self.seen.set(epoch(self.head));
+        p
+    }
+
+    /// With the scope.
+    unsafe fn put(&self, _block: NonNull<u8>, _size: usize) {}
+}

@@ -1,0 +1,328 @@
+//! The heap as a source of blocks, and the thread's cache on top of it: initialised arenas, and blocks. Fresh memory
+//! costs page faults, 10 to 25 times what kept memory costs: this is where most of an arena's time can be saved. No
+//! locks: each thread has its own, returned when the thread ends.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::maker::Arena;
+#[cfg(feature = "std")]
+use crate::policy::CAP;
+
+/// Blocks below 1 MiB are the global allocator's.
+fn layout(size: usize) -> Layout {
+    // SAFETY: a power of two; sizes are at most policy::MAX_REQUEST and some pages.
+    unsafe { Layout::from_size_align_unchecked(size, 64) }
+}
+
+fn take_global(size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the size is not 0.
+    NonNull::new(unsafe { alloc::alloc::alloc(layout(size)) })
+}
+
+unsafe fn put_global(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's contract: it came from `take_global` with that size.
+    unsafe { alloc::alloc::dealloc(block.as_ptr(), layout(size)) }
+}
+
+/// Larger ones are whole pages: malloc would map and unmap them one by one, and in small pages.
+#[cfg(feature = "std")]
+fn take_fresh(size: usize) -> Option<NonNull<u8>> {
+    if size < CAP {
+        take_global(size)
+    } else if cache::SPLITS && size == cache::HALF && cache::takes(size) {
+        // Half of a huge page; its other half waits in the cache.
+        let pair = crate::os::map(crate::os::HUGE_PAGE, true)?;
+        // SAFETY: the second half of it, which nobody has.
+        unsafe { cache::put(pair.add(size), size) };
+        Some(pair)
+    } else {
+        crate::os::map(size, true)
+    }
+}
+
+#[cfg(feature = "std")]
+unsafe fn put_fresh(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's contract: it came from `take_fresh` with that size.
+    unsafe {
+        if size < CAP {
+            put_global(block, size);
+        } else {
+            crate::os::unmap(block, size);
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+pub fn take(size: usize) -> Option<NonNull<u8>> {
+    cache::take(size).or_else(|| take_fresh(size))
+}
+
+/// # Safety
+/// `block` came from [`take`] with that size, and is used no more.
+#[cfg(feature = "std")]
+pub unsafe fn put(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if !cache::put(block, size) {
+            put_fresh(block, size);
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+pub use cache::{put_ready, ready, takes_ready};
+
+#[cfg(not(feature = "std"))]
+mod uncached {
+    use super::*;
+
+    pub fn take(size: usize) -> Option<NonNull<u8>> {
+        take_global(size)
+    }
+
+    pub unsafe fn put(block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { put_global(block, size) }
+    }
+
+    pub fn ready() -> Option<Arena> {
+        None
+    }
+
+    pub fn takes_ready() -> bool {
+        false
+    }
+
+    pub unsafe fn put_ready(_arena: Arena) {}
+}
+#[cfg(not(feature = "std"))]
+pub use uncached::*;
+
+#[cfg(feature = "std")]
+pub mod cache {
+    //! What each thread keeps: initialised arenas and blocks, in all up to a limit.
+    use super::*;
+    use crate::policy::{HOME, MIB};
+    use core::cell::Cell;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Sizes from 4 KiB to 16 MiB, by power of two.
+    const BINS: usize = 13;
+    /// Blocks of a bin looked at for one of exactly the size.
+    const LOOKS: usize = 16;
+    pub const HALF: usize = crate::os::HUGE_PAGE / 2;
+    const HALF_BIN: usize = 8;
+    /// A mapping can be cut; not so on Windows, nor under Miri.
+    pub const SPLITS: bool = cfg!(all(unix, not(miri)));
+
+    static LIMIT: AtomicUsize = AtomicUsize::new(4 * MIB);
+
+    /// In a block that waits.
+    struct Cached {
+        next: Option<NonNull<Cached>>,
+        size: usize,
+    }
+
+    struct Cache {
+        /// Fresh arenas, linked by `anchor`, which is of no use in a fresh arena at rest.
+        ready: Cell<*mut u8>,
+        /// Bytes, ready arenas included.
+        held: Cell<usize>,
+        bins: [Cell<Option<NonNull<Cached>>>; BINS],
+    }
+
+    std::thread_local! {
+        static CACHE: Cache = const {
+            Cache {
+                ready: Cell::new(core::ptr::null_mut()),
+                held: Cell::new(0),
+                bins: [const { Cell::new(None) }; BINS],
+            }
+        };
+    }
+
+    impl Drop for Cache {
+        fn drop(&mut self) {
+            self.trim();
+        }
+    }
+
+    /// `None` when the thread has ended its cache: what is released later goes to the system.
+    #[inline(always)]
+    fn with<R>(f: impl FnOnce(&Cache) -> R) -> Option<R> {
+        CACHE.try_with(f).ok()
+    }
+
+    fn bin(size: usize) -> usize {
+        (size / HOME).checked_ilog2().map_or(0, |n| n as usize)
+    }
+
+    impl Cache {
+        #[inline(always)]
+        fn takes(&self, size: usize) -> bool {
+            self.held.get() + size <= LIMIT.load(Ordering::Relaxed) // sizes are below usize::MAX / 4
+        }
+
+        fn hold(&self, size: usize) {
+            self.held.set(self.held.get() + size);
+        }
+
+        fn let_go(&self, size: usize) {
+            self.held.set(self.held.get() - size);
+        }
+
+        fn take(&self, size: usize) -> Option<NonNull<u8>> {
+            self.unlink(bin(size), |_, b| b == size)
+        }
+
+        /// Takes the first of a bin that suits, by address and size.
+        fn unlink(&self, bin: usize, suits: impl Fn(NonNull<u8>, usize) -> bool) -> Option<NonNull<u8>> {
+            let head = self.bins.get(bin)?;
+            let mut before: Option<NonNull<Cached>> = None;
+            let mut at = head.get();
+            for _ in 0..LOOKS {
+                let b = at?;
+                // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
+                let (next, size) = unsafe { (b.as_ref().next, b.as_ref().size) };
+                if suits(b.cast(), size) {
+                    match before {
+                        None => head.set(next),
+                        // SAFETY: as above.
+                        Some(before) => unsafe { (*before.as_ptr()).next = next },
+                    }
+                    self.let_go(size);
+                    return Some(b.cast());
+                }
+                before = at;
+                at = next;
+            }
+            None
+        }
+
+        /// Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it.
+        fn drop_pair(&self) -> bool {
+            let mut at = self.bins[HALF_BIN].get();
+            for _ in 0..LOOKS {
+                let Some(high) = at else { return false };
+                // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
+                let (next, size) = unsafe { (high.as_ref().next, high.as_ref().size) };
+                if size == HALF && high.addr().get() % crate::os::HUGE_PAGE == HALF {
+                    let below = high.addr().get() - HALF;
+                    if let Some(low) = self.unlink(HALF_BIN, |b, size| size == HALF && b.addr().get() == below) {
+                        self.unlink(HALF_BIN, |b, _| b == high.cast());
+                        // SAFETY: both halves of one huge page, which nobody has.
+                        unsafe { crate::os::unmap(low, crate::os::HUGE_PAGE) };
+                        return true;
+                    }
+                }
+                at = next;
+            }
+            false
+        }
+
+        /// # Safety
+        /// `block` is free memory of `size` bytes that this cache may have.
+        unsafe fn link(&self, block: NonNull<u8>, size: usize) {
+            let bin = &self.bins[bin(size)];
+            let b = block.cast::<Cached>();
+            // SAFETY: the caller's contract.
+            unsafe { b.write(Cached { next: bin.get(), size }) };
+            bin.set(Some(b));
+            self.hold(size);
+        }
+
+        unsafe fn put(&self, block: NonNull<u8>, size: usize) -> bool {
+            let fits = self.takes(size) || (SPLITS && size == HALF && self.drop_pair() && self.takes(size));
+            if !fits || bin(size) >= BINS {
+                return false;
+            }
+            // SAFETY: the caller's contract.
+            unsafe { self.link(block, size) };
+            true
+        }
+
+        fn trim(&self) {
+            while let Some(a) = self.ready() {
+                // SAFETY: an arena in the cache is a block of the heap.
+                unsafe { put_fresh(NonNull::new_unchecked(a.base()), HOME) };
+            }
+            for bin in 0..BINS {
+                while let Some(b) = self.bins[bin].get() {
+                    // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
+                    unsafe {
+                        let size = b.as_ref().size;
+                        self.bins[bin].set(b.as_ref().next);
+                        self.let_go(size);
+                        put_fresh(b.cast(), size);
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn ready(&self) -> Option<Arena> {
+            let base = NonNull::new(self.ready.get())?;
+            // SAFETY: what waits there is a fresh arena.
+            let a = unsafe { Arena::of(base.as_ptr().cast()) };
+            self.ready.set(a.anchor.get());
+            self.let_go(HOME);
+            a.anchor.set(a.home_start());
+            Some(a)
+        }
+    }
+
+    pub fn takes(size: usize) -> bool {
+        with(|c| c.takes(size)).unwrap_or(false)
+    }
+
+    pub fn take(size: usize) -> Option<NonNull<u8>> {
+        with(|c| c.take(size)).flatten()
+    }
+
+    pub unsafe fn put(block: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: the caller's contract.
+        with(|c| unsafe { c.put(block, size) }).unwrap_or(false)
+    }
+
+    /// An initialised arena, if one waits.
+    #[inline(always)]
+    pub fn ready() -> Option<Arena> {
+        with(Cache::ready).flatten()
+    }
+
+    /// May an arena wait?
+    #[inline(always)]
+    pub fn takes_ready() -> bool {
+        with(|c| c.takes(HOME)).unwrap_or(false)
+    }
+
+    /// # Safety
+    /// The arena is fresh, on the heap, and nothing is allocated in it; [`takes_ready`] allowed it.
+    #[inline(always)]
+    pub unsafe fn put_ready(a: Arena) {
+        with(|c| {
+            a.anchor.set(c.ready.get());
+            c.ready.set(a.base());
+            c.hold(HOME);
+        });
+    }
+
+    /// Sets how many bytes each thread may keep, and returns what was set before: 4 MiB at first.
+    ///
+    /// What a thread holds above it stays until it is used or [`trim`]med. Thread-safe.
+    pub fn set_limit(bytes: usize) -> usize {
+        LIMIT.swap(bytes, Ordering::Relaxed)
+    }
+
+    /// The bytes that this thread keeps now.
+    pub fn held() -> usize {
+        with(|c| c.held.get()).unwrap_or(0)
+    }
+
+    /// Returns all that this thread keeps to the system. A thread that ends does so by itself.
+    pub fn trim() {
+        with(Cache::trim);
+    }
+}

@@ -1,0 +1,336 @@
+//! The list of blocks, the accounting by subtraction, and the one writer of `limit`. Every operation begins with
+//! `enter` and ends with `aim`.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ptr::NonNull;
+
+use super::state::*;
+use crate::heap;
+use crate::policy::{self, SPARE};
+use crate::source::Source;
+
+impl Arena {
+    // ---- accounting ----
+
+    /// M4: brings live up to the cursor. `allocated` counts what was added since; what was rewound inline between is
+    /// not seen.
+    pub fn sync(self) {
+        let slow = self.slow();
+        let moved = self.head.cursor.get().addr().wrapping_sub(self.anchor.get().addr()) as isize;
+        if moved > 0 {
+            slow.allocated.set(slow.allocated.get() + moved as u64);
+        }
+        slow.live.set(slow.live.get().wrapping_add_signed(moved as i64));
+        self.anchor.set(self.head.cursor.get());
+        if slow.live.get() > slow.peak.get() {
+            slow.peak.set(slow.live.get());
+        }
+    }
+
+    pub fn enter(self) {
+        if self.is(FRESH) {
+            self.prepare();
+        }
+        self.sync();
+    }
+
+    /// M2: the room of the inline path: up to the block's end, as far as the budget goes, or none while something must
+    /// be slow.
+    pub fn aim(self) {
+        let cursor = self.head.cursor.get();
+        let mut room = (self.end.get().addr() - cursor.addr()) as u64;
+        let closed = self.is(CLAIMED | BUSY);
+        let mut watched = closed;
+        if self.budget.get() != u64::MAX || self.is(BUDGETED) {
+            let left = self.left();
+            watched |= left.is_none(); // else an inline free would open room that is not there (M12)
+            room = room.min(left.unwrap_or(0) & !7);
+            if self.shares_budget() {
+                room = 0;
+            }
+            self.aim_scopes();
+        }
+        if closed {
+            room = 0;
+        }
+        self.head.limit.set(cursor.wrapping_add(room as usize));
+        self.head.epoch.set(self.epoch() | watched as usize);
+    }
+
+    pub fn epoch(self) -> usize {
+        self.head.epoch.get() & !1
+    }
+
+    /// M11: marks from before this point must ask the table.
+    pub fn bump_epoch(self) {
+        self.head.epoch.set(self.head.epoch.get().wrapping_add(2));
+    }
+
+    /// P10: what a round needs.
+    pub fn note_peak(self, live: u64) {
+        let slow = self.slow();
+        if live > slow.round_peak.get() {
+            slow.round_peak.set(live);
+        }
+    }
+
+    // ---- budgets, and those of the arenas around ----
+
+    /// What is live here and in the scopes that are open.
+    pub fn live_with_scopes(self) -> u64 {
+        let mut live = self.slow().live.get();
+        self.each_scope(|scope| {
+            scope.enter();
+            live += scope.live_with_scopes();
+        });
+        live
+    }
+
+    /// The bytes that the budget of this arena and of those around it leaves; `None`: there is more than it allows.
+    fn left(self) -> Option<u64> {
+        let mut left = u64::MAX;
+        let mut at = Some(self);
+        while let Some(a) = at {
+            if a.budget.get() != u64::MAX {
+                left = left.min(a.budget.get().checked_sub(a.live_with_scopes())?);
+            }
+            at = a.parent.get();
+        }
+        Some(left)
+    }
+
+    /// May `charge` bytes more be live? All of a claimed range counts as used until it is given; what costs nothing is
+    /// always affordable.
+    pub fn affords(self, charge: usize) -> bool {
+        if charge == 0 || (self.budget.get() == u64::MAX && !self.is(BUDGETED)) {
+            return true;
+        }
+        let slow = self.slow();
+        let range = self.is(CLAIMED) && slow.scopes.get().is_none();
+        let held = if range { slow.claim_limit.get().addr() - self.head.cursor.get().addr() } else { 0 };
+        self.left().is_some_and(|left| left >= charge as u64 + held as u64)
+    }
+
+    /// Two scopes under one budget: each must ask for every byte, or both could spend the last. So must the scopes in them.
+    fn shares_budget(self) -> bool {
+        let mut at = self;
+        while let (true, Some(parent)) = (at.is(BUDGETED), at.parent.get()) {
+            if parent.slow().scopes.get() != Some(at) || at.sibling.get().is_some() {
+                return true;
+            }
+            at = parent;
+        }
+        false
+    }
+
+    fn aim_scopes(self) {
+        self.each_scope(|scope| {
+            scope.enter();
+            scope.aim();
+        });
+    }
+
+    pub fn each_scope(self, mut f: impl FnMut(Arena)) {
+        let mut at = self.slow().scopes.get();
+        while let Some(scope) = at {
+            at = scope.sibling.get();
+            f(scope);
+        }
+    }
+
+    // ---- geometry ----
+
+    /// A source that extends its blocks in place gives one block for good: no stagger, which would depend on its size.
+    fn offset(self, b: Block) -> usize {
+        if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
+            policy::stagger(b.size.get(), b.index.get())
+        } else {
+            policy::HEADER
+        }
+    }
+
+    pub fn start_of(self, b: Block) -> *mut u8 {
+        if b == self.home() {
+            self.home_start()
+        } else {
+            b.base().wrapping_add(self.offset(b))
+        }
+    }
+
+    pub fn end_of(self, b: Block) -> *mut u8 {
+        if b == self.home() {
+            self.home_end.get()
+        } else if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
+            b.base().wrapping_add(self.offset(b) + policy::usable(b.size.get()))
+        } else {
+            b.base().wrapping_add(b.size.get())
+        }
+    }
+
+    pub fn top_of(self, b: Block) -> *mut u8 {
+        if b == self.slow().current.get() {
+            self.head.cursor.get()
+        } else {
+            b.left.get()
+        }
+    }
+
+    /// Where `b` really begins: its base, which for home is the arena's.
+    pub fn base_of(self, b: Block) -> *mut u8 {
+        if b == self.home() {
+            self.base()
+        } else {
+            b.base()
+        }
+    }
+
+    /// A pointer into the current block, by its address (M22: the cursor's own provenance may be a user's).
+    pub fn in_current(self, address: usize) -> *mut u8 {
+        self.base_of(self.slow().current.get()).with_addr(address)
+    }
+
+    // ---- taking ----
+
+    /// A block of exactly `size` bytes: one kept for later, here or in an arena around, or the source's.
+    pub fn take(self, size: usize) -> Option<Block> {
+        if let Some(b) = self.take_spare(size) {
+            return Some(b);
+        }
+        if self.is(FIXED) {
+            return None;
+        }
+        let slow = self.slow();
+        slow.source_calls.set(slow.source_calls.get() + 1);
+        let base = match self.source.get() {
+            None => heap::take(size)?,
+            // SAFETY: a source outlives its arenas.
+            Some(source) => unsafe { source.as_ref().take(size)? },
+        };
+        if base.addr().get() & 63 != 0 {
+            // SAFETY: just taken.
+            unsafe { put(self.source.get(), base, size) }; // no block by the source's contract
+            return None;
+        }
+        // SAFETY: a block of the source, which is ours.
+        Some(unsafe { Block::write(base, size) })
+    }
+
+    fn take_spare(self, size: usize) -> Option<Block> {
+        let slow = self.slow();
+        let mut before: Option<Block> = None;
+        let mut at = slow.spares.get();
+        while let Some(b) = at {
+            if b.size.get() == size {
+                match before {
+                    None => slow.spares.set(b.next.get()),
+                    Some(before) => before.next.set(b.next.get()),
+                }
+                slow.spare_bytes.set(slow.spare_bytes.get() - size);
+                return Some(b);
+            }
+            before = at;
+            at = b.next.get();
+        }
+        self.parent.get()?.take_spare(size)
+    }
+
+    /// Puts a taken block on top of the list.
+    pub fn push(self, b: Block, kind: Kind) {
+        let slow = self.slow();
+        self.bump_epoch();
+        b.kind.set(kind);
+        b.index.set(slow.newest.get().index.get() + 1);
+        b.born.set(self.epoch());
+        b.charge.set(0);
+        b.next.set(Some(slow.newest.get()));
+        b.below.set(Some(slow.current.get()));
+        slow.newest.set(b);
+    }
+
+    pub fn make_current(self, b: Block, cursor: *mut u8) {
+        self.slow().current.set(b);
+        self.head.cursor.set(cursor);
+        self.anchor.set(cursor);
+        self.end.set(self.end_of(b));
+    }
+
+    // ---- giving back ----
+
+    pub fn put(self, b: Block) {
+        // SAFETY: a block of this arena's source, which has no header any more once it is put.
+        unsafe { put(self.source.get(), NonNull::new_unchecked(b.base()), b.size.get()) }
+    }
+
+    /// P12: what is not needed now is a spare. Of more than the bound allows, the newest stay.
+    pub fn drop_block(self, b: Block) {
+        let slow = self.slow();
+        let bound = SPARE.max(slow.spare_keep.get()).max(slow.first.get()) as u64;
+        let bound = bound.max(slow.round_peak.get().saturating_mul(2));
+        b.kind.set(Kind::Spare);
+        b.next.set(slow.spares.get());
+        slow.spares.set(Some(b));
+        slow.spare_bytes.set(slow.spare_bytes.get() + b.size.get());
+        while slow.spare_bytes.get() as u64 > bound {
+            self.put_last_spare();
+        }
+    }
+
+    fn put_last_spare(self) {
+        let slow = self.slow();
+        let Some(mut last) = slow.spares.get() else { return };
+        let mut before: Option<Block> = None;
+        while let Some(next) = last.next.get() {
+            before = Some(last);
+            last = next;
+        }
+        match before {
+            None => slow.spares.set(None),
+            Some(before) => before.next.set(None),
+        }
+        slow.spare_bytes.set(slow.spare_bytes.get() - last.size.get());
+        self.put(last);
+    }
+
+    /// P13: the first in the list goes first.
+    pub fn put_spares(self, keep: usize) {
+        let slow = self.slow();
+        while slow.spare_bytes.get() > keep {
+            let Some(b) = slow.spares.get() else { return };
+            slow.spares.set(b.next.get());
+            slow.spare_bytes.set(slow.spare_bytes.get() - b.size.get());
+            self.put(b);
+        }
+    }
+
+    /// Takes the newest block off the list, out of live, and makes what lies under it current. Not for home.
+    pub fn pop(self) -> Block {
+        let slow = self.slow();
+        let b = slow.newest.get();
+        let below = b.next.get().unwrap_or(b);
+        slow.newest.set(below);
+        if b.kind.get() == Kind::Regular {
+            b.left.set(self.head.cursor.get());
+            let used = b.left.get().addr() - self.start_of(b).addr();
+            slow.live.set(slow.live.get() - used as u64);
+            let below = b.below.get().unwrap_or(below);
+            self.make_current(below, below.left.get());
+        } else {
+            slow.live.set(slow.live.get() - b.charge.get() as u64);
+        }
+        b
+    }
+}
+
+/// Returns a block to where it came from.
+///
+/// # Safety
+/// As for [`Source::put`].
+pub unsafe fn put(source: Option<NonNull<dyn Source>>, base: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's contract; a source outlives its arenas.
+    unsafe {
+        match source {
+            None => heap::put(base, size),
+            Some(source) => source.as_ref().put(base, size),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Create and release. The fast way through both ends: an arena that never saw a slow call is still as it was made, so
+//! releasing it is a push on the thread's cache and creating the next one a pop.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+use super::blocks::put;
+use super::state::*;
+use super::table::run_cleanups;
+use crate::heap;
+use crate::policy::{self, HOME, HOME_START, MAX_REQUEST};
+use crate::source::Source;
+
+/// What an arena is made with, beside its home.
+pub struct Settings {
+    /// `None`: the heap.
+    pub source: Option<NonNull<dyn Source>>,
+    pub reserve: usize,
+    pub budget: u64,
+    /// The source is a box, which ends with the arena.
+    pub owns_source: bool,
+}
+
+/// An arena on the heap.
+#[inline]
+pub fn create() -> Option<Arena> {
+    heap::ready().or_else(create_slow)
+}
+
+#[cold]
+#[inline(never)]
+fn create_slow() -> Option<Arena> {
+    create_on(None)
+}
+
+fn create_on(source: Option<NonNull<dyn Source>>) -> Option<Arena> {
+    let (base, flags) = match source {
+        None => (heap::take(HOME)?, CACHEABLE),
+        // SAFETY: the source outlives the arena.
+        Some(source) => unsafe { (source.as_ref().take(HOME)?, if source.as_ref().extends() { EXTENDS } else { 0 }) },
+    };
+    if base.addr().get() & 63 != 0 {
+        // SAFETY: just taken.
+        unsafe { put(source, base, HOME) };
+        return None;
+    }
+    // SAFETY: a block of the source, which is ours.
+    Some(unsafe { Arena::write(base, HOME, source, flags, None) })
+}
+
+/// An arena by its settings.
+///
+/// # Safety
+/// The source outlives the arena; or it is a box, which the arena ends.
+pub unsafe fn create_with(settings: &Settings) -> Option<Arena> {
+    if settings.reserve > MAX_REQUEST {
+        return None;
+    }
+    let a = if settings.source.is_none() { create()? } else { create_on(settings.source)? };
+    a.enter();
+    a.budget.set(settings.budget);
+    let first = policy::merged_size(settings.reserve as u64 + 512);
+    if settings.reserve != 0 && first > HOME && !a.is(EXTENDS) {
+        a.slow().first.set(first); // P11
+        a.home_current(true);
+    }
+    if settings.owns_source {
+        a.raise(OWNS_SOURCE);
+    }
+    a.aim();
+    Some(a)
+}
+
+/// An arena in memory of the caller's; `None`: too small.
+///
+/// # Safety
+/// The buffer is valid for reads and writes, and nobody else's, until the arena is released.
+pub unsafe fn create_in(
+    buffer: NonNull<u8>,
+    size: usize,
+    overflow: Option<Option<NonNull<dyn Source>>>,
+) -> Option<Arena> {
+    let skip = policy::pad(buffer.addr().get(), 64);
+    if size < skip + HOME_START {
+        return None;
+    }
+    // SAFETY: within the buffer, by the caller's contract; and at a multiple of 64.
+    unsafe {
+        let base = buffer.add(skip);
+        Some(Arena::write(
+            base,
+            (size - skip) & !7,
+            overflow.flatten(),
+            if overflow.is_some() { BORROWED } else { BORROWED | FIXED },
+            None,
+        ))
+    }
+}
+
+impl Arena {
+    /// Home itself, as it was made: to the cache, or to where it came from.
+    fn put_home(self) {
+        if self.is(BORROWED) {
+            return;
+        }
+        // SAFETY: home is a block of the source; the arena ends with it.
+        unsafe {
+            let base = NonNull::new_unchecked(self.base());
+            if self.is(CACHEABLE) && heap::takes_ready() {
+                heap::put_ready(Arena::write(base, HOME, None, CACHEABLE, None));
+            } else {
+                let (source, owned) = (self.source.get(), self.is(OWNS_SOURCE));
+                put(source, base, self.home_size.get());
+                if let (Some(source), true) = (source, owned) {
+                    drop(Box::from_raw(source.as_ptr()));
+                }
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release_slow(self) {
+        if self.is(FRESH) {
+            match self.parent.get() {
+                None => self.put_home(),
+                Some(parent) => self.end_scope(parent),
+            }
+            return;
+        }
+        self.enter();
+        if self.is(CLAIMED | BUSY) {
+            self.aim();
+            return;
+        }
+        run_cleanups(self, 0);
+        if let Some(parent) = self.parent.get() {
+            self.end_scope(parent);
+            return;
+        }
+        let slow = self.slow();
+        while slow.newest.get() != self.home() {
+            let b = slow.newest.get();
+            slow.newest.set(b.next.get().unwrap_or(self.home()));
+            self.put(b);
+        }
+        self.put_spares(0);
+        self.put_home();
+    }
+
+    /// All cleanups run, all memory goes back, the head too. Ignored while the arena is closed.
+    #[inline]
+    pub fn release(self) {
+        if self.flags.get() == FRESH | CACHEABLE && heap::takes_ready() {
+            self.head.cursor.set(self.home_start());
+            // SAFETY: as it was made, on the heap.
+            unsafe { heap::put_ready(self) };
+        } else if !self.end_fresh_scope() {
+            self.release_slow();
+        }
+    }
+}

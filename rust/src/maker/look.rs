@@ -1,0 +1,132 @@
+//! Looking at an arena: membership, statistics, the walk over blocks.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::state::*;
+use crate::abi::Stats;
+use crate::policy;
+
+/// A block as the walk shows it.
+pub struct BlockView {
+    pub base: *mut u8,
+    pub size: usize,
+    pub start: *mut u8,
+    pub used: usize,
+    pub spare: bool,
+}
+
+impl Arena {
+    /// Bytes of `b` that are in use. Home idling holds nothing, though its cursor is at its end.
+    fn used_of(self, b: Block) -> usize {
+        if b == self.home() && self.is(IDLE) {
+            return 0;
+        }
+        self.top_of(b).addr() - self.start_of(b).addr()
+    }
+
+    fn each_block(self, mut f: impl FnMut(Block)) {
+        let mut at = Some(self.slow().newest.get());
+        while let Some(b) = at {
+            f(b);
+            at = b.next.get();
+        }
+    }
+
+    /// Would giving back everything run somebody's function?
+    #[inline]
+    pub fn has_cleanups(self) -> bool {
+        !self.is(FRESH) && (self.slow().cleanups.get().is_some() || self.slow().scopes.get().is_some())
+    }
+
+    pub fn holds(self, address: usize) -> bool {
+        if self.is(FRESH) {
+            return address >= self.home_start().addr() && address < self.head.cursor.get().addr();
+        }
+        let mut holds = false;
+        self.each_block(|b| holds |= address.wrapping_sub(self.start_of(b).addr()) < self.used_of(b));
+        self.each_scope(|scope| holds |= scope.holds(address));
+        holds
+    }
+
+    /// Scopes that are open count with the arena around them.
+    pub fn stats(self) -> Stats {
+        let slow = self.slow();
+        let mut s = Stats {
+            live: slow.live.get(),
+            allocated: slow.allocated.get(),
+            peak: slow.peak.get(),
+            budget: self.budget.get(),
+            reserved: slow.spare_bytes.get() as u64,
+            source_calls: slow.source_calls.get(),
+            ..Stats::default()
+        };
+        self.each_block(|b| {
+            s.reserved += b.size.get() as u64;
+            s.blocks += 1;
+            s.wasted += (b.size.get() - self.used_of(b)) as u64;
+            if b == slow.current.get() {
+                s.wasted -= (self.end.get().addr() - self.head.cursor.get().addr()) as u64;
+            }
+        });
+        self.each_scope(|scope| {
+            scope.enter();
+            let inner = scope.stats();
+            let lent = if scope.is(BORROWED) { scope.home_size.get() as u64 } else { 0 };
+            s.live += inner.live;
+            s.allocated += inner.allocated;
+            s.reserved += inner.reserved - lent;
+            s.wasted += inner.wasted;
+            s.blocks += inner.blocks - scope.is(BORROWED) as u64;
+            s.source_calls += inner.source_calls - !scope.is(BORROWED) as u64;
+        });
+        s.peak = s.peak.max(s.live);
+        slow.peak.set(s.peak);
+        s
+    }
+
+    /// All blocks, newest first, then the spares. Not those of scopes.
+    pub fn walk(self, mut f: impl FnMut(BlockView)) {
+        self.blocks().for_each(&mut f);
+        let mut at = self.slow().spares.get();
+        while let Some(b) = at {
+            f(BlockView { base: b.base(), size: b.size.get(), start: b.base(), used: 0, spare: true });
+            at = b.next.get();
+        }
+    }
+
+    /// The blocks that are not spares, newest first, as they are while nobody else uses the arena.
+    pub fn blocks(self) -> Blocks {
+        self.enter();
+        self.aim();
+        Blocks { arena: self, at: Some(self.slow().newest.get()) }
+    }
+
+    /// What is left of the current block; or while home idles, what the next one will have.
+    pub fn room_ahead(self) -> usize {
+        if self.home_idles() {
+            return policy::usable(self.slow().first.get());
+        }
+        self.end.get().addr() - self.head.cursor.get().addr()
+    }
+}
+
+/// [`Arena::blocks`]
+pub struct Blocks {
+    arena: Arena,
+    at: Option<Block>,
+}
+
+impl Iterator for Blocks {
+    type Item = BlockView;
+
+    fn next(&mut self) -> Option<BlockView> {
+        let (a, b) = (self.arena, self.at?);
+        self.at = b.next.get();
+        Some(BlockView {
+            base: a.base_of(b),
+            size: b.size.get(),
+            start: a.start_of(b),
+            used: a.used_of(b),
+            spare: false,
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! The maker: arenas behind the ABI's head, in Rust. Reading order: `state`, `blocks`, `place`, `table`, `settle`,
+//! `life`, `nest`, `look`.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod blocks;
+mod life;
+mod look;
+mod nest;
+mod place;
+mod settle;
+mod state;
+mod table;
+
+pub(crate) use life::{create, create_in, create_with, Settings};
+pub(crate) use look::Blocks;
+pub(crate) use state::Arena;
+pub(crate) use table::OPS;
+
+use crate::abi::Head;
+use core::ptr::NonNull;
+
+/// The arena behind a head, if this crate made it.
+///
+/// # Safety
+/// `head` is the head of a live arena.
+#[inline]
+pub(crate) unsafe fn own(head: NonNull<Head>) -> Option<Arena> {
+    // SAFETY: the caller's contract.
+    unsafe { core::ptr::eq((*head.as_ptr()).ops.get(), &OPS).then(|| Arena::of(head.as_ptr())) }
+}

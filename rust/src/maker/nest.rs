@@ -1,0 +1,199 @@
+//! Scopes: an arena in the rest of another arena's current block. While it lives, the arena around it is claimed, so
+//! whoever allocates there (a collection that grows) is served elsewhere, and keeps what it got when the scope ends.
+//! Its blocks come from the arena around it, whose spares they become.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ptr::NonNull;
+
+use super::state::*;
+use crate::policy::{pad, HOME, HOME_START};
+
+/// With less room than this in the current block a scope begins in a block of its own.
+const ROOM: usize = HOME_START + 512;
+
+impl Arena {
+    /// `None`: no memory, or a cleanup is running.
+    #[inline]
+    pub fn begin_scope(self) -> Option<Arena> {
+        let cursor = self.head.cursor.get();
+        let skip = pad(cursor.addr(), 64);
+        let room = self.end.get().addr() - cursor.addr();
+        let usual = !self.is(FRESH | BUSY | CLAIMED | BUDGETED | EXTENDS | FIXED) && self.budget.get() == u64::MAX;
+        if !usual || room < ROOM + 64 {
+            return self.begin_scope_slow();
+        }
+        // SAFETY: the room of the current block, which is claimed until the scope ends.
+        let scope = unsafe {
+            let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
+            Arena::write(base, room - skip, self.source.get(), BORROWED, Some(self))
+        };
+        self.slow().scopes.set(Some(scope));
+        self.claim_for(scope);
+        // As `aim` would.
+        self.head.limit.set(cursor);
+        self.head.epoch.set(self.head.epoch.get() | 1);
+        Some(scope)
+    }
+
+    /// The room is claimed, and by nobody who could give it: until the scopes end.
+    pub fn claim_for(self, scope: Arena) {
+        let (slow, cursor) = (self.slow(), self.head.cursor.get());
+        self.raise(CLAIMED);
+        slow.claim_id.set(scope.base().addr()); // no range that anyone holds says this
+        slow.claim_start.set(cursor);
+        slow.claim_limit.set(cursor);
+        slow.aside.set(None);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin_scope_slow(self) -> Option<Arena> {
+        self.enter();
+        if self.is(BUSY) {
+            return None;
+        }
+        if self.is(EXTENDS) && !self.is(CLAIMED) && self.end.get().addr() - self.head.cursor.get().addr() < ROOM + 64 {
+            self.extend_here(ROOM + 64, 64); // the source has this one block only
+        }
+        let cursor = self.head.cursor.get();
+        let skip = pad(cursor.addr(), 64);
+        let room = self.end.get().addr() - cursor.addr();
+        let kept = (EXTENDS | FIXED) & self.flags.get();
+        let flags = kept | if self.budget.get() != u64::MAX || self.is(BUDGETED) { BUDGETED } else { 0 };
+        let slow = self.slow();
+        let scope = if room >= ROOM + 64 && !self.is(CLAIMED) {
+            // SAFETY: the room of the current block, which is claimed until the scope ends.
+            unsafe {
+                let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
+                Arena::write(base, room - skip, self.source.get(), flags | BORROWED, Some(self))
+            }
+        } else {
+            let block = self.take(HOME)?;
+            // SAFETY: a block that was taken for this; its header is not needed before the scope's end.
+            unsafe {
+                let base = NonNull::new_unchecked(block.base());
+                Arena::write(base, HOME, self.source.get(), flags, Some(self))
+            }
+        };
+        scope.sibling.set(slow.scopes.get());
+        slow.scopes.set(Some(scope));
+        if !self.is(CLAIMED) {
+            self.claim_for(scope);
+        }
+        self.aim(); // and, under a budget, that of the scope
+        if flags & BUDGETED != 0 {
+            scope.enter();
+            scope.aim();
+        }
+        Some(scope)
+    }
+
+    /// The end of a scope that never saw a slow call, in an arena that has no other: as it began.
+    #[inline]
+    pub fn end_fresh_scope(self) -> bool {
+        if self.flags.get() != FRESH | BORROWED {
+            return false;
+        }
+        let Some(parent) = self.parent.get() else { return false };
+        let outer = parent.slow();
+        if outer.scopes.get() != Some(self) || self.sibling.get().is_some() {
+            return false;
+        }
+        outer.scopes.set(None);
+        outer.aside.set(None);
+        parent.lower(CLAIMED);
+        // As `aim` would: there is no budget, or the scope would say so.
+        parent.head.limit.set(parent.end.get());
+        parent.head.epoch.set(parent.head.epoch.get() & !1);
+        true
+    }
+
+    /// The end of a scope whose cleanups have run, or which is fresh.
+    pub fn end_scope(self, parent: Arena) {
+        parent.enter();
+        let outer = parent.slow();
+        // Off the list: the last one is the first there, unless guards were dropped in another order.
+        if outer.scopes.get() == Some(self) {
+            outer.scopes.set(self.sibling.get());
+        } else {
+            parent.each_scope(|other| {
+                if other.sibling.get() == Some(self) {
+                    other.sibling.set(self.sibling.get());
+                }
+            });
+        }
+        if !self.is(FRESH) {
+            let slow = self.slow();
+            let home = self.home();
+            parent.note_peak(outer.live.get() + slow.round_peak.get().max(slow.live.get()));
+            outer.peak.set(outer.peak.get().max(outer.live.get() + slow.peak.get()));
+            let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // home was taken by the parent
+            outer.source_calls.set(outer.source_calls.get() + calls);
+            // Oldest first, so that the largest blocks are met first, and stay longest.
+            let mut lists = [Some(slow.newest.get()), slow.spares.get()];
+            for list in &mut lists {
+                while let Some(b) = list.filter(|b| *b != home) {
+                    *list = b.next.get();
+                    parent.drop_block(b);
+                }
+            }
+        }
+        if !self.is(BORROWED) {
+            // SAFETY: the block that home was, whole; the scope is over.
+            let block = unsafe { Block::write(NonNull::new_unchecked(self.base()), HOME) };
+            parent.drop_block(block);
+        }
+        if outer.scopes.get().is_none() && parent.is_claimed_by_scopes() {
+            parent.lower(CLAIMED);
+            outer.aside.set(None);
+        }
+        parent.aim();
+    }
+
+    /// Is it for scopes that the room is claimed? No range has a multiple of 64 that is not the arena's own base.
+    pub fn is_claimed_by_scopes(self) -> bool {
+        let id = self.slow().claim_id.get();
+        id & 63 == 0 && id != self.base().addr()
+    }
+
+    /// Ends what was forgotten: scopes whose guards were leaked, and a range that nobody will give. What a leaked range's
+    /// holder wrote stays allocated.
+    ///
+    /// The caller has the arena exclusively: no scope, cursor or allocation of it is in use.
+    #[cold]
+    pub fn end_leaked(self) {
+        self.enter();
+        while let Some(scope) = self.slow().scopes.get() {
+            scope.raise(LEAKED);
+            scope.end_leaked();
+            scope.release();
+        }
+        if self.is(CLAIMED) {
+            let slow = self.slow();
+            self.head.cursor.set(slow.claim_limit.get());
+            self.lower(CLAIMED);
+            slow.aside.set(None);
+            self.sync();
+        }
+        self.aim();
+    }
+
+    /// Is this a scope that [`end_leaked`](Arena::end_leaked) ends?
+    pub fn is_leaked(self) -> bool {
+        self.is(LEAKED)
+    }
+
+    /// If the arena is leaked, is its memory too? Not if it is a caller's buffer, or of a source that it borrows.
+    pub fn leaks_whole(self) -> bool {
+        match self.parent.get() {
+            Some(parent) => parent.leaks_whole(),
+            None => !self.is(BORROWED) && (self.source.get().is_none() || self.is(OWNS_SOURCE)),
+        }
+    }
+
+    /// Is a scope or a range still out? Of those that the borrow checker knows ended, only leaked ones are.
+    #[inline]
+    pub fn has_leaked(self) -> bool {
+        self.is(CLAIMED)
+    }
+}

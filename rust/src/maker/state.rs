@@ -1,0 +1,320 @@
+//! What is behind a head that this crate makes. All of it is cells: code that runs in the middle of an operation (a
+//! cleanup, a source) may look at the head, so nothing here is ever borrowed mutably.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::cell::{Cell, UnsafeCell};
+use core::mem::{size_of, MaybeUninit};
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use crate::abi::{Cleanup, Head, Range};
+use crate::policy::{HEADER, HOME_START};
+use crate::source::Source;
+
+/// Only the first part of the state is initialised: no slow call has happened yet.
+pub const FRESH: u32 = 1;
+/// A range is out, or a scope is open.
+pub const CLAIMED: u32 = 2;
+/// A cleanup is running.
+pub const BUSY: u32 = 4;
+/// Home holds nothing and serves nothing: see `home_idles`.
+pub const IDLE: u32 = 8;
+/// Home is on the heap: it may wait in the thread's cache.
+pub const CACHEABLE: u32 = 16;
+/// Home is memory of somebody else: a caller's buffer, or a piece of the arena around a scope.
+pub const BORROWED: u32 = 32;
+/// The source extends blocks in place.
+pub const EXTENDS: u32 = 64;
+/// An arena around this one has a budget.
+pub const BUDGETED: u32 = 128;
+/// There is no source: home is all there is.
+pub const FIXED: u32 = 512;
+/// A scope that nobody ended, and whose memory goes: what it was to drop may borrow what is gone already.
+pub const LEAKED: u32 = 1024;
+/// The source is the arena's own and ends with it.
+pub const OWNS_SOURCE: u32 = 256;
+
+/// P10 remembers the highest need of the last 8 windows of 8 rounds each.
+pub const WINDOWS: usize = 8;
+pub const WINDOW: u32 = 8;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Home,
+    Regular,
+    /// One allocation, which can be given back while the block is the newest.
+    OneOff,
+    /// What was served outside a claimed range.
+    Aside,
+    Spare,
+}
+
+/// A block's header, at its base. Home's is in its arena.
+#[repr(C)]
+pub struct BlockHeader {
+    /// The one acquired before it; in the spares, the next spare.
+    pub next: Cell<Option<Block>>,
+    /// Regular: the regular block that was current before it.
+    pub below: Cell<Option<Block>>,
+    /// S, as asked of the source.
+    pub size: Cell<usize>,
+    /// The epoch at which it came (M13).
+    pub born: Cell<usize>,
+    /// The end of the bytes in use, unless it is the current block: then the cursor says.
+    pub left: Cell<*mut u8>,
+    /// Of a one-off: the bytes it counts for in live.
+    pub charge: Cell<usize>,
+    pub index: Cell<u32>,
+    pub kind: Cell<Kind>,
+}
+
+/// A block, by the address of its header. The pointer may reach all of the block (home's: all of its arena's home).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Block(NonNull<BlockHeader>);
+
+impl Block {
+    /// A block at `base` of `size` bytes.
+    ///
+    /// # Safety
+    /// `base` is a multiple of 64 and valid for `size` bytes, at least a header, for as long as the block is used.
+    pub unsafe fn write(base: NonNull<u8>, size: usize) -> Block {
+        base.as_ptr().expose_provenance(); // M22: users may make the cursor of integers
+        let at = base.cast::<BlockHeader>();
+        // SAFETY: the caller's contract.
+        unsafe { at.write(BlockHeader::new(size)) };
+        Block(at)
+    }
+
+    pub fn base(self) -> *mut u8 {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl BlockHeader {
+    const fn new(size: usize) -> BlockHeader {
+        BlockHeader {
+            next: Cell::new(None),
+            below: Cell::new(None),
+            size: Cell::new(size),
+            born: Cell::new(0),
+            left: Cell::new(core::ptr::null_mut()),
+            charge: Cell::new(0),
+            index: Cell::new(0),
+            kind: Cell::new(Kind::Home),
+        }
+    }
+}
+
+impl Deref for Block {
+    type Target = BlockHeader;
+    fn deref(&self) -> &BlockHeader {
+        // SAFETY: `write` initialised it, and blocks are used only while their arena has them. All fields are cells.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// Behind the [`Cleanup`] that users see. Four words: the vectors count on it (P17).
+#[repr(C)]
+pub struct Node {
+    pub user: Cell<Cleanup>,
+    pub older: Cell<Option<NonNull<Node>>>,
+    pub born: Cell<usize>,
+}
+
+/// At the base of an arena's home.
+#[repr(C)]
+pub struct State {
+    pub head: Head,
+    /// The true end of the current block; `limit` may be lower.
+    pub end: Cell<*mut u8>,
+    /// The cursor when live was last brought up to date. In the cache: the next ready arena.
+    pub anchor: Cell<*mut u8>,
+    pub flags: Cell<u32>,
+    pub rounds: Cell<u32>,
+    /// On live; [`u64::MAX`]: none.
+    pub budget: Cell<u64>,
+    /// `None`: the heap.
+    pub source: Cell<Option<NonNull<dyn Source>>>,
+    pub home_end: Cell<*mut u8>,
+    pub home_size: Cell<usize>,
+    /// The arena around this one, of which this is a scope.
+    pub parent: Cell<Option<Arena>>,
+    /// The next scope of the same parent.
+    pub sibling: Cell<Option<Arena>>,
+    /// Not initialised while `FRESH`: an arena that never needs it never pays for it.
+    slow: UnsafeCell<MaybeUninit<Slow>>,
+}
+
+/// The rest of the state. `live` and `allocated` are those at `anchor`.
+#[repr(C)]
+pub struct Slow {
+    pub live: Cell<u64>,
+    pub allocated: Cell<u64>,
+    pub peak: Cell<u64>,
+    pub round_peak: Cell<u64>,
+    pub source_calls: Cell<u64>,
+    pub current: Cell<Block>,
+    pub newest: Cell<Block>,
+    /// Kept for later, the last one returned first.
+    pub spares: Cell<Option<Block>>,
+    pub spare_bytes: Cell<usize>,
+    pub spare_keep: Cell<usize>,
+    /// With `IDLE`: the size of the next regular block.
+    pub first: Cell<usize>,
+    /// The epoch at which trim took the empty arena's block: a mark from before means home's start.
+    pub emptied: Cell<usize>,
+    pub cleanups: Cell<Option<NonNull<Node>>>,
+    pub claim_start: Cell<*mut u8>,
+    pub claim_limit: Cell<*mut u8>,
+    pub claim_id: Cell<usize>,
+    /// Serves the others while claimed.
+    pub aside: Cell<Option<Block>>,
+    /// The scopes that are open, the last one first.
+    pub scopes: Cell<Option<Arena>>,
+    pub home: BlockHeader,
+    pub window_peaks: [Cell<u64>; WINDOWS],
+}
+
+const _: () = {
+    assert!(size_of::<BlockHeader>() <= HEADER);
+    assert!(size_of::<Node>() == 4 * size_of::<usize>());
+    assert!(size_of::<State>() <= HOME_START);
+    assert!(size_of::<Range>() == 3 * size_of::<usize>());
+};
+
+/// An arena of this crate, by the address of its state. The pointer may reach all of its home.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Arena(NonNull<State>);
+
+impl Deref for Arena {
+    type Target = State;
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        // SAFETY: `write` initialised it, and an arena is used only until its release. All fields are cells.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Arena {
+    /// The arena whose head users have. Its address is found anew, since a user's pointer may reach the head alone.
+    ///
+    /// # Safety
+    /// `head` is the head of a live arena of this crate.
+    #[inline(always)]
+    pub unsafe fn of(head: *mut Head) -> Arena {
+        // SAFETY: the caller's contract: not null.
+        Arena(unsafe { NonNull::new_unchecked(head.cast()) })
+    }
+
+    #[inline(always)]
+    pub fn head(self) -> NonNull<Head> {
+        self.0.cast()
+    }
+
+    pub fn base(self) -> *mut u8 {
+        self.0.as_ptr().cast()
+    }
+
+    /// Makes the first part of the state, in `size` bytes at `base`.
+    ///
+    /// # Safety
+    /// `base` is a multiple of 64 and valid for `size` bytes, more than [`HOME_START`], until the arena is released.
+    #[inline]
+    pub unsafe fn write(
+        base: NonNull<u8>,
+        size: usize,
+        source: Option<NonNull<dyn Source>>,
+        flags: u32,
+        parent: Option<Arena>,
+    ) -> Arena {
+        base.as_ptr().expose_provenance(); // M22
+        let at = base.cast::<State>();
+        let start = base.as_ptr().wrapping_add(HOME_START);
+        let end = base.as_ptr().wrapping_add(size & !7);
+        // SAFETY: the caller's contract. Field by field, so that the slow part is not touched.
+        unsafe {
+            let s = at.as_ptr();
+            (&raw mut (*s).head).write(Head {
+                cursor: Cell::new(start),
+                ops: Cell::new(&super::OPS),
+                limit: Cell::new(end),
+                epoch: Cell::new(2),
+            });
+            (&raw mut (*s).end).write(Cell::new(end));
+            (&raw mut (*s).anchor).write(Cell::new(start));
+            (&raw mut (*s).flags).write(Cell::new(FRESH | flags));
+            (&raw mut (*s).rounds).write(Cell::new(0));
+            (&raw mut (*s).budget).write(Cell::new(u64::MAX));
+            (&raw mut (*s).source).write(Cell::new(source));
+            (&raw mut (*s).home_end).write(Cell::new(end));
+            (&raw mut (*s).home_size).write(Cell::new(size));
+            (&raw mut (*s).parent).write(Cell::new(parent));
+            (&raw mut (*s).sibling).write(Cell::new(None));
+        }
+        Arena(at)
+    }
+
+    #[inline(always)]
+    pub fn is(self, flags: u32) -> bool {
+        self.flags.get() & flags != 0
+    }
+
+    pub fn raise(self, flags: u32) {
+        self.flags.set(self.flags.get() | flags);
+    }
+
+    pub fn lower(self, flags: u32) {
+        self.flags.set(self.flags.get() & !flags);
+    }
+
+    pub fn home_start(self) -> *mut u8 {
+        self.base().wrapping_add(HOME_START)
+    }
+
+    /// The slow half. Every operation begins with [`enter`](Arena::enter), which makes it.
+    #[inline(always)]
+    pub fn slow(&self) -> &Slow {
+        debug_assert!(!self.is(FRESH));
+        // SAFETY: not fresh, so it is initialised. All fields are cells.
+        unsafe { (*self.slow.get()).assume_init_ref() }
+    }
+
+    /// Home as a block.
+    pub fn home(self) -> Block {
+        // SAFETY: within the state; the address is not null, and reaches as far as the state's does.
+        Block(unsafe { NonNull::new_unchecked((&raw mut (*(*self.0.as_ptr()).slow.get().cast::<Slow>()).home).cast()) })
+    }
+
+    /// First use of the slow half.
+    #[cold]
+    pub fn prepare(self) {
+        let home = self.home();
+        let header = BlockHeader::new(self.home_size.get());
+        header.born.set(self.head.epoch.get() & !1);
+        let slow = Slow {
+            live: Cell::new(0),
+            allocated: Cell::new(0),
+            peak: Cell::new(0),
+            round_peak: Cell::new(0),
+            source_calls: Cell::new(!self.is(BORROWED) as u64),
+            current: Cell::new(home),
+            newest: Cell::new(home),
+            spares: Cell::new(None),
+            spare_bytes: Cell::new(0),
+            spare_keep: Cell::new(0),
+            first: Cell::new(0),
+            emptied: Cell::new(0),
+            cleanups: Cell::new(None),
+            claim_start: Cell::new(core::ptr::null_mut()),
+            claim_limit: Cell::new(core::ptr::null_mut()),
+            claim_id: Cell::new(0),
+            aside: Cell::new(None),
+            scopes: Cell::new(None),
+            home: header,
+            window_peaks: [const { Cell::new(0) }; WINDOWS],
+        };
+        // SAFETY: within the state, which is alive; nothing refers to the slow half of a fresh arena.
+        unsafe { (*self.slow.get()).write(slow) };
+        self.lower(FRESH);
+    }
+}

@@ -1,0 +1,415 @@
+//! The table behind every head that this crate makes: abi/SPEC.md, section 4.
+//!
+//! Every function here has the contract of the specification: the head is that of a live arena of this crate, and the
+//! calling thread has it. None unwinds.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::size_of;
+use core::ptr::{self, NonNull};
+
+use super::state::*;
+use crate::abi::{self, round8, Cleanup, Head, Ops, Range, Stats};
+use crate::policy::{is_request, pad, MAX_REQUEST};
+
+/// M20: constant, and complete.
+pub static OPS: Ops = Ops {
+    size: size_of::<Ops>() as u32,
+    version: abi::VERSION,
+    alloc,
+    resize,
+    free: Some(free),
+    rewind,
+    reset,
+    trim,
+    cleanup,
+    claim,
+    give,
+    contains,
+    stats,
+    set,
+    release,
+};
+
+const CLOSED: u32 = CLAIMED | BUSY;
+
+fn or_null(p: Option<NonNull<u8>>) -> *mut c_void {
+    p.map_or(ptr::null_mut(), |p| p.as_ptr().cast())
+}
+
+unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u32, _site: usize) -> *mut c_void {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    let mut p = None;
+    a.enter();
+    if is_request(size, align) {
+        let cursor = a.head.cursor.get();
+        if size == 0 && pad(cursor.addr(), align) == 0 {
+            p = NonNull::new(cursor); // M6: as the inline path says, whatever the state
+        } else if !a.is(BUSY) {
+            p = a.place(size, align);
+        }
+    }
+    a.aim();
+    if let (Some(p), true) = (p, flags & abi::ZERO != 0) {
+        // SAFETY: just allocated.
+        unsafe { p.as_ptr().write_bytes(0, size) };
+    }
+    or_null(p)
+}
+
+// ---- resize and free ----
+
+/// Is it the newest allocation of the current block?
+fn is_last(a: Arena, p: *mut u8, size: usize) -> bool {
+    !a.is(CLAIMED)
+        && p.addr() >= a.start_of(a.slow().current.get()).addr()
+        && a.head.cursor.get().addr().wrapping_sub(p.addr()) == round8(size)
+}
+
+/// P15: the newest block, if it is a one-off that holds p and nothing else.
+fn lone(a: Arena, p: *mut u8) -> Option<Block> {
+    let b = a.slow().newest.get();
+    let inside = || p.addr() > b.base().addr() && p.addr() < b.base().addr() + b.size.get();
+    (b.kind.get() == Kind::OneOff && inside()).then_some(b)
+}
+
+fn resize_in(a: Arena, p: *mut u8, old: usize, new: usize, align: usize, flags: u32) -> Option<NonNull<u8>> {
+    let aligned = pad(p.addr(), align) == 0;
+    if is_last(a, p, old) && aligned {
+        let at = p.addr() + round8(new);
+        if round8(new) <= round8(old) {
+            a.head.cursor.set(a.in_current(at));
+            a.sync();
+            return NonNull::new(p);
+        }
+        let more = round8(new) - round8(old);
+        let room = a.end.get().addr() - a.head.cursor.get().addr();
+        if a.affords(more) && (more <= room || a.extend_here(more, 1)) {
+            a.head.cursor.set(a.in_current(at));
+            a.sync();
+            return NonNull::new(p);
+        }
+    } else if new <= old && aligned {
+        return NonNull::new(p);
+    }
+    let alone = lone(a, p);
+    if let Some(b) = alone {
+        if aligned && new <= b.base().addr() + b.size.get() - p.addr() {
+            if round8(new) > round8(old) {
+                b.left.set(b.base().with_addr(p.addr() + round8(new)));
+            }
+            return NonNull::new(p);
+        }
+    }
+    if flags & abi::STAY != 0 {
+        return None;
+    }
+    let q = a.place(new, align)?;
+    // SAFETY: p has `old` bytes by the caller's contract, q is new.
+    unsafe { ptr::copy_nonoverlapping(p, q.as_ptr(), old.min(new)) };
+    if let Some(b) = alone {
+        // Nothing else is in its old block: what came on top of it is q's block, or nothing.
+        let slow = a.slow();
+        let newest = slow.newest.get();
+        match b.next.get() {
+            Some(next) if newest == b => slow.newest.set(next),
+            next => newest.next.set(next),
+        }
+        slow.live.set(slow.live.get() - b.charge.get() as u64);
+        a.drop_block(b);
+    }
+    Some(q)
+}
+
+unsafe extern "C" fn resize(
+    head: *mut Head,
+    p: *mut c_void,
+    old: usize,
+    new: usize,
+    align: usize,
+    flags: u32,
+    site: usize,
+) -> *mut c_void {
+    if p.is_null() {
+        // SAFETY: the same contract.
+        return if old == 0 { unsafe { alloc(head, new, align, flags, site) } } else { ptr::null_mut() };
+    }
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    let mut q = None;
+    a.enter();
+    if is_request(new, align) && old <= MAX_REQUEST && !a.is(BUSY) {
+        q = resize_in(a, p.cast(), old, new, align, flags);
+    }
+    a.aim();
+    if let (Some(q), true) = (q, flags & abi::ZERO != 0 && new > old) {
+        // SAFETY: q has `new` bytes.
+        unsafe { q.as_ptr().add(old).write_bytes(0, new - old) };
+    }
+    or_null(q)
+}
+
+unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    let p: *mut u8 = p.cast();
+    a.enter();
+    if !a.is(CLOSED) && !p.is_null() && size <= MAX_REQUEST {
+        if is_last(a, p, size) {
+            a.head.cursor.set(a.in_current(p.addr()));
+            a.sync();
+        } else if lone(a, p).is_some() {
+            let b = a.pop();
+            a.drop_block(b);
+        }
+    }
+    a.aim();
+}
+
+// ---- marks ----
+
+/// M14: the block that a mark points into, and where: the newest regular one that was there.
+fn mark_block(a: Arena, at: usize, epoch: usize) -> Option<(Block, usize)> {
+    if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() {
+        return None;
+    }
+    let slow = a.slow();
+    let mut b = slow.current.get();
+    while b.born.get() > epoch {
+        b = b.below.get()?;
+    }
+    let home = b == a.home();
+    let at = if home && epoch < slow.emptied.get() { a.home_start().addr() } else { at }; // nothing was allocated then
+    if at < a.start_of(b).addr() || at > a.end_of(b).addr() {
+        return None;
+    }
+    if home && a.is(IDLE) && at != a.home_end.get().addr() {
+        return None;
+    }
+    Some((b, at))
+}
+
+fn rewind_to(a: Arena, b: Block, at: usize, epoch: usize) {
+    let slow = a.slow();
+    if epoch != a.epoch() {
+        a.note_peak(slow.live.get());
+    }
+    run_cleanups(a, epoch);
+    let moved = b != slow.current.get();
+    while slow.newest.get().born.get() > epoch {
+        let gone = a.pop();
+        a.drop_block(gone);
+    }
+    // M15: above it, the newest allocation below the mark was given back meanwhile
+    if at < a.head.cursor.get().addr() {
+        a.head.cursor.set(a.in_current(at));
+        a.sync();
+    }
+    if moved {
+        a.bump_epoch();
+    }
+}
+
+unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c_int {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    a.enter();
+    let code = if a.is(CLOSED) {
+        abi::EBUSY
+    } else if let Some((b, at)) = mark_block(a, cursor.addr(), epoch) {
+        rewind_to(a, b, at, epoch);
+        abi::OK
+    } else {
+        abi::EMARK
+    };
+    a.aim();
+    code
+}
+
+unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    a.enter();
+    let code = if policy > abi::KEEP_BYTES {
+        abi::EARG
+    } else if a.is(CLOSED) {
+        abi::EBUSY
+    } else {
+        a.note_peak(a.slow().live.get());
+        run_cleanups(a, 0);
+        a.settle(policy, keep);
+        abi::OK
+    };
+    a.aim();
+    code
+}
+
+unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    a.enter();
+    if !a.is(CLOSED) {
+        a.trim(keep);
+    }
+    a.aim();
+}
+
+// ---- cleanups ----
+
+/// M16: those born after `epoch`, newest first, each once. The arena is closed meanwhile.
+pub fn run_cleanups(a: Arena, epoch: usize) {
+    let slow = a.slow();
+    let next = || {
+        // SAFETY: nodes on the list are allocations of this arena that are not given back yet.
+        slow.cleanups.get().map(|node| unsafe { node.as_ref() }).filter(|node| node.born.get() > epoch)
+    };
+    if next().is_none() {
+        return;
+    }
+    a.raise(BUSY);
+    a.aim();
+    while let Some(node) = next() {
+        slow.cleanups.set(node.older.get());
+        let Cleanup { function, arg } = node.user.get();
+        if let Some(function) = function {
+            // SAFETY: whoever registered it says so; it does not unwind (U13).
+            unsafe { function(arg) };
+        }
+    }
+    a.lower(BUSY);
+}
+
+unsafe extern "C" fn cleanup(
+    head: *mut Head,
+    function: Option<unsafe extern "C" fn(*mut c_void)>,
+    arg: *mut c_void,
+) -> *mut Cleanup {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    a.enter();
+    // While it is for a scope that the room is claimed, nobody holds a range: there is no harm in a cleanup.
+    let closed = a.is(BUSY) || (a.is(CLAIMED) && !a.is_claimed_by_scopes());
+    let place = if closed { None } else { a.place(size_of::<Node>(), 8) };
+    if let Some(p) = place {
+        let slow = a.slow();
+        a.bump_epoch(); // M11: so that a mark from before asks `rewind`, which runs it
+        let node = p.cast::<Node>();
+        let user = core::cell::Cell::new(Cleanup { function, arg });
+        let older = core::cell::Cell::new(slow.cleanups.get());
+        // SAFETY: just allocated, of that size.
+        unsafe { node.write(Node { user, older, born: core::cell::Cell::new(a.epoch()) }) };
+        slow.cleanups.set(Some(node));
+    }
+    a.aim();
+    or_null(place).cast()
+}
+
+// ---- claimed ranges ----
+
+unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, align: usize) -> *mut c_void {
+    // SAFETY: the table's contract; the range is the caller's.
+    let (a, r) = unsafe { (Arena::of(head), &mut *range) };
+    a.enter();
+    let slow = a.slow();
+    let held = a.is(CLAIMED);
+    let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
+    let ours = if held { r.maker == slow.claim_id.get() && within } else { r.maker == 0 };
+    let mut p = None;
+    if !a.is(BUSY) && ours && (size == 0 || is_request(size, align)) {
+        let before = a.head.cursor.get();
+        a.lower(CLAIMED);
+        if held {
+            a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
+        }
+        a.sync();
+        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.place(size, align) };
+        if let Some(p) = p {
+            a.aim(); // the range gets what the inline path would have had (P18)
+            let cursor = a.head.cursor.get();
+            let adjoins = p.addr().get() + round8(size) == cursor.addr();
+            slow.claim_start.set(if adjoins { p.as_ptr() } else { cursor });
+            slow.claim_limit.set(a.head.limit.get());
+            if !held {
+                // The low bits tell a stale range from the present one.
+                slow.claim_id.set(a.base().addr() | (slow.claim_id.get().wrapping_add(1) & 63));
+                slow.aside.set(None);
+            }
+            *r = Range { cursor, limit: a.head.limit.get(), maker: slow.claim_id.get() };
+        } else if held {
+            a.head.cursor.set(before);
+            a.sync();
+        }
+        if held || p.is_some() {
+            a.raise(CLAIMED);
+        }
+    }
+    a.aim();
+    or_null(p)
+}
+
+unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
+    // SAFETY: the table's contract; the range is the caller's.
+    let (a, r) = unsafe { (Arena::of(head), &mut *range) };
+    a.enter();
+    let slow = a.slow();
+    let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
+    let ours = a.is(CLAIMED) && !a.is(BUSY) && r.maker == slow.claim_id.get() && within;
+    if ours {
+        a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
+        a.lower(CLAIMED);
+        a.sync();
+        slow.aside.set(None);
+        if let Some(scope) = slow.scopes.get() {
+            a.claim_for(scope); // it began beside the range
+        }
+        *r = Range::EMPTY;
+    }
+    a.aim();
+    if ours {
+        abi::OK
+    } else {
+        abi::EARG
+    }
+}
+
+// ---- looking, setting, ending ----
+
+unsafe extern "C" fn contains(head: *const Head, p: *const c_void) -> c_int {
+    // SAFETY: the table's contract.
+    unsafe { Arena::of(head.cast_mut()) }.holds(p.addr()) as c_int
+}
+
+unsafe extern "C" fn stats(head: *mut Head, out: *mut Stats, size: usize) -> usize {
+    // SAFETY: the table's contract; `out` has `size` bytes.
+    let a = unsafe { Arena::of(head) };
+    a.enter();
+    let stats = a.stats();
+    a.aim();
+    let n = size.min(size_of::<Stats>());
+    // SAFETY: as above.
+    unsafe { ptr::copy_nonoverlapping((&raw const stats).cast::<u8>(), out.cast::<u8>(), n) };
+    n
+}
+
+unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, _name: *const c_char, _len: usize) -> c_int {
+    if what != abi::SET_BUDGET {
+        return abi::ENOSYS;
+    }
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head) };
+    a.enter();
+    let mut code = abi::EBUSY;
+    if !a.is(CLOSED) {
+        a.budget.set(value);
+        a.bump_epoch();
+        code = abi::OK;
+    }
+    a.aim();
+    code
+}
+
+unsafe extern "C" fn release(head: *mut Head) {
+    // SAFETY: the table's contract.
+    unsafe { Arena::of(head) }.release();
+}

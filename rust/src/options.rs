@@ -1,0 +1,87 @@
+//! How an arena is made.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::ptr::NonNull;
+
+use crate::arena::Arena;
+use crate::error::AllocError;
+use crate::maker::{self, Settings};
+use crate::source::Source;
+
+/// What an arena is made with, when [`Arena::new`] is not enough.
+///
+/// ```
+/// use toft::Options;
+/// let arena = Options::new().reserve(1 << 20).budget(8 << 20).create()?;
+/// assert!(arena.try_alloc_slice_fill(9 << 20, 0u8).is_err());
+/// # Ok::<(), toft::AllocError>(())
+/// ```
+#[derive(Default)]
+#[must_use = "nothing is made before `create`"]
+pub struct Options {
+    reserve: usize,
+    budget: Option<u64>,
+    source: Option<Box<dyn Source + Send>>,
+}
+
+impl Options {
+    /// As [`Arena::new`].
+    pub const fn new() -> Options {
+        Options { reserve: 0, budget: None, source: None }
+    }
+
+    /// Expect a round of about so many bytes: the first allocation takes one block for all of it.
+    pub fn reserve(mut self, bytes: usize) -> Options {
+        self.reserve = bytes;
+        self
+    }
+
+    /// Allow so many bytes at a time, to the byte: [`Arena::set_budget`].
+    pub fn budget(mut self, bytes: u64) -> Options {
+        self.budget = Some(bytes);
+        self
+    }
+
+    /// Take blocks from this source, which ends with the arena. To borrow one: [`Scope::from_source`](crate::Scope).
+    pub fn source(mut self, source: impl Source + Send + 'static) -> Options {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Makes the arena.
+    ///
+    /// # Errors
+    /// If there is no memory, or more is to be reserved than `isize::MAX / 2`.
+    pub fn create(self) -> Result<Arena, AllocError> {
+        let Options { reserve, budget, source } = self;
+        let source = source.map(|source| {
+            let source: Box<dyn Source> = source;
+            // SAFETY: a box is not null.
+            unsafe { NonNull::new_unchecked(Box::into_raw(source)) }
+        });
+        let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: source.is_some() };
+        // SAFETY: the source is the arena's, which ends it.
+        match unsafe { maker::create_with(&settings) } {
+            Some(a) => Ok(Arena::made(a)),
+            None => {
+                if let Some(source) = source {
+                    // SAFETY: no arena has it.
+                    drop(unsafe { Box::from_raw(source.as_ptr()) });
+                }
+                Err(AllocError)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("reserve", &self.reserve)
+            .field("budget", &self.budget)
+            .field("source", &self.source.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,194 @@
+//! Pages of the system, where there is one to ask. Sizes are rounded up to the system's page here, so that callers may
+//! think in 4096. Declared here rather than taken from a crate: nine calls that have not changed in decades.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ptr::NonNull;
+
+/// The largest page that counts on x86-64 and aarch64.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+#[cfg(all(unix, not(miri)))]
+mod system {
+    use super::*;
+    use core::ffi::{c_int, c_long, c_void};
+
+    extern "C" {
+        #[cfg_attr(
+            all(target_os = "linux", target_pointer_width = "32", not(target_env = "musl")),
+            link_name = "mmap64"
+        )]
+        fn mmap(at: *mut c_void, size: usize, protection: c_int, flags: c_int, file: c_int, offset: i64)
+            -> *mut c_void;
+        fn munmap(at: *mut c_void, size: usize) -> c_int;
+        fn mprotect(at: *mut c_void, size: usize, protection: c_int) -> c_int;
+        fn madvise(at: *mut c_void, size: usize, advice: c_int) -> c_int;
+        fn sysconf(name: c_int) -> c_long;
+    }
+
+    const LINUX: bool = cfg!(any(target_os = "linux", target_os = "android"));
+    const READ_WRITE: c_int = 1 | 2;
+    const PRIVATE: c_int = 2;
+    const ANONYMOUS: c_int = if !LINUX {
+        0x1000 // the BSDs and macOS
+    } else if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
+        0x800
+    } else {
+        0x20
+    };
+    const NORESERVE: c_int = if LINUX && !cfg!(any(target_arch = "mips", target_arch = "mips64")) { 0x4000 } else { 0 };
+    const PAGE_SIZE: c_int = if LINUX {
+        30
+    } else if cfg!(target_os = "macos") {
+        29
+    } else {
+        47
+    };
+    const DONTNEED: c_int = 4;
+    const HUGEPAGE: c_int = 14;
+
+    fn page(size: usize) -> usize {
+        // SAFETY: a question without arguments that matter.
+        let page = usize::try_from(unsafe { sysconf(PAGE_SIZE) }).unwrap_or(4096).max(4096);
+        (size + page - 1) & !(page - 1)
+    }
+
+    fn map_as(size: usize, protection: c_int, flags: c_int) -> Option<NonNull<u8>> {
+        // SAFETY: a new mapping, at an address of the system's choice.
+        let p = unsafe { mmap(core::ptr::null_mut(), size, protection, PRIVATE | ANONYMOUS | flags, -1, 0) };
+        if p.addr() == usize::MAX {
+            None
+        } else {
+            NonNull::new(p.cast())
+        }
+    }
+
+    pub fn map(size: usize, huge: bool) -> Option<NonNull<u8>> {
+        let whole = page(size);
+        if !LINUX || !huge || whole < HUGE_PAGE {
+            return map_as(whole, READ_WRITE, 0);
+        }
+        // Huge pages need the mapping on their own boundary: map one more, cut off both ends.
+        let p = map_as(whole + HUGE_PAGE, READ_WRITE, 0)?;
+        let front = p.addr().get().wrapping_neg() & (HUGE_PAGE - 1);
+        // SAFETY: all within the new mapping, of which nobody knows yet.
+        unsafe {
+            let at = p.add(front);
+            if front != 0 {
+                munmap(p.as_ptr().cast(), front);
+            }
+            if front != HUGE_PAGE {
+                munmap(at.add(whole).as_ptr().cast(), HUGE_PAGE - front);
+            }
+            madvise(at.as_ptr().cast(), whole, HUGEPAGE); // a wish: small pages serve as well
+            Some(at)
+        }
+    }
+
+    pub unsafe fn unmap(p: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { munmap(p.as_ptr().cast(), page(size)) };
+    }
+
+    pub fn reserve(size: usize) -> Option<NonNull<u8>> {
+        map_as(page(size), 0, NORESERVE)
+    }
+
+    pub unsafe fn commit(p: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { mprotect(p.as_ptr().cast(), page(size), READ_WRITE) == 0 }
+    }
+
+    pub unsafe fn decommit(p: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract: nobody uses it.
+        unsafe {
+            madvise(p.as_ptr().cast(), page(size), DONTNEED);
+            mprotect(p.as_ptr().cast(), page(size), 0);
+        }
+    }
+
+    pub fn page_size() -> usize {
+        page(1)
+    }
+}
+
+#[cfg(all(windows, not(miri)))]
+mod system {
+    use super::*;
+    use core::ffi::c_void;
+
+    #[link(name = "kernel32")]
+    extern "system" {
+        fn VirtualAlloc(at: *mut c_void, size: usize, kind: u32, protection: u32) -> *mut c_void;
+        fn VirtualFree(at: *mut c_void, size: usize, kind: u32) -> i32;
+    }
+
+    const COMMIT: u32 = 0x1000;
+    const RESERVE: u32 = 0x2000;
+    const DECOMMIT: u32 = 0x4000;
+    const RELEASE: u32 = 0x8000;
+    const NO_ACCESS: u32 = 1;
+    const READ_WRITE: u32 = 4;
+
+    pub fn map(size: usize, _huge: bool) -> Option<NonNull<u8>> {
+        // SAFETY: a new mapping. Large pages need a privilege there.
+        NonNull::new(unsafe { VirtualAlloc(core::ptr::null_mut(), size, RESERVE | COMMIT, READ_WRITE) }.cast())
+    }
+
+    pub unsafe fn unmap(p: NonNull<u8>, _size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { VirtualFree(p.as_ptr().cast(), 0, RELEASE) };
+    }
+
+    pub fn reserve(size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: a new mapping.
+        NonNull::new(unsafe { VirtualAlloc(core::ptr::null_mut(), size, RESERVE, NO_ACCESS) }.cast())
+    }
+
+    pub unsafe fn commit(p: NonNull<u8>, size: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { !VirtualAlloc(p.as_ptr().cast(), size, COMMIT, READ_WRITE).is_null() }
+    }
+
+    pub unsafe fn decommit(p: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { VirtualFree(p.as_ptr().cast(), size, DECOMMIT) };
+    }
+
+    pub fn page_size() -> usize {
+        64 << 10 // the granularity of allocation
+    }
+}
+
+// Miri has no pages to ask for, nor have other systems: the global allocator serves, and all is committed at once.
+#[cfg(any(not(any(unix, windows)), miri))]
+mod system {
+    use super::*;
+    use core::alloc::Layout;
+
+    pub fn map(size: usize, _huge: bool) -> Option<NonNull<u8>> {
+        let layout = Layout::from_size_align(size, 4096).ok()?;
+        // SAFETY: the size is not 0.
+        NonNull::new(unsafe { alloc::alloc::alloc_zeroed(layout) })
+    }
+
+    pub unsafe fn unmap(p: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract: it came from `map` with that size.
+        unsafe { alloc::alloc::dealloc(p.as_ptr(), Layout::from_size_align_unchecked(size, 4096)) }
+    }
+
+    pub fn reserve(size: usize) -> Option<NonNull<u8>> {
+        map(size, false)
+    }
+
+    pub unsafe fn commit(_p: NonNull<u8>, _size: usize) -> bool {
+        true
+    }
+
+    pub unsafe fn decommit(_p: NonNull<u8>, _size: usize) {}
+
+    pub fn page_size() -> usize {
+        4096
+    }
+}
+
+pub use system::*;

@@ -1,0 +1,175 @@
+//! Placement policy 1 (abi/SPEC.md, section 12) as arithmetic on sizes: nothing here knows an address. Model, makers
+//! and vectors change together.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
+
+use crate::abi::round8;
+
+pub const MIB: usize = 1 << 20;
+/// P5: regular blocks double up to this.
+pub const CAP: usize = MIB;
+/// P10: a reset merges up to this.
+pub const MERGE: usize = 64 * MIB;
+/// P12: bytes an arena keeps of what rewinds give back.
+pub const SPARE: usize = 4 * MIB;
+/// P2: the block that an arena is made in.
+pub const HOME: usize = 4096;
+/// P2: what of it holds the head and the maker's state.
+pub const HOME_START: usize = 512;
+/// P3: what lies in front of a block's first byte, at least.
+pub const HEADER: usize = 64;
+/// M9: so that no sum of two requests wraps.
+pub const MAX_REQUEST: usize = isize::MAX as usize / 2;
+
+const STAGGERED: usize = 64 << 10;
+
+/// `n` rounded up to a multiple of `to`, a power of two; `n` is at most twice `MAX_REQUEST`.
+pub const fn round(n: usize, to: usize) -> usize {
+    n.wrapping_add(to - 1) & !(to - 1)
+}
+
+/// Bytes from an address to the next multiple of `align`.
+pub const fn pad(address: usize, align: usize) -> usize {
+    address.wrapping_neg() & (align - 1)
+}
+
+/// What a block must hold so that `size` bytes fit in it at this alignment: a block starts on a line of 64 bytes.
+pub const fn need(size: usize, align: usize) -> usize {
+    round8(size) + align.saturating_sub(HEADER)
+}
+
+/// M9: what no arena serves is refused before any sum.
+pub const fn is_request(size: usize, align: usize) -> bool {
+    align.is_power_of_two() && size <= MAX_REQUEST && align <= MAX_REQUEST
+}
+
+/// P3: blocks above 64 KiB start a line further each, so that regular spacing does not meet in one cache set.
+pub const fn stagger(block_size: usize, index: u32) -> usize {
+    if block_size > STAGGERED {
+        HEADER * (1 + index as usize % 8)
+    } else {
+        HEADER
+    }
+}
+
+/// P3: bytes between a regular block's first and its end.
+pub const fn usable(block_size: usize) -> usize {
+    block_size - if block_size > STAGGERED { 8 * HEADER } else { HEADER }
+}
+
+/// P5: the size that growth asks for, after a block of `current` bytes.
+pub fn next_size(current: usize) -> usize {
+    (2 * round(current.min(CAP), HOME)).min(CAP)
+}
+
+/// P5, P6: the regular block that takes `need` bytes; `None`: P7, a block of its own. `next`: what growth asks for.
+pub fn regular_size(need: usize, next: usize, idle: bool) -> Option<usize> {
+    if idle && need <= next.saturating_sub(512) {
+        Some(next)
+    } else if need <= CAP / 4 {
+        Some(next.max(pow2(4 * need).min(CAP)))
+    } else {
+        None
+    }
+}
+
+/// P7
+pub const fn oneoff_size(need: usize) -> usize {
+    round(need + HEADER, HOME)
+}
+
+/// P10: the one block that holds a round of `high` bytes.
+pub fn merged_size(high: u64) -> usize {
+    if high >= MERGE as u64 {
+        MERGE
+    } else if high <= CAP as u64 {
+        pow2(high as usize)
+    } else {
+        round(high as usize, CAP).min(MERGE)
+    }
+}
+
+fn pow2(n: usize) -> usize {
+    n.next_power_of_two().max(HOME)
+}
+
+/// P10: what stays for the next round.
+pub struct Keep {
+    /// The one block that would do for a round; up to `most`, one that is there does.
+    pub wanted: usize,
+    pub most: usize,
+    /// Blocks stay as they are, up to `bound` bytes.
+    pub as_they_are: bool,
+    pub bound: usize,
+}
+
+/// What a reset finds: the highest need of the recent rounds (H), and the blocks beside home.
+pub struct Round {
+    pub high: u64,
+    pub others: usize,
+    pub one_offs: usize,
+    pub spare_bytes: usize,
+}
+
+/// P10, for a policy of `reset` and its bytes.
+pub fn keep(round_: &Round, policy: u32, bytes: usize) -> Keep {
+    let &Round { high, others, one_offs, spare_bytes } = round_;
+    let alike = one_offs == 0 && others > CAP;
+    let above = high > MERGE as u64;
+    let wanted = merged_size(high);
+    // A half more than the round, as P6 may waste a quarter of each block.
+    let half_more = if high < (MAX_REQUEST / 2) as u64 { (high + high / 2) as usize } else { MAX_REQUEST };
+    // Many equal blocks serve any round as well as one large block, and their memory is touched already.
+    let as_they_are = above || (alike && high > CAP as u64);
+    match policy {
+        crate::abi::KEEP_ALL => Keep {
+            wanted: wanted.max(others.min(MERGE)),
+            most: usize::MAX,
+            as_they_are: above || others > MERGE || alike,
+            bound: others + spare_bytes,
+        },
+        crate::abi::KEEP_BYTES => {
+            let bound = bytes.min(MAX_REQUEST);
+            let wanted = wanted.min(round(bound, HOME).max(HOME));
+            Keep {
+                wanted,
+                most: (4 * wanted).min(wanted.max(bound)),
+                as_they_are: as_they_are && bound > if above { MERGE } else { CAP },
+                bound,
+            }
+        }
+        _ => Keep { wanted, most: 4 * wanted, as_they_are, bound: round(half_more, CAP) + CAP },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!((pad(1, 8), pad(8, 8), pad(0, 4096), pad(4095, 4096)), (7, 0, 0, 1));
+        assert_eq!((need(1, 8), need(1, 64), need(1, 128), need(0, 1)), (8, 8, 72, 0));
+        assert_eq!((stagger(65536, 3), stagger(65537, 3), stagger(MIB, 8)), (64, 256, 64));
+        assert_eq!((usable(4096), usable(MIB)), (4032, MIB - 512));
+        assert_eq!((next_size(4096), next_size(CAP), next_size(5000)), (8192, CAP, 16384));
+        assert_eq!(regular_size(100, 8192, false), Some(8192));
+        assert_eq!(regular_size(100_000, 8192, false), Some(512 << 10));
+        assert_eq!(regular_size(CAP / 4 + 1, 8192, false), None);
+        assert_eq!(regular_size(MERGE - 512, MERGE, true), Some(MERGE));
+        assert_eq!((oneoff_size(4032), oneoff_size(4033)), (4096, 8192));
+        assert_eq!((merged_size(1), merged_size(5000), merged_size(CAP as u64 + 1)), (4096, 8192, 2 * CAP));
+        assert_eq!(merged_size(u64::MAX), MERGE);
+    }
+
+    #[test]
+    fn requests() {
+        assert!(is_request(0, 1) && is_request(MAX_REQUEST, 1 << 20));
+        assert!(
+            !is_request(MAX_REQUEST + 1, 1)
+                && !is_request(1, 0)
+                && !is_request(1, 3)
+                && !is_request(1, 1 << (usize::BITS - 1))
+        );
+    }
+}

@@ -1,0 +1,235 @@
+//! Arenas that end before something else does: a scope of another arena, an arena in a caller's buffer, an arena on a
+//! borrowed source.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use crate::arena::{Arena, Keep};
+use crate::error::AllocError;
+use crate::foreign;
+use crate::maker::{self, Settings};
+use crate::source::Source;
+
+/// An arena that ends before `'a` does. All of [`Arena`]'s calls work on it.
+///
+/// It comes from [`Arena::scope_guard`], from a buffer ([`Arena::in_buffer`]), from a source that it borrows
+/// ([`from_source`](Scope::from_source)); or it stands alone ([`new`](Scope::new)), as the arena for values with
+/// destructors that borrow or are not `Send`: [`alloc_drop`](Scope::alloc_drop) takes what lives for `'a`.
+///
+/// ```
+/// use std::cell::RefCell;
+/// use toft::Scope;
+///
+/// struct Logs<'a>(&'a RefCell<Vec<i32>>, i32);
+/// impl Drop for Logs<'_> {
+///     fn drop(&mut self) {
+///         self.0.borrow_mut().push(self.1);
+///     }
+/// }
+///
+/// let log = RefCell::new(vec![]);
+/// let scope = Scope::new();
+/// scope.alloc_drop(Logs(&log, 1));
+/// scope.alloc_drop(Logs(&log, 2));
+/// drop(scope);
+/// assert_eq!(*log.borrow(), [2, 1]);
+/// ```
+pub struct Scope<'a> {
+    arena: ManuallyDrop<Arena>,
+    /// For a scope of an arena that was made in another language.
+    outer: Option<NonNull<foreign::Outer>>,
+    /// Invariant: what `alloc_drop` took for a longer life must not be joined by what lives shorter. Not `Send`.
+    lives: PhantomData<(core::cell::Cell<&'a ()>, *const ())>,
+}
+
+impl Arena {
+    /// Runs `f` with an arena of its own in the rest of this one's current block, and gives back all that `f` allocated
+    /// there. A few nanoseconds.
+    ///
+    /// Collections that live outside the scope may grow meanwhile: this arena serves them elsewhere, and what they got
+    /// survives the scope. What the scope allocates cannot leave it:
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let outer = arena.alloc(1);
+    /// let sum = arena.scope(|inner| {
+    ///     let words = inner.alloc_slice_from_iter("a b c".split(' '));
+    ///     *outer += words.len();
+    ///     *arena.alloc(*outer) // of the outer arena, while the scope is open
+    /// });
+    /// assert_eq!(sum, 4);
+    /// ```
+    /// ```compile_fail
+    /// let arena = toft::Arena::new();
+    /// let escaped = arena.scope(|inner| inner.alloc(1));
+    /// ```
+    ///
+    /// # Panics
+    /// If `f` or a destructor does, when all is given back; and if there is no memory to begin with.
+    #[inline]
+    pub fn scope<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
+        f(&self.scope_guard())
+    }
+
+    /// As [`scope`](Arena::scope), with an error if there is no memory to begin with; `f` does not run then.
+    #[inline]
+    pub fn try_scope<R>(&self, f: impl FnOnce(&Arena) -> R) -> Result<R, AllocError> {
+        Ok(f(&*self.try_scope_guard()?))
+    }
+
+    /// As [`scope`](Arena::scope), until the guard is dropped. Guards of one arena may end in any order.
+    ///
+    /// # Panics
+    /// If there is no memory, or a destructor of this arena is running.
+    #[inline]
+    pub fn scope_guard(&self) -> Scope<'_> {
+        match self.try_scope_guard() {
+            Ok(scope) => scope,
+            Err(e) => panic!("toft: {e}"),
+        }
+    }
+
+    /// As [`scope_guard`](Arena::scope_guard), with an error instead of the panic.
+    #[inline]
+    pub fn try_scope_guard(&self) -> Result<Scope<'_>, AllocError> {
+        let (inner, outer) = match self.own() {
+            Some(a) => (a.begin_scope(), None),
+            // SAFETY: the arena is alive while the scope is.
+            None => match unsafe { foreign::begin(self.head()) } {
+                Some((inner, outer)) => (Some(inner), Some(outer)),
+                None => (None, None),
+            },
+        };
+        Ok(Scope::made(inner.ok_or(AllocError)?, outer))
+    }
+}
+
+impl<'a> Scope<'a> {
+    #[inline(always)]
+    fn made(a: maker::Arena, outer: Option<NonNull<foreign::Outer>>) -> Scope<'a> {
+        Scope { arena: ManuallyDrop::new(Arena::made(a)), outer, lives: PhantomData }
+    }
+
+    /// An arena on the heap.
+    ///
+    /// # Panics
+    /// If there is no memory.
+    #[inline]
+    pub fn new() -> Scope<'a> {
+        Scope { arena: ManuallyDrop::new(Arena::new()), outer: None, lives: PhantomData }
+    }
+
+    /// An arena whose blocks come from a source that it borrows.
+    ///
+    /// # Errors
+    /// If the source has no block.
+    pub fn from_source(source: &'a dyn Source) -> Result<Scope<'a>, AllocError> {
+        Scope::from_source_with(source, 0, None)
+    }
+
+    /// As [`from_source`](Scope::from_source), expecting a round of about `reserve` bytes, and allowing `budget` at a time.
+    ///
+    /// # Errors
+    /// If the source has no block.
+    pub fn from_source_with(
+        source: &'a dyn Source,
+        reserve: usize,
+        budget: Option<u64>,
+    ) -> Result<Scope<'a>, AllocError> {
+        let source = Some(forget_lifetime(source));
+        let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: false };
+        // SAFETY: the source lives for 'a, and the arena not longer.
+        let a = unsafe { maker::create_with(&settings) };
+        Ok(Scope::made(a.ok_or(AllocError)?, None))
+    }
+
+    pub(crate) fn in_buffer(
+        buffer: &'a mut [MaybeUninit<u8>],
+        overflow: Option<Option<&'a dyn Source>>,
+    ) -> Result<Scope<'a>, AllocError> {
+        let size = buffer.len();
+        let overflow = overflow.map(|source| source.map(forget_lifetime));
+        let base = NonNull::from(buffer).cast();
+        // SAFETY: the buffer is this arena's alone for 'a.
+        let a = unsafe { maker::create_in(base, size, overflow) };
+        Ok(Scope::made(a.ok_or(AllocError)?, None))
+    }
+
+    /// As [`Arena::in_buffer`], going on in blocks of a source when the buffer is full.
+    ///
+    /// # Errors
+    /// If the buffer is too small.
+    pub fn in_buffer_or(buffer: &'a mut [MaybeUninit<u8>], source: &'a dyn Source) -> Result<Scope<'a>, AllocError> {
+        Scope::in_buffer(buffer, Some(Some(source)))
+    }
+
+    /// As [`Arena::reset`].
+    pub fn reset(&mut self) {
+        self.arena.reset();
+    }
+
+    /// As [`Arena::reset_with`].
+    pub fn reset_with(&mut self, keep: Keep) {
+        self.arena.reset_with(keep);
+    }
+
+    /// As [`Arena::trim`].
+    pub fn trim(&mut self, keep: usize) {
+        self.arena.trim(keep);
+    }
+
+    /// As [`Arena::scope_mut`].
+    #[inline]
+    pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
+        self.arena.scope_mut(f)
+    }
+}
+
+fn forget_lifetime(source: &dyn Source) -> NonNull<dyn Source> {
+    let source: NonNull<dyn Source + '_> = NonNull::from(source);
+    // SAFETY: the same pointer; whoever keeps it sees to the lifetime.
+    unsafe { core::mem::transmute::<NonNull<dyn Source + '_>, NonNull<dyn Source + 'static>>(source) }
+}
+
+impl Default for Scope<'_> {
+    fn default() -> Self {
+        Scope::new()
+    }
+}
+
+impl Deref for Scope<'_> {
+    type Target = Arena;
+    #[inline(always)]
+    fn deref(&self) -> &Arena {
+        &self.arena
+    }
+}
+
+impl Drop for Scope<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        struct End(Option<NonNull<foreign::Outer>>);
+        impl Drop for End {
+            #[inline]
+            fn drop(&mut self) {
+                if let Some(outer) = self.0 {
+                    // SAFETY: the arena around the scope is alive, and the scope's arena is released.
+                    unsafe { foreign::end(outer) }
+                }
+            }
+        }
+        let _end = End(self.outer); // also when a destructor panics
+                                    // SAFETY: the arena is not used again.
+        unsafe { ManuallyDrop::drop(&mut self.arena) }
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("stats", &self.stats()).finish()
+    }
+}

@@ -1,0 +1,236 @@
+//! Sources beside the heap: pages of the system, one block that grows in reserved addresses, and a limit around another
+//! source.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::AllocError;
+use crate::os;
+use crate::policy::{HOME, MAX_REQUEST};
+use crate::source::Source;
+
+/// Blocks straight from the system, in whole pages, and straight back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pages {
+    huge: bool,
+}
+
+impl Pages {
+    /// Pages of the usual size.
+    pub const fn new() -> Pages {
+        Pages { huge: false }
+    }
+
+    /// Huge pages for blocks of 2 MiB and more, where the system has them.
+    pub const fn huge() -> Pages {
+        Pages { huge: true }
+    }
+}
+
+// SAFETY: the system's pages are valid until they are unmapped.
+unsafe impl Source for Pages {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        os::map(size, self.huge)
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { os::unmap(block, size) }
+    }
+}
+
+/// Addresses reserved for one block, which gets memory as it grows, and never moves: one arena's whole life in one piece.
+///
+/// ```
+/// use toft::{Options, Reserve};
+/// let arena = Options::new().source(Reserve::new(1 << 30)?).create()?;
+/// let a = arena.alloc([1u8; 100_000]).as_ptr() as usize;
+/// let b = arena.alloc([2u8; 100_000]).as_ptr() as usize;
+/// assert_eq!(b - a, 100_000);
+/// # Ok::<(), toft::AllocError>(())
+/// ```
+#[derive(Debug)]
+pub struct Reserve {
+    base: NonNull<u8>,
+    max: usize,
+    committed: Cell<usize>,
+    taken: Cell<bool>,
+}
+
+/// Commits so much at the least, so that growing by small steps is not a system call each.
+const STEP: usize = 64 << 10;
+
+impl Reserve {
+    /// Reserves `max` bytes of addresses, rounded up to pages. They cost no memory yet.
+    ///
+    /// # Errors
+    /// If there are not so many addresses, or `max` is 0.
+    pub fn new(max: usize) -> Result<Reserve, AllocError> {
+        if max == 0 || max > MAX_REQUEST {
+            return Err(AllocError);
+        }
+        let max = max.max(HOME).next_multiple_of(os::page_size());
+        let base = os::reserve(max).ok_or(AllocError)?;
+        Ok(Reserve { base, max, committed: Cell::new(0), taken: Cell::new(false) })
+    }
+
+    /// Memory from the base up to `want` bytes, more or less.
+    fn commit(&self, want: usize) -> bool {
+        let to = want.next_multiple_of(os::page_size());
+        let has = self.committed.get();
+        if to > self.max {
+            return false;
+        }
+        if to > has {
+            let to = to.max(has + STEP).min(self.max);
+            // SAFETY: within what is reserved.
+            if !unsafe { os::commit(self.base.add(has), to - has) } {
+                return false;
+            }
+            self.committed.set(to);
+        }
+        true
+    }
+
+    fn decommit(&self, from: usize) {
+        let from = from.next_multiple_of(os::page_size());
+        if from < self.committed.get() {
+            // SAFETY: within what is reserved; nobody uses it.
+            unsafe { os::decommit(self.base.add(from), self.committed.get() - from) };
+            self.committed.set(from);
+        }
+    }
+}
+
+// SAFETY: it owns its addresses, and is not `Sync`.
+unsafe impl Send for Reserve {}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        // SAFETY: reserved by `new`; its arena is gone.
+        unsafe { os::unmap(self.base, self.max) }
+    }
+}
+
+// SAFETY: the block is given out once, and its memory is there up to what was asked.
+unsafe impl Source for Reserve {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        if self.taken.get() || !self.commit(size) {
+            return None;
+        }
+        self.taken.set(true);
+        Some(self.base)
+    }
+
+    unsafe fn put(&self, _block: NonNull<u8>, _size: usize) {
+        self.decommit(0);
+        self.taken.set(false);
+    }
+
+    unsafe fn extend(&self, _block: NonNull<u8>, size: usize, want: usize) -> bool {
+        if want < size {
+            self.decommit(want);
+        }
+        self.commit(want)
+    }
+
+    fn extends(&self) -> bool {
+        true
+    }
+}
+
+/// A limit around another source, which several arenas may share: what they hold of it, all together.
+///
+/// ```
+/// use toft::{Limited, Pages, Scope};
+/// let source = Limited::new(Pages::new(), 1 << 20);
+/// let arena = Scope::from_source(&source)?;
+/// assert!(arena.try_alloc_slice_fill(2 << 20, 0u8).is_err());
+/// assert_eq!(source.used(), 4096);
+/// # Ok::<(), toft::AllocError>(())
+/// ```
+#[derive(Debug)]
+pub struct Limited<S> {
+    inner: S,
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl<S: Source> Limited<S> {
+    /// At most `limit` bytes of `inner` at a time.
+    pub const fn new(inner: S, limit: usize) -> Limited<S> {
+        Limited { inner, limit, used: AtomicUsize::new(0) }
+    }
+
+    /// Bytes of blocks that are out now.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn charge(&self, size: usize) -> bool {
+        let more = |used: usize| used.checked_add(size).filter(|sum| *sum <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    fn discharge(&self, size: usize) {
+        self.used.fetch_sub(size, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the inner source's blocks.
+unsafe impl<S: Source> Source for Limited<S> {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        if !self.charge(size) {
+            return None;
+        }
+        let block = self.inner.take(size);
+        if block.is_none() {
+            self.discharge(size);
+        }
+        block
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.inner.put(block, size) };
+        self.discharge(size);
+    }
+
+    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+        let more = want.saturating_sub(size);
+        if more != 0 && !self.charge(more) {
+            return false;
+        }
+        // SAFETY: the caller's contract.
+        let done = unsafe { self.inner.extend(block, size, want) };
+        self.discharge(if done { size.saturating_sub(want) } else { more });
+        done
+    }
+
+    fn extends(&self) -> bool {
+        self.inner.extends()
+    }
+}
+
+// SAFETY: the same source.
+unsafe impl<S: Source + ?Sized> Source for &S {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        (**self).take(size)
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { (**self).put(block, size) }
+    }
+
+    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { (**self).extend(block, size, want) }
+    }
+
+    fn extends(&self) -> bool {
+        (**self).extends()
+    }
+}
