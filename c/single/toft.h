@@ -905,12 +905,14 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
  * not all, is swept before it is filled again, in time linear in its holes; an allocation looks at four such blocks at
- * most, at sixteen of those had by count. It calls the source at most once, but where that has no memory: then smaller
- * segments are asked for, down to 64 KiB. release and trim are linear in blocks held, statistics in blocks.
+ * most, at sixteen of those had by count; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
+ * calls the source at most once, but where that has no memory: then smaller segments are asked for, down to 64 KiB.
+ * release and trim are linear in blocks held, statistics in blocks.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB; requests above TOFT_RECYCLER_DIRECT
- * have a block each, kept for reuse. Nothing goes back to the source before trim or release, but for such large blocks
- * beyond one and a half times those that were ever in use at once (which may be thrice as large as what is in them).
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Requests above TOFT_RECYCLER_DIRECT
+ * have a block each, kept for reuse; when more than 1 MiB of these is in use, those up to 1 MiB are placed side by side
+ * in regions of 4 MiB. Nothing goes back to the source before trim or release, but for blocks of one request beyond
+ * twice those that were ever in use at once (which may be thrice as large as what is in them).
  *
  * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
  * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
@@ -1041,7 +1043,12 @@ typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-/* A block of a large object that is gone, kept for the next. */
+/* What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. */
+typedef struct toft_recycler_run {
+  unsigned char *first, *end; /* none: both are an address where no allocation ends or starts */
+} toft_recycler_run;
+
+/* A large object's own block: the object is gone, and it is kept for the next. */
 typedef struct toft_recycler_spare {
   unsigned char *base;
   size_t size;
@@ -1050,6 +1057,7 @@ typedef struct toft_recycler_spare {
 
 struct toft_recycler {
   toft_recycler_range now;
+  toft_recycler_run gone;
   size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
   int32_t shard;             /* of a toft_sync_recycler */
   toft_recycler_range aside; /* for requests that would waste now */
@@ -1057,8 +1065,10 @@ struct toft_recycler {
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
-  struct toft_recycler_large *large;      /* in use */
-  size_t large_bytes, large_peak, spare_bytes, spare_count;
+  struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
+  size_t region_used;                     /* by live objects */
+  struct toft_recycler_large *own;        /* large objects in blocks of their own */
+  size_t own_bytes, own_peak, spare_bytes, spare_count;
   size_t segment_bytes, reserved, peak;
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
@@ -1085,14 +1095,15 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
  * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
 TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
-  hole.next = b->holes;
-  hole.size = (uint32_t)size;
-  if (hole.next == (uint32_t)((uintptr_t)p + size)) {
-    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
-    hole.size += (uint32_t)size;
-  }
-  memcpy(p, &hole, sizeof hole);
+  uint32_t next = b->holes, bytes = (uint32_t)size;
   b->holes = (uint32_t)(uintptr_t)p;
+  if (next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    next = hole.next;
+    bytes += hole.size;
+  }
+  memcpy(p, &next, sizeof next);
+  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
 }
 
 /* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
@@ -1111,25 +1122,43 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_more(r, size, align);
 }
 
+/* A piece of a block of `direct` size is gone. */
+TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  int32_t live = b->live - (int32_t)bytes;
+  b->live = live;
+  toft_recycler_hole_at(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
+}
+
+/* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
+ * where an allocation ended at the cursor, that goes back. No large object ends where a block starts, nor starts where
+ * one ends. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7;
-  unsigned char *q = (unsigned char *)p;
-  toft_recycler_block *b;
-  int32_t live;
+  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
+  unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
+  if (end == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->now.cursor = q;
+    return;
+  }
+  if (end == r->gone.first) {
+    r->gone.first = q;
+    return;
+  }
   if (TOFT_UNLIKELY(q == NULL)) return;
   if (TOFT_UNLIKELY(bytes > r->direct)) {
     toft_recycler_free_apart(r, p, size);
     return;
   }
-  if (q + bytes == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
-    r->now.cursor = q;
+  if (q == r->gone.end) {
+    r->gone.end = end;
     return;
   }
-  b = toft_recycler_block_of(p);
-  live = b->live - (int32_t)bytes;
-  b->live = live;
-  toft_recycler_hole_at(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
+  p = r->gone.first;
+  before = (size_t)(r->gone.end - r->gone.first);
+  r->gone.first = q;
+  r->gone.end = end;
+  if (before != 0) toft_recycler_drop(r, p, before);
 }
 
 #ifdef __cplusplus

@@ -24,17 +24,15 @@ typedef struct toft_recycler_segment {
   size_t busy; /* units that are not empty */
 } toft_recycler_segment;
 
-/* In front of a large object. */
-typedef struct toft_recycler_large {
-  struct toft_recycler_large *next, *previous;
-  unsigned char *base;
-  size_t size; /* as asked of the source */
-  size_t used;
-  toft_recycler *owner;
-} toft_recycler_large;
-
 TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
-TOFT_STATIC_ASSERT(recycler_large, sizeof(toft_recycler_large) <= 64);
+
+/* recycler_large.c */
+static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align);
+static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size);
+static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, size_t now);
+static void toft_recycler_large_release(toft_recycler *r);
+static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep);
+static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s);
 
 /* ---- lists ---- */
 
@@ -137,6 +135,14 @@ void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b) {
   b->widest = 0;
   toft_recycler_watch(b);
   if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
+}
+
+/* What was freed last reaches its block. */
+static void toft_recycler_settle(toft_recycler *r) {
+  toft_recycler_run gone = r->gone;
+  if (gone.first == gone.end) return;
+  r->gone.first = r->gone.end = (unsigned char *)(void *)r;
+  toft_recycler_drop(r, gone.first, (size_t)(gone.end - gone.first));
 }
 
 /* What a range has left becomes a hole. */
@@ -427,9 +433,18 @@ static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *ra
   return NULL;
 }
 
+/* While there is no segment. */
+static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
+  if (b == NULL) return NULL;
+  toft_recycler_open(range, b);
+  return toft_recycler_place(range, size, align);
+}
+
 /* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
  * go into holes first; others rarely find room there. */
 static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
   int holes_first = size <= TOFT_RECYCLER_TINY || r->count != 0;
   void *p = toft_recycler_place(range, size, align);
   toft_recycler_block *b = range->block;
@@ -452,96 +467,6 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   return toft_recycler_place(range, size, align);
 }
 
-/* ---- large objects ---- */
-
-static toft_recycler_large *toft_recycler_large_of(void *p) {
-  return (toft_recycler_large *)(void *)((unsigned char *)p - 64);
-}
-
-/* Its place in a block of `total` bytes. NULL: it does not fit. */
-static unsigned char *toft_recycler_large_at(unsigned char *base, size_t total, size_t size, size_t align) {
-  return toft_recycler_fit(base + 64, total - 64, size, toft_max(align, 64));
-}
-
-/* Takes a kept block out; younger ones move up. */
-static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
-  toft_recycler_spare out = r->spare[i];
-  r->spare_count--;
-  r->spare_bytes -= out.size;
-  memmove(&r->spare[i], &r->spare[i + 1], (r->spare_count - i) * sizeof *r->spare);
-  return out;
-}
-
-static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
-  toft_recycler_spare out = toft_recycler_spare_out(r, i);
-  toft_recycler_put(r, out.base, out.size);
-}
-
-/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
- * base: there is none. Their memory is not touched. */
-static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
-  toft_recycler_spare none = {NULL, 0};
-  size_t i = r->spare_count;
-  while (i-- > 0) {
-    const toft_recycler_spare *s = &r->spare[i];
-    if (s->size >= size && s->size <= most && toft_recycler_large_at(s->base, s->size, size, align) != NULL)
-      return toft_recycler_spare_out(r, i);
-  }
-  return none;
-}
-
-/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
- * is no other way. */
-static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
-  size_t need = size + toft_max(align, 64), step = 4096, total;
-  toft_recycler_spare block;
-  toft_recycler_large *l;
-  unsigned char *p;
-  while (step < need / 16) step *= 2;
-  total = toft_round(need, step);
-  block = toft_recycler_spare_find(r, size, align, 3 * total);
-  if (block.base == NULL) {
-    block.base = (unsigned char *)toft_recycler_take(r, total);
-    block.size = total;
-  }
-  if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
-  if (block.base == NULL) return NULL;
-  p = toft_recycler_large_at(block.base, block.size, size, align);
-  l = toft_recycler_large_of(p);
-  l->base = block.base;
-  l->size = block.size;
-  l->used = size;
-  l->owner = r;
-  l->previous = NULL;
-  l->next = r->large;
-  if (r->large != NULL) r->large->previous = l;
-  r->large = l;
-  r->large_bytes += l->size;
-  r->large_peak = toft_max(r->large_peak, r->large_bytes);
-  return p;
-}
-
-static toft_recycler_spare toft_recycler_large_unlink(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_spare block;
-  block.base = l->base;
-  block.size = l->size;
-  *(l->previous != NULL ? &l->previous->next : &r->large) = l->next;
-  if (l->next != NULL) l->next->previous = l->previous;
-  r->large_bytes -= l->size;
-  return block;
-}
-
-/* Kept, as long as all of them are no more than half as much again as was ever live at once, or 1 MiB: the fewer there
- * are, the more of them the caches hold. The oldest goes. */
-static void toft_recycler_large_free(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_spare block = toft_recycler_large_unlink(r, l);
-  if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
-  r->spare[r->spare_count++] = block;
-  r->spare_bytes += block.size;
-  while (r->spare_bytes > TOFT_MIB && r->large_bytes + r->spare_bytes > 2 * r->large_peak)
-    toft_recycler_spare_put(r, 0);
-}
-
 /* ---- the calls behind the inline layer ---- */
 
 /* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
@@ -557,6 +482,7 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   size = toft_round(size, 8);
+  toft_recycler_settle(r);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
     p = toft_recycler_place(&r->now, size, align);
     if (p != NULL) return p;
@@ -585,7 +511,7 @@ void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
   size_t bytes = toft_round(toft_max(size, 1), 8);
   toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
-    toft_recycler_large_free(r, toft_recycler_large_of(p));
+    toft_recycler_large_free(r, p, bytes);
   else if (b == r->now.block && (unsigned char *)p + bytes == r->now.cursor)
     r->now.cursor = (unsigned char *)p;
   else
@@ -596,12 +522,7 @@ void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
 static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
-  if (b == NULL) {
-    toft_recycler_large *l = toft_recycler_large_of(p);
-    if (now <= TOFT_RECYCLER_DIRECT || now > (size_t)(l->base + l->size - q) || now < l->size / 4) return 0;
-    l->used = now;
-    return 1;
-  }
+  if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
   if (b == r->now.block && q + was == r->now.cursor) {
     if (now > was && (size_t)(r->now.limit - r->now.cursor) < now - was) return 0;
     r->now.cursor = q + now;
@@ -627,18 +548,29 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* ---- life ---- */
 
-/* What is so whenever nothing is held. */
+/* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
+ * tenth, for what is read soon after. */
 static void toft_recycler_begin(toft_recycler *r) {
-  static const toft_recycler_list none = {NULL, NULL};
+  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
+  r->now.cursor = r->now.limit = none;
   r->now.block = NULL;
-  r->now.cursor = r->now.limit = (unsigned char *)(void *)r;
   r->now.sweep = TOFT_RECYCLER_NONE;
-  r->aside = r->now;
-  r->sparse = r->empty = r->empty_counted = none;
+  r->gone.first = r->gone.end = none;
+  r->aside.cursor = r->aside.limit = none;
+  r->aside.block = NULL;
+  r->aside.sweep = TOFT_RECYCLER_NONE;
+  r->sparse.first = r->sparse.last = NULL;
+  r->empty.first = r->empty.last = NULL;
+  r->empty_counted.first = r->empty_counted.last = NULL;
+  r->segments = NULL;
   r->fresh = r->fresh_end = NULL;
-  r->counted = r->counted_fresh = NULL;
+  r->regions = NULL;
+  r->region_used = 0;
+  r->own = NULL;
+  r->own_bytes = r->own_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
-  r->large_peak = 0;
+  r->reserved = 0;
+  r->counted = r->counted_fresh = NULL;
 }
 
 static size_t toft_recycler_stride(size_t block_size) { return 64 + toft_round(block_size, 64); }
@@ -654,12 +586,17 @@ int toft_recycler_check(const toft_recycler_options *options) {
 
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
-  if (options != NULL) memcpy(&o, options, options->size);
-  memset(r, 0, offsetof(toft_recycler, spare));
-  r->source = o.source != NULL ? o.source : &toft_heap_source;
-  r->direct = TOFT_RECYCLER_DIRECT;
   toft_recycler_begin(r);
+  r->direct = TOFT_RECYCLER_DIRECT;
+  r->shard = 0;
+  r->peak = 0;
+  r->source = &toft_heap_source;
+  r->count = r->stride = 0;
+  r->source_calls = 0;
+  if (options == NULL) return TOFT_OK;
+  if (toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  memcpy(&o, options, options->size);
+  if (o.source != NULL) r->source = o.source;
   if (o.count == 0) return TOFT_OK;
   r->stride = toft_recycler_stride(o.block_size);
   r->count = o.count;
@@ -673,11 +610,7 @@ void toft_recycler_release(toft_recycler *r) {
     r->segments = s.next;
     toft_recycler_put(r, s.base, s.size);
   }
-  while (r->large != NULL) {
-    toft_recycler_spare block = toft_recycler_large_unlink(r, r->large);
-    toft_recycler_put(r, block.base, block.size);
-  }
-  while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
+  toft_recycler_large_release(r);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
   toft_recycler_begin(r);
 }
@@ -694,10 +627,13 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* Bytes that a range in b has yet to hand out. */
+/* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
 static size_t toft_recycler_rest(const toft_recycler *r, const toft_recycler_block *b) {
   const toft_recycler_range *range = b == r->now.block ? &r->now : b == r->aside.block ? &r->aside : NULL;
-  return range != NULL ? (size_t)(range->limit - range->cursor) : 0;
+  size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
+  if (r->gone.first != r->gone.end && toft_recycler_block_of(r->gone.first) == b)
+    rest += (size_t)(r->gone.end - r->gone.first);
+  return rest;
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
@@ -711,7 +647,6 @@ static void toft_recycler_count(const toft_recycler *r, const toft_recycler_bloc
 toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
   toft_recycler_stats s;
   const toft_recycler_segment *segment;
-  const toft_recycler_large *l;
   unsigned char *p;
   memset(&s, 0, sizeof s);
   for (segment = r->segments; segment != NULL; segment = segment->next) {
@@ -725,13 +660,7 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
     toft_recycler_count(r, (const toft_recycler_block *)(const void *)p, &s);
   if (r->counted != NULL)
     for (; p < r->counted + r->count * r->stride; p += r->stride) s.kept += r->stride - 64;
-  for (l = r->large; l != NULL; l = l->next) {
-    s.used += l->used;
-    s.pinned += (uintptr_t)l->base + l->size - (uintptr_t)l - 64 - l->used;
-    s.large_blocks++;
-  }
-  s.blocks += s.large_blocks;
-  s.kept += r->spare_bytes;
+  toft_recycler_large_count(r, &s);
   s.reserved = r->reserved;
   s.wasted = s.reserved - s.used - s.pinned - s.kept;
   s.peak = r->peak;
@@ -758,15 +687,13 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = r->spare_bytes;
+  size_t idle = 0;
+  toft_recycler_settle(r);
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
-  while (r->spare_count != 0 && idle - r->spare[0].size >= keep) {
-    idle -= r->spare[0].size;
-    toft_recycler_spare_put(r, 0);
-  }
+  idle = toft_recycler_large_trim(r, idle, keep);
   for (at = &r->segments; *at != NULL;) {
     if ((*at)->busy == 0 && idle - (*at)->size >= keep) {
       idle -= (*at)->size;

@@ -86,7 +86,7 @@ static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, si
   toft_recycler_shard *s = r->shards;
   if (r->count > 1) {
     toft_recycler *owner =
-        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_large_of(p)->owner;
+        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_front_of(p)->owner;
     s = &r->shards[owner->shard];
   }
   toft_lock_take(&s->lock);

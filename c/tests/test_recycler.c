@@ -281,6 +281,128 @@ static void oversize_rounds_stay_flat(void **state) {
   counted_all_back(&c);
 }
 
+/* Where more than 1 MiB of them is live, large objects share regions: next to each other, in any order of frees. */
+static void large_objects_share(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  shadow *s = shadow_of(&r, 5);
+  for (int i = 0; i < (long_run() ? 40000 : 4000); i++) {
+    size_t size = 32000 + next_random(&s->random) % (i % 7 ? 100000 : 1100000);
+    size_t align = next_random(&s->random) % 8 ? 16 : (size_t)1 << next_random(&s->random) % 17;
+    uint32_t what = next_random(&s->random) % 100;
+    if (s->count < (size_t)(i / 500 % 2 ? 60 : 10) && (what < 60 || s->count == 0))
+      assert_true(shadow_add(s, size, align));
+    else if (what < 85)
+      shadow_drop(s, what % 2 ? 0 : s->count - 1);
+    else
+      shadow_resize(s, next_random(&s->random) % s->count, size);
+    if (i % 101 == 0) assert_stats(s);
+    if (i % 1009 == 0) toft_recycler_trim(&r, i % 2 ? 0 : 5 << 20);
+  }
+  assert_int_equal(toft_recycler_stats_of(&r).large_blocks > 0, s->count > 0);
+  while (s->count != 0) shadow_drop(s, next_random(&s->random) % s->count);
+  assert_stats(s);
+  toft_recycler_trim(&r, 0);
+  counted_all_back(&c);
+  free(s);
+}
+
+static void oversize_mixtures_stay_small(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  uint32_t random = 4;
+  size_t most = 0;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t round = 0; round < 20000; round++) {
+    unsigned char *p[4];
+    size_t size[4], live = 0;
+    for (size_t i = 0; i < 4; i++) {
+      live += size[i] = 65536 + next_random(&random) % (1048576 - 65536);
+      p[i] = (unsigned char *)toft_recycler_alloc(&r, size[i], 16);
+      assert_non_null(p[i]);
+      p[i][0] = p[i][size[i] - 1] = 1;
+    }
+    if (live > most) most = live;
+    for (size_t i = 0; i < 4; i++) toft_recycler_free(&r, p[i], size[i]);
+  }
+  assert_true(c.peak < 2 * most);
+  assert_true(c.takes < 12);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+static void large_objects_grow_in_place(void **state) {
+  (void)state;
+  toft_recycler r;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  void *p[3];
+  for (size_t i = 0; i < 3; i++) p[i] = toft_recycler_alloc(&r, 900000, 16); /* the first has a block of its own */
+  toft_recycler_free(&r, p[2], 900000);
+  assert_ptr_equal(toft_recycler_resize(&r, p[1], 900000, 2000000, 16), p[1]);
+  p[2] = toft_recycler_alloc(&r, 900000, 16);
+  assert_true((unsigned char *)p[2] >= (unsigned char *)p[1] + 2000000 || p[2] < p[1]);
+  void *moved = toft_recycler_resize(&r, p[1], 2000000, 2100000, 16); /* p[2] is behind it */
+  assert_true(moved != p[1]);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 900000 * 2 + 2100000);
+  toft_recycler_free(&r, moved, 2100000);
+  assert_ptr_equal(toft_recycler_resize(&r, p[2], 900000, 50000, 16), p[2]);
+  assert_int_equal(toft_recycler_stats_of(&r).used, 900000 + 50000);
+  toft_recycler_release(&r);
+}
+
+/* A source that has no room for a region. */
+static void large_objects_without_regions(void **state) {
+  (void)state;
+  counted c;
+  toft_budget b;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  void *p[30];
+  o.source = toft_budget_init(&b, counted_init(&c), 3500000);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (size_t i = 0; i < 30; i++) assert_non_null(p[i] = toft_recycler_alloc(&r, 100000, 8));
+  assert_null(toft_recycler_alloc(&r, 900000, 8));
+  for (size_t i = 0; i < 30; i++) toft_recycler_free(&r, p[i], 100000);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+/* In the order of addresses, against it, and in pairs: what was freed last is known to the statistics and to trim. */
+static void neighbours_are_joined(void **state) {
+  (void)state;
+  static void *p[5000];
+  for (int way = 0; way < 4; way++) {
+    counted c;
+    toft_recycler r;
+    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+    o.source = counted_init(&c);
+    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    for (int round = 0; round < 3; round++) {
+      for (size_t i = 0; i < 5000; i++) p[i] = toft_recycler_alloc(&r, i % 3 ? 40 : 0, 8);
+      for (size_t i = 0; i < 5000; i++) {
+        size_t k = way == 0 ? i : way == 1 ? 4999 - i : way == 2 ? i ^ 1 : (i * 7 + 3) % 5000;
+        toft_recycler_free(&r, p[k], k % 3 ? 40 : 0);
+        if (i % 499 == 0) {
+          toft_recycler_stats s = toft_recycler_stats_of(&r);
+          assert_int_equal(s.used + s.pinned + s.kept + s.wasted, s.reserved);
+        }
+      }
+      assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+      assert_int_equal(toft_recycler_stats_of(&r).blocks, 0);
+    }
+    assert_true(c.bytes <= 512 << 10);
+    toft_recycler_trim(&r, 0);
+    counted_all_back(&c);
+  }
+}
+
 static void any_alignment(void **state) {
   (void)state;
   counted c;
@@ -544,6 +666,11 @@ int main(void) {
       cmocka_unit_test(narrow_holes_wait),
       cmocka_unit_test(paddings_are_holes),
       cmocka_unit_test(oversize_rounds_stay_flat),
+      cmocka_unit_test(large_objects_share),
+      cmocka_unit_test(oversize_mixtures_stay_small),
+      cmocka_unit_test(large_objects_grow_in_place),
+      cmocka_unit_test(large_objects_without_regions),
+      cmocka_unit_test(neighbours_are_joined),
       cmocka_unit_test(any_alignment),
       cmocka_unit_test(bad_input),
       cmocka_unit_test(no_memory),

@@ -113,7 +113,12 @@ inline recycler_options counted(std::size_t count, std::size_t size) {
 // nullptr: Toft's heap.
 class recycling_resource final : public std::pmr::memory_resource {
  public:
-  recycling_resource() : recycling_resource(recycler_options(), detail::default_upstream()) {}
+  recycling_resource() : source_(detail::default_upstream()) {
+    if (source_.upstream() == nullptr)
+      (void)toft_recycler_init(&r_, nullptr);  // cannot fail
+    else
+      start(recycler_options());
+  }
   explicit recycling_resource(std::pmr::memory_resource *upstream) : recycling_resource(recycler_options(), upstream) {}
   recycling_resource(std::size_t count, std::size_t size)
       : recycling_resource(detail::counted(count, size), detail::default_upstream()) {}
@@ -122,12 +127,7 @@ class recycling_resource final : public std::pmr::memory_resource {
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
-    source_.begin();
-    if (upstream != nullptr) options.source = &source_;
-    int code = toft_recycler_init(&r_, &options);
-    if (code == TOFT_EARG)
-      detail::throw_invalid_argument("toft: recycling_resource: options contradict, or ask for too much");
-    if (code != TOFT_OK) source_.fail();
+    start(options);
   }
   recycling_resource(const recycling_resource &) = delete;
   recycling_resource &operator=(const recycling_resource &) = delete;
@@ -152,6 +152,15 @@ class recycling_resource final : public std::pmr::memory_resource {
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
  private:
+  void start(recycler_options options) {
+    source_.begin();
+    if (source_.upstream() != nullptr) options.source = &source_;
+    int code = toft_recycler_init(&r_, &options);
+    if (code == TOFT_EARG)
+      detail::throw_invalid_argument("toft: recycling_resource: options contradict, or ask for too much");
+    if (code != TOFT_OK) source_.fail();
+  }
+
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
     source_.begin();

@@ -2364,17 +2364,15 @@ typedef struct toft_recycler_segment {
   size_t busy; /* units that are not empty */
 } toft_recycler_segment;
 
-/* In front of a large object. */
-typedef struct toft_recycler_large {
-  struct toft_recycler_large *next, *previous;
-  unsigned char *base;
-  size_t size; /* as asked of the source */
-  size_t used;
-  toft_recycler *owner;
-} toft_recycler_large;
-
 TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
-TOFT_STATIC_ASSERT(recycler_large, sizeof(toft_recycler_large) <= 64);
+
+/* recycler_large.c */
+static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align);
+static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size);
+static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, size_t now);
+static void toft_recycler_large_release(toft_recycler *r);
+static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep);
+static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s);
 
 /* ---- lists ---- */
 
@@ -2477,6 +2475,14 @@ void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b) {
   b->widest = 0;
   toft_recycler_watch(b);
   if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
+}
+
+/* What was freed last reaches its block. */
+static void toft_recycler_settle(toft_recycler *r) {
+  toft_recycler_run gone = r->gone;
+  if (gone.first == gone.end) return;
+  r->gone.first = r->gone.end = (unsigned char *)(void *)r;
+  toft_recycler_drop(r, gone.first, (size_t)(gone.end - gone.first));
 }
 
 /* What a range has left becomes a hole. */
@@ -2767,9 +2773,18 @@ static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *ra
   return NULL;
 }
 
+/* While there is no segment. */
+static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
+  if (b == NULL) return NULL;
+  toft_recycler_open(range, b);
+  return toft_recycler_place(range, size, align);
+}
+
 /* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
  * go into holes first; others rarely find room there. */
 static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
   int holes_first = size <= TOFT_RECYCLER_TINY || r->count != 0;
   void *p = toft_recycler_place(range, size, align);
   toft_recycler_block *b = range->block;
@@ -2792,96 +2807,6 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   return toft_recycler_place(range, size, align);
 }
 
-/* ---- large objects ---- */
-
-static toft_recycler_large *toft_recycler_large_of(void *p) {
-  return (toft_recycler_large *)(void *)((unsigned char *)p - 64);
-}
-
-/* Its place in a block of `total` bytes. NULL: it does not fit. */
-static unsigned char *toft_recycler_large_at(unsigned char *base, size_t total, size_t size, size_t align) {
-  return toft_recycler_fit(base + 64, total - 64, size, toft_max(align, 64));
-}
-
-/* Takes a kept block out; younger ones move up. */
-static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
-  toft_recycler_spare out = r->spare[i];
-  r->spare_count--;
-  r->spare_bytes -= out.size;
-  memmove(&r->spare[i], &r->spare[i + 1], (r->spare_count - i) * sizeof *r->spare);
-  return out;
-}
-
-static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
-  toft_recycler_spare out = toft_recycler_spare_out(r, i);
-  toft_recycler_put(r, out.base, out.size);
-}
-
-/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
- * base: there is none. Their memory is not touched. */
-static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
-  toft_recycler_spare none = {NULL, 0};
-  size_t i = r->spare_count;
-  while (i-- > 0) {
-    const toft_recycler_spare *s = &r->spare[i];
-    if (s->size >= size && s->size <= most && toft_recycler_large_at(s->base, s->size, size, align) != NULL)
-      return toft_recycler_spare_out(r, i);
-  }
-  return none;
-}
-
-/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
- * is no other way. */
-static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
-  size_t need = size + toft_max(align, 64), step = 4096, total;
-  toft_recycler_spare block;
-  toft_recycler_large *l;
-  unsigned char *p;
-  while (step < need / 16) step *= 2;
-  total = toft_round(need, step);
-  block = toft_recycler_spare_find(r, size, align, 3 * total);
-  if (block.base == NULL) {
-    block.base = (unsigned char *)toft_recycler_take(r, total);
-    block.size = total;
-  }
-  if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
-  if (block.base == NULL) return NULL;
-  p = toft_recycler_large_at(block.base, block.size, size, align);
-  l = toft_recycler_large_of(p);
-  l->base = block.base;
-  l->size = block.size;
-  l->used = size;
-  l->owner = r;
-  l->previous = NULL;
-  l->next = r->large;
-  if (r->large != NULL) r->large->previous = l;
-  r->large = l;
-  r->large_bytes += l->size;
-  r->large_peak = toft_max(r->large_peak, r->large_bytes);
-  return p;
-}
-
-static toft_recycler_spare toft_recycler_large_unlink(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_spare block;
-  block.base = l->base;
-  block.size = l->size;
-  *(l->previous != NULL ? &l->previous->next : &r->large) = l->next;
-  if (l->next != NULL) l->next->previous = l->previous;
-  r->large_bytes -= l->size;
-  return block;
-}
-
-/* Kept, as long as all of them are no more than half as much again as was ever live at once, or 1 MiB: the fewer there
- * are, the more of them the caches hold. The oldest goes. */
-static void toft_recycler_large_free(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_spare block = toft_recycler_large_unlink(r, l);
-  if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
-  r->spare[r->spare_count++] = block;
-  r->spare_bytes += block.size;
-  while (r->spare_bytes > TOFT_MIB && r->large_bytes + r->spare_bytes > 2 * r->large_peak)
-    toft_recycler_spare_put(r, 0);
-}
-
 /* ---- the calls behind the inline layer ---- */
 
 /* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
@@ -2897,6 +2822,7 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   size = toft_round(size, 8);
+  toft_recycler_settle(r);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
     p = toft_recycler_place(&r->now, size, align);
     if (p != NULL) return p;
@@ -2925,7 +2851,7 @@ void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
   size_t bytes = toft_round(toft_max(size, 1), 8);
   toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
-    toft_recycler_large_free(r, toft_recycler_large_of(p));
+    toft_recycler_large_free(r, p, bytes);
   else if (b == r->now.block && (unsigned char *)p + bytes == r->now.cursor)
     r->now.cursor = (unsigned char *)p;
   else
@@ -2936,12 +2862,7 @@ void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
 static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
-  if (b == NULL) {
-    toft_recycler_large *l = toft_recycler_large_of(p);
-    if (now <= TOFT_RECYCLER_DIRECT || now > (size_t)(l->base + l->size - q) || now < l->size / 4) return 0;
-    l->used = now;
-    return 1;
-  }
+  if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
   if (b == r->now.block && q + was == r->now.cursor) {
     if (now > was && (size_t)(r->now.limit - r->now.cursor) < now - was) return 0;
     r->now.cursor = q + now;
@@ -2967,18 +2888,29 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* ---- life ---- */
 
-/* What is so whenever nothing is held. */
+/* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
+ * tenth, for what is read soon after. */
 static void toft_recycler_begin(toft_recycler *r) {
-  static const toft_recycler_list none = {NULL, NULL};
+  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
+  r->now.cursor = r->now.limit = none;
   r->now.block = NULL;
-  r->now.cursor = r->now.limit = (unsigned char *)(void *)r;
   r->now.sweep = TOFT_RECYCLER_NONE;
-  r->aside = r->now;
-  r->sparse = r->empty = r->empty_counted = none;
+  r->gone.first = r->gone.end = none;
+  r->aside.cursor = r->aside.limit = none;
+  r->aside.block = NULL;
+  r->aside.sweep = TOFT_RECYCLER_NONE;
+  r->sparse.first = r->sparse.last = NULL;
+  r->empty.first = r->empty.last = NULL;
+  r->empty_counted.first = r->empty_counted.last = NULL;
+  r->segments = NULL;
   r->fresh = r->fresh_end = NULL;
-  r->counted = r->counted_fresh = NULL;
+  r->regions = NULL;
+  r->region_used = 0;
+  r->own = NULL;
+  r->own_bytes = r->own_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
-  r->large_peak = 0;
+  r->reserved = 0;
+  r->counted = r->counted_fresh = NULL;
 }
 
 static size_t toft_recycler_stride(size_t block_size) { return 64 + toft_round(block_size, 64); }
@@ -2994,12 +2926,17 @@ int toft_recycler_check(const toft_recycler_options *options) {
 
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
-  if (options != NULL) memcpy(&o, options, options->size);
-  memset(r, 0, offsetof(toft_recycler, spare));
-  r->source = o.source != NULL ? o.source : &toft_heap_source;
-  r->direct = TOFT_RECYCLER_DIRECT;
   toft_recycler_begin(r);
+  r->direct = TOFT_RECYCLER_DIRECT;
+  r->shard = 0;
+  r->peak = 0;
+  r->source = &toft_heap_source;
+  r->count = r->stride = 0;
+  r->source_calls = 0;
+  if (options == NULL) return TOFT_OK;
+  if (toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  memcpy(&o, options, options->size);
+  if (o.source != NULL) r->source = o.source;
   if (o.count == 0) return TOFT_OK;
   r->stride = toft_recycler_stride(o.block_size);
   r->count = o.count;
@@ -3013,11 +2950,7 @@ void toft_recycler_release(toft_recycler *r) {
     r->segments = s.next;
     toft_recycler_put(r, s.base, s.size);
   }
-  while (r->large != NULL) {
-    toft_recycler_spare block = toft_recycler_large_unlink(r, r->large);
-    toft_recycler_put(r, block.base, block.size);
-  }
-  while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
+  toft_recycler_large_release(r);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
   toft_recycler_begin(r);
 }
@@ -3034,10 +2967,13 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* Bytes that a range in b has yet to hand out. */
+/* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
 static size_t toft_recycler_rest(const toft_recycler *r, const toft_recycler_block *b) {
   const toft_recycler_range *range = b == r->now.block ? &r->now : b == r->aside.block ? &r->aside : NULL;
-  return range != NULL ? (size_t)(range->limit - range->cursor) : 0;
+  size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
+  if (r->gone.first != r->gone.end && toft_recycler_block_of(r->gone.first) == b)
+    rest += (size_t)(r->gone.end - r->gone.first);
+  return rest;
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
@@ -3051,7 +2987,6 @@ static void toft_recycler_count(const toft_recycler *r, const toft_recycler_bloc
 toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
   toft_recycler_stats s;
   const toft_recycler_segment *segment;
-  const toft_recycler_large *l;
   unsigned char *p;
   memset(&s, 0, sizeof s);
   for (segment = r->segments; segment != NULL; segment = segment->next) {
@@ -3065,13 +3000,7 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
     toft_recycler_count(r, (const toft_recycler_block *)(const void *)p, &s);
   if (r->counted != NULL)
     for (; p < r->counted + r->count * r->stride; p += r->stride) s.kept += r->stride - 64;
-  for (l = r->large; l != NULL; l = l->next) {
-    s.used += l->used;
-    s.pinned += (uintptr_t)l->base + l->size - (uintptr_t)l - 64 - l->used;
-    s.large_blocks++;
-  }
-  s.blocks += s.large_blocks;
-  s.kept += r->spare_bytes;
+  toft_recycler_large_count(r, &s);
   s.reserved = r->reserved;
   s.wasted = s.reserved - s.used - s.pinned - s.kept;
   s.peak = r->peak;
@@ -3098,15 +3027,13 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = r->spare_bytes;
+  size_t idle = 0;
+  toft_recycler_settle(r);
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
-  while (r->spare_count != 0 && idle - r->spare[0].size >= keep) {
-    idle -= r->spare[0].size;
-    toft_recycler_spare_put(r, 0);
-  }
+  idle = toft_recycler_large_trim(r, idle, keep);
   for (at = &r->segments; *at != NULL;) {
     if ((*at)->busy == 0 && idle - (*at)->size >= keep) {
       idle -= (*at)->size;
@@ -3120,6 +3047,378 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
 }
 
 void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }
+
+/* ==== recycler_large.c ==== */
+/* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 1 MiB of them is in
+ * use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
+ * enough, so what is in use stays together, in few pages and in the caches; and one region fits the thread's cache,
+ * where a dozen blocks do not. Fresh pages cost more than all else here.
+ *
+ * What is free in a region is known by its header alone: neither search nor free reads the memory that is given out,
+ * but for the line before the object. */
+
+#define TOFT_RECYCLER_SHARED TOFT_MIB /* what needs more has a block of its own; and all, while no more is in use */
+#define TOFT_RECYCLER_REGION (4 * TOFT_MIB)
+#define TOFT_RECYCLER_REGION_HEAD ((size_t)640)
+#define TOFT_RECYCLER_REGION_LOOKS 8
+#define TOFT_RECYCLER_GRAIN ((size_t)64)
+#define TOFT_RECYCLER_GRAINS ((TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD) / TOFT_RECYCLER_GRAIN)
+/* Between objects and around them: each is larger than TOFT_RECYCLER_DIRECT. */
+#define TOFT_RECYCLER_RUNS (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
+
+/* In grains. */
+typedef struct toft_recycler_free_run {
+  uint16_t first, count;
+} toft_recycler_free_run;
+
+/* At the base of its block; the grains follow. */
+typedef struct toft_recycler_region {
+  struct toft_recycler_region *next, *previous;
+  uint32_t live;   /* objects */
+  uint32_t widest; /* no run is longer */
+  uint32_t count, pad;
+  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS]; /* count of them, by address; no two touch */
+} toft_recycler_region;
+
+/* Before each large object. */
+typedef struct toft_recycler_front {
+  toft_recycler *owner;
+  toft_recycler_region *region; /* NULL: a block of its own */
+  uint32_t first, count;        /* grains */
+} toft_recycler_front;
+
+/* Before one with a block of its own. */
+typedef struct toft_recycler_large {
+  struct toft_recycler_large *next, *previous;
+  unsigned char *base;
+  size_t size; /* as asked of the source */
+  size_t used;
+  toft_recycler_front front;
+} toft_recycler_large;
+
+TOFT_STATIC_ASSERT(recycler_region, sizeof(toft_recycler_region) <= TOFT_RECYCLER_REGION_HEAD);
+TOFT_STATIC_ASSERT(recycler_grains, TOFT_RECYCLER_GRAINS < 65536);
+TOFT_STATIC_ASSERT(recycler_large, sizeof(toft_recycler_large) <= TOFT_RECYCLER_GRAIN);
+
+static toft_recycler_front *toft_recycler_front_of(void *p) { return (toft_recycler_front *)p - 1; }
+
+static toft_recycler_large *toft_recycler_large_of(void *p) { return (toft_recycler_large *)p - 1; }
+
+/* What an object takes at most. A block must not end with it: its end is nowhere where another block may start. */
+static size_t toft_recycler_large_need(size_t size, size_t align) {
+  return TOFT_RECYCLER_GRAIN + size + 8 + (align > 64 ? align - 64 : 0);
+}
+
+/* ---- free runs ---- */
+
+/* The first run of `count` grains; the number of runs: there is none, and then the widest is known. */
+static uint32_t toft_recycler_run_find(toft_recycler_region *g, uint32_t count) {
+  uint32_t i, most = 0;
+  for (i = 0; i < g->count; i++) {
+    if (g->runs[i].count >= count) return i;
+    if (g->runs[i].count > most) most = g->runs[i].count;
+  }
+  g->widest = most;
+  return i;
+}
+
+/* Takes `count` grains from the front of a run. */
+static void toft_recycler_run_cut(toft_recycler_region *g, uint32_t i, uint32_t count) {
+  toft_recycler_free_run *f = &g->runs[i];
+  f->first = (uint16_t)(f->first + count);
+  f->count = (uint16_t)(f->count - count);
+  if (f->count == 0) memmove(f, f + 1, (--g->count - i) * sizeof *f);
+}
+
+/* The first run that starts behind `first`. */
+static uint32_t toft_recycler_run_after(const toft_recycler_region *g, uint32_t first) {
+  uint32_t i = 0;
+  while (i < g->count && g->runs[i].first < first) i++;
+  return i;
+}
+
+/* Grains become free, and one run with what is free beside them. */
+static void toft_recycler_run_add(toft_recycler_region *g, uint32_t first, uint32_t count) {
+  uint32_t i = toft_recycler_run_after(g, first);
+  toft_recycler_free_run *f = &g->runs[i];
+  int below = i > 0 && f[-1].first + (uint32_t)f[-1].count == first;
+  int above = i < g->count && f->first == first + count;
+  if (below) {
+    count += f[-1].count;
+    f[-1].count = (uint16_t)count;
+    if (above) {
+      count += f->count;
+      f[-1].count = (uint16_t)count;
+      memmove(f, f + 1, (--g->count - i) * sizeof *f);
+    }
+  } else {
+    if (above)
+      count += f->count;
+    else
+      memmove(f + 1, f, (g->count++ - i) * sizeof *f);
+    f->first = (uint16_t)first;
+    f->count = (uint16_t)count;
+  }
+  if (count > g->widest) g->widest = count;
+}
+
+/* ---- regions ---- */
+
+static void toft_recycler_region_link(toft_recycler *r, toft_recycler_region *g) {
+  g->previous = NULL;
+  g->next = r->regions;
+  if (g->next != NULL) g->next->previous = g;
+  r->regions = g;
+}
+
+static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *g) {
+  *(g->previous != NULL ? &g->previous->next : &r->regions) = g->next;
+  if (g->next != NULL) g->next->previous = g->previous;
+}
+
+static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) {
+  toft_recycler_region_unlink(r, g);
+  toft_recycler_put(r, g, TOFT_RECYCLER_REGION);
+}
+
+static toft_recycler_region *toft_recycler_region_take(toft_recycler *r) {
+  toft_recycler_region *g = (toft_recycler_region *)toft_recycler_take(r, TOFT_RECYCLER_REGION);
+  if (g == NULL) return NULL;
+  g->live = 0;
+  g->widest = TOFT_RECYCLER_GRAINS;
+  g->count = 1;
+  g->runs[0].first = 0;
+  g->runs[0].count = TOFT_RECYCLER_GRAINS;
+  toft_recycler_region_link(r, g);
+  return g;
+}
+
+static unsigned char *toft_recycler_grain(toft_recycler_region *g, uint32_t grain) {
+  return (unsigned char *)g + TOFT_RECYCLER_REGION_HEAD + grain * TOFT_RECYCLER_GRAIN;
+}
+
+static void *toft_recycler_region_place(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count,
+                                        size_t size, size_t align) {
+  uint32_t first = g->runs[i].first;
+  unsigned char *p = toft_recycler_grain(g, first + 1);
+  toft_recycler_front *front;
+  p += toft_pad(p, align);
+  front = toft_recycler_front_of(p);
+  front->owner = r;
+  front->region = g;
+  front->first = first;
+  front->count = count;
+  toft_recycler_run_cut(g, i, count);
+  g->live++;
+  r->region_used += size;
+  return p;
+}
+
+/* NULL: there is no room, and no region more is called for or to be had. */
+static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t size, size_t align) {
+  uint32_t count = (uint32_t)(need / TOFT_RECYCLER_GRAIN), i;
+  int looks = TOFT_RECYCLER_REGION_LOOKS;
+  toft_recycler_region *g;
+  for (g = r->regions; g != NULL && looks-- > 0; g = g->next) {
+    if (g->widest < count) continue;
+    i = toft_recycler_run_find(g, count);
+    if (i < g->count) return toft_recycler_region_place(r, g, i, count, size, align);
+  }
+  if (r->region_used + r->own_bytes + need <= TOFT_RECYCLER_SHARED) return NULL;
+  g = toft_recycler_region_take(r);
+  return g != NULL ? toft_recycler_region_place(r, g, 0, count, size, align) : NULL;
+}
+
+static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_front *front, size_t size) {
+  toft_recycler_region *g = front->region;
+  toft_recycler_run_add(g, front->first, front->count);
+  g->live--;
+  r->region_used -= size;
+  if (g != r->regions) { /* those that have room are looked at first */
+    toft_recycler_region_unlink(r, g);
+    toft_recycler_region_link(r, g);
+  }
+}
+
+/* Gives grains at the end back, or takes some behind it; 0: they are not free. */
+static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, size_t now) {
+  toft_recycler_front *front = toft_recycler_front_of(p);
+  toft_recycler_region *g = front->region;
+  size_t before = (size_t)((unsigned char *)p - toft_recycler_grain(g, front->first));
+  uint32_t count, end = front->first + front->count, i;
+  if (now > TOFT_RECYCLER_REGION) return 0;
+  count = (uint32_t)((before + now + 8 + TOFT_RECYCLER_GRAIN - 1) / TOFT_RECYCLER_GRAIN);
+  if (count > front->count) {
+    i = toft_recycler_run_after(g, end);
+    if (i == g->count || g->runs[i].first != end || g->runs[i].count < count - front->count) return 0;
+    toft_recycler_run_cut(g, i, count - front->count);
+  } else if (count < front->count) {
+    toft_recycler_run_add(g, front->first + count, front->count - count);
+  }
+  front->count = count;
+  r->region_used += now - was;
+  return 1;
+}
+
+/* ---- blocks of one object ---- */
+
+/* Its place in a block of `total` bytes. NULL: it does not fit. */
+static unsigned char *toft_recycler_own_at(unsigned char *base, size_t total, size_t size, size_t align) {
+  return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
+}
+
+/* Takes a kept block out; younger ones move up. */
+static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
+  toft_recycler_spare out = r->spare[i];
+  r->spare_count--;
+  r->spare_bytes -= out.size;
+  memmove(&r->spare[i], &r->spare[i + 1], (r->spare_count - i) * sizeof *r->spare);
+  return out;
+}
+
+static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
+  toft_recycler_spare out = toft_recycler_spare_out(r, i);
+  toft_recycler_put(r, out.base, out.size);
+}
+
+/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
+ * base: there is none. Their memory is not touched. */
+static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
+  toft_recycler_spare none = {NULL, 0};
+  size_t i = r->spare_count;
+  while (i-- > 0) {
+    const toft_recycler_spare *s = &r->spare[i];
+    if (s->size >= size && s->size <= most && toft_recycler_own_at(s->base, s->size, size, align) != NULL)
+      return toft_recycler_spare_out(r, i);
+  }
+  return none;
+}
+
+/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
+ * is no other way. */
+static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align) {
+  size_t need = toft_recycler_large_need(size, align), step = 4096, total;
+  toft_recycler_spare block;
+  toft_recycler_large *l;
+  unsigned char *p;
+  while (step < need / 16) step *= 2;
+  total = toft_round(need, step);
+  block = toft_recycler_spare_find(r, size, align, 3 * total);
+  if (block.base == NULL) {
+    block.base = (unsigned char *)toft_recycler_take(r, total);
+    block.size = total;
+  }
+  if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
+  if (block.base == NULL) return NULL;
+  p = toft_recycler_own_at(block.base, block.size, size, align);
+  l = toft_recycler_large_of(p);
+  l->base = block.base;
+  l->size = block.size;
+  l->used = size;
+  l->front.owner = r;
+  l->front.region = NULL;
+  l->previous = NULL;
+  l->next = r->own;
+  if (r->own != NULL) r->own->previous = l;
+  r->own = l;
+  r->own_bytes += l->size;
+  r->own_peak = toft_max(r->own_peak, r->own_bytes);
+  return p;
+}
+
+static toft_recycler_spare toft_recycler_own_unlink(toft_recycler *r, toft_recycler_large *l) {
+  toft_recycler_spare block;
+  block.base = l->base;
+  block.size = l->size;
+  *(l->previous != NULL ? &l->previous->next : &r->own) = l->next;
+  if (l->next != NULL) l->next->previous = l->previous;
+  r->own_bytes -= l->size;
+  return block;
+}
+
+/* Kept, as long as all of them are no more than twice as much as was ever live at once, or 1 MiB: the fewer there are,
+ * the more of them the caches hold. The oldest goes. */
+static void toft_recycler_own_free(toft_recycler *r, toft_recycler_large *l) {
+  toft_recycler_spare block = toft_recycler_own_unlink(r, l);
+  if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
+  r->spare[r->spare_count++] = block;
+  r->spare_bytes += block.size;
+  while (r->spare_bytes > TOFT_MIB && r->own_bytes + r->spare_bytes > 2 * r->own_peak) toft_recycler_spare_put(r, 0);
+}
+
+/* ---- both ---- */
+
+static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
+  size_t need = toft_round(toft_recycler_large_need(size, align), TOFT_RECYCLER_GRAIN);
+  void *p = need <= TOFT_RECYCLER_SHARED ? toft_recycler_region_alloc(r, need, size, align) : NULL;
+  return p != NULL ? p : toft_recycler_own_alloc(r, size, align);
+}
+
+static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
+  const toft_recycler_front *front = toft_recycler_front_of(p);
+  if (front->region != NULL)
+    toft_recycler_region_free(r, front, size);
+  else
+    toft_recycler_own_free(r, toft_recycler_large_of(p));
+}
+
+/* Where it stands; 0: it cannot. */
+static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, size_t now) {
+  toft_recycler_large *l;
+  if (now <= TOFT_RECYCLER_DIRECT) return 0;
+  if (toft_recycler_front_of(p)->region != NULL) return toft_recycler_region_resize(r, p, was, now);
+  l = toft_recycler_large_of(p);
+  if (now + 8 > (size_t)(l->base + l->size - (unsigned char *)p) || now < l->size / 4) return 0;
+  l->used = now;
+  return 1;
+}
+
+/* All of it back to the source. */
+static void toft_recycler_large_release(toft_recycler *r) {
+  while (r->regions != NULL) toft_recycler_region_put(r, r->regions);
+  while (r->own != NULL) {
+    toft_recycler_spare block = toft_recycler_own_unlink(r, r->own);
+    toft_recycler_put(r, block.base, block.size);
+  }
+  while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
+}
+
+/* What holds no live object goes back, until about `keep` of `idle` bytes are left. */
+static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep) {
+  toft_recycler_region *g, *next;
+  for (g = r->regions; g != NULL; g = g->next)
+    if (g->live == 0) idle += TOFT_RECYCLER_REGION;
+  idle += r->spare_bytes;
+  while (r->spare_count != 0 && idle - r->spare[0].size >= keep) {
+    idle -= r->spare[0].size;
+    toft_recycler_spare_put(r, 0);
+  }
+  for (g = r->regions; g != NULL; g = next) {
+    next = g->next;
+    if (g->live != 0 || idle - TOFT_RECYCLER_REGION < keep) continue;
+    idle -= TOFT_RECYCLER_REGION;
+    toft_recycler_region_put(r, g);
+  }
+  return idle;
+}
+
+static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s) {
+  const toft_recycler_region *g;
+  const toft_recycler_large *l;
+  for (g = r->regions; g != NULL; g = g->next) {
+    *(g->live != 0 ? &s->pinned : &s->kept) += TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD;
+    s->large_blocks += g->live;
+  }
+  s->used += r->region_used;
+  s->pinned -= r->region_used;
+  for (l = r->own; l != NULL; l = l->next) {
+    s->used += l->used;
+    s->pinned += (uintptr_t)l->base + l->size - (uintptr_t)(l + 1) - l->used;
+    s->large_blocks++;
+  }
+  s->blocks += s->large_blocks;
+  s->kept += r->spare_bytes;
+}
 
 /* ==== recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
@@ -3208,7 +3507,7 @@ static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, si
   toft_recycler_shard *s = r->shards;
   if (r->count > 1) {
     toft_recycler *owner =
-        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_large_of(p)->owner;
+        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_front_of(p)->owner;
     s = &r->shards[owner->shard];
   }
   toft_lock_take(&s->lock);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+fn main() {
+    println!("cargo:rerun-if-changed=src/user.c");
+    println!("cargo:rerun-if-changed=../../c/single/toft.c");
+    let mut build = cc::Build::new();
+    build
+        .include("../../c/single")
+        .file("src/user.c")
+        .file("../../c/single/toft.c")
+        .warnings(true)
+        .extra_warnings(true);
+    if std::env::var("CARGO_ENCODED_RUSTFLAGS").is_ok_and(|flags| flags.contains("sanitizer=address")) {
+        build.compiler("clang-14").flag("-fsanitize=address");
+    }
+    build.compile("toft_user");
+}

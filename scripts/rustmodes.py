@@ -1,0 +1,187 @@
+"""The modes of scripts/test for the Rust crate.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import pathlib
+import platform
+import re
+import subprocess
+
+import modes
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RUST = ROOT / "rust"
+TARGET = ROOT / "build" / "rust"
+HOST = platform.machine() + "-unknown-linux-gnu"
+FEATURES = ["--features", "allocator-api2"]
+MSRV = re.search(r'^rust-version = "(.*)"$', (RUST / "Cargo.toml").read_text(), re.M)[1]
+
+
+def count(mode, text):
+    """Counts tests in the output of cargo test, and programs that died without a word."""
+    for passed, failed in re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed", text, re.M):
+        mode.passed += int(passed)
+        mode.failed += int(failed)
+    mode.failed += len(re.findall(r"^error: test failed.*\n\nCaused by:\n  process didn't exit", text, re.M))
+
+
+def environment(folder, env):
+    set_ = {"CARGO_TARGET_DIR": str(TARGET / folder), "CARGO_TERM_COLOR": "never", "TOFT_VECTORS": "1"}
+    if modes.FULL:
+        set_.update(TOFT_LONG="1", PROPTEST_CASES="4096")
+    return dict(set_, **(env or {}))
+
+
+def cargo(mode, folder, *arguments, env=None, cwd=RUST):
+    """Tests, counted."""
+    modes.need("cargo")
+    code, text = mode.command(["cargo", *arguments], cwd=cwd, env=environment(folder, env))
+    count(mode, text)
+    if code != 0 and mode.failed == 0:
+        raise modes.Broken("cargo " + " ".join(arguments))
+    if mode.passed == 0:
+        raise modes.Broken("no test ran")
+
+
+def check(mode, folder, *arguments, env=None, cwd=RUST):
+    """One command that is one test."""
+    return mode.check(["cargo", *arguments], cwd=cwd, env=environment(folder, env))
+
+
+def need_toolchain(mode, name, *components):
+    """A toolchain of rustup's; fetched where it is missing."""
+    modes.need("cargo", "rustup")
+    command = ["rustup", "toolchain", "install", name, "--profile", "minimal", "--no-self-update"]
+    for component in components:
+        command += ["--component", component]
+    has = subprocess.run(["rustup", "component", "list", "--installed", "--toolchain", name], capture_output=True, text=True)
+    missing = [c for c in components if not re.search("^" + c, has.stdout, re.M)]
+    if has.returncode == 0 and not missing:
+        return
+    code, _ = mode.command(command)
+    if code != 0:
+        raise modes.Unavailable("no Rust %s with %s, and rustup could not fetch it" % (name, ", ".join(components) or "std"))
+
+
+def rust(mode):
+    """The tests as they are: every feature of a stable compiler, and the documentation's examples."""
+    cargo(mode, "stable", "test", "--locked", *FEATURES)
+
+
+def ffi(mode):
+    """Arenas of the crate in C, and those of libtoft in Rust."""
+    modes.need("cargo", "gcc")
+    cargo(mode, "ffi", "test", "--locked", cwd=RUST / "ffi")
+
+
+def features(mode):
+    """Each set of features alone; and that the crate depends on nothing."""
+    cargo(mode, "stable", "test", "--locked", "--lib", "--no-default-features")
+    check(mode, "stable", "check", "--locked", "--no-default-features", *FEATURES)
+    check(mode, "stable", "check", "--locked", "--no-default-features", "--features", "std")
+    tree = check(mode, "stable", "tree", "--locked", "-e", "normal", "--prefix", "none")
+    alone = len([line for line in tree.splitlines() if line.strip()]) == 1
+    mode.passed += alone
+    mode.failed += not alone
+    check(mode, "stable", "package", "--locked", "--allow-dirty", "--no-verify", "--quiet")
+
+
+def msrv(mode):
+    need_toolchain(mode, MSRV)
+    check(mode, "msrv", "+" + MSRV, "check", *FEATURES)
+    check(mode, "msrv", "+" + MSRV, "check", "--no-default-features")
+
+
+def bare(mode):
+    """A processor without a system: no std is there to be used by mistake."""
+    modes.need("cargo", "rustup")
+    target = "thumbv7em-none-eabihf"
+    if mode.command(["rustup", "target", "add", target])[0] != 0:
+        raise modes.Unavailable("rustup could not fetch the target " + target)
+    check(mode, "bare", "check", "--locked", "--no-default-features", *FEATURES, "--target", target)
+
+
+def nightly(mode):
+    need_toolchain(mode, "nightly")
+    cargo(mode, "nightly", "+nightly", "test", "--locked", "--lib", "--tests", "--all-features")
+
+
+def miri(flags):
+    def work(mode):
+        need_toolchain(mode, "nightly", "miri", "rust-src")
+        cargo(mode, "miri", "+nightly", "miri", "test", "--locked", "--lib", "--tests", *FEATURES,
+              env={"MIRIFLAGS": flags + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4"})
+    return work
+
+
+def sanitizer(name, *tests, build_std=False):
+    def work(mode):
+        need_toolchain(mode, "nightly", *(["rust-src"] if build_std else []))
+        cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, *(["-Zbuild-std"] if build_std else []),
+              *(flag for test in tests for flag in ("--test", test)) if tests else ("--lib", "--tests"),
+              env={"RUSTFLAGS": "-Zsanitizer=" + name, "ASAN_OPTIONS": "detect_leaks=1"})
+    return work
+
+
+def valgrind(mode):
+    modes.need("cargo", "valgrind")
+    run = "valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --fair-sched=yes"
+    cargo(mode, "stable", "test", "--locked", "--lib", "--tests", *FEATURES,
+          env={"CARGO_TARGET_%s_RUNNER" % HOST.upper().replace("-", "_"): run, "PROPTEST_CASES": "16", "TOFT_SHORT": "1"})
+
+
+def fuzz(mode):
+    need_toolchain(mode, "nightly")
+    folder = RUST / "fuzz"
+    seconds = "300" if modes.FULL else "10"
+    for target in sorted(p.stem for p in (folder / "fuzz_targets").glob("*.rs")):
+        check(mode, "fuzz", "+nightly", "run", "--locked", "--release", "--target", HOST, "--bin", target, "--", "-max_total_time=" + seconds,
+              "-artifact_prefix=%s/" % mode.folder.parent, cwd=folder,
+              env={"RUSTFLAGS": "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 "
+                                "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table "
+                                "-Zsanitizer=address -Cdebug-assertions"})
+
+
+def fast_path(mode):
+    modes.need("cargo", "objdump")
+    code, text = mode.command([ROOT / "scripts/check-rust-fast-path"], env=environment("asm", None))
+    counted = re.search(r"^(\d+) passed, (\d+) failed$", text, re.M)
+    if not counted:
+        raise modes.Broken("check-rust-fast-path")
+    mode.passed, mode.failed = int(counted[1]), int(counted[2])
+
+
+def lint(mode):
+    """rustfmt, clippy and rustdoc, for each crate here."""
+    modes.need("cargo")
+    for folder in (RUST, RUST / "asm", RUST / "ffi", RUST / "fuzz", ROOT / "bench/w2"):
+        if (folder / "Cargo.toml").exists():
+            check(mode, "lint", "fmt", "--check", cwd=folder)
+    check(mode, "lint", "clippy", "--locked", "--all-targets", *FEATURES, "--", "-D", "warnings")
+    check(mode, "lint", "clippy", "--locked", "--no-default-features", "--", "-D", "warnings")
+    check(mode, "lint", "doc", "--locked", "--no-deps", *FEATURES, env={"RUSTDOCFLAGS": "-D warnings"})
+    version = (ROOT / "VERSION").read_text().strip()
+    stamped = '\nversion = "%s"\n' % version in (RUST / "Cargo.toml").read_text()
+    mode.passed += stamped
+    mode.failed += not stamped
+
+
+def all():
+    made = [
+        modes.Mode("rust", rust),
+        modes.Mode("rust-ffi", ffi),
+        modes.Mode("rust-features", features),
+        modes.Mode("rust-lint", lint),
+        modes.Mode("rust-fast-path", fast_path),
+        modes.Mode("rust-msrv", msrv, optional=True),
+        modes.Mode("rust-bare", bare, optional=True),
+        modes.Mode("rust-nightly", nightly, optional=True),
+        modes.Mode("rust-miri-stacked", miri(""), optional=True),
+        modes.Mode("rust-miri-tree", miri("-Zmiri-tree-borrows"), optional=True),
+        modes.Mode("rust-asan", sanitizer("address"), optional=True),
+        modes.Mode("rust-fuzz", fuzz, optional=True),
+    ]
+    if modes.FULL:
+        made += [modes.Mode("rust-tsan", sanitizer("thread", build_std=True), optional=True),
+                 modes.Mode("rust-valgrind", valgrind)]
+    return made
