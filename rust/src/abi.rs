@@ -54,6 +54,13 @@ pub const ECORRUPT: c_int = -6;
 ///
 /// `cursor` is the next free byte, `limit` the end of the inline path's room; both are multiples of 8, and `cursor` is
 /// never above `limit` and never null. Bit 0 of `epoch`: watched, so rewind, resize and free must go through `ops`.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// let head = unsafe { arena.as_raw().as_ref() };
+/// assert!(head.cursor.get() <= head.limit.get());
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct Head {
@@ -68,6 +75,13 @@ pub struct Head {
 }
 
 /// A point to rewind to: `toft_mark`.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// let mark = unsafe { toft::abi::mark(arena.as_raw()) };
+/// assert_eq!(mark.epoch % 2, 0);
+/// ```
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -78,6 +92,20 @@ pub struct Mark {
 }
 
 /// A claimed range: `toft_range`. Its holder alone moves `cursor`, byte by byte if it likes.
+///
+/// ```
+/// use toft::abi::Range;
+/// let arena = toft::Arena::new();
+/// let (head, mut range) = (arena.as_raw().as_ptr(), Range::EMPTY);
+/// // SAFETY: alive; the range is ours.
+/// unsafe {
+///     let table = &*(*head).ops.get();
+///     (table.claim)(head, &mut range, 0, 1);
+///     range.cursor = range.cursor.add(3); // three bytes of our own
+///     assert_eq!((table.give)(head, &mut range), toft::abi::OK);
+/// }
+/// assert_eq!(arena.stats().live, 8);
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct Range {
@@ -95,6 +123,19 @@ impl Range {
 }
 
 /// A function to run when its point is given back: `toft_cleanup`. `function` `None`: cancelled.
+///
+/// ```
+/// use std::ffi::c_void;
+/// unsafe extern "C" fn count(n: *mut c_void) {
+///     unsafe { *n.cast::<u32>() += 1 }
+/// }
+/// let (mut n, arena) = (0u32, toft::Arena::new());
+/// let head = arena.as_raw().as_ptr();
+/// // SAFETY: alive; n outlives the arena.
+/// unsafe { ((*(*head).ops.get()).cleanup)(head, Some(count), (&raw mut n).cast()) };
+/// drop(arena);
+/// assert_eq!(n, 1);
+/// ```
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Cleanup {
@@ -105,6 +146,11 @@ pub struct Cleanup {
 }
 
 /// What an arena holds: `toft_stats`. Bytes, but for the last two.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// assert_eq!(arena.stats().budget, u64::MAX); // none
+/// ```
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -127,6 +173,14 @@ pub struct Stats {
 }
 
 /// The table behind a head: `toft_arena_ops`. The specification says what each does; all but `free` are there.
+///
+/// ```
+/// use toft::abi;
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// let table = unsafe { &*(*arena.as_raw().as_ptr()).ops.get() };
+/// assert_eq!((table.version, table.size as usize), (abi::VERSION, size_of::<abi::Ops>()));
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 #[allow(missing_docs)] // the names are the specification's
@@ -151,8 +205,8 @@ pub struct Ops {
     pub release: unsafe extern "C" fn(*mut Head),
 }
 
-const WORD: usize = size_of::<usize>();
 const _: () = {
+    const WORD: usize = size_of::<usize>();
     assert!(size_of::<Head>() == 4 * WORD && size_of::<*mut u8>() == WORD);
     assert!(
         offset_of!(Head, ops) == WORD && offset_of!(Head, limit) == 2 * WORD && offset_of!(Head, epoch) == 3 * WORD
@@ -175,6 +229,12 @@ pub(crate) const fn round8(n: usize) -> usize {
 
 /// An allocation aligned to 8. `None`: refused, nothing changed.
 ///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// assert!(unsafe { toft::abi::alloc(arena.as_raw(), 100) }.is_some());
+/// ```
+///
 /// # Safety
 /// `head` is the address of a live arena that the calling thread has.
 #[inline(always)]
@@ -184,7 +244,9 @@ pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
         let h = head.as_ptr();
         let p = (*h).cursor.get();
         if (*h).limit.get().addr().wrapping_sub(p.addr()) < size {
-            return slow(head, size, 8);
+            let p = slow(head, size, 8);
+            assert_unchecked((*h).cursor.get().addr() <= (*h).limit.get().addr()); // M1: see `slow`
+            return p;
         }
         (*h).cursor.set(p.wrapping_add(round8(size)));
         assert_unchecked(!p.is_null()); // M1: so that a check of the answer costs nothing here
@@ -195,8 +257,15 @@ pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
 /// An allocation at a multiple of `align`, a power of two. `None`: refused, nothing changed. One branch whatever the
 /// layout: `size` and `align` are those of a [`Layout`](core::alloc::Layout), so what is missing fits an `isize`.
 ///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive; a power of two.
+/// let p = unsafe { toft::abi::alloc_aligned(arena.as_raw(), 100, 64) }.unwrap();
+/// assert_eq!(p.addr().get() % 64, 0);
+/// ```
+///
 /// # Safety
-/// As for [`alloc`]; and `align` is a power of two, and `size` rounded up to it at most `isize::MAX`.
+/// As for [`alloc()`]; and `align` is a power of two, and `size` rounded up to it at most `isize::MAX`.
 #[inline(always)]
 pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull<u8>> {
     debug_assert!(align.is_power_of_two());
@@ -207,7 +276,9 @@ pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> O
         let p = (*h).cursor.get();
         let q = p.addr().wrapping_add(align - 1) & !(align - 1);
         if ((*h).limit.get().addr().wrapping_sub(q.wrapping_add(size)) as isize) < 0 {
-            return slow(head, size, align);
+            let p = slow(head, size, align);
+            assert_unchecked((*h).cursor.get().addr() <= (*h).limit.get().addr()); // M1: see `slow`
+            return p;
         }
         assert_unchecked(q != 0); // M1: so that a check of the answer costs nothing here
         (*h).cursor.set(p.with_addr(q.wrapping_add(round8(size))));
@@ -215,6 +286,8 @@ pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> O
     }
 }
 
+/// Whoever calls it reads cursor and limit again at once, though only to say what is known: with both reloaded here, a loop
+/// of allocations keeps its cursor in a register and only stores it. To wait for that store costs more than all else.
 #[cold]
 #[inline(never)]
 unsafe fn slow(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull<u8>> {
@@ -224,8 +297,19 @@ unsafe fn slow(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull
 
 /// The point to rewind to.
 ///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive; nothing is used after the rewind.
+/// unsafe {
+///     let mark = toft::abi::mark(arena.as_raw());
+///     toft::abi::alloc(arena.as_raw(), 100);
+///     assert_eq!(toft::abi::rewind(arena.as_raw(), mark), toft::abi::OK);
+/// }
+/// assert_eq!(arena.stats().live, 0);
+/// ```
+///
 /// # Safety
-/// As for [`alloc`].
+/// As for [`alloc()`].
 #[inline(always)]
 pub unsafe fn mark(head: NonNull<Head>) -> Mark {
     // SAFETY: the head is alive.
@@ -234,8 +318,15 @@ pub unsafe fn mark(head: NonNull<Head>) -> Mark {
 
 /// Gives back all that came after the mark. A code of this module.
 ///
+/// ```
+/// let arena = toft::Arena::new();
+/// let stale = toft::abi::Mark { cursor: std::ptr::null_mut(), epoch: 0 };
+/// // SAFETY: alive; nothing was allocated.
+/// assert_eq!(unsafe { toft::abi::rewind(arena.as_raw(), stale) }, toft::abi::EMARK);
+/// ```
+///
 /// # Safety
-/// As for [`alloc`]; nothing that was allocated since the mark is used any more.
+/// As for [`alloc()`]; nothing that was allocated since the mark is used any more.
 #[inline(always)]
 pub unsafe fn rewind(head: NonNull<Head>, mark: Mark) -> c_int {
     // SAFETY: the head is alive.
@@ -257,6 +348,16 @@ unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
 }
 
 /// Grows or shrinks `p`, in place if it is the newest allocation and there is room. `None`: refused, `p` as it was.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive; p is of 8 bytes.
+/// unsafe {
+///     let p = toft::abi::alloc(arena.as_raw(), 8).unwrap();
+///     let q = toft::abi::resize(arena.as_raw(), p.as_ptr(), 8, 80, 8).unwrap();
+///     assert_eq!(p, q); // the newest: in place
+/// }
+/// ```
 ///
 /// # Safety
 /// As for [`alloc_aligned`]; `p` is an allocation of this arena, last asked for with `old` bytes, or null and 0.
@@ -289,8 +390,18 @@ unsafe fn resize_slow(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, a
 
 /// Gives `p` back if it is the newest allocation, or does nothing.
 ///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive; p is of 8 bytes, and not used again.
+/// unsafe {
+///     let p = toft::abi::alloc(arena.as_raw(), 8).unwrap();
+///     toft::abi::free(arena.as_raw(), p.as_ptr(), 8);
+/// }
+/// assert_eq!(arena.stats().live, 0);
+/// ```
+///
 /// # Safety
-/// As for [`alloc`]; `p` is an allocation of this arena, last asked for with `size` bytes, that is used no more.
+/// As for [`alloc()`]; `p` is an allocation of this arena, last asked for with `size` bytes, that is used no more.
 #[inline(always)]
 pub unsafe fn free(head: NonNull<Head>, p: *mut u8, size: usize) {
     // SAFETY: the head is alive. Backwards only when the arena is not watched (U9).

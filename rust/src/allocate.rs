@@ -4,7 +4,7 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{align_of, size_of, MaybeUninit};
+use core::mem::{align_of, size_of, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 use core::slice;
 
@@ -113,7 +113,7 @@ impl Arena {
     #[inline]
     fn collected<T, E: Refuse>(&self, iter: impl Iterator<Item = T>) -> Result<&mut [T], E> {
         let (least, most) = iter.size_hint();
-        let mut tip = Tip::<T> { arena: self, at: NonNull::dangling(), len: 0, room: 0 };
+        let mut tip = Tip::<T>::new(self);
         tip.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
         for value in iter {
             if tip.len == tip.room {
@@ -123,24 +123,21 @@ impl Arena {
             unsafe { tip.at.as_ptr().add(tip.len).write(value) };
             tip.len += 1;
         }
-        tip.grow::<E>(tip.len)?; // gives the rest back
-                                 // SAFETY: so many are written.
-        Ok(unsafe { slice::from_raw_parts_mut(tip.at.as_ptr(), tip.len) })
+        tip.done()
     }
 
     fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<&mut str, E> {
         if let Some(s) = args.as_str() {
             return self.text(s);
         }
-        let mut text = Text { tip: Tip { arena: self, at: NonNull::dangling(), len: 0, room: 0 }, refused: None::<E> };
+        let mut text = Text { tip: Tip::new(self), refused: None::<E> };
         let done = fmt::write(&mut text, args);
         if let Some(e) = text.refused {
             return Err(e);
         }
         assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
-        text.tip.grow::<E>(text.tip.len)?;
-        // SAFETY: so many bytes of strings are written.
-        Ok(unsafe { core::str::from_utf8_unchecked_mut(slice::from_raw_parts_mut(text.tip.at.as_ptr(), text.tip.len)) })
+        // SAFETY: bytes of strings.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(text.tip.done::<E>()?) })
     }
 
     #[inline(always)]
@@ -150,7 +147,8 @@ impl Arena {
     }
 }
 
-/// An array that grows, at the arena's tip while nobody else allocates.
+/// An array that grows, at the arena's tip while nobody else allocates. If it is dropped before it is done, it drops what
+/// is in it, and gives back its room.
 struct Tip<'a, T> {
     arena: &'a Arena,
     at: NonNull<T>,
@@ -158,7 +156,11 @@ struct Tip<'a, T> {
     room: usize,
 }
 
-impl<T> Tip<'_, T> {
+impl<'a, T> Tip<'a, T> {
+    fn new(arena: &'a Arena) -> Tip<'a, T> {
+        Tip { arena, at: NonNull::dangling(), len: 0, room: 0 }
+    }
+
     /// Room for `room` elements, which is not less than there are.
     fn grow<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
         let Ok(layout) = Layout::array::<T>(room) else { return Err(E::overflow()) };
@@ -178,6 +180,26 @@ impl<T> Tip<'_, T> {
         self.at = p.ok_or_else(|| E::refuse(layout))?.cast();
         self.room = room;
         Ok(())
+    }
+
+    /// What is in it, for as long as the arena is borrowed. The rest of the room is given back.
+    fn done<E: Refuse>(mut self) -> Result<&'a mut [T], E> {
+        self.grow::<E>(self.len)?;
+        let tip = ManuallyDrop::new(self);
+        // SAFETY: so many are written.
+        Ok(unsafe { slice::from_raw_parts_mut(tip.at.as_ptr(), tip.len) })
+    }
+}
+
+impl<T> Drop for Tip<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: so many are written, and nobody has them; `at` is the arena's allocation of that size, if there is one.
+        unsafe {
+            ptr::slice_from_raw_parts_mut(self.at.as_ptr(), self.len).drop_in_place();
+            if self.room * size_of::<T>() != 0 {
+                abi::free(self.arena.head(), self.at.as_ptr().cast(), self.room * size_of::<T>());
+            }
+        }
     }
 }
 
@@ -223,6 +245,13 @@ impl Arena {
     }
 
     /// As [`alloc`](Arena::alloc), with an error instead of the panic. `value` is lost then.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc([1u8; 16])?, &[1; 16]);
+    /// assert_eq!(tight.try_alloc(1u8), Err(toft::AllocError));
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
         self.value(|| value)
@@ -241,6 +270,13 @@ impl Arena {
     }
 
     /// As [`alloc_with`](Arena::alloc_with), with an error instead of the panic; `make` does not run then.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_with(|| [7u8; 16])?.len(), 16);
+    /// assert!(tight.try_alloc_with(|| -> u8 { unreachable!() }).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
         self.value(make)
@@ -261,6 +297,13 @@ impl Arena {
     }
 
     /// As [`alloc_try_with`](Arena::alloc_try_with), with an error instead of the panic.
+    ///
+    /// ```
+    /// use toft::InitError;
+    /// let tight = toft::Options::new().budget(16).create().unwrap();
+    /// assert!(matches!(tight.try_alloc_try_with(|| "x".parse::<u64>()), Err(InitError::Init(_))));
+    /// assert_eq!(tight.try_alloc_try_with(|| Ok::<_, ()>([0u8; 17])), Err(InitError::Alloc(toft::AllocError)));
+    /// ```
     #[inline(always)]
     pub fn try_alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, InitError<E>> {
         let value = make().map_err(InitError::Init)?;
@@ -281,6 +324,13 @@ impl Arena {
     }
 
     /// As [`alloc_uninit`](Arena::alloc_uninit), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(*tight.try_alloc_uninit::<u128>()?.write(1), 1);
+    /// assert!(tight.try_alloc_uninit::<u128>().is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_uninit<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
@@ -288,24 +338,54 @@ impl Arena {
     }
 
     /// Zeroed memory for a T: call `assume_init_mut` where zeroes are a valid T.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let table = arena.alloc_zeroed::<[u32; 256]>();
+    /// // SAFETY: zeroes are numbers.
+    /// let table = unsafe { table.assume_init_mut() };
+    /// assert_eq!(table[255], 0);
+    /// ```
     #[inline(always)]
     pub fn alloc_zeroed<T>(&self) -> &mut MaybeUninit<T> {
         &mut sure(self.zeroed(1))[0]
     }
 
     /// As [`alloc_zeroed`](Arena::alloc_zeroed), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert!(tight.try_alloc_zeroed::<[u8; 16]>().is_ok());
+    /// assert!(tight.try_alloc_zeroed::<u8>().is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_zeroed<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
         Ok(&mut self.zeroed(1)?[0])
     }
 
     /// Memory of any layout. For a size of 0: an address that must not be read.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let arena = toft::Arena::new();
+    /// let page = arena.alloc_layout(Layout::from_size_align(10_000, 4096).unwrap());
+    /// assert_eq!(page.addr().get() % 4096, 0);
+    /// ```
     #[inline(always)]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
         sure(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Arena::alloc_layout), with an error instead of the panic.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert!(tight.try_alloc_layout(Layout::new::<[u64; 2]>()).is_ok());
+    /// assert!(tight.try_alloc_layout(Layout::new::<u8>()).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         self.bytes(layout)
@@ -327,30 +407,62 @@ impl Arena {
     }
 
     /// As [`alloc_slice_copy`](Arena::alloc_slice_copy), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_slice_copy(&[1u64, 2])?, &[1, 2]);
+    /// assert!(tight.try_alloc_slice_copy(&[3u64]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
         self.copied(src)
     }
 
     /// A clone of each element.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let names = arena.alloc_slice_clone(&[Some("a"), None]);
+    /// assert_eq!(names[1].take(), None);
+    /// ```
     #[inline(always)]
     pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
         sure(self.filled(src.len(), |i| src[i].clone()))
     }
 
     /// As [`alloc_slice_clone`](Arena::alloc_slice_clone), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_slice_clone(&[1u64, 2])?, &[1, 2]);
+    /// assert!(tight.try_alloc_slice_clone(&[3u64]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
         self.filled(src.len(), |i| src[i].clone())
     }
 
     /// `n` clones of a value.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.alloc_slice_fill(3, 'x'), &['x'; 3]);
+    /// ```
     #[inline(always)]
     pub fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &mut [T] {
         sure(self.filled(n, |_| value.clone()))
     }
 
     /// As [`alloc_slice_fill`](Arena::alloc_slice_fill), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert!(tight.try_alloc_slice_fill(usize::MAX, 0u64).is_err()); // no size wraps
+    /// assert_eq!(tight.try_alloc_slice_fill(2, 5u64)?, &[5, 5]);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> Result<&mut [T], AllocError> {
         self.filled(n, |_| value.clone())
@@ -368,18 +480,37 @@ impl Arena {
     }
 
     /// As [`alloc_slice_fill_with`](Arena::alloc_slice_fill_with), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_slice_fill_with(2, |i| i as u64)?, &[0, 1]);
+    /// assert!(tight.try_alloc_slice_fill_with(1, |i| i).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
         self.filled(n, make)
     }
 
     /// `n` values of `T::default()`.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.alloc_slice_default::<Option<u8>>(2), &[None, None]);
+    /// ```
     #[inline(always)]
     pub fn alloc_slice_default<T: Default>(&self, n: usize) -> &mut [T] {
         sure(self.filled(n, |_| T::default()))
     }
 
     /// As [`alloc_slice_default`](Arena::alloc_slice_default), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_slice_default::<u64>(2)?, &[0, 0]);
+    /// assert!(tight.try_alloc_slice_default::<u64>(1).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_slice_default<T: Default>(&self, n: usize) -> Result<&mut [T], AllocError> {
         self.filled(n, |_| T::default())
@@ -398,31 +529,66 @@ impl Arena {
     }
 
     /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
-    /// is not dropped then.
+    /// is dropped then.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert!(tight.try_alloc_slice_from_iter(0u64..).is_err()); // ended by the budget
+    /// assert_eq!(tight.try_alloc_slice_from_iter((0u64..).take(2))?, &[0, 1]);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline]
     pub fn try_alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<&mut [T], AllocError> {
         self.collected(iter.into_iter())
     }
 
     /// Memory for `n` of T, to be written.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let slots = arena.alloc_uninit_slice::<u32>(4);
+    /// let third = slots[2].write(3);
+    /// assert_eq!(*third, 3);
+    /// ```
     #[inline(always)]
     pub fn alloc_uninit_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
         sure(self.uninit(n))
     }
 
     /// As [`alloc_uninit_slice`](Arena::alloc_uninit_slice), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_uninit_slice::<u64>(2)?.len(), 2);
+    /// assert!(tight.try_alloc_uninit_slice::<u64>(1).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_uninit_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
         self.uninit(n)
     }
 
     /// Zeroed memory for `n` of T.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let slots = arena.alloc_zeroed_slice::<u16>(100);
+    /// // SAFETY: zeroes are numbers.
+    /// assert!(slots.iter().all(|slot| unsafe { slot.assume_init() } == 0));
+    /// ```
     #[inline(always)]
     pub fn alloc_zeroed_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
         sure(self.zeroed(n))
     }
 
     /// As [`alloc_zeroed_slice`](Arena::alloc_zeroed_slice), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_zeroed_slice::<u64>(2)?.len(), 2);
+    /// assert!(tight.try_alloc_zeroed_slice::<u64>(1).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_zeroed_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
         self.zeroed(n)
@@ -433,18 +599,37 @@ impl Arena {
 
 impl Arena {
     /// A copy of a string, at the next multiple of 8. [`pack`](Arena::pack) puts strings side by side.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let s = arena.alloc_str("a word");
+    /// s.make_ascii_uppercase();
+    /// assert_eq!(s, "A WORD");
+    /// ```
     #[inline(always)]
     pub fn alloc_str(&self, s: &str) -> &mut str {
         sure(self.text(s))
     }
 
     /// As [`alloc_str`](Arena::alloc_str), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_str("sixteen letters.")?, "sixteen letters.");
+    /// assert!(tight.try_alloc_str("x").is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_str(&self, s: &str) -> Result<&mut str, AllocError> {
         self.text(s)
     }
 
     /// Formatted text: what [`format_in!`](crate::format_in) calls.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.alloc_fmt(format_args!("{:>4}", 7)), "   7");
+    /// ```
     ///
     /// # Panics
     /// If the arena has no memory, or a formatting trait returns an error.
@@ -453,6 +638,13 @@ impl Arena {
     }
 
     /// As [`alloc_fmt`](Arena::alloc_fmt), with an error instead of the first panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert_eq!(tight.try_alloc_fmt(format_args!("{}", 7))?, "7");
+    /// assert!(tight.try_alloc_fmt(format_args!("{:>99}", 7)).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&mut str, AllocError> {
         self.formatted(args)
     }
@@ -469,5 +661,20 @@ impl Arena {
 macro_rules! format_in {
     ($arena:expr, $($args:tt)*) => {
         $arena.alloc_fmt(::core::format_args!($($args)*))
+    };
+}
+
+/// As [`format_in!`](crate::format_in), with an error instead of the panic when there is no memory.
+///
+/// ```
+/// let tight = toft::Options::new().budget(16).create()?;
+/// assert_eq!(toft::try_format_in!(tight, "{}", 7)?, "7");
+/// assert!(toft::try_format_in!(tight, "{:>99}", 7).is_err());
+/// # Ok::<(), toft::AllocError>(())
+/// ```
+#[macro_export]
+macro_rules! try_format_in {
+    ($arena:expr, $($args:tt)*) => {
+        $arena.try_alloc_fmt(::core::format_args!($($args)*))
     };
 }

@@ -12,13 +12,10 @@ use core::ptr::NonNull;
 use crate::abi;
 use crate::arena::Arena;
 
+// A size of 0 is a size like another: an address that is not read, and moves with the cursor.
 impl Arena {
-    /// For a size of 0: an address that is not read, and belongs to nobody.
     #[inline(always)]
     fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if layout.size() == 0 {
-            return Some(dangling(layout));
-        }
         // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
         unsafe { abi::alloc_aligned(self.head(), layout.size(), layout.align()) }
     }
@@ -26,32 +23,16 @@ impl Arena {
     /// Only the newest allocation is really given back.
     #[inline(always)]
     unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
-        if layout.size() != 0 {
-            // SAFETY: the caller's contract.
-            unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
-        }
+        // SAFETY: the caller's contract.
+        unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
     }
 
     /// In place when it is the newest allocation and there is room.
     #[inline(always)]
     unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        if old.size() == 0 {
-            return self.obtain(new);
-        }
-        if new.size() == 0 {
-            // SAFETY: the caller's contract.
-            unsafe { self.return_(p, old) };
-            return Some(dangling(new));
-        }
         // SAFETY: the caller's contract.
         unsafe { abi::resize(self.head(), p.as_ptr(), old.size(), new.size(), new.align()) }
     }
-}
-
-#[inline(always)]
-fn dangling(layout: Layout) -> NonNull<u8> {
-    // SAFETY: an alignment is not 0.
-    unsafe { NonNull::new_unchecked(core::ptr::without_provenance_mut(layout.align())) }
 }
 
 macro_rules! allocator {

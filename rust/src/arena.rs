@@ -1,6 +1,7 @@
 //! The arena: making it, emptying it, ending it, and what others may do with it. `alloc.rs` has what it is for.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -50,6 +51,14 @@ pub struct Arena {
 unsafe impl Send for Arena {}
 
 /// What a [`reset`](Arena::reset_with) keeps for the next round.
+///
+/// ```
+/// use toft::{Arena, Keep};
+/// let mut arena = Arena::new();
+/// arena.alloc_slice_fill(1 << 20, 0u8);
+/// arena.reset_with(Keep::Bytes(0));
+/// assert_eq!(arena.stats().reserved, 4096);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keep {
     /// What recent rounds needed, merged into one block where that is not more than 64 MiB: a steady workload comes to
@@ -63,10 +72,25 @@ pub enum Keep {
 }
 
 /// A point in an arena, for [`Arena::rewind`].
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let (before, _, after) = (arena.mark(), arena.alloc(1), arena.mark());
+/// assert_ne!(before, after);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(abi::Mark);
 
 /// Why a raw operation did nothing.
+///
+/// ```
+/// use toft::{Arena, RewindError};
+/// let mut arena = Arena::new();
+/// let mark = arena.mark();
+/// arena.reset();
+/// // SAFETY: nothing is used.
+/// assert_eq!(unsafe { arena.rewind(mark) }, Err(RewindError::Stale));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RewindError {
     /// The mark is of another arena, or the arena was reset or rewound past it.
@@ -91,6 +115,11 @@ impl Arena {
 
     /// An arena on the heap, with one block of 4096 bytes. The thread's cache makes it cheap: a few nanoseconds.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!((arena.stats().live, arena.stats().reserved), (0, 4096));
+    /// ```
+    ///
     /// # Panics
     /// If there is no memory.
     #[inline]
@@ -102,12 +131,26 @@ impl Arena {
     }
 
     /// As [`new`](Arena::new), without the panic.
+    ///
+    /// ```
+    /// let arena = toft::Arena::try_new()?;
+    /// assert!(arena.try_alloc(1).is_ok());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline]
     pub fn try_new() -> Result<Arena, AllocError> {
         maker::create().map(Arena::made).ok_or(AllocError)
     }
 
     /// An arena that expects a round of about `bytes`: the first allocation takes one block for all of it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::with_capacity(1_000_000);
+    /// for i in 0..125_000u64 {
+    ///     arena.alloc(i);
+    /// }
+    /// assert_eq!(arena.stats().source_calls, 2); // its home, and one block for all
+    /// ```
     ///
     /// # Panics
     /// If there is no memory, or `bytes` is above `isize::MAX / 2`.
@@ -135,6 +178,15 @@ impl Arena {
 
     /// An arena in the caller's buffer that goes on in blocks of the heap when that is full. Errs if the buffer is too
     /// small.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// let mut buffer = [MaybeUninit::uninit(); 2400];
+    /// let arena = toft::Arena::in_buffer_or_heap(&mut buffer)?;
+    /// arena.alloc([0u8; 1024]); // in the buffer
+    /// arena.alloc([0u8; 10_000]); // on the heap
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn in_buffer_or_heap(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
         Scope::in_buffer(buffer, Some(None))
     }
@@ -149,15 +201,34 @@ impl Arena {
     /// Gives back every allocation, runs the destructors of [`alloc_drop`](Arena::alloc_drop), and keeps memory for the
     /// next round as [`Keep::Recent`] says.
     ///
+    /// ```
+    /// let mut arena = toft::Arena::new();
+    /// for _ in 0..100 {
+    ///     arena.alloc_slice_fill(30_000, 0u8);
+    ///     arena.reset();
+    /// }
+    /// assert!(arena.stats().source_calls < 5 && arena.stats().live == 0);
+    /// ```
+    ///
     /// # Panics
-    /// If a destructor panicked, when all is done.
+    /// If a destructor panicked, when all is done. If a scope or cursor of an arena that was made in another language was
+    /// leaked: it stays claimed.
     #[inline]
     pub fn reset(&mut self) {
-        self.reset_with(Keep::Recent);
+        if !self.own().is_some_and(|a| a.reset_again()) {
+            self.reset_slow();
+        }
     }
 
     /// As [`reset`](Arena::reset), keeping what `keep` says.
-    #[inline]
+    ///
+    /// ```
+    /// use toft::{Arena, Keep};
+    /// let mut arena = Arena::new();
+    /// arena.alloc_slice_fill(100_000, 0u8);
+    /// arena.reset_with(Keep::All);
+    /// assert!(arena.stats().reserved > 100_000);
+    /// ```
     pub fn reset_with(&mut self, keep: Keep) {
         let (policy, bytes) = match keep {
             Keep::Recent => (abi::KEEP_RECENT, 0),
@@ -171,6 +242,13 @@ impl Arena {
     }
 
     /// Returns kept memory that holds no allocation to its source, until about `keep` bytes of it are left.
+    ///
+    /// ```
+    /// let mut arena = toft::Arena::new();
+    /// arena.scope_mut(|a| a.alloc_slice_fill(100_000, 0u8).len());
+    /// arena.trim(0);
+    /// assert_eq!(arena.stats().reserved, 4096);
+    /// ```
     pub fn trim(&mut self, keep: usize) {
         // SAFETY: the arena is alive; what is in use stays.
         unsafe { (self.table().trim)(self.head.as_ptr(), keep) }
@@ -214,6 +292,13 @@ impl Arena {
     // ---- looking ----
 
     /// What the arena holds, and took of its source. With scopes that are open.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.alloc([0u8; 100]);
+    /// let stats = arena.stats();
+    /// assert_eq!((stats.live, stats.blocks), (104, 1));
+    /// ```
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         // SAFETY: the arena is alive; `stats` has its size.
@@ -222,6 +307,12 @@ impl Arena {
     }
 
     /// Whether `p` points into bytes that are allocated. Walks the blocks.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let (inside, outside) = (arena.alloc(1), 2);
+    /// assert!(arena.contains(inside) && !arena.contains(&outside));
+    /// ```
     pub fn contains<T: ?Sized>(&self, p: *const T) -> bool {
         // SAFETY: the arena is alive.
         unsafe { (self.table().contains)(self.head.as_ptr(), p.cast()) != 0 }
@@ -231,6 +322,15 @@ impl Arena {
     /// the byte. One that is below what is allocated now refuses everything until enough is given back.
     ///
     /// It costs nothing until it is reached. Errs while a scope or cursor is open.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_budget(Some(64))?;
+    /// assert!(arena.try_alloc([0u8; 65]).is_err());
+    /// arena.set_budget(None)?;
+    /// assert!(arena.try_alloc([0u8; 65]).is_ok());
+    /// # Ok::<(), toft::RewindError>(())
+    /// ```
     pub fn set_budget(&self, bytes: Option<u64>) -> Result<(), RewindError> {
         let value = bytes.unwrap_or(u64::MAX);
         // SAFETY: the arena is alive.
@@ -242,17 +342,37 @@ impl Arena {
         }
     }
 
-    /// Calls `f` for each block, newest first, then for those that are kept for later: base, size, bytes in use. Nothing of
-    /// arenas that were made in another language.
-    pub fn each_block(&self, mut f: impl FnMut(BlockInfo)) {
+    /// The blocks, newest first, then those that are kept for later. None of arenas that were made in another language.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.alloc_slice_fill(5000, 0u8);
+    /// let sizes: Vec<usize> = arena.blocks().iter().map(|b| b.size).collect();
+    /// assert_eq!(sizes.iter().sum::<usize>() as u64, arena.stats().reserved);
+    /// ```
+    pub fn blocks(&self) -> Vec<BlockInfo> {
+        let mut blocks = Vec::new(); // a list: whoever looks at it may use the arena meanwhile
         if let Some(a) = self.own() {
-            a.walk(|b| f(BlockInfo { base: b.base, size: b.size, start: b.start, used: b.used, spare: b.spare }));
+            a.walk(|b| {
+                blocks.push(BlockInfo { base: b.base, size: b.size, start: b.start, used: b.used, spare: b.spare })
+            });
         }
+        blocks
     }
 
     // ---- marks, for code that keeps its own lifetimes ----
 
-    /// A point to rewind to. Two loads.
+    /// A point to rewind to. Two loads. While a cursor is open: the point where the cursor began.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mark = arena.mark();
+    /// arena.alloc(1);
+    /// // SAFETY: what was allocated since is not used.
+    /// unsafe { arena.rewind(mark) }?;
+    /// assert_eq!(arena.stats().live, 0);
+    /// # Ok::<(), toft::RewindError>(())
+    /// ```
     #[inline]
     pub fn mark(&self) -> Mark {
         // SAFETY: the arena is alive.
@@ -262,11 +382,23 @@ impl Arena {
     /// Gives back all that was allocated since the mark. [`scope`](Arena::scope) and [`scope_mut`](Arena::scope_mut) do
     /// the same with the borrow checker's help.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let kept = arena.alloc(1);
+    /// let mark = arena.mark();
+    /// arena.alloc([0u8; 100_000]);
+    /// // SAFETY: what was allocated since the mark is not used.
+    /// unsafe { arena.rewind(mark) }?;
+    /// assert_eq!((*kept, arena.stats().live), (1, 8));
+    /// # Ok::<(), toft::RewindError>(())
+    /// ```
+    ///
     /// # Errors
     /// A mark that is not good any more, or an open scope or cursor: nothing changed.
     ///
     /// # Safety
-    /// Nothing that was allocated since the mark is used any more, by collections that allocate here neither.
+    /// Nothing that was allocated since the mark is used any more, by collections that allocate here neither. If the arena
+    /// was made in another language, no scope of it is open.
     #[inline]
     pub unsafe fn rewind(&self, mark: Mark) -> Result<(), RewindError> {
         // SAFETY: the arena is alive; the rest is the caller's contract.
@@ -281,17 +413,44 @@ impl Arena {
     // ---- other languages ----
 
     /// The head, for code in another language: valid as long as this arena, wherever it is moved to.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// // What C sees as `toft_arena *`:
+    /// let head = arena.as_raw();
+    /// // SAFETY: the arena is alive.
+    /// let p = unsafe { toft::abi::alloc(head, 100) };
+    /// assert!(arena.contains(p.unwrap().as_ptr()));
+    /// ```
     #[inline]
     pub fn as_raw(&self) -> NonNull<Head> {
         self.head
     }
 
     /// The head, to be released by whoever gets it: `ops->release`, or [`from_raw`](Arena::from_raw) and drop.
+    ///
+    /// ```
+    /// use toft::Arena;
+    /// let head = Arena::new().into_raw();
+    /// // SAFETY: nobody else has it.
+    /// let arena = unsafe { Arena::from_raw(head) }.unwrap();
+    /// assert_eq!(arena.stats().live, 0);
+    /// ```
     pub fn into_raw(self) -> NonNull<Head> {
         ManuallyDrop::new(self).head
     }
 
     /// An arena that was made anywhere, to use and to release. `None` if its version is not known here.
+    ///
+    /// ```
+    /// use toft::Arena;
+    /// extern "C" fn takes(head: std::ptr::NonNull<toft::abi::Head>) -> u32 {
+    ///     // SAFETY: the caller gives it away.
+    ///     let arena = unsafe { Arena::from_raw(head) }.unwrap();
+    ///     *arena.alloc(7)
+    /// }
+    /// assert_eq!(takes(Arena::new().into_raw()), 7);
+    /// ```
     ///
     /// # Safety
     /// `head` is the head of a live arena that nobody else uses or releases from now on. If it leaves this thread, its
@@ -302,6 +461,16 @@ impl Arena {
     }
 
     /// An arena that was made anywhere, to use while its owner waits. `None` if its version is not known here.
+    ///
+    /// ```
+    /// use toft::Arena;
+    /// let arena = Arena::new();
+    /// // SAFETY: alive, and not used by others meanwhile.
+    /// let borrowed = unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap();
+    /// borrowed.alloc(7u64);
+    /// drop(borrowed);
+    /// assert_eq!(arena.stats().live, 8);
+    /// ```
     ///
     /// # Safety
     /// `head` is the head of an arena that lives for `'a`; during `'a` it is used by this thread only, and not rewound
@@ -340,6 +509,12 @@ impl Arena {
         if watched {
             self.end_leaked_slow();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reset_slow(&mut self) {
+        self.reset_with(Keep::Recent);
     }
 
     #[cold]
@@ -397,7 +572,14 @@ impl fmt::Debug for Arena {
     }
 }
 
-/// A block, as [`Arena::each_block`] shows it.
+/// A block, as [`Arena::blocks`] shows it.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.alloc([0u8; 100]);
+/// let block = arena.blocks()[0];
+/// assert_eq!((block.size, block.used, block.spare), (4096, 104, false));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BlockInfo {
     /// Where it begins.
@@ -413,6 +595,16 @@ pub struct BlockInfo {
 }
 
 /// An arena that somebody else ends: [`Arena::borrow_raw`].
+///
+/// ```
+/// use toft::{Arena, Borrowed};
+/// fn count<'a>(arena: &Borrowed<'a>) -> u64 {
+///     arena.stats().live
+/// }
+/// let arena = Arena::new();
+/// // SAFETY: alive, and not used by others meanwhile.
+/// assert_eq!(count(&unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap()), 0);
+/// ```
 #[derive(Debug)]
 pub struct Borrowed<'a> {
     arena: ManuallyDrop<Arena>,

@@ -41,6 +41,13 @@ unsafe impl<T: ?Sized + Sync> Sync for Box<'_, T> {}
 impl Arena {
     /// Moves `value` into the arena, in a box that drops it.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut text = arena.boxed(String::from("a"));
+    /// text.push('b');
+    /// assert_eq!(*text, "ab");
+    /// ```
+    ///
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
@@ -49,6 +56,12 @@ impl Arena {
     }
 
     /// As [`boxed`](Arena::boxed), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(0).create()?;
+    /// assert!(tight.try_boxed(1).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
         Ok(Box::of(self.value(|| value)?))
@@ -56,23 +69,51 @@ impl Arena {
 
     /// All that an iterator yields, in a box that drops it.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let names = arena.boxed_slice(["a", "b"].map(String::from));
+    /// assert_eq!(names.concat(), "ab");
+    /// ```
+    ///
     /// # Panics
     /// If the arena has no memory.
     pub fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<'_, [T]> {
         Box::of(self.alloc_slice_from_iter(iter))
     }
 
-    /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. What was yielded is not dropped then.
+    /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. What was yielded is dropped then.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(0).create()?;
+    /// assert!(tight.try_boxed_slice([String::new()]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn try_boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Box<'_, [T]>, AllocError> {
         Ok(Box::of(self.try_alloc_slice_from_iter(iter)?))
     }
 
     /// A copy of a string, in a box.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(*arena.boxed_str("a word"), *"a word");
+    /// ```
+    ///
     /// # Panics
     /// If the arena has no memory.
     pub fn boxed_str(&self, s: &str) -> Box<'_, str> {
         Box::of(self.alloc_str(s))
+    }
+
+    /// As [`boxed_str`](Arena::boxed_str), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(0).create()?;
+    /// assert!(tight.try_boxed_str("a word").is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_boxed_str(&self, s: &str) -> Result<Box<'_, str>, AllocError> {
+        Ok(Box::of(self.try_alloc_str(s)?))
     }
 }
 
@@ -85,6 +126,14 @@ impl<'a, T: ?Sized> Box<'a, T> {
 
     /// A box of a value that lies in memory for `'a`.
     ///
+    /// ```
+    /// use toft::Box;
+    /// let arena = toft::Arena::new();
+    /// let raw = Box::into_raw(arena.boxed(7));
+    /// // SAFETY: just taken out of a box.
+    /// assert_eq!(*unsafe { Box::from_raw(raw) }, 7);
+    /// ```
+    ///
     /// # Safety
     /// Nobody else drops the value or uses it.
     #[inline(always)]
@@ -94,12 +143,27 @@ impl<'a, T: ?Sized> Box<'a, T> {
     }
 
     /// The value's address. It will not be dropped.
+    ///
+    /// ```
+    /// use toft::Box;
+    /// let arena = toft::Arena::new();
+    /// let raw = Box::into_raw(arena.boxed(7));
+    /// // SAFETY: the arena is alive.
+    /// assert_eq!(unsafe { *raw }, 7);
+    /// ```
     #[inline(always)]
     pub fn into_raw(b: Box<'a, T>) -> *mut T {
         ManuallyDrop::new(b).at.as_ptr()
     }
 
     /// The value, for as long as the arena is borrowed. It will not be dropped.
+    ///
+    /// ```
+    /// use toft::Box;
+    /// let arena = toft::Arena::new();
+    /// let text: &mut String = Box::leak(arena.boxed(String::new()));
+    /// assert!(text.is_empty());
+    /// ```
     #[inline(always)]
     pub fn leak(b: Box<'a, T>) -> &'a mut T {
         // SAFETY: the memory lives for 'a, and the value is nobody else's.
@@ -107,6 +171,13 @@ impl<'a, T: ?Sized> Box<'a, T> {
     }
 
     /// Pins a value that does not mind. (A box may be leaked without its memory: others need [`Arena::alloc_pin`].)
+    ///
+    /// ```
+    /// use toft::Box;
+    /// let arena = toft::Arena::new();
+    /// let pinned = Box::into_pin(arena.boxed(std::future::ready(7)));
+    /// assert!(std::mem::size_of_val(&pinned) == std::mem::size_of::<usize>());
+    /// ```
     pub fn into_pin(b: Box<'a, T>) -> Pin<Box<'a, T>>
     where
         T: Unpin,
@@ -126,6 +197,13 @@ impl<'a, T: ?Sized> Box<'a, T> {
 
 impl<T> Box<'_, T> {
     /// The value, moved out.
+    ///
+    /// ```
+    /// use toft::Box;
+    /// let arena = toft::Arena::new();
+    /// let text: String = Box::into_inner(arena.boxed(String::from("out")));
+    /// assert_eq!(text, "out");
+    /// ```
     #[inline(always)]
     pub fn into_inner(b: Self) -> T {
         // SAFETY: the value is the box's, which does not drop it now.

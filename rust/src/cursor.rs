@@ -37,12 +37,22 @@ pub struct Cursor<'a> {
 
 impl Arena {
     /// Claims the rest of the current block.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut cursor = arena.cursor();
+    /// let (a, b) = (cursor.alloc(1u64), cursor.alloc(2u64));
+    /// assert_eq!(*a + *b, 3);
+    /// ```
     #[inline]
     pub fn cursor(&self) -> Cursor<'_> {
-        let mut range = Range::EMPTY;
-        // SAFETY: the arena is alive; the range is new.
-        unsafe { (self.table().claim)(self.head().as_ptr(), &mut range, 0, 1) };
-        let Range { cursor, limit, maker } = range;
+        let range = self.own().and_then(|a| a.claim_usual());
+        let Range { cursor, limit, maker } = range.unwrap_or_else(|| {
+            let mut range = Range::EMPTY;
+            // SAFETY: the arena is alive; the range is new.
+            unsafe { (self.table().claim)(self.head().as_ptr(), &mut range, 0, 1) };
+            range
+        });
         Cursor { cursor, limit, maker, head: self.head(), arena: PhantomData }
     }
 }
@@ -102,6 +112,11 @@ impl<'a> Cursor<'a> {
 
     /// Moves `value` into the arena. It is not dropped.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(*arena.cursor().alloc(7), 7);
+    /// ```
+    ///
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
@@ -110,12 +125,23 @@ impl<'a> Cursor<'a> {
     }
 
     /// As [`alloc`](Cursor::alloc), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert!(tight.cursor().try_alloc([0u8; 17]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc<T>(&mut self, value: T) -> Result<&'a mut T, AllocError> {
         self.value(value)
     }
 
     /// Memory for a T, to be written.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(*arena.cursor().alloc_uninit().write(7), 7);
+    /// ```
     ///
     /// # Panics
     /// If the arena has no memory.
@@ -126,6 +152,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// As [`alloc_uninit`](Cursor::alloc_uninit), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// assert!(tight.cursor().try_alloc_uninit::<[u8; 17]>().is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_uninit<T>(&mut self) -> Result<&'a mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
@@ -139,7 +171,11 @@ impl Drop for Cursor<'_> {
         if self.maker != 0 {
             let mut range = Range { cursor: self.cursor, limit: self.limit, maker: self.maker };
             // SAFETY: the arena is alive; the range is of its claim.
-            unsafe { ((*(*self.head.as_ptr()).ops.get()).give)(self.head.as_ptr(), &mut range) };
+            unsafe {
+                if !crate::maker::own(self.head).is_some_and(|a| a.give_usual(&range)) {
+                    ((*(*self.head.as_ptr()).ops.get()).give)(self.head.as_ptr(), &mut range);
+                }
+            }
         }
     }
 }
@@ -170,6 +206,12 @@ const LAST_CHUNK: usize = 4096;
 
 impl Arena {
     /// A place to put strings side by side.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let pack = arena.pack();
+    /// assert!("a b c".split(' ').map(|word| pack.alloc_str(word)).eq(["a", "b", "c"]));
+    /// ```
     #[inline]
     pub fn pack(&self) -> Pack<'_> {
         Pack {
@@ -221,6 +263,11 @@ impl<'a> Pack<'a> {
 
     /// A copy of a string.
     ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.pack().alloc_str("word"), "word");
+    /// ```
+    ///
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
@@ -230,6 +277,12 @@ impl<'a> Pack<'a> {
     }
 
     /// As [`alloc_str`](Pack::alloc_str), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(0).create()?;
+    /// assert!(tight.pack().try_alloc_str("word").is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_str(&self, s: &str) -> Result<&'a mut str, AllocError> {
         // SAFETY: a copy of a string's bytes.
@@ -237,6 +290,11 @@ impl<'a> Pack<'a> {
     }
 
     /// A copy of some bytes, at any address.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.pack().alloc_bytes(&[1, 2, 3]), &[1, 2, 3]);
+    /// ```
     ///
     /// # Panics
     /// If the arena has no memory.
@@ -246,6 +304,12 @@ impl<'a> Pack<'a> {
     }
 
     /// As [`alloc_bytes`](Pack::alloc_bytes), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(0).create()?;
+    /// assert!(tight.pack().try_alloc_bytes(&[1]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline(always)]
     pub fn try_alloc_bytes(&self, bytes: &[u8]) -> Result<&'a mut [u8], AllocError> {
         self.copied(bytes)

@@ -139,6 +139,12 @@ impl Arena {
     }
 
     /// As [`alloc_drop`](Arena::alloc_drop), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(0).create()?;
+    /// assert!(tight.try_alloc_drop(String::from("dropped now")).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline]
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
         self.dropped(value)
@@ -163,6 +169,14 @@ impl Arena {
     }
 
     /// As [`alloc_pin`](Arena::alloc_pin), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert!(arena.try_alloc_pin(async {}).is_ok());
+    /// let mut buffer = [std::mem::MaybeUninit::uninit(); 2400];
+    /// assert!(toft::Arena::in_buffer(&mut buffer)?.try_alloc_pin(async {}).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline]
     pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
         self.pinned(value)
@@ -182,6 +196,15 @@ impl<'a> Scope<'a> {
 
     /// As [`Arena::alloc_drop`], for values that need not be `Send` and may borrow what lives for `'a`.
     ///
+    /// ```
+    /// let text = std::cell::RefCell::new(String::new());
+    /// let scope = toft::Scope::new();
+    /// scope.alloc_drop(text.borrow_mut()).push('x'); // the guard ends with the scope
+    /// assert!(text.try_borrow().is_err());
+    /// drop(scope);
+    /// assert_eq!(*text.borrow(), "x");
+    /// ```
+    ///
     /// # Panics
     /// If the arena has no memory, or a cursor of it is open.
     #[inline]
@@ -190,6 +213,11 @@ impl<'a> Scope<'a> {
     }
 
     /// As [`alloc_drop`](Scope::alloc_drop), with an error instead of the panic.
+    ///
+    /// ```
+    /// let scope = toft::Scope::new();
+    /// assert!(scope.try_alloc_drop(std::rc::Rc::new(1)).is_ok());
+    /// ```
     #[inline]
     pub fn try_alloc_drop<T: 'a>(&self, value: T) -> Result<&mut T, AllocError> {
         self.held(value)

@@ -6,6 +6,13 @@ use core::fmt;
 
 /// The arena could not serve a request: there is no memory, its budget does not allow it, or the size is more than any
 /// arena can hold. Nothing changed.
+///
+/// ```
+/// let tight = toft::Options::new().budget(0).create()?;
+/// let error = tight.try_alloc(1).unwrap_err();
+/// assert_eq!(error.to_string(), "the arena has no memory for this request, or its budget does not allow it");
+/// # Ok::<(), toft::AllocError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllocError;
 
@@ -18,6 +25,13 @@ impl fmt::Display for AllocError {
 impl core::error::Error for AllocError {}
 
 /// The error of `try_alloc_try_with`: of the arena, or of the closure that made the value.
+///
+/// ```
+/// use toft::InitError;
+/// let arena = toft::Arena::new();
+/// let refused = arena.try_alloc_try_with(|| Err::<u8, _>("no"));
+/// assert_eq!(refused, Err(InitError::Init("no")));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitError<E> {
     /// The arena could not serve the request.
@@ -54,7 +68,7 @@ impl Refuse for Never {
     #[inline(never)]
     #[track_caller]
     fn refuse(layout: Layout) -> Never {
-        panic!("toft: no memory for {} bytes aligned to {}, or over the budget", layout.size(), layout.align())
+        panic!("toft: out of memory: {} bytes aligned to {}, or over the budget", layout.size(), layout.align())
     }
 
     #[cold]
@@ -68,7 +82,7 @@ impl Refuse for Never {
     #[inline(never)]
     #[track_caller]
     fn closed() -> Never {
-        panic!("toft: no memory for a destructor, over the budget, or a cursor of the arena is open")
+        panic!("toft: out of memory: for a destructor, over the budget, or a cursor of the arena is open")
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Outer {
     /// Before the claim.
     mark: Mark,
     range: Cell<Range>,
+    /// Where the last claim began: so much of the scope can be given back whatever happened meanwhile.
+    back: Cell<*mut u8>,
     /// The epoch when the claim went on last. Another one says that somebody was served aside since.
     seen: Cell<usize>,
     /// Somebody was: what they got lies above the mark, and must stay.
@@ -28,15 +30,17 @@ pub struct Outer {
 ///
 /// # Safety
 /// `head` is that of a live arena, and the range is that of its claim or empty.
-unsafe fn take(head: NonNull<Head>, range: &mut Range, size: usize) -> Option<NonNull<u8>> {
+unsafe fn take(head: NonNull<Head>, range: &mut Range, back: &Cell<*mut u8>, size: usize) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
-        let mut p = (table.claim)(head.as_ptr(), range, size, 64);
-        if p.is_null() && range.maker == 0 {
-            p = (table.alloc)(head.as_ptr(), size, 64, 0, 0);
+        let p = NonNull::new((table.claim)(head.as_ptr(), range, size, 64).cast::<u8>());
+        match p {
+            Some(p) => back.set(if p.as_ptr().wrapping_add(size) == range.cursor { p.as_ptr() } else { range.cursor }),
+            None if range.maker == 0 => return NonNull::new((table.alloc)(head.as_ptr(), size, 64, 0, 0).cast()),
+            None => (),
         }
-        NonNull::new(p.cast())
+        p
     }
 }
 
@@ -53,19 +57,19 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(maker::Arena, NonNull<Outer>
     // SAFETY: the caller's contract. The memory is new.
     unsafe {
         let mark = abi::mark(head);
-        let mut range = Range::EMPTY;
-        let outer = take(head, &mut range, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
+        let (mut range, back) = (Range::EMPTY, Cell::new(core::ptr::null_mut()));
+        let outer = take(head, &mut range, &back, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
         let refused = Cell::new(range.maker == 0);
         let mut home = NonNull::new(range.cursor);
         let mut size = range.limit.addr() - range.cursor.addr();
         if size >= HOME_START + 512 {
             range.cursor = range.limit;
         } else {
-            home = take(head, &mut range, HOME);
+            home = take(head, &mut range, &back, HOME);
             size = HOME;
         }
         let seen = Cell::new(epoch(head));
-        outer.write(Outer { head, mark, range: Cell::new(range), seen, others: refused });
+        outer.write(Outer { head, mark, range: Cell::new(range), back, seen, others: refused });
         let source: NonNull<dyn Source> = outer;
         let arena = home.and_then(|home| maker::create_in(home, size, Some(Some(source))));
         if arena.is_none() {
@@ -75,8 +79,8 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(maker::Arena, NonNull<Outer>
     }
 }
 
-/// Gives everything back, if the scope had the claim and nobody else was served meanwhile; else the memory waits for what is
-/// around the scope.
+/// Gives everything back, if the scope had the claim and nobody else was served meanwhile. Else the last claim alone: what
+/// the scope took before waits for what is around it.
 ///
 /// # Safety
 /// `outer` is of [`begin`], and the scope's arena is released.
@@ -84,11 +88,12 @@ pub unsafe fn end(outer: NonNull<Outer>) {
     // SAFETY: the caller's contract. The outer is read before its memory goes.
     unsafe {
         outer.as_ref().look();
-        let Outer { head, mark, range, others, .. } = outer.read();
+        let Outer { head, mark, range, back, others, .. } = outer.read();
         let mut range = range.into_inner();
         if range.maker == 0 {
             return; // somebody else's claim is open, or was
         }
+        range.cursor = back.get();
         ((*(*head.as_ptr()).ops.get()).give)(head.as_ptr(), &mut range);
         if !others.get() {
             abi::rewind(head, mark);
@@ -108,7 +113,7 @@ unsafe impl Source for Outer {
         self.look();
         let mut range = self.range.replace(Range::EMPTY);
         // SAFETY: the range is of the claim.
-        let p = unsafe { take(self.head, &mut range, size) };
+        let p = unsafe { take(self.head, &mut range, &self.back, size) };
         self.range.set(range);
         self.seen.set(epoch(self.head));
         p

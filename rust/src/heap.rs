@@ -114,8 +114,8 @@ pub mod cache {
     const LOOKS: usize = 16;
     pub const HALF: usize = crate::os::HUGE_PAGE / 2;
     const HALF_BIN: usize = 8;
-    /// A mapping can be cut; not so on Windows, nor under Miri.
-    pub const SPLITS: bool = cfg!(all(unix, not(miri)));
+    /// Can a mapping be cut?
+    pub const SPLITS: bool = crate::os::SPLITS;
 
     static LIMIT: AtomicUsize = AtomicUsize::new(4 * MIB);
 

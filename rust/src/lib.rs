@@ -4,11 +4,81 @@
 //! use toft::Arena;
 //!
 //! let mut arena = Arena::new();
-//! let point = arena.alloc((1.0, 2.0));
-//! let name = toft::format_in!(arena, "({}, {})", point.0, point.1);
-//! assert_eq!(name, "(1, 2)");
-//! arena.reset();
+//! for round in 0..3 {
+//!     let point = arena.alloc((round, 2));
+//!     point.0 += 1;
+//!     let text = toft::format_in!(arena, "({}, {})", point.0, point.1);
+//!     assert_eq!(text.len(), 6);
+//!     arena.reset(); // `point` and `text` are gone: to use them from here on does not compile
+//! }
 //! ```
+//!
+//! # What is here
+//!
+//! | | |
+//! |---|---|
+//! | [`Arena`] | values, slices, text, any layout; reset, budgets, statistics |
+//! | [`Arena::scope`], [`scope_guard`](Arena::scope_guard), [`scope_mut`](Arena::scope_mut) | part of an arena's life, given back at its end |
+//! | [`Arena::cursor`] | the cursor in registers, for hot loops |
+//! | [`Arena::pack`] | strings side by side |
+//! | [`Arena::alloc_drop`], [`alloc_pin`](Arena::alloc_pin) | values that are dropped when their memory is given back |
+//! | [`Box`], [`unsize!`] | values that are dropped with their box; trait objects |
+//! | [`Scope`] | an arena that borrows: a buffer, a source, what its values point to |
+//! | [`Owner`], [`root!`] | an arena and a value that borrows it, in one |
+//! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
+//! | [`cache`] | what a thread keeps for its next arenas |
+//! | [`bumpalo`] | all of this under the names of bumpalo: a program moves by one `use` |
+//! | [`abi`] | arenas shared with C, C++, Go and Julia |
+//!
+//! # What it costs
+//!
+//! `alloc` of a type whose alignment is at most 8 is a load of the cursor, a compare with the limit and a store of the
+//! new cursor. Larger alignments add two instructions. The last allocation can grow and shrink in place, so a `Vec` at the
+//! arena's tip never copies. `reset` keeps what recent rounds needed: a steady program makes no slow call. A new arena
+//! comes from the thread's cache, initialised.
+//!
+//! Every allocation starts at a multiple of 8; what that wastes on text, [`Arena::pack`] saves.
+//!
+//! # Errors
+//!
+//! A call that allocates panics when there is no memory or the budget does not allow it; its twin, `try_...`, returns
+//! [`AllocError`] and changes nothing. Nothing here prints, exits or aborts. (Without `std` a panic in a destructor that
+//! the arena runs aborts, since nobody can catch it there.)
+//!
+//! # Collections
+//!
+//! `&Arena` is an allocator: of allocator-api2 with the feature `allocator-api2`, for its `Vec` and `Box` and for
+//! hashbrown's maps on a stable compiler; of the standard library with the feature `nightly`, for all of its collections.
+//! A collection in an arena may grow while scopes of it are open.
+//!
+#![cfg_attr(feature = "allocator-api2", doc = "```")]
+#![cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
+//! use allocator_api2::vec::Vec;
+//!
+//! let arena = toft::Arena::new();
+//! let mut words = Vec::new_in(&arena);
+//! for word in "grows at the tip of the arena".split(' ') {
+//!     words.push(word);
+//! }
+//! assert_eq!(words.len(), 7);
+//! ```
+//!
+//! **Not as a global allocator**, not for a scope of the program either: `#[global_allocator]` must serve every thread, and
+//! what it serves may be freed after any scope's end, by code that does not know of it (a library's cache, a thread's
+//! locals). An arena that is reset under such a value would be used after its end from safe code, so there is no such type
+//! here. What can be in an arena says so in its type.
+//!
+//! # Features
+//!
+//! * `std`, on by default: the thread's cache, pages of the system, panics of destructors carried on. Without it the crate is
+//!   `no_std` with `alloc`, and blocks come from the global allocator.
+//! * `allocator-api2`, `nightly`: see above. Without them the crate depends on nothing.
+//!
+//! # Unsafe code
+//!
+//! Arithmetic on sizes lives in a file that forbids it (`policy.rs`). The state of an arena consists of cells, so that no
+//! reference to it is ever exclusive, and pointers into a block derive from the block's own. README.md says which tool has
+//! checked which claim.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_std]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
@@ -25,6 +95,7 @@ mod allocate;
 mod allocator;
 mod arena;
 mod boxed;
+pub mod bumpalo;
 mod cursor;
 mod drops;
 mod error;
@@ -59,3 +130,8 @@ pub mod cache {
     //! Each thread keeps up to a total of 4 MiB, and returns it when it ends.
     pub use crate::heap::cache::{held, set_limit, trim};
 }
+
+// The examples of README.md are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -28,29 +28,57 @@ pub struct Options {
 
 impl Options {
     /// As [`Arena::new`].
+    ///
+    /// ```
+    /// assert!(toft::Options::new().create().is_ok());
+    /// ```
     pub const fn new() -> Options {
         Options { reserve: 0, budget: None, source: None }
     }
 
     /// Expect a round of about so many bytes: the first allocation takes one block for all of it.
+    ///
+    /// ```
+    /// let arena = toft::Options::new().reserve(1 << 20).create()?;
+    /// arena.alloc(1u8);
+    /// assert_eq!(arena.stats().reserved, (2 << 20) + 4096); // with the block's header, more than 1 MiB
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn reserve(mut self, bytes: usize) -> Options {
         self.reserve = bytes;
         self
     }
 
     /// Allow so many bytes at a time, to the byte: [`Arena::set_budget`].
+    ///
+    /// ```
+    /// let arena = toft::Options::new().budget(100).create()?;
+    /// assert!(arena.try_alloc([0u8; 101]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn budget(mut self, bytes: u64) -> Options {
         self.budget = Some(bytes);
         self
     }
 
     /// Take blocks from this source, which ends with the arena. To borrow one: [`Scope::from_source`](crate::Scope).
+    ///
+    /// ```
+    /// use toft::{Options, Pages};
+    /// let arena = Options::new().source(Pages::new()).create()?;
+    /// arena.alloc(1);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn source(mut self, source: impl Source + Send + 'static) -> Options {
         self.source = Some(Box::new(source));
         self
     }
 
     /// Makes the arena.
+    ///
+    /// ```
+    /// assert!(toft::Options::new().reserve(usize::MAX).create().is_err());
+    /// ```
     ///
     /// # Errors
     /// If there is no memory, or more is to be reserved than `isize::MAX / 2`.

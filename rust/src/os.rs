@@ -7,10 +7,25 @@ use core::ptr::NonNull;
 /// The largest page that counts on x86-64 and aarch64.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-#[cfg(all(unix, not(miri)))]
+#[cfg(all(
+    any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "macos",
+        target_os = "ios",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "openbsd",
+        target_os = "netbsd"
+    ),
+    not(miri)
+))]
 mod system {
     use super::*;
     use core::ffi::{c_int, c_long, c_void};
+
+    /// A mapping can be cut.
+    pub const SPLITS: bool = true;
 
     extern "C" {
         #[cfg_attr(
@@ -38,7 +53,9 @@ mod system {
     const NORESERVE: c_int = if LINUX && !cfg!(any(target_arch = "mips", target_arch = "mips64")) { 0x4000 } else { 0 };
     const PAGE_SIZE: c_int = if LINUX {
         30
-    } else if cfg!(target_os = "macos") {
+    } else if cfg!(any(target_os = "openbsd", target_os = "netbsd")) {
+        28
+    } else if cfg!(any(target_os = "macos", target_os = "ios")) {
         29
     } else {
         47
@@ -116,6 +133,8 @@ mod system {
     use super::*;
     use core::ffi::c_void;
 
+    pub const SPLITS: bool = false;
+
     #[link(name = "kernel32")]
     extern "system" {
         fn VirtualAlloc(at: *mut c_void, size: usize, kind: u32, protection: u32) -> *mut c_void;
@@ -160,10 +179,25 @@ mod system {
 }
 
 // Miri has no pages to ask for, nor have other systems: the global allocator serves, and all is committed at once.
-#[cfg(any(not(any(unix, windows)), miri))]
+#[cfg(any(
+    not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "macos",
+        target_os = "ios",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "openbsd",
+        target_os = "netbsd",
+        windows
+    )),
+    miri
+))]
 mod system {
     use super::*;
     use core::alloc::Layout;
+
+    pub const SPLITS: bool = false;
 
     pub fn map(size: usize, _huge: bool) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(size, 4096).ok()?;

@@ -10,6 +10,15 @@ use crate::arena::Arena;
 
 /// Names a type that borrows an arena, for [`Owner`]. [`root!`](crate::root) implements it.
 ///
+///
+/// ```
+/// struct Pair;
+/// impl toft::Root for Pair {
+///     type In<'a> = (&'a u32, &'a str);
+/// }
+/// let pair = toft::Owner::<Pair>::new(toft::Arena::new(), |a| (a.alloc(1), a.alloc_str("one")));
+/// assert_eq!(pair.with(|(number, _)| **number), 1);
+/// ```
 pub trait Root {
     /// The type, for an arena that is borrowed for `'a`.
     type In<'a>;
@@ -73,6 +82,15 @@ impl<R: Root> Owner<R> {
 
     /// Makes the root in the arena, or not.
     ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// let parse = |text: &str| {
+    ///     toft::Owner::<Number>::try_new(toft::Arena::new(), |arena| arena.alloc_try_with(|| text.parse()).map(|n| &*n))
+    /// };
+    /// assert_eq!(parse("7").unwrap().with(|n| **n), 7);
+    /// assert!(parse("x").is_err());
+    /// ```
+    ///
     /// # Errors
     /// Those of `make`. The arena is gone then.
     pub fn try_new<E>(
@@ -87,6 +105,12 @@ impl<R: Root> Owner<R> {
     }
 
     /// Looks at the root.
+    ///
+    /// ```
+    /// toft::root!(struct Text => &'a str);
+    /// let text = toft::Owner::<Text>::new(toft::Arena::new(), |arena| arena.alloc_str("text"));
+    /// assert_eq!(text.with(|text| text.len()), 4);
+    /// ```
     pub fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
         // SAFETY: initialised. 'a is any lifetime to `look`, and another than the borrow's, so nothing that does not live as
         // long as the arena can be stored in the root.
@@ -108,6 +132,12 @@ impl<R: Root> Owner<R> {
     }
 
     /// Ends the root, and returns the arena, emptied.
+    ///
+    /// ```
+    /// toft::root!(struct Text => &'a str);
+    /// let text = toft::Owner::<Text>::new(toft::Arena::new(), |arena| arena.alloc_str("text"));
+    /// assert_eq!(text.into_arena().stats().live, 0);
+    /// ```
     pub fn into_arena(self) -> Arena {
         let mut this = ManuallyDrop::new(self);
         let last = Last(this.arena); // also when dropping the root panics

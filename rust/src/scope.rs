@@ -76,12 +76,27 @@ impl Arena {
     }
 
     /// As [`scope`](Arena::scope), with an error if there is no memory to begin with; `f` does not run then.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.try_scope(|inner| *inner.alloc(7))?, 7);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline]
     pub fn try_scope<R>(&self, f: impl FnOnce(&Arena) -> R) -> Result<R, AllocError> {
         Ok(f(&*self.try_scope_guard()?))
     }
 
     /// As [`scope`](Arena::scope), until the guard is dropped. Guards of one arena may end in any order.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let first = arena.scope_guard();
+    /// let second = arena.scope_guard();
+    /// let x = second.alloc(1);
+    /// drop(first);
+    /// assert_eq!(*x, 1);
+    /// ```
     ///
     /// # Panics
     /// If there is no memory, or a destructor of this arena is running.
@@ -94,6 +109,13 @@ impl Arena {
     }
 
     /// As [`scope_guard`](Arena::scope_guard), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let inner = arena.try_scope_guard()?;
+    /// inner.alloc(1);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     #[inline]
     pub fn try_scope_guard(&self) -> Result<Scope<'_>, AllocError> {
         let (inner, outer) = match self.own() {
@@ -116,6 +138,11 @@ impl<'a> Scope<'a> {
 
     /// An arena on the heap.
     ///
+    /// ```
+    /// let scope = toft::Scope::new();
+    /// scope.alloc_drop(std::rc::Rc::new(1)); // not `Send`: an Arena would refuse it
+    /// ```
+    ///
     /// # Panics
     /// If there is no memory.
     #[inline]
@@ -123,7 +150,27 @@ impl<'a> Scope<'a> {
         Scope { arena: ManuallyDrop::new(Arena::new()), outer: None, lives: PhantomData }
     }
 
+    /// As [`new`](Scope::new), without the panic.
+    ///
+    /// ```
+    /// let scope = toft::Scope::try_new()?;
+    /// scope.alloc(1);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_new() -> Result<Scope<'a>, AllocError> {
+        Ok(Scope { arena: ManuallyDrop::new(Arena::try_new()?), outer: None, lives: PhantomData })
+    }
+
     /// An arena whose blocks come from a source that it borrows.
+    ///
+    /// ```
+    /// use toft::{Pages, Scope};
+    /// let pages = Pages::new();
+    /// let arena = Scope::from_source(&pages)?;
+    /// arena.alloc(1);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     ///
     /// # Errors
     /// If the source has no block.
@@ -132,6 +179,14 @@ impl<'a> Scope<'a> {
     }
 
     /// As [`from_source`](Scope::from_source), expecting a round of about `reserve` bytes, and allowing `budget` at a time.
+    ///
+    /// ```
+    /// use toft::{Pages, Scope};
+    /// let pages = Pages::new();
+    /// let arena = Scope::from_source_with(&pages, 1 << 20, Some(1 << 21))?;
+    /// assert_eq!(arena.stats().budget, 1 << 21);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     ///
     /// # Errors
     /// If the source has no block.
@@ -161,6 +216,16 @@ impl<'a> Scope<'a> {
 
     /// As [`Arena::in_buffer`], going on in blocks of a source when the buffer is full.
     ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use toft::{Limited, Pages, Scope};
+    /// let (mut buffer, source) = ([MaybeUninit::uninit(); 2400], Limited::new(Pages::new(), 40_000));
+    /// let arena = Scope::in_buffer_or(&mut buffer, &source)?;
+    /// assert!(arena.try_alloc_slice_fill(5000, 0u8).is_ok());
+    /// assert!(arena.try_alloc_slice_fill(50_000, 0u8).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    ///
     /// # Errors
     /// If the buffer is too small.
     pub fn in_buffer_or(buffer: &'a mut [MaybeUninit<u8>], source: &'a dyn Source) -> Result<Scope<'a>, AllocError> {
@@ -168,21 +233,47 @@ impl<'a> Scope<'a> {
     }
 
     /// As [`Arena::reset`].
+    ///
+    /// ```
+    /// let mut scope = toft::Scope::new();
+    /// scope.alloc(1);
+    /// scope.reset();
+    /// assert_eq!(scope.stats().live, 0);
+    /// ```
     pub fn reset(&mut self) {
         self.arena.reset();
     }
 
     /// As [`Arena::reset_with`].
+    ///
+    /// ```
+    /// let mut scope = toft::Scope::new();
+    /// scope.alloc([0u8; 10_000]);
+    /// scope.reset_with(toft::Keep::Bytes(0));
+    /// assert_eq!(scope.stats().reserved, 4096);
+    /// ```
     pub fn reset_with(&mut self, keep: Keep) {
         self.arena.reset_with(keep);
     }
 
     /// As [`Arena::trim`].
+    ///
+    /// ```
+    /// let mut scope = toft::Scope::new();
+    /// scope.scope_mut(|inner| inner.alloc([0u8; 10_000]).len());
+    /// scope.trim(0);
+    /// assert_eq!(scope.stats().reserved, 4096);
+    /// ```
     pub fn trim(&mut self, keep: usize) {
         self.arena.trim(keep);
     }
 
     /// As [`Arena::scope_mut`].
+    ///
+    /// ```
+    /// let mut scope = toft::Scope::new();
+    /// assert_eq!(scope.scope_mut(|inner| *inner.alloc(7)), 7);
+    /// ```
     #[inline]
     pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
         self.arena.scope_mut(f)

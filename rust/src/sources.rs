@@ -12,6 +12,13 @@ use crate::policy::{HOME, MAX_REQUEST};
 use crate::source::Source;
 
 /// Blocks straight from the system, in whole pages, and straight back.
+///
+/// ```
+/// use toft::{Options, Pages};
+/// let arena = Options::new().source(Pages::huge()).reserve(8 << 20).create()?;
+/// arena.alloc_slice_fill(1 << 20, 0u64);
+/// # Ok::<(), toft::AllocError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pages {
     huge: bool,
@@ -19,11 +26,22 @@ pub struct Pages {
 
 impl Pages {
     /// Pages of the usual size.
+    ///
+    /// ```
+    /// use toft::{Pages, Source};
+    /// let block = Pages::new().take(8192).unwrap();
+    /// // SAFETY: just taken.
+    /// unsafe { Pages::new().put(block, 8192) };
+    /// ```
     pub const fn new() -> Pages {
         Pages { huge: false }
     }
 
     /// Huge pages for blocks of 2 MiB and more, where the system has them.
+    ///
+    /// ```
+    /// assert_ne!(toft::Pages::huge(), toft::Pages::new());
+    /// ```
     pub const fn huge() -> Pages {
         Pages { huge: true }
     }
@@ -64,6 +82,11 @@ const STEP: usize = 64 << 10;
 
 impl Reserve {
     /// Reserves `max` bytes of addresses, rounded up to pages. They cost no memory yet.
+    ///
+    /// ```
+    /// assert!(toft::Reserve::new(0).is_err());
+    /// assert!(toft::Reserve::new(1 << 30).is_ok());
+    /// ```
     ///
     /// # Errors
     /// If there are not so many addresses, or `max` is 0.
@@ -160,11 +183,22 @@ pub struct Limited<S> {
 
 impl<S: Source> Limited<S> {
     /// At most `limit` bytes of `inner` at a time.
+    ///
+    /// ```
+    /// use toft::{Limited, Pages, Source};
+    /// let source = Limited::new(Pages::new(), 4096);
+    /// assert!(source.take(8192).is_none());
+    /// ```
     pub const fn new(inner: S, limit: usize) -> Limited<S> {
         Limited { inner, limit, used: AtomicUsize::new(0) }
     }
 
     /// Bytes of blocks that are out now.
+    ///
+    /// ```
+    /// use toft::{Limited, Pages};
+    /// assert_eq!(Limited::new(Pages::new(), 4096).used(), 0);
+    /// ```
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

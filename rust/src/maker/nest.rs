@@ -6,6 +6,7 @@
 use core::ptr::NonNull;
 
 use super::state::*;
+use crate::abi::Range;
 use crate::policy::{pad, HOME, HOME_START};
 
 /// With less room than this in the current block a scope begins in a block of its own.
@@ -154,6 +155,48 @@ impl Arena {
     pub fn is_claimed_by_scopes(self) -> bool {
         let id = self.slow().claim_id.get();
         id & 63 == 0 && id != self.base().addr()
+    }
+
+    /// A first claim of the whole room, as `ops->claim` would answer it, of an arena that has neither budget nor anything
+    /// open; `None`: ask that.
+    #[inline]
+    pub fn claim_usual(self) -> Option<Range> {
+        if self.is(FRESH | CLAIMED | BUSY | BUDGETED) || self.budget.get() != u64::MAX {
+            return None;
+        }
+        let (slow, cursor, limit) = (self.slow(), self.head.cursor.get(), self.end.get());
+        self.raise(CLAIMED);
+        slow.claim_start.set(cursor);
+        slow.claim_limit.set(limit);
+        slow.claim_id.set(self.next_claim());
+        slow.aside.set(None);
+        self.head.limit.set(cursor);
+        self.head.epoch.set(self.head.epoch.get() | 1);
+        Some(Range { cursor, limit, maker: slow.claim_id.get() })
+    }
+
+    /// What a range is told by; the low bits tell a stale one from the present one.
+    pub fn next_claim(self) -> usize {
+        self.base().addr() | (self.slow().claim_id.get().wrapping_add(1) & 63)
+    }
+
+    /// Takes a range back, as `ops->give` would, of such an arena. `false`: ask that.
+    #[inline]
+    pub fn give_usual(self, range: &Range) -> bool {
+        if self.is(FRESH | BUSY | BUDGETED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
+            return false;
+        }
+        let slow = self.slow();
+        if slow.claim_id.get() != range.maker || slow.scopes.get().is_some() {
+            return false;
+        }
+        // As the holder moved it: within the claim, and of the current block.
+        self.head.cursor.set(range.cursor.with_addr(crate::abi::round8(range.cursor.addr())));
+        self.lower(CLAIMED);
+        slow.aside.set(None);
+        self.head.limit.set(self.end.get());
+        self.head.epoch.set(self.head.epoch.get() & !1);
+        true
     }
 
     /// Ends what was forgotten: scopes whose guards were leaked, and a range that nobody will give. What a leaked range's

@@ -11,6 +11,12 @@ impl Arena {
     fn end_round(self) -> u64 {
         let slow = self.slow();
         let round = self.rounds.get();
+        let quick = self.settled_peak.take() as u64; // of the rounds before, which lie in one window
+        if quick != 0 {
+            let window = &slow.window_peaks[(round.wrapping_sub(1) / WINDOW) as usize % WINDOWS];
+            window.set(window.get().max(quick));
+            slow.peak.set(slow.peak.get().max(quick));
+        }
         let window = &slow.window_peaks[(round / WINDOW) as usize % WINDOWS];
         if round % WINDOW == 0 {
             window.set(0);
@@ -62,6 +68,35 @@ impl Arena {
             }
         }
         largest
+    }
+
+    /// A reset by `KEEP_RECENT` whose answer is that of the last one: nothing happened since that moved the epoch, so the
+    /// same block is all there is; no more was needed than then; and no window is forgotten. The peak is written down for
+    /// `end_round`. Says whether it was done.
+    #[inline(always)]
+    pub fn reset_again(self) -> bool {
+        let (epoch, round, start) = (self.head.epoch.get(), self.rounds.get(), self.settled.get());
+        // Bit 0, watched, is in the epoch: no range is out, and no cleanup is running.
+        if epoch != self.last_reset.get() || start.is_null() || round % WINDOW == 0 {
+            return false;
+        }
+        let used = self.head.cursor.get().addr() - start.addr();
+        if used > self.settled_high.get() {
+            return false;
+        }
+        if used > self.settled_peak.get() {
+            self.settled_peak.set(used);
+        }
+        let slow = self.slow();
+        let seen = self.anchor.get().addr() - start.addr();
+        slow.allocated.set(slow.allocated.get().wrapping_add_signed(used as i64 - seen as i64));
+        slow.live.set(0);
+        self.rounds.set(round.wrapping_add(1));
+        self.head.cursor.set(start);
+        self.anchor.set(start);
+        self.head.epoch.set(epoch.wrapping_add(2));
+        self.last_reset.set(epoch.wrapping_add(2));
+        true
     }
 
     /// P10: nothing is allocated any more; what is to stay for the next round?
@@ -121,6 +156,11 @@ impl Arena {
         self.bump_epoch();
         home.born.set(self.epoch());
         slow.current.get().born.set(self.epoch());
+        self.last_reset.set(self.epoch());
+        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED);
+        let again = policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.home_idles();
+        self.settled.set(if again { self.head.cursor.get() } else { core::ptr::null_mut() });
+        self.settled_high.set((round.high - 512) as usize);
     }
 
     /// P13

@@ -135,6 +135,14 @@ pub struct State {
     pub budget: Cell<u64>,
     /// `None`: the heap.
     pub source: Cell<Option<NonNull<dyn Source>>>,
+    /// The epoch of the last reset: marks from before are refused.
+    pub last_reset: Cell<usize>,
+    /// After a reset that left one block and nothing else: its first byte, and how many bytes a round may need for the
+    /// next reset to be like that one. Else null. See `reset_again`.
+    pub settled: Cell<*mut u8>,
+    pub settled_high: Cell<usize>,
+    /// The highest need of the rounds since.
+    pub settled_peak: Cell<usize>,
     pub home_end: Cell<*mut u8>,
     pub home_size: Cell<usize>,
     /// The arena around this one, of which this is a scope.
@@ -246,6 +254,10 @@ impl Arena {
             (&raw mut (*s).rounds).write(Cell::new(0));
             (&raw mut (*s).budget).write(Cell::new(u64::MAX));
             (&raw mut (*s).source).write(Cell::new(source));
+            (&raw mut (*s).last_reset).write(Cell::new(0));
+            (&raw mut (*s).settled).write(Cell::new(core::ptr::null_mut()));
+            (&raw mut (*s).settled_high).write(Cell::new(0));
+            (&raw mut (*s).settled_peak).write(Cell::new(0));
             (&raw mut (*s).home_end).write(Cell::new(end));
             (&raw mut (*s).home_size).write(Cell::new(size));
             (&raw mut (*s).parent).write(Cell::new(parent));

@@ -171,7 +171,7 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
 
 /// M14: the block that a mark points into, and where: the newest regular one that was there.
 fn mark_block(a: Arena, at: usize, epoch: usize) -> Option<(Block, usize)> {
-    if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() {
+    if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset.get() {
         return None;
     }
     let slow = a.slow();
@@ -230,6 +230,9 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
 unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     // SAFETY: the table's contract.
     let a = unsafe { Arena::of(head) };
+    if policy == abi::KEEP_RECENT && a.reset_again() {
+        return abi::OK;
+    }
     a.enter();
     let code = if policy > abi::KEEP_BYTES {
         abi::EARG
@@ -331,8 +334,7 @@ unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, alig
             slow.claim_start.set(if adjoins { p.as_ptr() } else { cursor });
             slow.claim_limit.set(a.head.limit.get());
             if !held {
-                // The low bits tell a stale range from the present one.
-                slow.claim_id.set(a.base().addr() | (slow.claim_id.get().wrapping_add(1) & 63));
+                slow.claim_id.set(a.next_claim());
                 slow.aside.set(None);
             }
             *r = Range { cursor, limit: a.head.limit.get(), maker: slow.claim_id.get() };

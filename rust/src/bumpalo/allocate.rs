@@ -1,0 +1,383 @@
+//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+
+use core::alloc::Layout;
+use core::mem::{align_of, forget, size_of};
+use core::ptr::{self, NonNull};
+use core::slice;
+
+use super::{AllocErr, AllocOrInitError, Bump};
+use crate::abi;
+use crate::error::{sure, Refuse};
+
+/// The bodies. Up to a `MIN_ALIGN` of 8 they are the arena's, which aligns to 8 at the least.
+impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
+    #[inline(always)]
+    fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+        if MIN_ALIGN <= 8 {
+            return self.arena.bytes(layout);
+        }
+        let Ok(layout) = layout.align_to(MIN_ALIGN) else { return Err(E::overflow()) };
+        self.arena.bytes(layout)
+    }
+
+    /// Where values without a size are.
+    #[inline(always)]
+    fn nowhere<T>() -> NonNull<T> {
+        let align = if align_of::<T>() < MIN_ALIGN { MIN_ALIGN } else { align_of::<T>() };
+        // SAFETY: an alignment is not 0.
+        unsafe { NonNull::new_unchecked(ptr::without_provenance_mut(align)) }
+    }
+
+    #[inline(always)]
+    fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
+        if size_of::<T>() == 0 {
+            Ok(Self::nowhere())
+        } else if MIN_ALIGN <= 8 {
+            self.arena.room()
+        } else {
+            Ok(self.bytes::<E>(Layout::new::<T>())?.cast())
+        }
+    }
+
+    #[inline(always)]
+    fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
+        if size_of::<T>() == 0 {
+            return Ok(Self::nowhere());
+        } else if MIN_ALIGN <= 8 {
+            return self.arena.rooms(n);
+        }
+        let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
+        Ok(self.bytes::<E>(layout)?.cast())
+    }
+
+    /// The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
+    #[inline(always)]
+    fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+        let p = self.room::<T, E>()?;
+        // SAFETY: new memory for a T.
+        unsafe {
+            p.as_ptr().write(make());
+            Ok(&mut *p.as_ptr())
+        }
+    }
+
+    #[inline(always)]
+    fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
+        let p = self.rooms::<T, E>(src.len())?;
+        // SAFETY: new memory for as many.
+        unsafe {
+            ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
+            Ok(slice::from_raw_parts_mut(p.as_ptr(), src.len()))
+        }
+    }
+
+    /// If `make` panics, what was made so far is not dropped.
+    #[inline(always)]
+    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
+        let p = self.rooms::<T, E>(n)?;
+        for i in 0..n {
+            // SAFETY: new memory for n of T.
+            unsafe { p.as_ptr().add(i).write(make(i)) };
+        }
+        // SAFETY: all n are written.
+        Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
+    }
+
+    /// The iterator's length is a promise that it may break: what is more is not taken, and less is a panic.
+    #[inline(always)]
+    fn filled_by<T, E: Refuse>(&self, mut iter: impl ExactSizeIterator<Item = T>) -> Result<&mut [T], E> {
+        self.filled(iter.len(), |_| promised(iter.next()))
+    }
+
+    /// If `make` fails or panics, the memory is given back; what was made so far is not dropped.
+    #[inline(always)]
+    fn tried<T, E>(&self, n: usize, mut make: impl FnMut(usize) -> Result<T, E>) -> Result<&mut [T], E> {
+        struct Unused<'a, const MIN_ALIGN: usize>(&'a Bump<MIN_ALIGN>, NonNull<u8>, usize);
+        impl<const MIN_ALIGN: usize> Drop for Unused<'_, MIN_ALIGN> {
+            fn drop(&mut self) {
+                if self.2 != 0 {
+                    // SAFETY: an allocation of this arena with that size, which nobody uses.
+                    unsafe { abi::free(self.0.arena.head(), self.1.as_ptr(), self.2) };
+                }
+            }
+        }
+        let p = sure(self.rooms::<T, _>(n));
+        let unused = Unused(self, p.cast(), n * size_of::<T>());
+        for i in 0..n {
+            // SAFETY: new memory for n of T.
+            unsafe { p.as_ptr().add(i).write(make(i)?) };
+        }
+        forget(unused);
+        // SAFETY: all n are written.
+        Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
+    }
+
+    #[inline(always)]
+    fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
+        // SAFETY: a copy of a string's bytes.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
+    }
+}
+
+#[inline(always)]
+#[track_caller]
+fn promised<T>(item: Option<T>) -> T {
+    match item {
+        Some(item) => item,
+        None => panic!("toft: the iterator yielded less than it promised"),
+    }
+}
+
+// ---- values ----
+
+impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
+    /// Moves a value into the arena. Its destructor does not run.
+    ///
+    /// # Panics
+    /// If there is no memory or the limit is reached, as all calls here without `try`.
+    #[inline(always)]
+    pub fn alloc<T>(&self, val: T) -> &mut T {
+        sure(self.value(|| val))
+    }
+
+    /// As [`alloc`](Bump::alloc), with an error instead of the panic. The value is dropped then.
+    #[inline(always)]
+    pub fn try_alloc<T>(&self, val: T) -> Result<&mut T, AllocErr> {
+        self.value(|| val)
+    }
+
+    /// Makes a value where it stays: `f` may write it there directly. It may use the arena itself.
+    ///
+    /// ```
+    /// let bump = toft::bumpalo::Bump::new();
+    /// let page = bump.alloc_with(|| [0u8; 4096]);
+    /// assert_eq!(page.len(), 4096);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_with<F, T>(&self, f: F) -> &mut T
+    where
+        F: FnOnce() -> T,
+    {
+        sure(self.value(f))
+    }
+
+    /// As [`alloc_with`](Bump::alloc_with), with an error instead of the panic; `f` does not run then.
+    #[inline(always)]
+    pub fn try_alloc_with<F, T>(&self, f: F) -> Result<&mut T, AllocErr>
+    where
+        F: FnOnce() -> T,
+    {
+        self.value(f)
+    }
+
+    /// Makes a value that may fail; then nothing of the arena is used up. The memory is taken when `f` is done.
+    ///
+    /// ```
+    /// let bump = toft::bumpalo::Bump::new();
+    /// assert_eq!(bump.alloc_try_with(|| "7".parse::<u32>()), Ok(&mut 7));
+    /// assert!(bump.alloc_try_with(|| "x".parse::<u32>()).is_err());
+    /// ```
+    #[inline(always)]
+    pub fn alloc_try_with<F, T, E>(&self, f: F) -> Result<&mut T, E>
+    where
+        F: FnOnce() -> Result<T, E>,
+    {
+        let value = f()?;
+        Ok(self.alloc(value))
+    }
+
+    /// As [`alloc_try_with`](Bump::alloc_try_with), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_try_with<F, T, E>(&self, f: F) -> Result<&mut T, AllocOrInitError<E>>
+    where
+        F: FnOnce() -> Result<T, E>,
+    {
+        let value = f().map_err(AllocOrInitError::Init)?;
+        self.try_alloc(value).map_err(AllocOrInitError::Alloc)
+    }
+
+    /// Memory of any layout. For a size of 0: an address that must not be read.
+    #[inline(always)]
+    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+        sure(self.bytes(layout))
+    }
+
+    /// As [`alloc_layout`](Bump::alloc_layout), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocErr> {
+        self.bytes(layout)
+    }
+}
+
+// ---- slices and text ----
+
+impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
+    /// A copy of a slice.
+    #[inline(always)]
+    pub fn alloc_slice_copy<T>(&self, src: &[T]) -> &mut [T]
+    where
+        T: Copy,
+    {
+        sure(self.copied(src))
+    }
+
+    /// As [`alloc_slice_copy`](Bump::alloc_slice_copy), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_copy<T>(&self, src: &[T]) -> Result<&mut [T], AllocErr>
+    where
+        T: Copy,
+    {
+        self.copied(src)
+    }
+
+    /// A clone of each element.
+    #[inline(always)]
+    pub fn alloc_slice_clone<T>(&self, src: &[T]) -> &mut [T]
+    where
+        T: Clone,
+    {
+        sure(self.filled(src.len(), |i| src[i].clone()))
+    }
+
+    /// As [`alloc_slice_clone`](Bump::alloc_slice_clone), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_clone<T>(&self, src: &[T]) -> Result<&mut [T], AllocErr>
+    where
+        T: Clone,
+    {
+        self.filled(src.len(), |i| src[i].clone())
+    }
+
+    /// A copy of a string, at the next multiple of 8.
+    #[inline(always)]
+    pub fn alloc_str(&self, src: &str) -> &mut str {
+        sure(self.text(src))
+    }
+
+    /// As [`alloc_str`](Bump::alloc_str), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_str(&self, src: &str) -> Result<&mut str, AllocErr> {
+        self.text(src)
+    }
+
+    /// `len` values, by their index.
+    ///
+    /// ```
+    /// let bump = toft::bumpalo::Bump::new();
+    /// assert_eq!(bump.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_slice_fill_with<T, F>(&self, len: usize, f: F) -> &mut [T]
+    where
+        F: FnMut(usize) -> T,
+    {
+        sure(self.filled(len, f))
+    }
+
+    /// As [`alloc_slice_fill_with`](Bump::alloc_slice_fill_with), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill_with<T, F>(&self, len: usize, f: F) -> Result<&mut [T], AllocErr>
+    where
+        F: FnMut(usize) -> T,
+    {
+        self.filled(len, f)
+    }
+
+    /// `len` values, by their index, the first error of which ends it: then the memory is given back, and what was made
+    /// is not dropped.
+    ///
+    /// ```
+    /// let bump = toft::bumpalo::Bump::new();
+    /// let words = ["1", "2", "many"];
+    /// assert!(bump.alloc_slice_try_fill_with(3, |i| words[i].parse::<i32>()).is_err());
+    /// assert_eq!(bump.alloc_slice_try_fill_with(2, |i| words[i].parse::<i32>()).unwrap(), &[1, 2]);
+    /// ```
+    #[inline(always)]
+    pub fn alloc_slice_try_fill_with<T, F, E>(&self, len: usize, f: F) -> Result<&mut [T], E>
+    where
+        F: FnMut(usize) -> Result<T, E>,
+    {
+        self.tried(len, f)
+    }
+
+    /// `len` copies of a value.
+    #[inline(always)]
+    pub fn alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> &mut [T] {
+        sure(self.filled(len, |_| value))
+    }
+
+    /// As [`alloc_slice_fill_copy`](Bump::alloc_slice_fill_copy), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> Result<&mut [T], AllocErr> {
+        self.filled(len, |_| value)
+    }
+
+    /// `len` clones of a value.
+    #[inline(always)]
+    pub fn alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> &mut [T] {
+        sure(self.filled(len, |_| value.clone()))
+    }
+
+    /// As [`alloc_slice_fill_clone`](Bump::alloc_slice_fill_clone), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> Result<&mut [T], AllocErr> {
+        self.filled(len, |_| value.clone())
+    }
+
+    /// All that an iterator of known length yields. [`Vec::from_iter_in`](super::collections::Vec::from_iter_in) takes
+    /// any.
+    ///
+    /// # Panics
+    /// If the iterator yields less than its length; and for want of memory.
+    #[inline(always)]
+    pub fn alloc_slice_fill_iter<T, I>(&self, iter: I) -> &mut [T]
+    where
+        I: IntoIterator<Item = T>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        sure(self.filled_by(iter.into_iter()))
+    }
+
+    /// As [`alloc_slice_fill_iter`](Bump::alloc_slice_fill_iter), with an error instead of the panic for want of
+    /// memory.
+    ///
+    /// # Panics
+    /// If the iterator yields less than its length.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill_iter<T, I>(&self, iter: I) -> Result<&mut [T], AllocErr>
+    where
+        I: IntoIterator<Item = T>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        self.filled_by(iter.into_iter())
+    }
+
+    /// As [`alloc_slice_fill_iter`](Bump::alloc_slice_fill_iter) of results, the first error of which ends it, as in
+    /// [`alloc_slice_try_fill_with`](Bump::alloc_slice_try_fill_with).
+    ///
+    /// # Panics
+    /// If the iterator yields less than its length; and for want of memory.
+    #[inline(always)]
+    pub fn alloc_slice_try_fill_iter<T, I, E>(&self, iter: I) -> Result<&mut [T], E>
+    where
+        I: IntoIterator<Item = Result<T, E>>,
+        I::IntoIter: ExactSizeIterator,
+    {
+        let mut iter = iter.into_iter();
+        self.tried(iter.len(), |_| promised(iter.next()))
+    }
+
+    /// `len` values of `T::default()`.
+    #[inline(always)]
+    pub fn alloc_slice_fill_default<T: Default>(&self, len: usize) -> &mut [T] {
+        sure(self.filled(len, |_| T::default()))
+    }
+
+    /// As [`alloc_slice_fill_default`](Bump::alloc_slice_fill_default), with an error instead of the panic.
+    #[inline(always)]
+    pub fn try_alloc_slice_fill_default<T: Default>(&self, len: usize) -> Result<&mut [T], AllocErr> {
+        self.filled(len, |_| T::default())
+    }
+}

@@ -1,0 +1,179 @@
+//! What the standard library's `String` does.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::borrow::Cow;
+use core::borrow::{Borrow, BorrowMut};
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::{Add, AddAssign, Deref, DerefMut, Index, IndexMut};
+use core::slice::SliceIndex;
+
+use super::String;
+
+impl Deref for String<'_> {
+    type Target = str;
+    #[inline(always)]
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl DerefMut for String<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut str {
+        self.as_mut_str()
+    }
+}
+
+impl<I: SliceIndex<str>> Index<I> for String<'_> {
+    type Output = I::Output;
+    #[inline]
+    fn index(&self, index: I) -> &I::Output {
+        &self.as_str()[index]
+    }
+}
+
+impl<I: SliceIndex<str>> IndexMut<I> for String<'_> {
+    #[inline]
+    fn index_mut(&mut self, index: I) -> &mut I::Output {
+        &mut self.as_mut_str()[index]
+    }
+}
+
+/// In the same arena.
+impl Clone for String<'_> {
+    fn clone(&self) -> Self {
+        String::from_str_in(self, self.bump())
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.clear();
+        self.push_str(other);
+    }
+}
+
+impl Hash for String<'_> {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state)
+    }
+}
+
+impl fmt::Display for String<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl fmt::Debug for String<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+/// Errs where the arena has no memory.
+impl fmt::Write for String<'_> {
+    #[inline]
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.vec.try_reserve(s.len()).map_err(|_| fmt::Error)?;
+        self.push_str(s);
+        Ok(())
+    }
+
+    #[inline]
+    fn write_char(&mut self, c: char) -> fmt::Result {
+        self.write_str(c.encode_utf8(&mut [0; 4]))
+    }
+}
+
+impl Add<&str> for String<'_> {
+    type Output = Self;
+    #[inline]
+    fn add(mut self, other: &str) -> Self {
+        self.push_str(other);
+        self
+    }
+}
+
+impl AddAssign<&str> for String<'_> {
+    #[inline]
+    fn add_assign(&mut self, other: &str) {
+        self.push_str(other)
+    }
+}
+
+macro_rules! equal {
+    ($other:ty) => {
+        impl<'a, 'bump> PartialEq<$other> for String<'bump> {
+            #[inline]
+            fn eq(&self, other: &$other) -> bool {
+                self.as_str() == &other[..]
+            }
+        }
+
+        impl<'a, 'bump> PartialEq<String<'bump>> for $other {
+            #[inline]
+            fn eq(&self, other: &String<'bump>) -> bool {
+                &self[..] == other.as_str()
+            }
+        }
+    };
+}
+
+equal!(str);
+equal!(&'a str);
+equal!(Cow<'a, str>);
+equal!(alloc::string::String);
+
+impl AsRef<str> for String<'_> {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl AsRef<[u8]> for String<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl Borrow<str> for String<'_> {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl BorrowMut<str> for String<'_> {
+    fn borrow_mut(&mut self) -> &mut str {
+        self
+    }
+}
+
+impl Extend<char> for String<'_> {
+    fn extend<I: IntoIterator<Item = char>>(&mut self, iter: I) {
+        let iter = iter.into_iter();
+        self.reserve(iter.size_hint().0);
+        iter.for_each(|c| self.push(c));
+    }
+}
+
+impl<'a> Extend<&'a char> for String<'_> {
+    fn extend<I: IntoIterator<Item = &'a char>>(&mut self, iter: I) {
+        self.extend(iter.into_iter().copied())
+    }
+}
+
+macro_rules! extend_by_strings {
+    ($string:ty) => {
+        impl<'a, 'bump> Extend<$string> for String<'bump> {
+            fn extend<I: IntoIterator<Item = $string>>(&mut self, iter: I) {
+                iter.into_iter().for_each(|s| self.push_str(&s));
+            }
+        }
+    };
+}
+
+extend_by_strings!(&'a str);
+extend_by_strings!(String<'bump>);
+extend_by_strings!(alloc::string::String);
+extend_by_strings!(Cow<'a, str>);

@@ -1,0 +1,85 @@
+//! Taking out the elements that a closure picks.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::iter::FusedIterator;
+
+use super::edit::Sieve;
+use super::Vec;
+
+/// [`Vec::drain_filter`].
+///
+/// ```
+/// use toft::bumpalo::vec;
+/// let bump = toft::bumpalo::Bump::new();
+/// let mut v = vec![in &bump; 1, 2, 3, 4];
+/// assert!(v.drain_filter(|n| *n % 2 == 0).eq([2, 4]));
+/// assert_eq!(v, [1, 3]);
+/// ```
+pub struct DrainFilter<'a, 'bump: 'a, T: 'a + 'bump, F>
+where
+    F: FnMut(&mut T) -> bool,
+{
+    sieve: Sieve<'a, 'bump, T>,
+    filter: F,
+    /// The filter is running; if it panics, it is not asked again.
+    asking: bool,
+}
+
+impl<'a, 'bump, T, F> DrainFilter<'a, 'bump, T, F>
+where
+    F: FnMut(&mut T) -> bool,
+{
+    pub(super) fn new(vec: &'a mut Vec<'bump, T>, filter: F) -> Self {
+        DrainFilter { sieve: Sieve::new(vec), filter, asking: false }
+    }
+}
+
+impl<T, F> Iterator for DrainFilter<'_, '_, T, F>
+where
+    F: FnMut(&mut T) -> bool,
+{
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        while self.sieve.read < self.sieve.len {
+            // SAFETY: it is there, and not read yet.
+            let element = unsafe { &mut *self.sieve.at.add(self.sieve.read) };
+            self.asking = true;
+            let wanted = (self.filter)(element);
+            self.asking = false;
+            if wanted {
+                return Some(self.sieve.take());
+            }
+            self.sieve.keep();
+        }
+        None
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.sieve.len - self.sieve.read))
+    }
+}
+
+impl<T, F> FusedIterator for DrainFilter<'_, '_, T, F> where F: FnMut(&mut T) -> bool {}
+
+impl<T, F> Drop for DrainFilter<'_, '_, T, F>
+where
+    F: FnMut(&mut T) -> bool,
+{
+    fn drop(&mut self) {
+        if !self.asking {
+            self.for_each(drop);
+        }
+    }
+}
+
+impl<T: fmt::Debug, F> fmt::Debug for DrainFilter<'_, '_, T, F>
+where
+    F: FnMut(&mut T) -> bool,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kept, ahead) = self.sieve.rest();
+        f.debug_struct("DrainFilter").field("kept", &kept).field("ahead", &ahead).finish_non_exhaustive()
+    }
+}
