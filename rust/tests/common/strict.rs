@@ -1,0 +1,204 @@
+//! A global allocator that takes nobody's word: layouts must match, red zones must be whole, what was freed must not be
+//! written, and when the program ends no block of an arena may be left.
+//!
+//! It serves the test binary that has this module. Not under Miri, which sees all of this itself; nor with
+//! `--cfg toft_plain_heap`, for Valgrind and the sanitizers, which it would blind.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::{Cell, UnsafeCell};
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+
+#[cfg(not(any(miri, toft_plain_heap)))]
+#[global_allocator]
+static STRICT: Strict = Strict;
+
+const IS_ON: bool = cfg!(not(any(miri, toft_plain_heap)));
+
+pub struct Strict;
+
+/// Directly before what the program gets.
+#[repr(C)]
+struct Front {
+    magic: u64,
+    size: usize,
+    align: usize,
+    red: [u8; 8],
+}
+
+const FRONT: usize = size_of::<Front>();
+const BACK: usize = 32;
+const LIVE: u64 = 0x746f_6674_6c69_7665;
+const DEAD: u64 = 0x746f_6674_6465_6164;
+const RED: u8 = 0xFB;
+const NEW: u8 = 0xA5;
+const OLD: u8 = 0xDD;
+
+/// Arena blocks, and those of test sources, are the only allocations aligned to so much.
+const BLOCK_ALIGN: usize = 64;
+static BLOCKS: AtomicIsize = AtomicIsize::new(0);
+static FORGIVEN: AtomicIsize = AtomicIsize::new(0);
+static WATCHED: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Bytes that this thread allocated, less those it freed.
+    static NET: Cell<isize> = const { Cell::new(0) };
+}
+
+extern "C" {
+    fn atexit(f: extern "C" fn()) -> i32;
+}
+
+fn fail(what: &str, layout: Layout, found: usize) -> ! {
+    // Not by `eprintln!`, which a test's harness would capture.
+    let _ = writeln!(std::io::stderr(), "strict allocator: {what}; layout {layout:?}, found {found}");
+    std::process::abort()
+}
+
+extern "C" fn at_exit() {
+    let (left, forgiven) = (BLOCKS.load(Ordering::SeqCst), FORGIVEN.load(Ordering::SeqCst));
+    if left > forgiven && std::env::var_os("TOFT_ALLOW_LEAKS").is_none() {
+        let _ = writeln!(std::io::stderr(), "strict allocator: {left} blocks left, {forgiven} of them forgiven");
+        std::process::abort()
+    }
+}
+
+/// So many blocks will never be freed, and that is what the test is about.
+pub fn forgive(blocks: usize) {
+    FORGIVEN.fetch_add(blocks as isize, Ordering::SeqCst);
+}
+
+/// Allocations that the program made so far.
+pub fn allocations() -> usize {
+    ALLOCATIONS.load(Ordering::SeqCst)
+}
+
+/// Runs `f`, which must free on this thread all that it allocates, but for what the thread's cache keeps.
+pub fn balanced<R>(f: impl FnOnce() -> R) -> R {
+    toft::cache::trim();
+    let before = NET.with(Cell::get);
+    let result = f();
+    toft::cache::trim();
+    let after = NET.with(Cell::get);
+    assert!(!IS_ON || before == after, "{} bytes leaked", after - before);
+    result
+}
+
+/// The last ones that were freed wait here, so that who writes to them is found out.
+struct Quarantine {
+    locked: AtomicBool,
+    slots: UnsafeCell<[(usize, usize, usize); 256]>, // payload, size, align
+    next: UnsafeCell<usize>,
+}
+
+// SAFETY: whoever touches the slots holds the lock.
+unsafe impl Sync for Quarantine {}
+
+static QUARANTINE: Quarantine =
+    Quarantine { locked: AtomicBool::new(false), slots: UnsafeCell::new([(0, 0, 0); 256]), next: UnsafeCell::new(0) };
+
+impl Quarantine {
+    fn exchange(&self, new: (usize, usize, usize)) -> (usize, usize, usize) {
+        while self.locked.swap(true, Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        // SAFETY: the lock is held.
+        let old = unsafe {
+            let next = self.next.get();
+            let old = std::mem::replace(&mut (*self.slots.get())[*next], new);
+            *next = (*next + 1) % 256;
+            old
+        };
+        self.locked.store(false, Ordering::Release);
+        old
+    }
+}
+
+fn whole(layout: Layout) -> Option<(Layout, usize)> {
+    let front = layout.align().max(2 * FRONT);
+    let size = layout.size().checked_add(front + BACK)?;
+    Some((Layout::from_size_align(size, layout.align().max(16)).ok()?, front))
+}
+
+unsafe fn give_back(p: *mut u8, layout: Layout) {
+    let (whole, front) = whole(layout).unwrap();
+    System.dealloc(p.sub(front), whole);
+}
+
+unsafe fn all(p: *const u8, n: usize, value: u8) -> bool {
+    std::slice::from_raw_parts(p, n).iter().all(|b| *b == value)
+}
+
+const KEPT: usize = 64 << 10;
+
+unsafe impl GlobalAlloc for Strict {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() == 0 {
+            fail("size 0", layout, 0);
+        }
+        let Some((whole, front)) = whole(layout) else { return std::ptr::null_mut() };
+        let base = System.alloc(whole);
+        if base.is_null() {
+            return base;
+        }
+        if layout.align() >= BLOCK_ALIGN {
+            if !WATCHED.swap(true, Ordering::SeqCst) {
+                atexit(at_exit);
+            }
+            BLOCKS.fetch_add(1, Ordering::SeqCst);
+        }
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        let _ = NET.try_with(|net| net.set(net.get() + layout.size() as isize));
+        let p = base.add(front);
+        base.write_bytes(RED, front);
+        p.sub(FRONT).cast::<Front>().write(Front {
+            magic: LIVE,
+            size: layout.size(),
+            align: layout.align(),
+            red: [RED; 8],
+        });
+        p.write_bytes(NEW, layout.size().min(1 << 20)); // more would take too long
+        p.add(layout.size()).write_bytes(RED, BACK);
+        p
+    }
+
+    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        let at = p.sub(FRONT).cast::<Front>();
+        let front = at.read();
+        match front.magic {
+            LIVE => {}
+            DEAD => fail("freed twice", layout, p as usize),
+            _ => fail("freed, but never allocated, or its red zone was written", layout, p as usize),
+        }
+        if front.size != layout.size() || front.align != layout.align() {
+            fail("freed with another layout than it was allocated with", layout, front.size);
+        }
+        let before = layout.align().max(2 * FRONT) - FRONT;
+        if front.red != [RED; 8] || !all(p.sub(FRONT + before), before, RED) {
+            fail("bytes before it were written", layout, p as usize);
+        }
+        if !all(p.add(layout.size()), BACK, RED) {
+            fail("bytes behind it were written", layout, p as usize);
+        }
+        (*at).magic = DEAD;
+        if layout.align() >= BLOCK_ALIGN {
+            BLOCKS.fetch_sub(1, Ordering::SeqCst);
+        }
+        let _ = NET.try_with(|net| net.set(net.get() - layout.size() as isize));
+        if layout.size() > KEPT {
+            return give_back(p, layout);
+        }
+        p.write_bytes(OLD, layout.size());
+        let (p, size, align) = QUARANTINE.exchange((p as usize, layout.size(), layout.align()));
+        if p != 0 {
+            let (p, layout) = (p as *mut u8, Layout::from_size_align_unchecked(size, align));
+            if !all(p, size, OLD) {
+                fail("written after it was freed", layout, p as usize);
+            }
+            give_back(p, layout);
+        }
+    }
+}

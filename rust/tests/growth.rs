@@ -1,0 +1,531 @@
+//! Memory stays bounded and comes to rest; the cache keeps what it may, and each thread returns its own.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#[path = "common/pages.rs"]
+mod pages;
+#[path = "common/strict.rs"]
+mod strict;
+
+use std::alloc::Layout;
+use std::sync::Mutex;
+
+use pages::Pages;
+use toft::{cache, Arena, Keep, Options, Reserve, Scope};
+
+const MIRI: bool = cfg!(miri);
+
+/// The limit of the caches is for all threads: who changes it, or measures what a cache holds, is alone.
+static CACHE: Mutex<()> = Mutex::new(());
+
+fn alone() -> impl Drop {
+    struct Alone(#[allow(dead_code)] std::sync::MutexGuard<'static, ()>, usize);
+    impl Drop for Alone {
+        fn drop(&mut self) {
+            cache::set_limit(self.1);
+            cache::trim();
+        }
+    }
+    let guard = CACHE.lock().unwrap_or_else(|e| e.into_inner());
+    cache::trim();
+    let limit = cache::set_limit(4 << 20);
+    cache::set_limit(limit);
+    Alone(guard, limit)
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n as u64) as usize
+    }
+}
+
+/// Memory, not written: its pages are not what these tests are about.
+fn take(arena: &Arena, size: usize, align: usize) -> *mut u8 {
+    let p = arena.alloc_layout(Layout::from_size_align(size, align).unwrap()).as_ptr();
+    assert_eq!(p.addr() % align, 0);
+    if size != 0 {
+        // SAFETY: the two ends of a new allocation.
+        unsafe {
+            p.write(1);
+            p.add(size - 1).write(2);
+        }
+    }
+    p
+}
+
+// ---- rounds ----
+
+#[test]
+fn a_hundred_thousand_rounds_of_any_mix_are_bounded() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    let mut dice = Dice(1);
+    let rounds = if MIRI { 40 } else { 100_000 };
+    let (mut most, mut calls) = (0, 0);
+    for round in 0..rounds {
+        for _ in 0..dice.below(12) {
+            let size = match dice.below(10) {
+                0 => dice.below(20_000),
+                1..3 => dice.below(2000),
+                _ => dice.below(100),
+            };
+            take(&arena, size, 1 << dice.below(8));
+        }
+        if dice.below(50) == 0 {
+            take(&arena, dice.below(300_000), 8);
+        }
+        match dice.below(40) {
+            0 => arena.reset_with(Keep::Bytes(dice.below(200_000))),
+            1 => arena.trim(dice.below(100_000)),
+            2..4 => {
+                arena.scope_mut(|a| _ = take(a, 700, 8));
+                arena.reset();
+            }
+            _ => arena.reset(),
+        }
+        most = most.max(pages.bytes.get());
+        if round == rounds / 2 {
+            calls = pages.calls.get();
+        }
+    }
+    assert!(most < 4 << 20, "{most} bytes at the most");
+    let calls = pages.calls.get() - calls;
+    assert!(MIRI || calls < rounds / 5, "{calls} calls of the source in {} rounds", rounds / 2);
+    arena.reset();
+    assert_eq!(arena.stats().live, 0);
+}
+
+#[test]
+fn a_steady_workload_comes_to_rest() {
+    for size in [100, 3000, 50_000, 300_000, 3_000_000] {
+        if MIRI && size > 50_000 {
+            continue;
+        }
+        let pages = Pages::new();
+        let mut arena = Scope::from_source(&pages).unwrap();
+        let mut at_rest = 0;
+        for round in 0..100 {
+            for _ in 0..7 {
+                take(&arena, size / 7, 8);
+            }
+            arena.reset();
+            if round == 3 {
+                at_rest = pages.calls.get();
+            }
+        }
+        assert_eq!(pages.calls.get(), at_rest, "rounds of {size} bytes");
+        assert!(arena.stats().blocks <= 2);
+        assert!(pages.bytes.get() <= (4 * size as u64).max(16384), "{} for {size}", pages.bytes.get());
+    }
+}
+
+#[test]
+fn what_a_reset_keeps() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    let fill = |arena: &Arena| (0..100).for_each(|_| _ = take(arena, 5000, 8));
+    fill(&arena);
+    let used = pages.bytes.get();
+    arena.reset_with(Keep::All);
+    assert_eq!(arena.stats().live, 0);
+    let calls = pages.calls.get();
+    fill(&arena); // one block, merged
+    assert!(pages.calls.get() <= calls + 1);
+    arena.reset_with(Keep::Bytes(0));
+    assert_eq!(pages.bytes.get(), 4096);
+    fill(&arena);
+    arena.reset_with(Keep::Bytes(50_000));
+    fill(&arena);
+    arena.reset_with(Keep::Bytes(50_000));
+    assert!(pages.bytes.get() <= 4096 + 65_536, "{}", pages.bytes.get());
+    fill(&arena);
+    arena.reset();
+    fill(&arena);
+    arena.reset();
+    let kept = pages.bytes.get();
+    assert!(kept >= 500_000 && kept <= 4 * used, "{kept}");
+    // The need is forgotten when the rounds stay small.
+    for _ in 0..80 {
+        take(&arena, 100, 8);
+        arena.reset();
+    }
+    assert_eq!(pages.bytes.get(), 4096);
+}
+
+#[test]
+fn trim_returns_what_holds_nothing() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    for _ in 0..3 {
+        (0..20).for_each(|_| _ = take(&arena, 10_000, 8));
+        arena.reset();
+    }
+    assert!(pages.bytes.get() > 200_000);
+    arena.trim(usize::MAX);
+    assert!(pages.bytes.get() > 200_000);
+    let p = take(&arena, 100, 8);
+    arena.trim(0);
+    assert!(arena.contains(p));
+    // SAFETY: it was not given back.
+    assert_eq!(unsafe { p.read() }, 1);
+    arena.reset();
+    arena.trim(0);
+    assert_eq!(pages.bytes.get(), 4096);
+    take(&arena, 100, 8);
+}
+
+#[test]
+fn a_rewound_peak_is_kept_for_the_next() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    for _ in 0..50 {
+        arena.scope_mut(|a| (0..10).for_each(|_| _ = take(a, 20_000, 8)));
+    }
+    assert!(pages.calls.get() < 12, "{}", pages.calls.get());
+}
+
+// ---- growth in place ----
+
+#[test]
+fn with_capacity_takes_one_block() {
+    for size in [1000, 10_000, 100_000, 1_000_000] {
+        let pages = Pages::new();
+        let arena = Scope::from_source_with(&pages, size, None).unwrap();
+        let n = size / 100;
+        let first = take(&arena, 96, 8).addr();
+        for i in 1..n {
+            assert_eq!(take(&arena, 96, 8).addr(), first + 96 * i, "of {size}");
+        }
+        assert!(pages.calls.get() <= 2, "{}", pages.calls.get());
+    }
+    assert!(Arena::with_capacity(0).try_alloc(1u8).is_ok());
+    let arena = Arena::with_capacity(50_000);
+    (0..500).for_each(|_| _ = take(&arena, 96, 8));
+    assert_eq!(arena.stats().source_calls, 2);
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn a_vector_at_the_tip_grows_in_place() {
+    use allocator_api2::vec::Vec;
+    let arena = Arena::with_capacity(100_000);
+    let mut v = Vec::<u32, &Arena>::new_in(&arena);
+    v.push(0);
+    let at = v.as_ptr();
+    for i in 1..10_000 {
+        v.push(i);
+    }
+    assert_eq!(v.as_ptr(), at);
+    assert_eq!(arena.stats().live as usize, v.capacity() * 4);
+    v.shrink_to_fit();
+    assert_eq!((v.as_ptr(), arena.stats().live), (at, 40_000));
+    drop(v);
+    assert_eq!(arena.stats().live, 0);
+}
+
+#[test]
+fn an_iterators_slice_is_as_large_as_what_it_yielded() {
+    let arena = Arena::with_capacity(100_000);
+    for n in [0, 1, 3, 4, 5, 1000] {
+        let before = arena.stats().live;
+        let slice = arena.alloc_slice_from_iter((0..n as u16).filter(|_| true));
+        assert_eq!((slice.len(), arena.stats().live - before), (n, (2 * n as u64 + 7) & !7));
+        let before = arena.stats().live;
+        let text = toft::format_in!(arena, "{:>1$}", "x", n);
+        assert_eq!(text.len(), n.max(1));
+        assert_eq!(arena.stats().live - before, (n.max(1) as u64 + 7) & !7);
+    }
+    // One that allocates here itself moves, and is right.
+    let words = arena.alloc_slice_from_iter((0..50).map(|i| &*toft::format_in!(arena, "word {i}")));
+    assert!(words.iter().enumerate().all(|(i, w)| **w == format!("word {i}")));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn reserved_addresses_are_one_piece() {
+    let mut arena = Options::new().source(Reserve::new(64 << 20).unwrap()).create().unwrap();
+    for _ in 0..3 {
+        let first = take(&arena, 1000, 8).addr();
+        for i in 1..10_000 {
+            assert_eq!(take(&arena, 1000, 8).addr(), first + 1000 * i);
+        }
+        assert_eq!(arena.stats().blocks, 1);
+        arena.reset();
+    }
+    arena.trim(0);
+    assert!(arena.stats().reserved <= 4096, "{}", arena.stats().reserved);
+    take(&arena, 1_000_000, 4096);
+}
+
+// ---- sizes and alignments ----
+
+#[test]
+fn every_alignment_on_every_path() {
+    let most = if MIRI { 12 } else { 16 };
+    for source in 0..3 {
+        let mut arena = match source {
+            0 => Arena::new(),
+            1 => Options::new().source(Pages::new()).create().unwrap(),
+            _ => Options::new().source(toft::Pages::new()).create().unwrap(),
+        };
+        let mut dice = Dice(3);
+        for _ in 0..if MIRI { 2 } else { 60 } {
+            for shift in 0..=most {
+                for size in [0, 1, 7, 8, 9, 63, 64, 65, 1000, 4000, 5000, dice.below(70_000)] {
+                    take(&arena, size, 1 << shift);
+                    take(&arena, dice.below(30), 8);
+                    arena.scope(|inner| _ = take(inner, size, 1 << shift));
+                }
+            }
+            arena.reset();
+        }
+    }
+}
+
+#[test]
+fn values_are_aligned_as_their_types() {
+    #[repr(align(64))]
+    struct Line(#[allow(dead_code)] u8);
+    #[repr(align(4096))]
+    struct Page(#[allow(dead_code)] u8);
+    let arena = Arena::new();
+    for i in 0..200 {
+        arena.alloc(i as u8);
+        assert_eq!(std::ptr::from_mut(arena.alloc(Line(1))).addr() % 64, 0);
+        assert_eq!(std::ptr::from_mut(arena.alloc(1u128)).addr() % 16, 0);
+        let slice = arena.alloc_slice_fill_with(i % 3, |_| Line(2));
+        assert_eq!(slice.as_ptr().addr() % 64, 0);
+        if i % 10 == 0 {
+            assert_eq!(std::ptr::from_mut(arena.alloc_with(|| Page(3))).addr() % 4096, 0);
+            let mut cursor = arena.cursor();
+            cursor.alloc(1u8);
+            assert_eq!(std::ptr::from_mut(cursor.alloc(Page(4))).addr() % 4096, 0);
+            assert_eq!(std::ptr::from_mut(cursor.alloc(Line(5))).addr() % 64, 0);
+        }
+    }
+}
+
+#[test]
+fn what_has_no_size_takes_nothing() {
+    #[repr(align(256))]
+    struct Nothing;
+    let arena = Arena::new();
+    assert_eq!(std::ptr::from_mut(arena.alloc(Nothing)).addr() % 256, 0);
+    arena.alloc(());
+    arena.alloc_str("");
+    arena.alloc_slice_copy::<u64>(&[]);
+    arena.alloc_slice_fill(1_000_000, ());
+    assert_eq!(arena.alloc_slice_from_iter(std::iter::repeat_n((), 1000)).len(), 1000);
+    assert_eq!(arena.alloc_slice_from_iter([1u8; 0]).len(), 0);
+    arena.cursor().alloc(());
+    assert_eq!(arena.pack().alloc_str(""), "");
+    toft::format_in!(arena, "");
+    drop(arena.boxed(()));
+    assert_eq!(arena.stats().live, 0);
+    assert_eq!(take(&arena, 0, 1).addr() % 8, 0);
+}
+
+#[test]
+fn packed_text_is_side_by_side() {
+    let arena = Arena::new();
+    let pack = arena.pack();
+    let words: Vec<&str> =
+        (0..if MIRI { 200 } else { 10_000 }).map(|i| &*pack.alloc_str(["a", "bc", "def"][i % 3])).collect();
+    let bytes: usize = words.iter().map(|w| w.len()).sum();
+    assert!(arena.stats().live as usize <= bytes + bytes / 4 + 4096, "{} for {bytes}", arena.stats().live);
+    assert!(words.iter().enumerate().all(|(i, w)| *w == ["a", "bc", "def"][i % 3]));
+    let long = pack.alloc_str(&"x".repeat(5000));
+    assert_eq!(long.len(), 5000);
+}
+
+// ---- the cache ----
+
+#[test]
+fn arenas_and_blocks_wait_in_the_cache() {
+    let _alone = alone();
+    assert_eq!(cache::held(), 0);
+    drop(Arena::new());
+    assert_eq!(cache::held(), 4096);
+    let arena = Arena::new();
+    assert_eq!(cache::held(), 0);
+    take(&arena, 100_000, 8);
+    let reserved = arena.stats().reserved as usize;
+    drop(arena);
+    assert_eq!(cache::held(), reserved);
+    let allocations = strict::allocations();
+    let arena = Arena::new();
+    take(&arena, 100_000, 8);
+    assert!(MIRI || strict::allocations() == allocations, "what waited was not taken");
+    drop(arena);
+    cache::trim();
+    assert_eq!(cache::held(), 0);
+}
+
+#[test]
+fn the_cache_holds_no_more_than_its_limit() {
+    let _alone = alone();
+    assert_eq!(cache::set_limit(10_000), 4 << 20);
+    let all: Vec<Arena> = (0..5).map(|_| Arena::new()).collect();
+    drop(all);
+    assert_eq!(cache::held(), 8192);
+    assert_eq!(cache::set_limit(0), 10_000);
+    assert_eq!(cache::held(), 8192); // stays until it is used or trimmed
+    let arena = Arena::new();
+    assert_eq!(cache::held(), 4096);
+    drop(arena);
+    assert_eq!(cache::held(), 4096);
+    cache::trim();
+    drop(Arena::new());
+    assert_eq!(cache::held(), 0);
+    cache::set_limit(usize::MAX / 8);
+    let arena = Arena::new();
+    take(&arena, if MIRI { 100_000 } else { 40 << 20 }, 8); // above 32 MiB is not kept
+    take(&arena, 100_000, 8);
+    drop(arena);
+    assert!(cache::held() > 100_000 && cache::held() < 16 << 20, "{}", cache::held());
+}
+
+#[test]
+fn huge_pages_halves_are_one_again() {
+    let _alone = alone();
+    for _ in 0..if MIRI { 2 } else { 50 } {
+        let all: Vec<Arena> = (0..5).map(|_| Options::new().reserve(900_000).create().unwrap()).collect();
+        all.iter().for_each(|a| _ = take(a, 700_000, 8));
+        drop(all);
+        assert!(cache::held() <= 4 << 20);
+        cache::trim();
+        assert_eq!(cache::held(), 0);
+    }
+}
+
+#[test]
+fn a_thread_that_ends_returns_its_cache() {
+    let _alone = alone();
+    let threads = if MIRI { 3 } else { 50 };
+    for _ in 0..threads {
+        std::thread::spawn(|| {
+            let arenas: Vec<Arena> = (0..10).map(|_| Arena::new()).collect();
+            arenas.iter().for_each(|a| _ = take(a, 50_000, 8));
+            drop(arenas);
+            assert!(cache::held() > 500_000);
+        })
+        .join()
+        .unwrap();
+    }
+    // That all came back is what the strict allocator looks for when this program ends.
+}
+
+#[test]
+fn an_arena_may_end_on_another_thread() {
+    let _alone = alone();
+    let made: Vec<Arena> = (0..20)
+        .map(|i| {
+            std::thread::spawn(move || {
+                let arena = Arena::new();
+                arena.alloc_drop(vec![i]);
+                take(&arena, 30_000, 8);
+                arena
+            })
+            .join()
+            .unwrap()
+        })
+        .collect();
+    assert_eq!(cache::held(), 0);
+    for (i, mut arena) in made.into_iter().enumerate() {
+        if i % 2 == 0 {
+            arena.reset();
+            take(&arena, 30_000, 8);
+        }
+        std::thread::spawn(move || drop(arena)).join().unwrap();
+    }
+    assert_eq!(cache::held(), 0);
+    let arena = Arena::new();
+    std::thread::scope(|s| {
+        s.spawn(move || drop(arena));
+    });
+}
+
+#[test]
+fn threads_do_not_meet() {
+    let _alone = alone();
+    let (send, receive) = std::sync::mpsc::channel::<Arena>();
+    let receive = Mutex::new(receive);
+    std::thread::scope(|s| {
+        for t in 0..4 {
+            let (send, receive) = (send.clone(), &receive);
+            s.spawn(move || {
+                let mut dice = Dice(t + 1);
+                for _ in 0..if MIRI { 5 } else { 2000 } {
+                    let arena = receive.lock().unwrap().try_recv().unwrap_or_default();
+                    for _ in 0..dice.below(5) {
+                        take(&arena, dice.below(10_000), 8);
+                    }
+                    match dice.below(3) {
+                        0 => drop(arena),
+                        1 => cache::trim(),
+                        _ => send.send(arena).unwrap(),
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn an_arena_in_a_thread_local_ends_after_the_cache_or_before() {
+    let _alone = alone();
+    thread_local! {
+        static BEFORE: Arena = Arena::new(); // made before the cache was used by others, or after
+        static AFTER: std::cell::RefCell<Vec<Arena>> = const { std::cell::RefCell::new(vec![]) };
+    }
+    struct Uses;
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            let arena = Arena::new(); // when the cache may be gone already
+            arena.alloc_drop(vec![1]);
+            take(&arena, 50_000, 8);
+            arena.scope(|inner| _ = take(inner, 5000, 8));
+        }
+    }
+    thread_local!(static LAST: Uses = const { Uses });
+    for order in 0..4 {
+        std::thread::spawn(move || {
+            if order & 1 == 0 {
+                LAST.with(|_| {});
+            }
+            if order & 2 == 0 {
+                drop(Arena::new());
+            }
+            AFTER.with(|all| all.borrow_mut().push(Arena::new()));
+            BEFORE.with(|arena| _ = take(arena, 20_000, 8));
+            AFTER.with(|all| _ = take(&all.borrow()[0], 20_000, 8));
+            LAST.with(|_| {});
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
+fn an_arena_that_is_dropped_and_made_anew_is_fresh() {
+    let _alone = alone();
+    let arena = Options::new().budget(100).create().unwrap();
+    take(&arena, 50, 8);
+    drop(arena);
+    let arena = Arena::new();
+    assert_eq!((arena.stats().live, arena.stats().budget, arena.stats().blocks), (0, u64::MAX, 1));
+    take(&arena, 1000, 8);
+    let mark = arena.mark();
+    drop(arena);
+    let arena = Arena::new();
+    assert_eq!(arena.stats().live, 0);
+    // A mark of the arena before this one in the same place: refused, or of no effect on what is allocated since.
+    let p = take(&arena, 100, 8);
+    // SAFETY: what is above that mark's place is not used.
+    let _ = unsafe { arena.rewind(mark) };
+    assert_eq!(arena.contains(p), arena.stats().live != 0);
+}

@@ -1,0 +1,331 @@
+//! A source that fails at the 1st, 2nd, ... k-th take, until a run passes untouched: each refusal leaves everything as it
+//! was, and the calls that panic say so.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#[path = "common/pages.rs"]
+mod pages;
+#[path = "common/strict.rs"]
+mod strict;
+
+use std::alloc::Layout;
+use std::mem::MaybeUninit;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use pages::Pages;
+use toft::{AllocError, Arena, InitError, Limited, Options, Reserve, Scope, Source};
+
+/// More than any block that is there when a call begins has left.
+const MUCH: usize = 5000;
+type Large = [u64; MUCH / 8];
+
+/// Every call that may be refused, made so large that each needs a block. The results' contents are checked.
+const CALLS: &[(&str, fn(&Arena) -> Result<(), AllocError>)] = &[
+    ("try_alloc", |a| a.try_alloc([7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))),
+    ("try_alloc_with", |a| a.try_alloc_with(|| [7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))),
+    ("try_alloc_try_with", |a| match a.try_alloc_try_with(|| Ok::<Large, ()>([7; MUCH / 8])) {
+        Ok(v) => {
+            assert_eq!(v[9], 7);
+            Ok(())
+        }
+        Err(InitError::Alloc(e)) => Err(e),
+        Err(InitError::Init(())) => unreachable!(),
+    }),
+    ("try_alloc_uninit", |a| a.try_alloc_uninit::<Large>().map(drop)),
+    ("try_alloc_zeroed", |a| {
+        // SAFETY: zeroes are numbers.
+        a.try_alloc_zeroed::<Large>().map(|v| assert!(unsafe { v.assume_init_ref() }.iter().all(|x| *x == 0)))
+    }),
+    ("try_alloc_layout", |a| a.try_alloc_layout(Layout::from_size_align(MUCH, 256).unwrap()).map(drop)),
+    ("try_alloc_slice_copy", |a| a.try_alloc_slice_copy(&[7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))),
+    ("try_alloc_slice_clone", |a| a.try_alloc_slice_clone(&[7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))),
+    ("try_alloc_slice_fill", |a| a.try_alloc_slice_fill(MUCH, 7u8).map(|v| assert_eq!(v[9], 7))),
+    ("try_alloc_slice_fill_with", |a| a.try_alloc_slice_fill_with(MUCH, |i| i as u8).map(|v| assert_eq!(v[9], 9))),
+    ("try_alloc_slice_default", |a| a.try_alloc_slice_default::<u32>(MUCH).map(|v| assert_eq!(v[9], 0))),
+    ("try_alloc_slice_from_iter", |a| {
+        a.try_alloc_slice_from_iter((0..MUCH).filter(|i| i % 2 == 1)).map(|v| assert_eq!(v[9], 19))
+    }),
+    ("try_alloc_uninit_slice", |a| a.try_alloc_uninit_slice::<u16>(MUCH).map(drop)),
+    ("try_alloc_zeroed_slice", |a| {
+        // SAFETY: zeroes are numbers.
+        a.try_alloc_zeroed_slice::<u8>(MUCH).map(|v| assert!(v.iter().all(|x| unsafe { x.assume_init() } == 0)))
+    }),
+    ("try_alloc_str", |a| a.try_alloc_str(&"word ".repeat(MUCH / 5)).map(|v| assert!(v.ends_with("word ")))),
+    ("try_alloc_fmt", |a| a.try_alloc_fmt(format_args!("{:>MUCH$}", 7)).map(|v| assert!(v.ends_with(" 7")))),
+    ("try_boxed", |a| a.try_boxed([7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))),
+    ("try_boxed_slice", |a| a.try_boxed_slice((0..MUCH).map(|i| i as u8)).map(|v| assert_eq!(v[9], 9))),
+    ("try_alloc_drop", |a| a.try_alloc_drop((vec![7], [7u64; MUCH / 8])).map(|v| assert_eq!(v.0[0], 7))),
+    ("try_alloc_drop, its node", |a| {
+        while a.stats().live % 4096 != 0 && a.try_alloc(1u64).is_ok() {}
+        a.try_alloc_drop(vec![7]).map(|v| assert_eq!(v[0], 7))
+    }),
+    ("Cursor::try_alloc", |a| a.cursor().try_alloc([7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))),
+    ("Cursor::try_alloc_uninit", |a| a.cursor().try_alloc_uninit::<[u64; 1000]>().map(drop)),
+    ("Pack::try_alloc_str", |a| a.pack().try_alloc_str(&"x".repeat(MUCH)).map(|v| assert_eq!(v.len(), MUCH))),
+    ("Pack::try_alloc_bytes", |a| a.pack().try_alloc_bytes(&[7; MUCH]).map(|v| assert_eq!(v[9], 7))),
+    ("try_scope, and in it", |a| {
+        a.try_scope(|inner| inner.try_alloc([7u64; MUCH / 8]).map(|v| assert_eq!(v[9], 7))).and_then(|inner| inner)
+    }),
+    ("try_scope_guard beside a scope", |a| {
+        let _first = a.try_scope_guard()?;
+        let second = a.try_scope_guard()?;
+        second.try_alloc(1u8).map(|_| ())
+    }),
+    ("of the arena around a scope", |a| {
+        let _scope = a.try_scope_guard()?;
+        a.try_alloc(1u8).map(|_| ())
+    }),
+];
+
+/// What must be the same after a refusal.
+fn state(arena: &Arena, pages: &Pages) -> (u64, u64, u64, u64) {
+    let s = arena.stats();
+    assert_eq!((s.reserved, s.source_calls), (pages.bytes.get(), pages.calls.get()));
+    (s.live, s.budget, s.blocks, arena.mark_of())
+}
+
+trait MarkOf {
+    fn mark_of(&self) -> u64;
+}
+
+impl MarkOf for Arena {
+    /// Where the cursor is.
+    fn mark_of(&self) -> u64 {
+        // SAFETY: the arena is alive.
+        unsafe { self.as_raw().as_ref() }.cursor.get().addr() as u64
+    }
+}
+
+#[test]
+fn every_call_that_is_refused_changes_nothing() {
+    for (name, call) in CALLS {
+        let mut refused = 0;
+        for k in 2.. {
+            let pages = Pages::failing_at([k]);
+            let mut arena = Scope::from_source(&pages).unwrap();
+            let kept = arena.alloc_slice_fill(100, 5u8);
+            // Twice, so that a take that only the second round needs is refused too.
+            for round in 0..2 {
+                let before = state(&arena, &pages);
+                let result = call(&arena);
+                if pages.calls.get() < k {
+                    result.unwrap_or_else(|_| panic!("{name}: refused, though no take failed"));
+                    continue;
+                }
+                if result.is_err() {
+                    refused += 1;
+                    // What grew over several blocks leaves behind what it moved from; and this one fills up first.
+                    let grows = ["slice_from_iter", "boxed_slice", "fmt"].iter().any(|part| name.ends_with(part));
+                    if !(grows && k > 2) && *name != "try_alloc_drop, its node" {
+                        let live = arena.stats().live;
+                        assert_eq!(live, before.0, "{name}, take {k}, round {round}: live");
+                        assert_eq!(state(&arena, &pages), before, "{name}, take {k}, round {round}");
+                    }
+                    pages.fail_at.take();
+                    call(&arena).unwrap_or_else(|_| panic!("{name}: refused, though there is memory again"));
+                }
+                break;
+            }
+            assert!(kept.iter().all(|b| *b == 5));
+            let untouched = pages.calls.get() < k;
+            arena.reset();
+            assert_eq!(arena.stats().live, 0, "{name}");
+            drop(arena);
+            assert_eq!(pages.bytes.get(), 0, "{name}");
+            if untouched {
+                break;
+            }
+        }
+        assert!(refused > 0, "{name}: no take was refused, so nothing was tested");
+    }
+}
+
+#[test]
+fn an_arena_that_cannot_be_made_takes_nothing() {
+    let pages = Pages::failing_at([1]);
+    assert!(Scope::from_source(&pages).is_err());
+    assert_eq!((pages.calls.get(), pages.bytes.get()), (1, 0));
+    assert!(Scope::from_source(&pages).is_ok());
+    assert_eq!(pages.bytes.get(), 0);
+    assert!(Options::new().source(Pages::failing_at([1])).create().is_err()); // the source is ended: see its own drop
+    for much in [usize::MAX, isize::MAX as usize, isize::MAX as usize / 2 + 1] {
+        assert!(Options::new().reserve(much).create().is_err());
+        assert!(Options::new().source(Pages::new()).reserve(much).create().is_err());
+        assert!(Scope::from_source_with(&pages, much, None).is_err());
+        let panic = catch_unwind(|| drop(Arena::with_capacity(much))).unwrap_err();
+        assert!(panic.downcast_ref::<String>().unwrap().starts_with("toft: "));
+    }
+    let mut small = [MaybeUninit::uninit(); 300];
+    assert!(Arena::in_buffer(&mut small).is_err());
+    assert!(Arena::in_buffer_or_heap(&mut small).is_err());
+    assert!(Arena::in_buffer(&mut []).is_err());
+}
+
+/// Blocks that are not where blocks must be are given back, and refused.
+#[test]
+fn a_source_with_crooked_blocks_is_refused() {
+    struct Crooked(Pages);
+    // SAFETY: it breaks the rule on alignment, and no other: the arena must not rely on it.
+    unsafe impl Source for Crooked {
+        fn take(&self, size: usize) -> Option<std::ptr::NonNull<u8>> {
+            // SAFETY: within the block, and a page more.
+            self.0.take(size + 4096).map(|p| unsafe { p.add(8) })
+        }
+        unsafe fn put(&self, block: std::ptr::NonNull<u8>, size: usize) {
+            // SAFETY: what `take` added.
+            unsafe { self.0.put(block.sub(8), size + 4096) }
+        }
+    }
+    let source = Crooked(Pages::new());
+    assert!(Scope::from_source(&source).is_err());
+    assert_eq!((source.0.calls.get(), source.0.bytes.get()), (1, 0));
+}
+
+#[test]
+fn a_refused_iterator_or_format_gives_back_what_it_took() {
+    let arena = Options::new().budget(200).create().unwrap();
+    arena.alloc(1u64);
+    assert!(arena.try_alloc_slice_from_iter((0..100u64).filter(|_| true)).is_err());
+    assert_eq!(arena.stats().live, 8);
+    assert!(arena.try_boxed_slice((0..100u64).filter(|_| true)).is_err());
+    assert_eq!(arena.stats().live, 8);
+    assert!(arena.try_alloc_fmt(format_args!("{:100}{:1000}", 1, 2)).is_err());
+    assert_eq!(arena.stats().live, 8);
+    assert!(arena.try_alloc([0u64; 24]).is_ok());
+}
+
+#[test]
+fn a_try_with_that_fails_gives_back_its_place() {
+    let arena = Arena::new();
+    arena.alloc(1u64);
+    assert_eq!(arena.try_alloc_try_with(|| Err::<[u64; 50], _>(7)).map(|_| ()), Err(InitError::Init(7)));
+    assert_eq!(arena.alloc_try_with(|| Err::<[u64; 5000], _>(8)).map(|_| ()), Err(8));
+    assert_eq!(arena.stats().live, 8);
+    // What the closure allocated stays: it may be in the error.
+    let error = arena.alloc_try_with(|| Err::<u64, _>(arena.alloc_str("why"))).unwrap_err();
+    assert_eq!(error, "why");
+}
+
+// ---- panics ----
+
+fn message(f: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(f)).expect_err("it must panic");
+    panic.downcast_ref::<String>().cloned().unwrap_or_else(|| panic.downcast_ref::<&str>().unwrap().to_string())
+}
+
+#[test]
+fn calls_without_try_panic_and_say_what_was_asked_for() {
+    let arena = Options::new().budget(100).create().unwrap();
+    let refused = |size: usize, align: usize, f: &dyn Fn()| {
+        let before = arena.stats();
+        let text = format!("toft: out of memory: {size} bytes aligned to {align}, or over the budget");
+        assert_eq!(message(f), text);
+        assert_eq!(arena.stats().live, before.live);
+    };
+    refused(200, 8, &|| _ = arena.alloc([1u64; 25]));
+    refused(200, 8, &|| _ = arena.alloc_with(|| [1u64; 25]));
+    refused(200, 8, &|| _ = arena.alloc_try_with(|| Ok::<_, ()>([1u64; 25])));
+    refused(200, 8, &|| _ = arena.alloc_uninit::<[u64; 25]>());
+    refused(200, 8, &|| _ = arena.alloc_zeroed::<[u64; 25]>());
+    refused(128, 64, &|| _ = arena.alloc_layout(Layout::from_size_align(128, 64).unwrap()));
+    refused(200, 1, &|| _ = arena.alloc_slice_copy(&[1u8; 200]));
+    refused(200, 1, &|| _ = arena.alloc_slice_clone(&[1u8; 200]));
+    refused(200, 1, &|| _ = arena.alloc_slice_fill(200, 1u8));
+    refused(200, 1, &|| _ = arena.alloc_slice_fill_with(200, |_| 1u8));
+    refused(200, 1, &|| _ = arena.alloc_slice_default::<u8>(200));
+    refused(200, 1, &|| _ = arena.alloc_slice_from_iter([1u8; 200]));
+    refused(200, 1, &|| _ = arena.alloc_uninit_slice::<u8>(200));
+    refused(200, 1, &|| _ = arena.alloc_zeroed_slice::<u8>(200));
+    refused(200, 1, &|| _ = arena.alloc_str(&"x".repeat(200)));
+    refused(200, 8, &|| _ = arena.boxed([1u64; 25]));
+    refused(200, 1, &|| _ = arena.boxed_slice([1u8; 200]));
+    refused(200, 1, &|| _ = arena.boxed_str(&"x".repeat(200)));
+    refused(200, 8, &|| _ = arena.cursor().alloc([1u64; 25]));
+    refused(200, 8, &|| _ = arena.cursor().alloc_uninit::<[u64; 25]>());
+    refused(200, 1, &|| _ = arena.pack().alloc_str(&"x".repeat(200)));
+    refused(200, 1, &|| _ = arena.pack().alloc_bytes(&[1; 200]));
+    assert!(message(|| _ = arena.alloc_fmt(format_args!("{:200}", 1))).starts_with("toft: out of memory: "));
+    let capacity = [
+        message(|| _ = arena.alloc_uninit_slice::<u64>(usize::MAX / 8)),
+        message(|| _ = arena.alloc_zeroed_slice::<u16>(usize::MAX)),
+    ];
+    assert_eq!(capacity, ["toft: capacity overflow", "toft: capacity overflow"]);
+}
+
+// ---- huge requests ----
+
+#[test]
+fn absurd_requests_are_refused_everywhere() {
+    let check = |arena: &Arena| {
+        let before = arena.stats();
+        assert!(arena.try_alloc_uninit_slice::<u8>(usize::MAX).is_err());
+        assert!(arena.try_alloc_uninit_slice::<u8>(isize::MAX as usize).is_err());
+        assert!(arena.try_alloc_uninit_slice::<u64>(usize::MAX / 8 + 2).is_err());
+        assert!(arena.try_alloc_uninit_slice::<Large>(usize::MAX / MUCH).is_err());
+        let most = Layout::from_size_align(isize::MAX as usize - 63, 64).unwrap();
+        assert!(arena.try_alloc_layout(most).is_err());
+        let coarse = Layout::from_size_align(8, 1 << (usize::BITS - 2)).unwrap();
+        assert!(arena.try_alloc_layout(coarse).is_err());
+        // An iterator that promises too much: it is asked for that much.
+        struct Boasts(usize);
+        impl Iterator for Boasts {
+            type Item = u64;
+            fn next(&mut self) -> Option<u64> {
+                None
+            }
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.0, Some(self.0))
+            }
+        }
+        assert!(arena.try_alloc_slice_from_iter(Boasts(usize::MAX)).is_err());
+        assert!(arena.try_alloc_slice_from_iter(Boasts(usize::MAX / 8)).is_err());
+        let now = arena.stats();
+        assert_eq!((now.live, now.blocks, now.reserved), (before.live, before.blocks, before.reserved));
+        assert!(arena.try_alloc(1u8).is_ok());
+    };
+    check(&Arena::new());
+    check(&Arena::with_capacity(10_000));
+    check(&Arena::new().scope_guard());
+    check(&Options::new().source(toft::Pages::new()).create().unwrap());
+    check(&Options::new().source(Reserve::new(1 << 16).unwrap()).create().unwrap());
+    check(&Options::new().source(Limited::new(toft::Pages::huge(), 1 << 16)).create().unwrap());
+    let mut buffer = [MaybeUninit::uninit(); 2048];
+    check(&Arena::in_buffer(&mut buffer).unwrap());
+    check(&Arena::in_buffer_or_heap(&mut buffer).unwrap());
+}
+
+// ---- sources with an end ----
+
+#[test]
+fn a_limit_is_shared_and_comes_back() {
+    let source = Limited::new(toft::Pages::new(), 400_000); // for 60 000 a block of 256 KiB is asked
+    let (a, b) = (Scope::from_source(&source).unwrap(), Scope::from_source(&source).unwrap());
+    assert!(a.try_alloc_uninit_slice::<u8>(60_000).is_ok());
+    assert!(b.try_alloc_uninit_slice::<u8>(60_000).is_err());
+    assert!(b.try_alloc_uninit_slice::<u8>(10_000).is_ok());
+    assert!(source.used() <= 400_000);
+    drop(a);
+    assert!(b.try_alloc_uninit_slice::<u8>(60_000).is_ok());
+    drop(b);
+    assert_eq!(source.used(), 0);
+    let source = Limited::new(Pages::failing_at([2]), 1 << 20);
+    let a = Scope::from_source(&source).unwrap();
+    assert!(a.try_alloc_uninit_slice::<u8>(60_000).is_err());
+    assert_eq!(source.used(), 4096); // what the inner source refused is not charged
+}
+
+#[test]
+fn reserved_addresses_end_where_they_were_asked_to() {
+    let mut arena = Options::new().source(Reserve::new(1 << 20).unwrap()).create().unwrap();
+    let mut taken = 0;
+    while arena.try_alloc_uninit_slice::<u8>(1000).is_ok() {
+        taken += 1000;
+    }
+    assert!(taken > (1 << 20) - 3000 && taken < 1 << 20, "{taken}");
+    let before = arena.stats();
+    assert!(arena.try_alloc_uninit_slice::<u8>(1 << 20).is_err());
+    assert!(arena.try_scope_guard().is_err() || arena.scope(|a| a.try_alloc_uninit_slice::<u8>(1 << 20).is_err()));
+    assert_eq!(arena.stats().live, before.live);
+    arena.reset();
+    assert!(arena.try_alloc_uninit_slice::<u8>(1 << 19).is_ok());
+    assert!(Reserve::new(0).is_err() && Reserve::new(usize::MAX).is_err());
+}

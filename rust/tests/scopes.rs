@@ -1,0 +1,564 @@
+//! Scopes: what lives outside them may grow meanwhile and survives, their memory is used again, budgets hold across them.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "allocator-api2")]
+
+#[path = "common/disguise.rs"]
+mod disguise;
+#[path = "common/fixed.rs"]
+mod fixed;
+#[path = "common/pages.rs"]
+mod pages;
+#[path = "common/strict.rs"]
+mod strict;
+
+use std::mem::MaybeUninit;
+
+use allocator_api2::vec::Vec as ArenaVec;
+use disguise::Disguised;
+use pages::Pages;
+use toft::{Arena, Keep, Options, Scope};
+
+const MIRI: bool = cfg!(miri);
+
+/// A number that looks like chance, and is the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n as u64) as usize
+    }
+}
+
+/// A vector that checks itself: it holds 0, 1, 2 and so on, from a start of its own.
+struct Counting<'a>(ArenaVec<u64, &'a Arena>, u64);
+
+impl<'a> Counting<'a> {
+    fn of(arena: &'a Arena, start: u64) -> Self {
+        Counting(ArenaVec::new_in(arena), start)
+    }
+
+    fn push(&mut self, n: usize) {
+        for _ in 0..n {
+            self.0.push(self.1 + self.0.len() as u64);
+        }
+    }
+
+    fn check(&self) {
+        let whole = self.0.iter().enumerate().all(|(i, v)| *v == self.1 + i as u64);
+        assert!(whole, "the vector from {} was overwritten", self.1);
+    }
+}
+
+// ---- the outer grows ----
+
+fn nested(outer: &Arena, vectors: &mut Vec<Counting<'_>>, depth: u64) {
+    outer.scope(|inner| {
+        let mut own = Counting::of(inner, 1000 * depth);
+        for _ in 0..5 {
+            own.push(40);
+            vectors.iter_mut().for_each(|v| v.push(30));
+        }
+        if depth < 4 {
+            // Those of the arenas around it keep growing in there.
+            let mut within = vec![Counting::of(inner, 1)];
+            nested(inner, &mut within, depth + 1);
+            within[0].push(10);
+            within[0].check();
+        }
+        own.push(40);
+        own.check();
+    });
+    vectors.iter_mut().for_each(|v| {
+        v.push(3);
+        v.check();
+    });
+}
+
+fn outer_vectors_survive(arena: &Arena) {
+    let mut vectors = vec![Counting::of(arena, 7), Counting::of(arena, 77_000)];
+    vectors[0].push(3);
+    for _ in 0..3 {
+        nested(arena, &mut vectors, 1);
+    }
+    vectors.iter().for_each(Counting::check);
+}
+
+#[test]
+fn vectors_of_the_outer_arena_grow_in_scopes_and_survive() {
+    strict::balanced(|| outer_vectors_survive(&Arena::new()));
+}
+
+#[test]
+fn they_survive_in_arenas_from_every_source() {
+    outer_vectors_survive(&Options::new().source(toft::Pages::new()).create().unwrap());
+    outer_vectors_survive(&Options::new().reserve(100_000).create().unwrap());
+    let mut buffer = [MaybeUninit::uninit(); 5000];
+    outer_vectors_survive(&Arena::in_buffer_or_heap(&mut buffer).unwrap());
+    let pages = Pages::new();
+    outer_vectors_survive(&Scope::in_buffer_or(&mut buffer, &pages).unwrap());
+    outer_vectors_survive(&Scope::from_source(&pages).unwrap());
+    outer_vectors_survive(&Disguised::new(Arena::new()));
+}
+
+#[test]
+fn a_vector_passed_through_two_scopes_survives_both() {
+    let mut arena = Arena::new();
+    let total = arena.scope_mut(|a| {
+        let mut kept = Counting::of(a, 0);
+        a.scope(|b| {
+            kept.push(100);
+            let mut middle = Counting::of(b, 5);
+            b.scope(|c| {
+                let mut inner = Counting::of(c, 9);
+                for _ in 0..20 {
+                    inner.push(30);
+                    middle.push(20);
+                    kept.push(10);
+                }
+                inner.check();
+            });
+            middle.push(10);
+            middle.check();
+            kept.check();
+        });
+        kept.push(500);
+        kept.check();
+        kept.0.len()
+    });
+    assert_eq!((total, arena.stats().live), (800, 0));
+}
+
+fn guards_in_any_order(arena: &mut Arena, rounds: usize, seed: u64) {
+    let mut dice = Dice(seed);
+    for _ in 0..rounds {
+        let mut outer = Counting::of(arena, 3);
+        {
+            let mut guards: Vec<(Scope<'_>, u64, Vec<*const u64>)> = vec![];
+            for step in 0..30 {
+                outer.push(dice.below(20));
+                match dice.below(4) {
+                    0 => guards.push((arena.scope_guard(), step, vec![])),
+                    1 if !guards.is_empty() => {
+                        let (guard, tag, all) = guards.swap_remove(dice.below(guards.len()));
+                        // SAFETY: the guard is still there.
+                        assert!(all.iter().all(|p| unsafe { **p } == tag));
+                        drop(guard);
+                    }
+                    _ if !guards.is_empty() => {
+                        let i = dice.below(guards.len());
+                        let (guard, tag, all) = &mut guards[i];
+                        for _ in 0..dice.below(60) {
+                            all.push(guard.alloc(*tag));
+                        }
+                        if dice.below(3) == 0 {
+                            let tag = *tag;
+                            guard.scope(|inner| {
+                                let mut own = Counting::of(inner, tag);
+                                own.push(70);
+                                outer.push(5);
+                                own.check();
+                            });
+                        }
+                    }
+                    _ => {}
+                }
+                for (_, tag, all) in &guards {
+                    // SAFETY: the guards are still there.
+                    assert!(all.iter().all(|p| unsafe { **p } == *tag));
+                }
+            }
+        }
+        outer.check();
+        drop(outer);
+        arena.reset();
+        assert_eq!(arena.stats().live, 0);
+    }
+}
+
+#[test]
+fn guards_end_in_any_order() {
+    let rounds = if MIRI { 3 } else { 500 };
+    strict::balanced(|| guards_in_any_order(&mut Arena::new(), rounds, 1));
+    guards_in_any_order(&mut Options::new().source(Pages::new()).create().unwrap(), rounds, 2);
+}
+
+#[test]
+fn cursors_and_scopes_of_one_arena_live_beside_each_other() {
+    let arena = Arena::new();
+    let mut first = arena.cursor();
+    let a = first.alloc(1u64);
+    let scope = arena.scope_guard();
+    let b = scope.alloc(2u64);
+    let mut second = arena.cursor(); // slow, and right
+    let c = second.alloc(3u64);
+    let d = first.alloc(4u64);
+    drop(first);
+    let inner = arena.scope_guard();
+    let e = inner.alloc(5u64);
+    let f = arena.alloc(6u64);
+    let g = second.alloc(7u64);
+    let h = scope.alloc(8u64);
+    assert_eq!([*b, *e, *h], [2, 5, 8]);
+    drop(scope);
+    drop(second);
+    let i = arena.alloc(9u64);
+    assert_eq!(*e, 5);
+    drop(inner);
+    let j = arena.alloc(10u64);
+    assert_eq!([*a, *c, *d, *f, *g, *i, *j], [1, 3, 4, 6, 7, 9, 10]);
+}
+
+// ---- memory is used again ----
+
+#[test]
+fn a_scope_gives_back_all_and_the_next_takes_it() {
+    let arena = Arena::new();
+    arena.alloc(1u64);
+    let at = |arena: &Arena| arena.scope(|inner| std::ptr::from_mut(inner.alloc_slice_fill(100, 1u8)) as *const u8);
+    let (first, before) = (at(&arena), arena.stats());
+    for _ in 0..10 {
+        assert_eq!(at(&arena), first);
+        let now = arena.stats();
+        assert_eq!((now.live, now.reserved, now.source_calls), (before.live, before.reserved, before.source_calls));
+    }
+    assert_eq!(arena.alloc(2u64) as *const u64 as usize % 8, 0);
+}
+
+#[test]
+fn a_hundred_thousand_scopes_take_no_more_than_the_largest_needs() {
+    let arena = Arena::new();
+    let mut kept = Counting::of(&arena, 0);
+    let mut dice = Dice(9);
+    let rounds = if MIRI { 60 } else { 100_000 };
+    let (mut warm, mut reserved) = (0, 0);
+    for round in 0..rounds {
+        arena.scope(|inner| {
+            for _ in 0..dice.below(8) {
+                match dice.below(6) {
+                    0 => _ = inner.alloc_uninit_slice::<u8>(dice.below(9000)),
+                    1 => inner.scope(|innermost| _ = innermost.alloc_uninit_slice::<u16>(dice.below(3000))),
+                    2 => drop(inner.alloc_layout(std::alloc::Layout::from_size_align(dice.below(100), 512).unwrap())),
+                    _ => _ = inner.alloc_str("a few words"),
+                }
+            }
+            if round == rounds / 10 {
+                kept.push(1); // an outer vector grows once in the middle of it
+            }
+        });
+        if round == rounds / 2 {
+            (warm, reserved) = (arena.stats().source_calls, arena.stats().reserved);
+        }
+    }
+    kept.check();
+    let s = arena.stats();
+    assert_eq!(s.live, 32, "{s:?}"); // the vector's first four
+    assert!(s.reserved <= reserved && s.reserved < 1 << 20, "{s:?}, in the middle {reserved}");
+    assert!(MIRI || s.source_calls - warm <= 20, "{s:?}, {warm} calls in the middle");
+}
+
+#[test]
+fn rounds_of_scopes_and_resets_are_bounded() {
+    let rounds = |arena: &mut Arena, guards: usize| {
+        let mut dice = Dice(11);
+        let mut most = 0;
+        for _ in 0..if MIRI { 30 } else { 20_000 } {
+            let mut vector = Counting::of(arena, 0);
+            for _ in 0..5 {
+                let guard = arena.scope_guard();
+                guard.alloc_uninit_slice::<u8>(dice.below(5000));
+                vector.push(dice.below(50));
+                if guards > 1 {
+                    let second = arena.scope_guard();
+                    second.alloc_uninit_slice::<u8>(dice.below(5000));
+                    vector.push(dice.below(50));
+                    drop(guard);
+                }
+            }
+            vector.check();
+            drop(vector);
+            arena.reset_with(if dice.below(9) == 0 { Keep::Bytes(100_000) } else { Keep::Recent });
+            most = most.max(arena.stats().reserved);
+        }
+        assert!(most < 1 << 20, "{most}");
+    };
+    rounds(&mut Arena::new(), 2);
+    rounds(&mut Options::new().budget(1 << 22).create().unwrap(), 2);
+    rounds(Disguised::new(Arena::new()).arena(), 1);
+}
+
+#[test]
+fn blocks_of_a_scope_serve_the_arena_around_it() {
+    let pages = Pages::new();
+    let arena = Scope::from_source(&pages).unwrap();
+    arena.scope(|inner| {
+        inner.alloc_slice_fill(300_000, 1u8);
+    });
+    let (calls, bytes) = (pages.calls.get(), pages.bytes.get());
+    arena.alloc_slice_fill(300_000, 1u8);
+    arena.scope(|inner| assert!(inner.try_alloc(1u8).is_ok()));
+    assert_eq!((pages.calls.get(), pages.bytes.get()), (calls, bytes));
+}
+
+// ---- statistics ----
+
+#[test]
+fn what_scopes_hold_counts_with_the_arena_around_them() {
+    let pages = Pages::new();
+    let arena = Scope::from_source(&pages).unwrap();
+    arena.alloc_slice_fill(100, 1u64);
+    let (a, b) = (arena.scope_guard(), arena.scope_guard());
+    a.alloc_slice_fill(50, 1u64);
+    b.alloc_slice_fill(25, 1u64);
+    let inner = b.scope_guard();
+    let p = &*inner.alloc_slice_fill(20_000, 1u8);
+    let s = arena.stats();
+    assert_eq!((s.live, s.reserved, s.source_calls), (800 + 400 + 200 + 20_000, pages.bytes.get(), pages.calls.get()));
+    assert!(arena.contains(p) && b.contains(p) && inner.contains(p) && !a.contains(p));
+    assert_eq!((b.stats().live, inner.stats().live), (20_200, 20_000));
+    drop(inner);
+    drop(a);
+    drop(b);
+    let s = arena.stats();
+    assert_eq!((s.live, s.reserved, s.source_calls), (800, pages.bytes.get(), pages.calls.get()));
+    assert!(s.peak >= 21_400);
+}
+
+// ---- budgets ----
+
+/// Allocates until it is refused, by less and less.
+fn exhaust(arena: &Arena) -> u64 {
+    let mut n = 0;
+    while arena.try_alloc_uninit::<[u64; 32]>().is_ok() {
+        n += 256;
+    }
+    while arena.try_alloc(1u64).is_ok() {
+        n += 8;
+    }
+    n
+}
+
+#[test]
+fn a_budget_holds_across_scopes_to_the_byte() {
+    for budget in [0, 7, 8, 1000, 1001, 1007, 9000, 30_000] {
+        let arena = Options::new().budget(budget).create().unwrap();
+        let whole = budget & !7;
+        assert_eq!(exhaust(&arena.scope_guard()), whole);
+        let used = exhaust(&arena.scope_guard().scope_guard()); // given back, and spent again
+        assert_eq!(used, whole);
+        if budget < 64 {
+            continue;
+        }
+        arena.alloc([1u64, 2]);
+        let (a, b) = (arena.scope_guard(), arena.scope_guard());
+        a.alloc(3u64);
+        b.alloc([4u64; 3]);
+        let inner = b.scope_guard();
+        inner.alloc(5u64);
+        arena.alloc(6u64); // while all are open
+        let rest = whole - 16 - 8 - 24 - 8 - 8;
+        assert_eq!(exhaust(&a), rest, "budget {budget}");
+        assert!(inner.try_alloc(1u8).is_err(), "of a scope in a scope, beside another");
+        assert!(b.try_alloc(1u8).is_err() && arena.try_alloc(1u8).is_err());
+        assert!(inner.try_alloc(()).is_ok() && arena.try_alloc_str("").is_ok());
+        assert_eq!(arena.stats().live, whole);
+        drop(b.try_scope_guard());
+        drop(a);
+        assert_eq!(exhaust(&inner), rest + 8);
+        drop(inner);
+        assert_eq!(exhaust(&b), rest + 16);
+        drop(b);
+        assert_eq!(exhaust(&arena), whole - 16 - 8);
+        assert_eq!(arena.stats().live, whole);
+    }
+}
+
+#[test]
+fn a_scopes_own_budget_and_the_outer_one_hold_both() {
+    let arena = Options::new().budget(5000).create().unwrap();
+    let scope = arena.scope_guard();
+    scope.set_budget(Some(1000)).unwrap();
+    let inner = scope.scope_guard();
+    assert_eq!(exhaust(&inner), 1000);
+    assert_eq!(exhaust(&arena), 4000);
+    drop(inner);
+    assert_eq!(exhaust(&scope), 1000);
+    drop(scope);
+    assert_eq!(exhaust(&arena), 1000);
+    assert_eq!(arena.stats().live, 5000);
+}
+
+#[test]
+fn a_budget_set_before_a_scope_is_seen_in_it_and_not_set_meanwhile() {
+    let arena = Arena::new();
+    let scope = arena.scope_guard();
+    assert!(arena.set_budget(Some(8)).is_err());
+    assert_eq!(exhaust_some(&scope, 100), 100);
+    drop(scope);
+    arena.set_budget(Some(80)).unwrap();
+    assert_eq!(exhaust(&arena.scope_guard()), 80);
+    arena.set_budget(None).unwrap();
+    assert_eq!(exhaust_some(&arena.scope_guard(), 100), 100);
+}
+
+fn exhaust_some(arena: &Arena, most: usize) -> usize {
+    (0..most).take_while(|_| arena.try_alloc(1u64).is_ok()).count()
+}
+
+#[test]
+fn vectors_under_a_budget_fail_and_stay_whole() {
+    let arena = Options::new().budget(4000).create().unwrap();
+    let mut outer = ArenaVec::<u8, &Arena>::new_in(&arena);
+    outer.extend_from_slice(&[1; 100]);
+    arena.scope(|inner| {
+        let mut own = ArenaVec::<u8, &Arena>::new_in(inner);
+        while own.try_reserve_exact(1).is_ok() {
+            own.push(2);
+            if outer.try_reserve(1).is_ok() && outer.len() < 200 {
+                outer.push(1);
+            }
+            assert!(arena.stats().live <= 4000);
+        }
+        assert!(own.iter().all(|b| *b == 2));
+    });
+    assert!(outer.iter().all(|b| *b == 1));
+}
+
+// ---- in places that do not grow ----
+
+#[test]
+fn scopes_in_a_buffer_share_it_and_give_it_back() {
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let ends = buffer.as_ptr_range();
+    let arena = Arena::in_buffer(&mut buffer).unwrap();
+    let whole = exhaust(&arena.scope_guard());
+    assert!(whole > 6000);
+    for _ in 0..3 {
+        assert_eq!(exhaust(&arena.scope_guard()), whole);
+    }
+    let outer = arena.scope_guard();
+    let p: *const u64 = outer.alloc(1u64);
+    assert!(ends.contains(&p.cast()));
+    assert!(arena.try_alloc(1u64).is_err(), "the buffer is the scope's");
+    assert!(arena.try_scope_guard().is_err(), "the buffer is the scope's");
+    let inner = outer.scope_guard();
+    assert!(exhaust(&inner) > 5000);
+    assert!(inner.try_scope_guard().is_err());
+    drop(inner);
+    drop(outer);
+    assert!(arena.try_alloc(1u64).is_ok());
+    assert_eq!(arena.stats().live, 8);
+    assert_eq!((arena.stats().blocks, arena.stats().source_calls), (1, 0));
+}
+
+#[test]
+fn a_full_buffer_refuses_a_scope_and_stays_as_it_was() {
+    let mut buffer = [MaybeUninit::uninit(); 2048];
+    let arena = Arena::in_buffer(&mut buffer).unwrap();
+    exhaust(&arena);
+    let before = arena.stats();
+    assert!(arena.try_scope_guard().is_err());
+    assert!(arena.try_scope(|_| unreachable!("there is no memory for it") as u8).is_err());
+    assert_eq!(arena.stats(), before);
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(arena.scope_guard()))).unwrap_err();
+    assert!(panic.downcast_ref::<String>().unwrap().starts_with("toft: "));
+    assert_eq!(arena.stats(), before);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn scopes_on_reserved_addresses_grow_in_place() {
+    let mut arena = Options::new().source(toft::Reserve::new(16 << 20).unwrap()).create().unwrap();
+    for _ in 0..50 {
+        let first = arena.alloc([1u8; 100]).as_ptr() as usize;
+        let mut vector = Counting::of(&arena, 0);
+        arena.scope(|inner| {
+            let a = inner.alloc_slice_fill(100_000, 1u8).as_ptr() as usize;
+            let b = inner.alloc_slice_fill(1_000_000, 2u8).as_ptr() as usize;
+            assert!(a > first && a - first < 4096 && b - a == 100_000);
+            inner.scope(|innermost| {
+                assert!(innermost.alloc_slice_fill(1_000_000, 3u8).iter().all(|x| *x == 3));
+            });
+            assert!(inner.try_alloc_uninit_slice::<u8>(32 << 20).is_err());
+        });
+        vector.push(1000);
+        vector.check();
+        drop(vector);
+        arena.reset();
+    }
+    assert!(arena.stats().reserved < 16 << 20);
+    assert_eq!(arena.stats().blocks, 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn on_reserved_addresses_a_second_scope_or_an_outer_allocation_is_refused_or_right() {
+    let arena = Options::new().source(toft::Reserve::new(4 << 20).unwrap()).create().unwrap();
+    let scope = arena.scope_guard();
+    let a = scope.alloc(1u64);
+    // The source has this one block, which is the scope's now.
+    if let Ok(b) = arena.try_alloc(2u64) {
+        assert_eq!((*a, *b), (1, 2));
+    }
+    if let Ok(second) = arena.try_scope_guard() {
+        assert_eq!(*second.alloc(3u64), 3);
+    }
+    assert_eq!(*a, 1);
+    drop(scope);
+    assert_eq!(*arena.alloc(4u64), 4);
+}
+
+// ---- in arenas of other languages ----
+
+#[test]
+fn scopes_in_a_foreign_buffer_share_it_and_give_it_back() {
+    let mut memory = fixed::Memory::new(20_000);
+    // SAFETY: a live head, and nobody else's.
+    let mut arena = unsafe { Arena::from_raw(memory.make()) }.unwrap();
+    let before = arena.alloc([7u64; 5]);
+    let whole = exhaust(&arena.scope_guard());
+    assert!(whole > 15_000);
+    for _ in 0..3 {
+        assert_eq!(exhaust(&arena.scope_guard()), whole);
+        assert_eq!(arena.stats().live, 40);
+    }
+    let scope = arena.scope_guard();
+    assert!(arena.try_alloc(1u64).is_err() && arena.try_scope_guard().is_err());
+    assert!(exhaust(&scope.scope_guard()) > 14_000);
+    assert_eq!(arena.set_budget(None), Err(toft::RewindError::Busy));
+    drop(scope);
+    assert_eq!(*before, [7; 5]);
+    arena.scope_mut(|a| assert!(a.try_alloc([0u8; 10_000]).is_ok()));
+    arena.reset();
+    assert_eq!(arena.stats().live, 0);
+    exhaust(&arena);
+    assert!(arena.try_scope_guard().is_err());
+}
+
+#[test]
+fn a_foreign_arena_keeps_what_it_served_aside() {
+    let arena = Disguised::new(Arena::new());
+    let a = arena.alloc(1u64);
+    let (b, c) = arena.scope(|inner| {
+        let own = inner.alloc_slice_fill(30_000, 5u8);
+        let b = arena.alloc(2u64);
+        inner.scope(|innermost| _ = innermost.alloc_slice_fill(30_000, 6u8));
+        let c = arena.alloc_slice_fill(5000, 3u8);
+        assert!(own.iter().all(|x| *x == 5));
+        (b, c)
+    });
+    arena.scope(|inner| _ = inner.alloc_slice_fill(30_000, 7u8));
+    assert_eq!((*a, *b), (1, 2));
+    assert!(c.iter().all(|x| *x == 3));
+}
+
+#[test]
+fn a_budget_of_a_foreign_arena_holds_in_its_scopes() {
+    let arena = Disguised::new(Options::new().budget(20_000).create().unwrap());
+    let used = exhaust(&arena.scope_guard());
+    assert!(used <= 20_000 && used > 10_000, "{used}");
+    assert_eq!(exhaust(&arena.scope_guard()), used);
+    assert!(arena.stats().live <= 20_000);
+}

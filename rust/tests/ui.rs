@@ -1,0 +1,29 @@
+//! What the borrow checker must refuse, one program each in `ui/`, with the compiler's own words beside it.
+//!
+//! The words change between compilers, so they are compared on one, the stable one named below; on others the test says
+//! that it compared nothing. `TRYBUILD=overwrite` writes them anew.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::process::Command;
+
+/// The compiler whose words are in `ui/*.stderr`.
+const COMPILER: &str = "rustc 1.95.";
+
+/// So that none is lost unseen.
+const PROGRAMS: usize = 30;
+
+#[test]
+#[cfg_attr(miri, ignore = "runs the compiler")]
+fn each_misuse_is_refused() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui");
+    let programs = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    assert_eq!(programs.filter(|path| path.extension() == Some("rs".as_ref())).count(), PROGRAMS);
+
+    let version = Command::new(std::env::var("RUSTC").unwrap_or("rustc".into())).arg("--version").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    if !version.starts_with(COMPILER) || version.contains("nightly") {
+        eprintln!("NOT TESTED: the words in tests/ui are those of {COMPILER}x, and this is {version}");
+        return;
+    }
+    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+}
