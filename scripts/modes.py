@@ -10,6 +10,7 @@ import subprocess
 
 import cppmodes  # these import this file: nobody uses another before all()
 import gomodes
+import rustmodes
 import targets
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -194,4 +195,4 @@ def all():
         Mode("snippets", script(["scripts/check-snippets"])),
         Mode("mutants", mutants),
         Mode("lint", script(["scripts/lint"])),
-    ] + cppmodes.all() + gomodes.all() + targets.make()
+    ] + cppmodes.all() + gomodes.all() + rustmodes.all() + targets.make()

@@ -66,6 +66,7 @@ def need_toolchain(mode, name, *components):
 def rust(mode):
     """The tests as they are: every feature of a stable compiler, and the documentation's examples."""
     cargo(mode, "stable", "test", "--locked", *FEATURES)
+    check(mode, "stable", "run", "--locked", "--example", "collections", *FEATURES)
 
 
 def ffi(mode):
@@ -102,8 +103,11 @@ def bare(mode):
 
 
 def nightly(mode):
+    """The standard library's collections, with the compiler that has their allocators."""
     need_toolchain(mode, "nightly")
-    cargo(mode, "nightly", "+nightly", "test", "--locked", "--lib", "--tests", "--all-features")
+    check(mode, "nightly", "+nightly", "run", "--locked", "--example", "std_collections", "--features", "nightly")
+    if modes.FULL:
+        cargo(mode, "nightly", "+nightly", "test", "--locked", "--lib", "--tests", "--all-features")
 
 
 def miri(flags):
@@ -160,6 +164,7 @@ def lint(mode):
     check(mode, "lint", "clippy", "--locked", "--all-targets", *FEATURES, "--", "-D", "warnings")
     check(mode, "lint", "clippy", "--locked", "--no-default-features", "--", "-D", "warnings")
     check(mode, "lint", "doc", "--locked", "--no-deps", *FEATURES, env={"RUSTDOCFLAGS": "-D warnings"})
+    mode.check([ROOT / "scripts/check-rust-examples"])
     version = (ROOT / "VERSION").read_text().strip()
     stamped = '\nversion = "%s"\n' % version in (RUST / "Cargo.toml").read_text()
     mode.passed += stamped
@@ -174,14 +179,16 @@ def all():
         modes.Mode("rust-lint", lint),
         modes.Mode("rust-fast-path", fast_path),
         modes.Mode("rust-msrv", msrv, optional=True),
-        modes.Mode("rust-bare", bare, optional=True),
         modes.Mode("rust-nightly", nightly, optional=True),
-        modes.Mode("rust-miri-stacked", miri(""), optional=True),
         modes.Mode("rust-miri-tree", miri("-Zmiri-tree-borrows"), optional=True),
-        modes.Mode("rust-asan", sanitizer("address"), optional=True),
-        modes.Mode("rust-fuzz", fuzz, optional=True),
     ]
     if modes.FULL:
-        made += [modes.Mode("rust-tsan", sanitizer("thread", build_std=True), optional=True),
-                 modes.Mode("rust-valgrind", valgrind)]
+        made += [
+            modes.Mode("rust-bare", bare, optional=True),
+            modes.Mode("rust-miri-stacked", miri(""), optional=True),
+            modes.Mode("rust-asan", sanitizer("address"), optional=True),
+            modes.Mode("rust-tsan", sanitizer("thread", build_std=True), optional=True),
+            modes.Mode("rust-valgrind", valgrind),
+            modes.Mode("rust-fuzz", fuzz, optional=True),
+        ]
     return made

@@ -1,0 +1,33 @@
+//! The cases of W2 for criterion: `cargo bench`, or `cargo bench -- 'physics/'`. All in one process, new + fill + drop
+//! too: for that row believe the program `w2`.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use std::time::Duration;
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(15)
+        .warm_up_time(Duration::from_millis(50))
+        .measurement_time(Duration::from_millis(300))
+        .configure_from_args();
+    let all = w2::all();
+    let mut place = Vec::new();
+    for at in 0..all[0].len() {
+        let mut group = criterion.benchmark_group(all[0][at].case);
+        group.throughput(Throughput::Elements(all[0][at].operations as u64));
+        for entry in all.iter().map(|entries| &entries[at]) {
+            let Ok(run) = entry.run else { continue };
+            group.bench_function(BenchmarkId::from_parameter(entry.contender), |bencher| {
+                bencher.iter_custom(|batches| {
+                    let outcome = run(batches as usize, &mut place);
+                    assert!(outcome.verified, "{}, {}: wrong results", entry.case, entry.contender);
+                    outcome.time
+                });
+            });
+        }
+        group.finish();
+    }
+    criterion.final_summary();
+}

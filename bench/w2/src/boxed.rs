@@ -1,0 +1,74 @@
+//! Rust's own: `Box`, and what else allocates by the program's allocator, which is the C library's.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::push_all;
+use allocator_api2::alloc::{Allocator, Global};
+use std::alloc::Layout;
+use std::ptr;
+
+pub struct Boxed;
+
+impl Contender for Boxed {
+    const NAME: &'static str = "Box";
+    type Hand<'a> = Boxed;
+
+    fn new(_room: Room) -> Self {
+        Boxed
+    }
+    fn with_room(_room: Room) -> Self {
+        Boxed
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> Boxed {
+        Boxed
+    }
+    /// What dropping a box does.
+    #[inline(always)]
+    unsafe fn reset(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        for (data, layout) in taken {
+            // SAFETY: taken from the program's allocator with that layout, and not used again.
+            unsafe { std::alloc::dealloc(data, layout) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn end(mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        // SAFETY: the same contract.
+        unsafe { self.reset(taken) };
+    }
+    unsafe fn occupied(data: *mut u8) -> Option<usize> {
+        // SAFETY: the program's allocator is the C library's.
+        Some(unsafe { libc::malloc_usable_size(data.cast()) })
+    }
+}
+
+impl Hand for Boxed {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        Box::into_raw(Box::<T>::new_uninit()).cast()
+    }
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        Box::into_raw(Box::<[T]>::new_uninit_slice(len)).cast()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        Box::into_raw(Box::<str>::from(text)).cast()
+    }
+    #[inline(always)]
+    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
+        // SAFETY: no case asks for nothing.
+        unsafe { std::alloc::alloc(layout) }
+    }
+    #[inline(always)]
+    fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        Allocator::allocate(&Global, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    }
+    fn push_all(&mut self, count: u64) -> Pushed {
+        let vec = push_all!(Vec::new(), count);
+        let capacity = vec.capacity();
+        let slice = vec.leak();
+        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+}

@@ -1,0 +1,73 @@
+//! bump-scope, as it is by default (upwards, alignment 1) and downwards with alignment 8. Reset keeps its largest
+//! chunk.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::push_all;
+use allocator_api2::alloc::Allocator;
+use bump_scope::alloc::Global;
+use bump_scope::settings::BumpSettings;
+use bump_scope::traits::BumpAllocatorTyped;
+use bump_scope::{Bump, BumpVec};
+use std::alloc::Layout;
+use std::ptr;
+
+macro_rules! contender {
+    ($name:ident, $shown:literal, $down:literal, $settings:ty) => {
+        pub struct $name(Bump<Global, $settings>);
+
+        impl Contender for $name {
+            const NAME: &'static str = $shown;
+            const DOWN: bool = $down;
+            type Hand<'a> = &'a Bump<Global, $settings>;
+
+            fn new(_room: Room) -> Self {
+                $name(Bump::new())
+            }
+            fn with_room(room: Room) -> Self {
+                $name(Bump::with_size(room.bytes))
+            }
+            #[inline(always)]
+            fn hand(&mut self) -> &Bump<Global, $settings> {
+                &self.0
+            }
+            #[inline(always)]
+            unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+                self.0.reset();
+            }
+        }
+
+        impl Hand for &Bump<Global, $settings> {
+            #[inline(always)]
+            fn take<T: 'static>(&mut self) -> *mut T {
+                self.alloc_uninit::<T>().into_raw().as_ptr().cast()
+            }
+            #[inline(always)]
+            fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+                self.alloc_uninit_slice::<T>(len).into_raw().as_ptr().cast()
+            }
+            #[inline(always)]
+            fn take_str(&mut self, text: &str) -> *mut u8 {
+                self.alloc_str(text).into_mut().as_mut_ptr()
+            }
+            #[inline(always)]
+            fn take_layout(&mut self, layout: Layout) -> *mut u8 {
+                self.allocate_layout(layout).as_ptr()
+            }
+            #[inline(always)]
+            fn allocate(&mut self, layout: Layout) -> *mut u8 {
+                Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+            }
+            fn push_all(&mut self, count: u64) -> Pushed {
+                let vec = push_all!(BumpVec::new_in(*self), count);
+                let capacity = vec.capacity();
+                let slice = vec.into_slice();
+                Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+            }
+        }
+    };
+}
+
+contender!(BumpScopeUp, "bump-scope up/1", false, BumpSettings);
+contender!(BumpScopeDown, "bump-scope down/8", true, BumpSettings<8, false>);

@@ -1,0 +1,73 @@
+//! bumpalo, with its default alignment of 1 and with 8. Reset keeps its newest chunk.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::push_all;
+use allocator_api2::alloc::Allocator;
+use bumpalo::Bump;
+use std::alloc::Layout;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+pub struct Bumpalo<const MIN_ALIGN: usize>(Bump<MIN_ALIGN>);
+
+impl<const MIN_ALIGN: usize> Contender for Bumpalo<MIN_ALIGN> {
+    const NAME: &'static str = if MIN_ALIGN == 1 { "bumpalo" } else { "bumpalo<8>" };
+    const DOWN: bool = true;
+    type Hand<'a> = &'a Bump<MIN_ALIGN>;
+
+    fn new(_room: Room) -> Self {
+        Bumpalo(Bump::with_min_align())
+    }
+    fn with_room(room: Room) -> Self {
+        Bumpalo(Bump::with_min_align_and_capacity(room.bytes))
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> &Bump<MIN_ALIGN> {
+        &self.0
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        self.0.reset();
+    }
+}
+
+impl<const MIN_ALIGN: usize> Hand for &Bump<MIN_ALIGN> {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
+        self.alloc_layout(layout).as_ptr().cast()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        self.alloc_str(text).as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
+        self.alloc_layout(layout).as_ptr()
+    }
+    #[inline(always)]
+    fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    }
+    /// Its own vector has the default alignment only.
+    fn push_all(&mut self, count: u64) -> Pushed {
+        if MIN_ALIGN == 1 {
+            // SAFETY: with MIN_ALIGN == 1 it is the same type.
+            let bump: &Bump = unsafe { &*ptr::from_ref(*self).cast() };
+            let vec = push_all!(bumpalo::collections::Vec::new_in(bump), count);
+            let capacity = vec.capacity();
+            let slice = vec.into_bump_slice_mut();
+            return Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity };
+        }
+        let vec = push_all!(allocator_api2::vec::Vec::new_in(*self), count);
+        let capacity = vec.capacity();
+        let slice = vec.leak();
+        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+}

@@ -1,0 +1,306 @@
+//! The rows of W2, each instantiated for each contender. An operation is one allocation, with its share of the reset.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Need, Room};
+use crate::identifiers::IDENTIFIERS;
+use crate::loops::{
+    many, measure, measure_lives, measure_vectors, one, slices, Content, Outcome, READ, UNTOUCHED, WRITTEN,
+};
+use std::alloc::Layout;
+use std::hint::black_box;
+
+/// Runs a sample of so many batches. The vector is a place for addresses.
+pub type Run = fn(usize, &mut Vec<*mut u8>) -> Outcome;
+
+pub struct Entry {
+    pub case: &'static str,
+    pub contender: &'static str,
+    /// Operations in a batch.
+    pub operations: usize,
+    /// It is measured in a process of its own, so that no heap is shaped by a neighbour.
+    pub alone: bool,
+    /// Bytes asked for and occupied are part of the row.
+    pub weighs: bool,
+    /// Or why it cannot do that.
+    pub run: Result<Run, &'static str>,
+}
+
+/// Beyond what a batch asks for: a block's header, and alignment at its ends.
+const SPARE: usize = 8192;
+
+fn room_of(count: usize, layout_of: impl Fn(usize) -> Layout) -> Room {
+    let bytes: usize = (0..count).map(|i| layout_of(i).size() + layout_of(i).align()).sum();
+    Room { bytes: bytes + SPARE, count, size: layout_of(0).size() }
+}
+
+fn slots(place: &mut Vec<*mut u8>, count: usize) -> &mut [*mut u8] {
+    if place.len() < count {
+        place.resize(count, std::ptr::null_mut());
+    }
+    &mut place[..count]
+}
+
+fn content_of<'a>(usage: u8) -> Content<'a> {
+    if usage == WRITTEN {
+        Content::Tag
+    } else {
+        Content::Anything
+    }
+}
+
+/// `N` values of one type.
+fn values<A: Contender, T: 'static, const N: usize, const USE: u8, const PREFETCH: bool>(
+    repetitions: usize,
+    place: &mut Vec<*mut u8>,
+) -> Outcome {
+    let layout_of = |_| Layout::new::<T>();
+    let slots = slots(place, N);
+    measure::<A, false>(
+        repetitions,
+        slots,
+        room_of(N, layout_of),
+        content_of(USE),
+        layout_of,
+        |mut hand, slots, tag| many::<A, T, USE, PREFETCH>(&mut hand, slots, tag),
+    )
+}
+
+/// Four of 64 B in a loop body.
+fn by_four<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    type Value = [u64; 8];
+    let layout_of = |_| Layout::new::<Value>();
+    let slots = slots(place, N);
+    measure::<A, false>(
+        repetitions,
+        slots,
+        room_of(N, layout_of),
+        Content::Anything,
+        layout_of,
+        |mut hand, slots, tag| {
+            slots.chunks_exact_mut(4).all(|four| {
+                one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[0], tag)
+                    && one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[1], tag)
+                    && one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[2], tag)
+                    && one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[3], tag)
+            })
+        },
+    )
+}
+
+/// `N` slices of `LEN` times 64 B.
+fn slices_of<A: Contender, const LEN: usize, const N: usize, const USE: u8>(
+    repetitions: usize,
+    place: &mut Vec<*mut u8>,
+) -> Outcome {
+    let layout_of = |_| Layout::new::<[[u64; 8]; LEN]>();
+    let slots = slots(place, N);
+    measure::<A, false>(
+        repetitions,
+        slots,
+        room_of(N, layout_of),
+        content_of(USE),
+        layout_of,
+        |mut hand, slots, tag| slices::<A, LEN, USE>(&mut hand, slots, tag),
+    )
+}
+
+/// A few types, many values of each: `$words` of 8 B, `$count` times, ...
+macro_rules! mix {
+    ($name:ident, $($words:literal x $count:literal),+) => {
+        fn $name<A: Contender, const USE: u8>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+            let layout_of = |at: usize| {
+                let mut end = 0;
+                $(
+                    end += $count;
+                    if at < end {
+                        return Layout::new::<[u64; $words]>();
+                    }
+                )+
+                unreachable!()
+            };
+            let count = 0 $(+ $count)+;
+            let slots = slots(place, count);
+            let room = room_of(count, layout_of);
+            measure::<A, false>(repetitions, slots, room, content_of(USE), layout_of, |mut hand, slots, tag| {
+                let rest = slots;
+                $(
+                    let (part, rest) = rest.split_at_mut($count);
+                    if !many::<A, [u64; $words], USE, false>(&mut hand, part, tag) {
+                        return false;
+                    }
+                )+
+                rest.is_empty()
+            })
+        }
+    };
+}
+mix!(physics, 12 x 500, 33 x 100, 13 x 200);
+mix!(render, 3 x 2000, 4 x 5500);
+mix!(ui, 10 x 100, 20 x 60, 45 x 40);
+
+/// 7, 31 and 63 B at alignments 1, 8, 16 and 64, both going round.
+const SIZES: [usize; 3] = [7, 31, 63];
+const ALIGNS: [usize; 4] = [1, 8, 16, 64];
+const ALIGNED: usize = 996;
+
+#[repr(C)]
+struct At1<const N: usize>([u8; N]);
+#[repr(C, align(8))]
+struct At8<const N: usize>([u8; N]);
+#[repr(C, align(16))]
+struct At16<const N: usize>([u8; N]);
+#[repr(C, align(64))]
+struct At64<const N: usize>([u8; N]);
+
+/// As types, whose size is a multiple of their alignment.
+fn aligned_types<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    let layout_of = |i: usize| {
+        // SAFETY: a size of at most 64 and a power of two.
+        unsafe { Layout::from_size_align_unchecked(SIZES[i % 3], ALIGNS[i % 4]) }.pad_to_align()
+    };
+    let (slots, room) = (slots(place, ALIGNED), room_of(ALIGNED, layout_of));
+    measure::<A, false>(repetitions, slots, room, Content::Anything, layout_of, |mut hand, slots, tag| {
+        macro_rules! twelve {
+            ($slots:ident: $($at:literal $type:ty),+) => {
+                true $(&& one::<A, $type, UNTOUCHED, false>(&mut hand, &mut $slots[$at], tag))+
+            };
+        }
+        slots.chunks_exact_mut(12).all(|s| {
+            twelve!(s: 0 At1<7>, 1 At8<31>, 2 At16<63>, 3 At64<7>, 4 At1<31>, 5 At8<63>, 6 At16<7>, 7 At64<31>,
+                    8 At1<63>, 9 At8<7>, 10 At16<31>, 11 At64<63>)
+        })
+    })
+}
+
+/// As layouts that the compiler does not know.
+fn aligned_layouts<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    let layouts: Vec<Layout> =
+        (0..ALIGNED).map(|i| Layout::from_size_align(SIZES[i % 3], ALIGNS[i % 4]).expect("a small layout")).collect();
+    by_layout::<A, false>(repetitions, place, &black_box(layouts))
+}
+
+/// 1 to 128 B, mostly small, at alignments 1 to 16, by the trait `Allocator`.
+fn allocator<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    let mut state = 12345u32;
+    let mut next = |below: u32| {
+        state = state.wrapping_mul(1664525).wrapping_add(1013904223);
+        (state >> 16) % below
+    };
+    let layouts: Vec<Layout> = (0..N)
+        .map(|_| {
+            let most = [16, 32, 64, 128][next(4) as usize];
+            let (size, align) = (1 + next(most), 1 << next(5));
+            Layout::from_size_align(size as usize, align).expect("a small layout")
+        })
+        .collect();
+    by_layout::<A, true>(repetitions, place, &black_box(layouts))
+}
+
+fn by_layout<A: Contender, const ALLOCATOR: bool>(
+    repetitions: usize,
+    place: &mut Vec<*mut u8>,
+    layouts: &[Layout],
+) -> Outcome {
+    let layout_of = |i: usize| layouts[i];
+    let (slots, room) = (slots(place, layouts.len()), room_of(layouts.len(), layout_of));
+    measure::<A, ALLOCATOR>(repetitions, slots, room, Content::Anything, layout_of, |mut hand, slots, _| {
+        slots.iter_mut().zip(layouts).all(|(slot, &layout)| {
+            *slot = if ALLOCATOR { hand.allocate(layout) } else { hand.take_layout(layout) };
+            !slot.is_null()
+        })
+    })
+}
+
+/// Copies of names.
+fn strings<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    let texts: &[&str] = black_box(&IDENTIFIERS);
+    // SAFETY: the length of a string, and no alignment.
+    let layout_of = |i: usize| unsafe { Layout::from_size_align_unchecked(texts[i].len(), 1) };
+    let room = room_of(texts.len(), |i| Layout::from_size_align(texts[i].len(), 8).expect("a short string"));
+    let slots = slots(place, texts.len());
+    measure::<A, false>(repetitions, slots, room, Content::Strings(texts), layout_of, |mut hand, slots, _| {
+        slots.iter_mut().zip(texts).all(|(slot, text)| {
+            *slot = hand.take_str(text);
+            !slot.is_null()
+        })
+    })
+}
+
+const PUSHES: usize = 10_000;
+
+fn pushes<A: Contender>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
+    measure_vectors::<A>(repetitions, PUSHES as u64)
+}
+
+fn lives<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    measure_lives::<A>(repetitions, slots(place, N))
+}
+
+/// All rows of one contender, in the order of the tables.
+pub fn entries<A: Contender>() -> Vec<Entry> {
+    let mut all = Vec::new();
+    let mut add = |case, operations, need, run: Run| {
+        let run = A::lacks(need).map_or(Ok(run), Err);
+        let (alone, weighs) = (need == Need::Life, matches!(need, Need::Str | Need::Layout | Need::Vec));
+        let weighs = weighs || case == "aligned types";
+        all.push(Entry { case, contender: A::NAME, operations, alone, weighs, run });
+    };
+    use Need::{Allocator, Life, Mixed, Slice, Str, Typed};
+    const U: u8 = UNTOUCHED;
+    const W: u8 = WRITTEN;
+
+    add("64 B", 1000, Typed, values::<A, [u64; 8], 1000, U, false>);
+    add("256 B", 1000, Typed, values::<A, [u64; 32], 1000, U, false>);
+    add("1 KB", 256, Typed, values::<A, [u64; 128], 256, U, false>);
+    add("4 KB", 64, Typed, values::<A, [u64; 512], 64, U, false>);
+    add("64 KB", 16, Typed, values::<A, [u64; 8192], 16, U, false>);
+    add("64 B written", 1000, Typed, values::<A, [u64; 8], 1000, W, false>);
+    add("256 B written", 1000, Typed, values::<A, [u64; 32], 1000, W, false>);
+    add("1 KB written", 256, Typed, values::<A, [u64; 128], 256, W, false>);
+    add("4 KB written", 64, Typed, values::<A, [u64; 512], 64, W, false>);
+    add("64 KB written", 4, Typed, values::<A, [u64; 8192], 4, W, false>);
+    add("hot by four", 1000, Typed, by_four::<A, 1000>);
+
+    add("batch", 1000, Typed, values::<A, [u64; 8], 1000, U, false>);
+    add("batch written", 1000, Typed, values::<A, [u64; 8], 1000, W, false>);
+    add("slice", 1, Slice, slices_of::<A, 1000, 1, U>);
+    add("slice written", 1, Slice, slices_of::<A, 1000, 1, W>);
+    add("arrays", 125, Slice, slices_of::<A, 8, 125, U>);
+    add("arrays written", 125, Slice, slices_of::<A, 8, 125, W>);
+
+    add("physics", 800, Mixed, physics::<A, U>);
+    add("physics written", 800, Mixed, physics::<A, W>);
+    add("particles 64", 10_000, Typed, values::<A, [u64; 8], 10_000, U, false>);
+    add("particles 64 written", 10_000, Typed, values::<A, [u64; 8], 10_000, W, false>);
+    add("particles 48", 50_000, Typed, values::<A, [u64; 6], 50_000, U, false>);
+    add("particles 48 written", 50_000, Typed, values::<A, [u64; 6], 50_000, W, false>);
+    add("render", 7500, Mixed, render::<A, U>);
+    add("render written", 7500, Mixed, render::<A, W>);
+    add("UI", 200, Mixed, ui::<A, U>);
+    add("UI written", 200, Mixed, ui::<A, W>);
+    add("16 B", 100_000, Typed, values::<A, [u64; 2], 100_000, U, false>);
+    add("16 B written", 100_000, Typed, values::<A, [u64; 2], 100_000, W, false>);
+
+    add("take", 1000, Typed, values::<A, [u64; 32], 1000, U, false>);
+    add("take write", 1000, Typed, values::<A, [u64; 32], 1000, W, false>);
+    add("take read", 1000, Typed, values::<A, [u64; 32], 1000, READ, false>);
+    if cfg!(target_arch = "x86_64") {
+        add("prefetch", 1000, Typed, values::<A, [u64; 32], 1000, U, true>);
+        add("prefetch write", 1000, Typed, values::<A, [u64; 32], 1000, W, true>);
+        add("prefetch read", 1000, Typed, values::<A, [u64; 32], 1000, READ, true>);
+    }
+
+    add("aligned types", ALIGNED, Mixed, aligned_types::<A>);
+    add("aligned layouts", ALIGNED, Need::Layout, aligned_layouts::<A>);
+    add("strings", IDENTIFIERS.len(), Str, strings::<A>);
+    add("Allocator", 1000, Allocator, allocator::<A, 1000>);
+    add("vec push", PUSHES, Need::Vec, pushes::<A>);
+
+    add("life of 1", 1, Life, lives::<A, 1>);
+    add("life of 100", 100, Life, lives::<A, 100>);
+    add("life of 10,000", 10_000, Life, lives::<A, 10_000>);
+
+    // Frames, threads and diagnostics have their rows here when the crate has them.
+    all
+}

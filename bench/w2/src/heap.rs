@@ -1,0 +1,129 @@
+//! Heaps: each allocation is freed, in the order they were made. They are called by name; none is the program's own.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::push_all;
+use allocator_api2::alloc::{AllocError, Allocator};
+use allocator_api2::vec::Vec;
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+/// A heap's calls.
+pub trait Malloc: 'static {
+    const NAME: &'static str;
+    /// # Safety
+    /// The layout is not empty.
+    unsafe fn take(layout: Layout) -> *mut u8;
+    /// # Safety
+    /// `data` is live, of that layout.
+    unsafe fn give(data: *mut u8, layout: Layout);
+    /// # Safety
+    /// `data` is live, of that layout; null leaves it so.
+    unsafe fn resize(data: *mut u8, layout: Layout, size: usize) -> *mut u8;
+    /// # Safety
+    /// `data` is live.
+    unsafe fn usable(data: *mut u8) -> usize;
+}
+
+pub struct Heap<M>(PhantomData<M>);
+
+/// What is kept of a heap in a local variable: nothing.
+pub struct HeapHand<M>(PhantomData<M>);
+
+impl<M> Clone for HeapHand<M> {
+    fn clone(&self) -> Self {
+        HeapHand(PhantomData)
+    }
+}
+
+impl<M: Malloc> Contender for Heap<M> {
+    const NAME: &'static str = M::NAME;
+    type Hand<'a> = HeapHand<M>;
+
+    fn new(_room: Room) -> Self {
+        Heap(PhantomData)
+    }
+    fn with_room(_room: Room) -> Self {
+        Heap(PhantomData)
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> HeapHand<M> {
+        HeapHand(PhantomData)
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        for (data, layout) in taken {
+            // SAFETY: taken from here with that layout, and not used again.
+            unsafe { M::give(data, layout) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn end(mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        // SAFETY: the same contract.
+        unsafe { self.reset(taken) };
+    }
+    unsafe fn occupied(data: *mut u8) -> Option<usize> {
+        // SAFETY: the same contract.
+        Some(unsafe { M::usable(data) })
+    }
+}
+
+impl<M: Malloc> Hand for HeapHand<M> {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.take_layout(Layout::new::<T>()).cast()
+    }
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
+        self.take_layout(layout).cast()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        let Ok(layout) = Layout::array::<u8>(text.len()) else { return ptr::null_mut() };
+        let data = self.take_layout(layout);
+        if !data.is_null() {
+            // SAFETY: as many bytes as were just taken.
+            unsafe { ptr::copy_nonoverlapping(text.as_ptr(), data, text.len()) };
+        }
+        data
+    }
+    #[inline(always)]
+    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
+        // SAFETY: no case asks for nothing.
+        unsafe { M::take(layout) }
+    }
+    #[inline(always)]
+    fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    }
+    fn push_all(&mut self, count: u64) -> Pushed {
+        let vec = push_all!(Vec::new_in(self.clone()), count);
+        let capacity = vec.capacity();
+        let slice = vec.leak();
+        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+}
+
+// SAFETY: a heap's blocks stay until they are given back, whoever holds its name.
+unsafe impl<M: Malloc> Allocator for HeapHand<M> {
+    #[inline(always)]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: no case asks for nothing.
+        let data = NonNull::new(unsafe { M::take(layout) }).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(data, layout.size()))
+    }
+    #[inline(always)]
+    unsafe fn deallocate(&self, data: NonNull<u8>, layout: Layout) {
+        // SAFETY: the same contract.
+        unsafe { M::give(data.as_ptr(), layout) };
+    }
+    #[inline(always)]
+    unsafe fn grow(&self, data: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        // SAFETY: the same contract; the cases' vectors keep their alignment.
+        let data = NonNull::new(unsafe { M::resize(data.as_ptr(), old, new.size()) }).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(data, new.size()))
+    }
+}

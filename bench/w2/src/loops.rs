@@ -1,0 +1,333 @@
+//! The loops: a batch is taken, its addresses are noted, and all is given back; so many times. Every contender gets the
+//! same source, compiled for it alone. Results are checked in the loop for being there, and the last batch for being
+//! right: aligned, apart from each other, with the bytes that were written.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Room};
+use std::alloc::Layout;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+/// One sample.
+pub struct Outcome {
+    pub time: Duration,
+    /// Nothing was null, and the last batch was right.
+    pub verified: bool,
+    /// Pages that the system had to bring meanwhile.
+    pub faults: u64,
+    pub bytes: Option<Bytes>,
+}
+
+/// What a batch asked for, and what it occupied.
+#[derive(Clone, Copy)]
+pub struct Bytes {
+    pub asked: usize,
+    pub occupied: usize,
+}
+
+/// What is done with an allocation.
+pub const UNTOUCHED: u8 = 0;
+/// Every byte is written.
+pub const WRITTEN: u8 = 1;
+/// Every word is read.
+pub const READ: u8 = 2;
+
+/// What the last batch must contain.
+pub enum Content<'a> {
+    Anything,
+    /// The lowest byte of the repetition's number, everywhere.
+    Tag,
+    Strings(&'a [&'a str]),
+}
+
+/// Brings the line of the next allocation, where the processor has an instruction for it.
+#[inline(always)]
+fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which may name any address.
+    unsafe {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// Takes one value, uses it, notes its address.
+#[inline(always)]
+pub fn one<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
+    hand: &mut A::Hand<'_>,
+    slot: &mut *mut u8,
+    tag: u8,
+) -> bool {
+    let data = hand.take::<T>();
+    if data.is_null() {
+        return false;
+    }
+    if PREFETCH {
+        prefetch(if A::DOWN { data.wrapping_sub(1) } else { data.wrapping_add(1) }.cast());
+    }
+    match USE {
+        // SAFETY: it is ours, and of that size.
+        WRITTEN => unsafe { data.cast::<u8>().write_bytes(tag, size_of::<T>()) },
+        READ => {
+            for i in 0..size_of::<T>() / 8 {
+                // SAFETY: it is ours; nobody has written it, and nobody looks at the value.
+                unsafe { data.cast::<MaybeUninit<u64>>().add(i).read_volatile() };
+            }
+        }
+        _ => (),
+    }
+    *slot = data.cast();
+    true
+}
+
+/// Many values of one type.
+#[inline(always)]
+pub fn many<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
+    hand: &mut A::Hand<'_>,
+    slots: &mut [*mut u8],
+    tag: u8,
+) -> bool {
+    slots.iter_mut().all(|slot| one::<A, T, USE, PREFETCH>(hand, slot, tag))
+}
+
+/// Slices of that many 64 B.
+#[inline(always)]
+pub fn slices<A: Contender, const LEN: usize, const USE: u8>(
+    hand: &mut A::Hand<'_>,
+    slots: &mut [*mut u8],
+    tag: u8,
+) -> bool {
+    slots.iter_mut().all(|slot| {
+        let data = hand.take_slice::<[u64; 8]>(LEN);
+        if data.is_null() {
+            return false;
+        }
+        if USE == WRITTEN {
+            // SAFETY: it is ours, and of that size.
+            unsafe { data.cast::<u8>().write_bytes(tag, 64 * LEN) };
+        }
+        *slot = data.cast();
+        true
+    })
+}
+
+/// What `repeat` needs besides.
+#[derive(Clone, Copy)]
+struct Times {
+    repetitions: usize,
+    /// The last batch stays, to be looked at.
+    keep: bool,
+}
+
+/// The loop that is timed. `ALLOCATOR`: the batch was taken by the trait `Allocator`.
+#[inline(never)]
+fn repeat<A: Contender, const ALLOCATOR: bool>(
+    arena: &mut A,
+    slots: &mut [*mut u8],
+    times: Times,
+    layout_of: impl Fn(usize) -> Layout,
+    fill: impl for<'a> Fn(A::Hand<'a>, &mut [*mut u8], u8) -> bool,
+) -> bool {
+    for i in 0..times.repetitions {
+        if !fill(arena.hand(), slots, i as u8) {
+            return false;
+        }
+        black_box(slots.as_mut_ptr());
+        if times.keep && i + 1 == times.repetitions {
+            break;
+        }
+        let taken = slots.iter().enumerate().map(|(i, &data)| (data, layout_of(i)));
+        // SAFETY: just taken, each once.
+        unsafe {
+            if ALLOCATOR {
+                arena.reset_allocated(taken);
+            } else {
+                arena.reset(taken);
+            }
+        }
+    }
+    true
+}
+
+/// A sample: a new arena with room for the batch, two batches to warm up, then `repetitions` of them, a reset after
+/// each.
+pub fn measure<A: Contender, const ALLOCATOR: bool>(
+    repetitions: usize,
+    slots: &mut [*mut u8],
+    room: Room,
+    content: Content,
+    layout_of: impl Fn(usize) -> Layout + Copy,
+    fill: impl for<'a> Fn(A::Hand<'a>, &mut [*mut u8], u8) -> bool + Copy,
+) -> Outcome {
+    let mut arena = A::with_room(room);
+    let mut run = |repetitions, keep| {
+        let before = (faults(), Instant::now());
+        let good = repeat::<A, ALLOCATOR>(&mut arena, slots, Times { repetitions, keep }, layout_of, fill);
+        (before.1.elapsed(), faults() - before.0, good)
+    };
+    let (_, _, warm) = run(2, false);
+    let (time, faults, good) = if warm { run(repetitions, false) } else { (Duration::MAX, 0, false) };
+    if !good || !run(2, true).2 {
+        return Outcome { time, verified: false, faults, bytes: None };
+    }
+    let verified = is_right(slots, layout_of, content, 1);
+    let bytes = Some(bytes_of::<A>(slots, layout_of));
+    let taken = slots.iter().enumerate().map(|(i, &data)| (data, layout_of(i)));
+    // SAFETY: the batch that was kept.
+    unsafe {
+        if ALLOCATOR {
+            arena.reset_allocated(taken);
+        } else {
+            arena.reset(taken);
+        }
+    }
+    Outcome { time, verified, faults, bytes }
+}
+
+/// A sample of lives: a new arena, values of 64 B written, its end.
+pub fn measure_lives<A: Contender>(repetitions: usize, slots: &mut [*mut u8]) -> Outcome {
+    type Value = [u64; 8];
+    let room = Room { bytes: size_of_val(slots) / size_of::<*mut u8>() * 64, count: slots.len(), size: 64 };
+
+    /// The last one is returned as it is.
+    #[inline(never)]
+    fn repeat<A: Contender>(slots: &mut [*mut u8], room: Room, repetitions: usize) -> Option<A> {
+        for i in 0..repetitions {
+            let mut arena = A::new(room);
+            if !many::<A, Value, WRITTEN, false>(&mut arena.hand(), slots, i as u8) {
+                return None;
+            }
+            black_box(slots.as_mut_ptr());
+            if i + 1 == repetitions {
+                return Some(arena);
+            }
+            // SAFETY: just taken, each once.
+            unsafe { arena.end(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
+        }
+        None
+    }
+    let end = |arena: A, slots: &[*mut u8]| {
+        // SAFETY: the ones that were kept.
+        unsafe { arena.end(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
+    };
+
+    if let Some(arena) = repeat::<A>(slots, room, 3) {
+        end(arena, slots);
+    }
+    let before = (faults(), Instant::now());
+    let last = repeat::<A>(slots, room, repetitions);
+    let Some(arena) = last else {
+        return Outcome { time: Duration::MAX, verified: false, faults: 0, bytes: None };
+    };
+    // The last end belongs to the time; what was written is looked at in one more life.
+    end(arena, slots);
+    let (time, faults) = (before.1.elapsed(), faults() - before.0);
+    let Some(arena) = repeat::<A>(slots, room, 2) else {
+        return Outcome { time, verified: false, faults, bytes: None };
+    };
+    let verified = is_right(slots, |_| Layout::new::<Value>(), Content::Tag, 1);
+    end(arena, slots);
+    Outcome { time, verified, faults, bytes: None }
+}
+
+/// A sample of vectors that grow from nothing.
+pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome {
+    /// What a vector that doubles leaves behind, twice.
+    const BYTES: usize = 1 << 20;
+    let room = Room { bytes: BYTES, count: 1, size: BYTES };
+
+    #[inline(never)]
+    fn repeat<A: Contender>(arena: &mut A, repetitions: usize, count: u64) -> bool {
+        let mut good = true;
+        for _ in 0..repetitions {
+            let pushed = arena.hand().push_all(black_box(count));
+            black_box(pushed.data);
+            good &= pushed.len as u64 == count;
+            let Ok(layout) = Layout::array::<u64>(pushed.capacity) else { return false };
+            // SAFETY: all that there is.
+            unsafe { arena.reset(std::iter::once((pushed.data.cast(), layout))) };
+        }
+        good
+    }
+    let mut arena = A::with_room(room);
+    let warm = repeat(&mut arena, 2, count);
+    let before = (faults(), Instant::now());
+    let mut verified = warm && repeat(&mut arena, repetitions, count);
+    let (time, faults) = (before.1.elapsed(), faults() - before.0);
+
+    let mut hand = arena.hand();
+    let first: *mut u64 = hand.take();
+    let pushed = hand.push_all(count);
+    let last: *mut u64 = hand.take();
+    drop(hand);
+    // SAFETY: the vector is there, and initialized as far as its length.
+    let values = unsafe { std::slice::from_raw_parts(pushed.data, pushed.len) };
+    verified &= values.iter().copied().eq(0..count);
+    let asked = size_of_val(values);
+    // SAFETY: it is live.
+    let occupied = unsafe { A::occupied(pushed.data.cast()) }.or_else(|| {
+        let between = (first as usize).abs_diff(last as usize);
+        (A::ONE_BLOCK && between < BYTES).then(|| between - size_of::<u64>())
+    });
+    let vector = (pushed.data.cast(), Layout::array::<u64>(pushed.capacity).unwrap_or(Layout::new::<u64>()));
+    let word = Layout::new::<u64>();
+    // SAFETY: all that there is.
+    unsafe { arena.reset([vector, (first.cast(), word), (last.cast(), word)].into_iter()) };
+    Outcome { time, verified, faults, bytes: occupied.map(|occupied| Bytes { asked, occupied }) }
+}
+
+fn is_right(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content: Content, tag: u8) -> bool {
+    let mut spans: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
+    for (i, &data) in slots.iter().enumerate() {
+        let layout = layout_of(i);
+        if data.addr() & (layout.align() - 1) != 0 {
+            return false;
+        }
+        let holds = |expected: &dyn Fn(usize) -> u8| {
+            // SAFETY: live, and written where it is looked at.
+            (0..layout.size()).all(|at| unsafe { data.add(at).read() } == expected(at))
+        };
+        let right = match content {
+            Content::Anything => true,
+            Content::Tag => holds(&|_| tag),
+            Content::Strings(texts) => holds(&|at| texts[i].as_bytes()[at]),
+        };
+        if !right {
+            return false;
+        }
+        spans.push((data as usize, layout.size()));
+    }
+    spans.sort_unstable();
+    spans.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0)
+}
+
+/// Heaps say what they use. In an arena it is the way from the lowest to the highest, without what lies between its
+/// blocks.
+fn bytes_of<A: Contender>(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout) -> Bytes {
+    const BETWEEN_BLOCKS: usize = 4096;
+    let asked = (0..slots.len()).map(|i| layout_of(i).size()).sum();
+    // SAFETY: the batch is live.
+    let told: Option<usize> = slots.iter().map(|&data| unsafe { A::occupied(data) }).sum();
+    let occupied = told.unwrap_or_else(|| {
+        let mut spans: Vec<(usize, usize)> =
+            slots.iter().enumerate().map(|(i, &data)| (data as usize, layout_of(i).size())).collect();
+        spans.sort_unstable();
+        let gaps = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0 + two[0].1));
+        asked + gaps.filter(|&gap| gap < BETWEEN_BLOCKS).sum::<usize>()
+    });
+    Bytes { asked, occupied }
+}
+
+/// Page faults of this process so far.
+pub fn faults() -> u64 {
+    // SAFETY: the system fills the structure.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        (usage.ru_minflt + usage.ru_majflt) as u64
+    }
+}

@@ -1,0 +1,220 @@
+//! Measures W2 and prints a row for each case and contender, as JSON.
+//!
+//!     w2 [--quick] [--only CASE] [--contender NAME]
+//!
+//! Each round samples everyone once in each case, and begins with another one. New + fill + drop (`life`) runs in a
+//! process of its own per case and contender: this program starts itself with `--alone`.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+use w2::cases::{Entry, Run};
+use w2::loops::{Bytes, Outcome};
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Effort {
+    rounds: usize,
+    /// At least so long is a sample.
+    sample: Duration,
+    /// Processes for each row that needs its own, and samples in each.
+    processes: usize,
+    samples: usize,
+}
+
+const FULL: Effort = Effort { rounds: 31, sample: Duration::from_micros(1500), processes: 7, samples: 5 };
+const QUICK: Effort = Effort { rounds: 11, sample: Duration::from_micros(600), processes: 2, samples: 3 };
+
+/// What is known of one row.
+struct Row<'a> {
+    entry: &'a Entry,
+    /// ns an operation, one a sample.
+    times: Vec<f64>,
+    /// Page faults a batch.
+    faults: Vec<f64>,
+    bytes: Option<Bytes>,
+    verified: bool,
+    repetitions: usize,
+}
+
+impl Row<'_> {
+    fn add(&mut self, outcome: &Outcome, repetitions: usize) {
+        let operations = (repetitions * self.entry.operations) as f64;
+        self.times.push(outcome.time.as_nanos() as f64 / operations);
+        self.faults.push(outcome.faults as f64 / repetitions as f64);
+        self.bytes = outcome.bytes;
+        self.verified &= outcome.verified;
+    }
+
+    fn print(&self) {
+        let Entry { case, contender, operations, alone, weighs, run } = self.entry;
+        let names =
+            format!(r#""workload":"W2","case":"{case}","contender":"{contender}","language":"Rust","unit":"ns""#);
+        if let Err(why) = run {
+            println!(r#"{{{names},"median":null,"verified":true,"lacks":"{why}"}}"#);
+            return;
+        }
+        let mut more = String::new();
+        if let (true, Some(Bytes { asked, occupied })) = (weighs, self.bytes) {
+            let waste = occupied as f64 / asked as f64 - 1.0;
+            more += &format!(r#","bytes":{occupied},"asked":{asked},"waste":{waste:.4}"#);
+        }
+        if *alone {
+            more += &format!(r#","faults":{:.2}"#, median(&self.faults));
+        }
+        let (low, high) = self.times.iter().fold((f64::MAX, 0f64), |(low, high), &t| (low.min(t), high.max(t)));
+        let (median, rounds, verified) = (median(&self.times), self.times.len(), self.verified);
+        let numbers = format!(r#""median":{median:.4},"min":{low:.4},"max":{high:.4},"rounds":{rounds}"#);
+        println!(r#"{{{names},{numbers},"n":{operations},"verified":{verified}{more}}}"#);
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
+/// How many batches take as long as a sample should; 0 if they go wrong.
+fn calibrate(run: Run, place: &mut Vec<*mut u8>, sample: Duration) -> usize {
+    let mut repetitions = 1;
+    loop {
+        let outcome = run(repetitions, place);
+        if !outcome.verified {
+            return 0;
+        }
+        let time = outcome.time.max(Duration::from_nanos(20));
+        if time * 4 >= sample {
+            let wanted = repetitions as f64 * sample.as_secs_f64() / time.as_secs_f64();
+            return (wanted.ceil() as usize).max(1);
+        }
+        repetitions *= 4;
+    }
+}
+
+/// Rounds of one case, everyone in turn.
+fn measure_together(rows: &mut [Row], effort: Effort, place: &mut Vec<*mut u8>) {
+    for row in rows.iter_mut() {
+        if let Ok(run) = row.entry.run {
+            row.repetitions = calibrate(run, place, effort.sample);
+            row.verified = row.repetitions > 0;
+        }
+    }
+    let count = rows.len();
+    for round in 0..effort.rounds {
+        for turn in 0..count {
+            let row = &mut rows[(turn + 5 * round) % count];
+            if let (Ok(run), true) = (row.entry.run, row.repetitions > 0) {
+                let outcome = run(row.repetitions, place);
+                row.add(&outcome, row.repetitions);
+            }
+        }
+    }
+}
+
+/// The samples of one row in this process: a line each.
+fn measure_alone(entry: &Entry, effort: Effort) {
+    let Ok(run) = entry.run else { return };
+    let mut place = Vec::new();
+    let repetitions = calibrate(run, &mut place, effort.sample);
+    for _ in 0..effort.samples {
+        let outcome = run(repetitions.max(1), &mut place);
+        println!(
+            "{} {} {} {}",
+            repetitions,
+            outcome.time.as_nanos(),
+            outcome.faults,
+            outcome.verified && repetitions > 0
+        );
+    }
+}
+
+/// Rounds of processes, everyone in turn.
+fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let count = rows.len();
+    for round in 0..effort.processes {
+        for turn in 0..count {
+            let row = &mut rows[(turn + 5 * round) % count];
+            if row.entry.run.is_err() {
+                continue;
+            }
+            let mut command = Command::new(&program);
+            command.args(["--alone", row.entry.case, row.entry.contender]).args(quick.then_some("--quick"));
+            let done = command.output().map_err(|e| e.to_string())?;
+            let said = String::from_utf8_lossy(&done.stdout);
+            let mut samples = 0;
+            for line in said.lines() {
+                let mut fields = line.split(' ');
+                let mut number = || fields.next().and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
+                let (repetitions, nanos, faults) = (number(), number(), number());
+                let verified = fields.next() == Some("true");
+                let outcome = Outcome { time: Duration::from_nanos(nanos), verified, faults, bytes: None };
+                row.add(&outcome, (repetitions as usize).max(1));
+                samples += 1;
+            }
+            row.verified &= done.status.success() && samples == effort.samples;
+        }
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (mut quick, mut only, mut contender, mut alone) = (false, None, None, None);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--quick" => quick = true,
+            "--only" => only = arguments.next(),
+            "--contender" => contender = arguments.next(),
+            "--alone" => alone = arguments.next().zip(arguments.next()),
+            _ => {
+                eprintln!("w2 [--quick] [--only CASE] [--contender NAME]");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let effort = if quick { QUICK } else { FULL };
+    let all = w2::all();
+
+    if let Some((case, contender)) = alone {
+        for entry in all.iter().flatten().filter(|e| e.case == case && e.contender == contender) {
+            measure_alone(entry, effort);
+        }
+        return ExitCode::SUCCESS;
+    }
+
+    let mut place = Vec::new();
+    let mut good = true;
+    for at in 0..all[0].len() {
+        let mut rows: Vec<Row> = all
+            .iter()
+            .map(|entries| &entries[at])
+            .filter(|e| only.as_ref().is_none_or(|case| case == e.case))
+            .filter(|e| contender.as_ref().is_none_or(|name| name == e.contender))
+            .map(|entry| Row { entry, times: vec![], faults: vec![], bytes: None, verified: true, repetitions: 0 })
+            .collect();
+        if rows.is_empty() {
+            continue;
+        }
+        if rows[0].entry.alone {
+            if let Err(why) = measure_in_processes(&mut rows, effort, quick) {
+                eprintln!("w2: {}: {why}", rows[0].entry.case);
+                return ExitCode::FAILURE;
+            }
+        } else {
+            measure_together(&mut rows, effort, &mut place);
+        }
+        for row in &rows {
+            row.print();
+            good &= row.verified;
+        }
+    }
+    ExitCode::from(u8::from(!good))
+}

@@ -1,0 +1,72 @@
+//! multitude. Its chunks are of 64 KiB at most, and `with_capacity` fills its cache of them; reset keeps them there. It
+//! takes no layout but by `Allocator`, and counts those blocks: each must be deallocated, or its chunk stays.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::push_all;
+use allocator_api2::alloc::Allocator;
+use multitude::Arena;
+use std::alloc::Layout;
+use std::ptr::{self, NonNull};
+
+pub struct Multitude(Arena);
+
+impl Contender for Multitude {
+    const NAME: &'static str = "multitude";
+    const ONE_BLOCK: bool = false;
+    type Hand<'a> = &'a Arena;
+
+    fn lacks(need: Need) -> Option<&'static str> {
+        (need == Need::Layout).then_some("takes a layout by Allocator only")
+    }
+    fn new(_room: Room) -> Self {
+        Multitude(Arena::new())
+    }
+    fn with_room(room: Room) -> Self {
+        Multitude(Arena::builder().with_capacity(room.bytes).build())
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> &Arena {
+        &self.0
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        self.0.reset();
+    }
+    unsafe fn reset_allocated(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        for (data, layout) in taken {
+            // SAFETY: each was allocated by this arena, and is given back once.
+            unsafe { Allocator::deallocate(&&self.0, NonNull::new_unchecked(data), layout) };
+        }
+        self.0.reset();
+    }
+}
+
+impl Hand for &Arena {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.alloc_uninit::<T>().as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        self.alloc_uninit_slice::<T>(len).as_mut_ptr().cast()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        self.alloc_str(text).as_mut_ptr()
+    }
+    fn take_layout(&mut self, _layout: Layout) -> *mut u8 {
+        unreachable!()
+    }
+    #[inline(always)]
+    fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    }
+    fn push_all(&mut self, count: u64) -> Pushed {
+        let vec = push_all!(self.alloc_vec(), count);
+        let capacity = vec.capacity();
+        let slice = vec.leak();
+        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+}

@@ -1,0 +1,65 @@
+//! stumpalo. Reset keeps all chunks.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::push_all;
+use allocator_api2_04::alloc::Allocator;
+use allocator_api2_04::vec::Vec;
+use std::alloc::Layout;
+use std::mem::MaybeUninit;
+use std::ptr;
+use stumpalo::Arena;
+
+pub struct Stumpalo(Arena);
+
+impl Contender for Stumpalo {
+    const NAME: &'static str = "stumpalo";
+    const DOWN: bool = true;
+    type Hand<'a> = &'a Arena;
+
+    fn new(_room: Room) -> Self {
+        Stumpalo(Arena::new())
+    }
+    fn with_room(room: Room) -> Self {
+        Stumpalo(Arena::with_capacity(room.bytes))
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> &Arena {
+        &self.0
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        self.0.clear();
+    }
+}
+
+impl Hand for &Arena {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };
+        self.alloc_layout(layout).as_ptr().cast()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        self.alloc_str(text).as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
+        self.alloc_layout(layout).as_ptr()
+    }
+    #[inline(always)]
+    fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    }
+    fn push_all(&mut self, count: u64) -> Pushed {
+        let vec = push_all!(Vec::new_in(*self), count);
+        let capacity = vec.capacity();
+        let slice = vec.leak();
+        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+}

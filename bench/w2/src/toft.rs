@@ -1,0 +1,145 @@
+//! Toft's arena, its register-cursor mode, and its packed strings.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::{push_all, values_only};
+use allocator_api2::alloc::Allocator;
+use std::alloc::Layout;
+use std::ptr;
+use toft::{Arena, Options};
+
+fn arena_with(room: Room) -> Arena {
+    Options::new().reserve(room.bytes).create().expect("memory for the arena")
+}
+
+pub struct Toft(Arena);
+
+impl Contender for Toft {
+    const NAME: &'static str = "toft";
+    type Hand<'a> = &'a Arena;
+
+    fn new(_room: Room) -> Self {
+        Toft(Arena::new())
+    }
+    fn with_room(room: Room) -> Self {
+        Toft(arena_with(room))
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> &Arena {
+        &self.0
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        self.0.reset();
+    }
+}
+
+impl Hand for &Arena {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.alloc_uninit::<T>().as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
+        self.alloc_uninit_slice::<T>(len).as_mut_ptr().cast()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        self.alloc_str(text).as_mut_ptr()
+    }
+    #[inline(always)]
+    fn take_layout(&mut self, layout: Layout) -> *mut u8 {
+        self.alloc_layout(layout).as_ptr()
+    }
+    #[inline(always)]
+    fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
+    }
+    fn push_all(&mut self, count: u64) -> Pushed {
+        let vec = push_all!(allocator_api2::vec::Vec::new_in(*self), count);
+        let capacity = vec.capacity();
+        let slice = vec.leak();
+        Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+}
+
+pub struct ToftCursor(Arena);
+
+impl Contender for ToftCursor {
+    const NAME: &'static str = "toft cursor";
+    type Hand<'a> = toft::Cursor<'a>;
+
+    fn lacks(need: Need) -> Option<&'static str> {
+        (!matches!(need, Need::Typed | Need::Mixed | Need::Life)).then_some("a cursor in registers takes values")
+    }
+    fn new(_room: Room) -> Self {
+        ToftCursor(Arena::new())
+    }
+    fn with_room(room: Room) -> Self {
+        ToftCursor(arena_with(room))
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> toft::Cursor<'_> {
+        self.0.cursor()
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        self.0.reset();
+    }
+}
+
+impl Hand for toft::Cursor<'_> {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.alloc_uninit::<T>().as_mut_ptr()
+    }
+    values_only!();
+}
+
+pub struct ToftPack(Arena);
+
+impl Contender for ToftPack {
+    const NAME: &'static str = "toft pack";
+    type Hand<'a> = toft::Pack<'a>;
+
+    fn lacks(need: Need) -> Option<&'static str> {
+        (need != Need::Str).then_some("packs strings")
+    }
+    fn new(_room: Room) -> Self {
+        ToftPack(Arena::new())
+    }
+    fn with_room(room: Room) -> Self {
+        ToftPack(arena_with(room))
+    }
+    #[inline(always)]
+    fn hand(&mut self) -> toft::Pack<'_> {
+        self.0.pack()
+    }
+    #[inline(always)]
+    unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
+        self.0.reset();
+    }
+}
+
+impl Hand for toft::Pack<'_> {
+    fn take<T: 'static>(&mut self) -> *mut T {
+        unreachable!()
+    }
+    fn take_slice<T: 'static>(&mut self, _len: usize) -> *mut T {
+        unreachable!()
+    }
+    #[inline(always)]
+    fn take_str(&mut self, text: &str) -> *mut u8 {
+        self.alloc_str(text).as_mut_ptr()
+    }
+    fn take_layout(&mut self, _layout: Layout) -> *mut u8 {
+        unreachable!()
+    }
+    fn allocate(&mut self, _layout: Layout) -> *mut u8 {
+        unreachable!()
+    }
+    fn push_all(&mut self, _count: u64) -> Pushed {
+        unreachable!()
+    }
+}

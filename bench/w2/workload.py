@@ -1,0 +1,297 @@
+"""W2: frames in Rust. Builds one program of all contenders with cargo, runs it, prints what it found.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# feature: the crate behind it. Each can be left out.
+RIVALS = {"bumpalo": "bumpalo", "bump-scope": "bump-scope", "blink-alloc": "blink-alloc", "stumpalo": "stumpalo",
+          "multitude": "multitude", "typed-arena": "typed-arena", "mimalloc": "mimalloc",
+          "jemalloc": "tikv-jemallocator", "snmalloc": "snmalloc-rs"}
+HEAPS = ["Box", "malloc", "mimalloc", "jemalloc", "snmalloc"]
+
+# the columns of the tables, in groups
+GROUPS = [
+    ["64 B", "256 B", "1 KB", "4 KB", "64 KB", "64 B written", "256 B written", "1 KB written", "4 KB written",
+     "64 KB written", "hot by four"],
+    ["batch", "batch written", "slice", "slice written", "arrays", "arrays written", "physics", "physics written",
+     "UI", "UI written"],
+    ["particles 64", "particles 64 written", "particles 48", "particles 48 written", "render", "render written",
+     "16 B", "16 B written", "take", "take write", "take read"],
+    ["prefetch", "prefetch write", "prefetch read", "aligned types", "aligned layouts", "strings", "Allocator",
+     "vec push", "life of 1", "life of 100", "life of 10,000"],
+]
+BYTES = {"aligned types": "996 values", "aligned layouts": "996 layouts", "strings": "the strings",
+         "vec push": "10,000 u64 pushed"}
+
+
+# ---- building ----
+
+def target(bench):
+    return os.path.join(bench.build, "w2")
+
+
+def program(bench):
+    return os.path.join(target(bench), "release", "w2")
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip().split("\n")[0]
+    except FileNotFoundError:
+        return ""
+
+
+def compilers(bench):
+    return {c: output_of(*c.split(), "--version") for c in ("rustc", bench.cc, bench.cxx)}
+
+
+def cargo(bench, command, features):
+    """None, or the first thing that cargo complained of."""
+    done = subprocess.run(["cargo", command, "--release", "--quiet", "--no-default-features", "--bin", "w2",
+                           "--features", ",".join(features), "--target-dir", target(bench)],
+                          cwd=HERE, capture_output=True, text=True, env=dict(os.environ, CC=bench.cc, CXX=bench.cxx))
+    if done.returncode == 0:
+        return None
+    errors = [line.strip() for line in done.stderr.splitlines() if re.match(r"\s*error", line)]
+    return (errors or [done.stderr.strip() or "cargo failed"])[0]
+
+
+def build(bench):
+    if not shutil.which("cargo"):
+        bench.stop("W2 needs cargo; scripts/bootstrap bench installs it")
+    present = list(RIVALS)
+    error = cargo(bench, "build", ["toft"] + present)
+    if error:  # whose fault is it?
+        wrong = cargo(bench, "check", ["toft"])
+        if wrong:
+            bench.stop("w2 cannot be built: " + wrong)
+        for name in RIVALS:
+            wrong = cargo(bench, "check", ["toft", name])
+            if wrong:
+                bench.leave_out(name, "%s (it is the crate %s)" % (wrong, RIVALS[name]))
+                present.remove(name)
+        if len(present) < len(RIVALS):
+            error = cargo(bench, "build", ["toft"] + present)
+    if error:
+        bench.stop("w2 cannot be built: " + error)
+
+
+def versions():
+    """{contender's feature: version}, as they are locked."""
+    with open(os.path.join(HERE, "Cargo.lock")) as f:
+        locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
+    return {name: locked.get(crate, "unknown") for name, crate in RIVALS.items()}
+
+
+# ---- measuring ----
+
+def rows(bench):
+    command = [program(bench)] + ["--quick"] * bench.quick
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode > 1 or not done.stdout.endswith("}\n"):  # 1: something was wrong, and its row says so
+        bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
+    found, have = [json.loads(line) for line in done.stdout.splitlines()], versions()
+    for row in found:
+        name = re.split(r"[<\s]", row["contender"])[0]
+        if name in have:
+            row["version"] = have[name]
+    return found
+
+
+# ---- tables ----
+
+def ours(contender):
+    return contender.startswith(("toft", "floor"))
+
+
+class Table:
+    def __init__(self, rows_):
+        self.lacks = {}
+        for r in rows_:
+            if r["median"] is None:
+                self.lacks.setdefault((r["contender"], r["lacks"]), []).append(r["case"])
+        self.row = {(r["case"], r["contender"]): r for r in rows_ if r["median"] is not None}
+        self.cases = list(dict.fromkeys(c for c, _ in self.row))
+        self.contenders = list(dict.fromkeys(r["contender"] for r in rows_))
+
+    def median(self, case, contender):
+        row = self.row.get((case, contender))
+        return row and row["median"]
+
+    def best_rival(self, case, among=None):
+        return min(((self.row[case, c]["median"], c) for c in among or self.contenders
+                    if not ours(c) and (case, c) in self.row), default=(None, None))
+
+    def rows_of(self, contender):
+        return [(case, self.median(case, contender), *self.best_rival(case)) for case in self.cases
+                if (case, contender) in self.row]
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return "%.2f" % value if value < 100 else "%.0f" % value
+
+
+def ratio(a, b):
+    return number(a / b) if a and b else "-"
+
+
+def verdict(value, rival):
+    if not value or not rival:
+        return ""
+    return "LOST" if value > 1.03 * rival else "level" if value > 0.97 * rival else "ahead"
+
+
+def here(rows_):
+    """Our numbers beside those the original published; nothing is written."""
+    t = Table(rows_)
+
+    def times(case, operations, *contenders, unit=1):
+        return " / ".join(number(value and value * operations / unit)
+                          for value in (t.median(case, c) for c in contenders))
+
+    trio = ("toft", "bumpalo", "malloc")
+    waste = [t.row.get(("aligned layouts", c), {}).get("waste") for c in trio]
+    return [
+        times("64 B", 1, *trio, "Box") + " ns",
+        times("64 KB", 1, "toft", "bumpalo") + " ns",
+        " / ".join([times("batch", 1000, "toft"), times("slice", 1, "toft"), times("arrays", 125, "toft"),
+                    times("batch", 1000, "malloc")]) + " ns",
+        times("physics", 800, *trio) + " ns",
+        times("particles 48", 50_000, *trio, unit=1e3) + " us",
+        times("UI", 200, *trio) + " ns",
+        "not yet",
+        times("aligned layouts", 996, *trio) + " ns",
+        " / ".join("-" if w is None else "%.1f" % (100 * w) for w in waste) + " %",
+    ]
+
+
+def print_ratios(t):
+    print("Against the best rival and the floors; ns, medians")
+    print("  %-22s%-13s%9s  %-18s%9s%7s %-6s%10s%7s%13s%7s" % (
+        "case", "ours", "ns", "best rival", "ns", "ours/", "", "floor_mem", "ours/", "floor_cursor", "ours/"))
+    for case in t.cases:
+        best, rival = t.best_rival(case)
+        mem, cursor = t.median(case, "floor_mem"), t.median(case, "floor_cursor")
+        if mem is None:
+            mem = t.median(case, "floor_exact")
+        for c in t.contenders:
+            value = t.median(case, c)
+            if c.startswith("toft") and value is not None:
+                print(("  %-22s%-13s%9s  %-18s%9s%7s %-6s%10s%7s%13s%7s" % (
+                    case, c, number(value), rival, number(best), ratio(value, best), verdict(value, best),
+                    number(mem), ratio(value, mem), number(cursor), ratio(value, cursor))).rstrip())
+    print("  (life: the floor is floor_exact, one block of the right size)\n")
+
+
+def print_all(t):
+    print("Every contender; ns an operation, medians")
+    for cases in GROUPS:
+        words = [case.split() for case in cases]
+        for line in range(max(map(len, words))):
+            print(("  %-18s%s" % ("", "".join("%10s" % (w[line] if line < len(w) else "") for w in words))).rstrip())
+        for c in t.contenders:
+            if any((case, c) in t.row for case in cases):
+                print("  %-18s%s" % (c, "".join("%10s" % number(t.median(case, c)) for case in cases)))
+        print()
+
+
+def print_bytes(t):
+    print("Bytes occupied, and what is more than was asked for; in an arena, from the first allocation to the last")
+    print("  %-18s%s" % ("", "".join("%24s" % what for what in BYTES.values())))
+    for c in t.contenders:
+        cells = []
+        for case in BYTES:
+            r = t.row.get((case, c), {})
+            cells.append("%d  +%.1f %%" % (r["bytes"], 100 * r["waste"]) if "bytes" in r else "-")
+        if any(cell != "-" for cell in cells):
+            print("  %-18s%s" % (c, "".join("%24s" % cell for cell in cells)))
+    print()
+
+
+def print_lives(t):
+    cases = [case for case in t.cases if case.startswith("life")]
+    print("New + fill + drop, each in a process of its own; ns a value of 64 B, min..max, and page faults a life")
+    print("  %-18s%s" % ("", "".join("%36s" % case for case in cases)))
+    for c in t.contenders:
+        cells = ["-" if r is None else "%s  %s..%s  %.1f" % (*(number(r[k]) for k in ("median", "min", "max")),
+                                                             r["faults"])
+                 for r in (t.row.get((case, c)) for case in cases)]
+        if any(cell != "-" for cell in cells):
+            print("  %-18s%s" % (c, "".join("%36s" % cell for cell in cells)))
+    print()
+
+
+def print_lacking(t):
+    print("What cannot be done")
+    for (contender, why), cases in t.lacks.items():
+        shown = ", ".join(cases) if len(cases) <= 6 else "%d rows" % len(cases)
+        print("  %-18s%s: %s" % (contender, why, shown))
+    print()
+
+
+def marks(t):
+    """(mark, what was measured, met)"""
+    def against(what, value, limit, floor, name):
+        return ("%s <= %s x %s" % (what, limit, name),
+                "%s / %s = %s" % (number(value), number(floor), ratio(value, floor)),
+                bool(value and floor) and value <= limit * floor)
+
+    for who in ("toft", "toft cursor"):
+        all_ = t.rows_of(who)
+        lost = ["%s (%s, %s)" % (case, rival, ratio(value, best)) for case, value, best, rival in all_
+                if verdict(value, best) == "LOST"]
+        few = "; ".join(lost) if len(lost) <= 8 else "see above"
+        yield ("%s: ahead of every rival in every row (3 %%)" % who,
+               "lost %d of %d%s" % (len(lost), len(all_), ": " + few if lost else ""), bool(all_) and not lost)
+    for case in ("64 B", "hot by four"):
+        yield against("hot typed, " + case, t.median(case, "toft"), 1.03, t.median(case, "floor_mem"), "floor_mem")
+    case = "hot by four"
+    yield against("cursor, " + case, t.median(case, "toft cursor"), 0.7, t.median(case, "floor_mem"), "floor_mem")
+    case = "life of 10,000"
+    value, (best, rival) = t.median(case, "toft"), t.best_rival(case)
+    arena, its_name = t.best_rival(case, [c for c in t.contenders if c not in HEAPS])
+    yield ("new + fill + drop at least 5 x as fast as the best rival",
+           "%s: %s / %s = %s; the best arena, %s: %s; one malloc: %s" % (
+               rival, number(best), number(value), ratio(best, value), its_name, ratio(arena, value),
+               number(t.median(case, "floor_exact"))),
+           bool(value and best) and value * 5 <= best)
+
+
+def table(head, rows_):
+    t = Table(rows_)
+    print_ratios(t)
+    print_all(t)
+    print_bytes(t)
+    print_lives(t)
+    print_lacking(t)
+    print("Marks")
+    for mark, measured, met in marks(t):
+        print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
+    compilers_ = ", ".join(head["compilers"].values())
+    print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
+    have = {r["contender"]: r["version"] for r in rows_ if "version" in r}
+    print("rivals: %s" % ", ".join("%s %s" % v for v in have.items()))
+    for who, why in head["left_out"].items():
+        print("left out: %s: %s" % (who, why))
+    print("command: %s\n" % head["command"])
+
+
+def history(rows_):
+    """What one line of history keeps: medians, ours and the floors', and the best rival."""
+    t = Table(rows_)
+    kept = {}
+    for case in t.cases:
+        best, rival = t.best_rival(case)
+        kept[case] = {c: t.median(case, c) for c in t.contenders if ours(c) and t.median(case, c) is not None}
+        if rival:
+            kept[case][rival] = best
+    return {"unit": "ns", "medians": kept}
