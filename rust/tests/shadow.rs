@@ -27,14 +27,11 @@ const ENDLESS: Rules = Rules { may_refuse: false, is_foreign: false };
 const BOUNDED: Rules = Rules { may_refuse: true, is_foreign: false };
 const FOREIGN: Rules = Rules { may_refuse: true, is_foreign: true };
 
-/// How many streams, and how long: `TOFT_STREAMS=10` makes it ten times as many.
+/// How many streams, and how long: `PROPTEST_CASES` says how many, as it does for all tests of that kind.
 fn streams() -> (u32, usize) {
-    let times = std::env::var("TOFT_STREAMS").ok().and_then(|n| n.parse::<u32>().ok()).unwrap_or(1);
-    if cfg!(miri) {
-        (2 * times, 60)
-    } else {
-        (120 * times, 400)
-    }
+    let few = if cfg!(miri) { 2 } else { 120 };
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(few);
+    (cases, if cfg!(miri) { 60 } else { 400 })
 }
 
 /// Plays streams; one that fails is shrunk. The same ones each time, as a test must be; the fuzz target has others.
