@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use crate::abi;
 use crate::arena::Arena;
 use crate::error::{sure, AllocError, Refuse};
 use crate::maker;
@@ -31,7 +32,10 @@ mod panics {
             None => first.set(panic.take()),
             earlier => first.set(earlier),
         });
-        core::mem::forget(panic); // a later one: dropping it could panic again
+        // A later one is of no use; dropping it could panic again.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            core::mem::forget(again);
+        }
     }
 
     #[cold]
@@ -86,9 +90,18 @@ impl Arena {
     #[inline]
     fn registered<T, E: Refuse>(&self, end: unsafe extern "C" fn(*mut c_void), value: T) -> Result<&mut T, E> {
         // SAFETY: the arena is alive.
-        let node = unsafe { (self.table().cleanup)(self.head().as_ptr(), None, core::ptr::null_mut()) };
+        let (mark, node) = unsafe {
+            (abi::mark(self.head()), (self.table().cleanup)(self.head().as_ptr(), None, core::ptr::null_mut()))
+        };
         let Some(node) = NonNull::new(node) else { return Err(E::closed()) };
-        let value = NonNull::from(self.value(|| value)?);
+        let value = match self.value(|| value) {
+            Ok(value) => NonNull::from(value),
+            Err(e) => {
+                // SAFETY: above the mark there is the node alone, which has no function.
+                unsafe { abi::rewind(self.head(), mark) };
+                return Err(e);
+            }
+        };
         // SAFETY: the node and the value are the arena's, and no other reference to them exists.
         unsafe {
             (*node.as_ptr()).arg = value.as_ptr().cast();

@@ -14,6 +14,17 @@ use toft::{cache, Arena, Keep, Options, Reserve, Scope};
 
 const MIRI: bool = cfg!(miri);
 
+/// Fewer under Miri, and with `TOFT_SHORT` (Valgrind).
+fn rounds(most: usize) -> usize {
+    if MIRI {
+        (most / 1000).clamp(3, 40)
+    } else if std::env::var_os("TOFT_SHORT").is_some() {
+        most / 50
+    } else {
+        most
+    }
+}
+
 /// The limit of the caches is for all threads: who changes it, or measures what a cache holds, is alone.
 static CACHE: Mutex<()> = Mutex::new(());
 
@@ -64,7 +75,7 @@ fn a_hundred_thousand_rounds_of_any_mix_are_bounded() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
     let mut dice = Dice(1);
-    let rounds = if MIRI { 40 } else { 100_000 };
+    let rounds = rounds(100_000) as u64;
     let (mut most, mut calls) = (0, 0);
     for round in 0..rounds {
         for _ in 0..dice.below(12) {

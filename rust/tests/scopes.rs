@@ -20,6 +20,17 @@ use toft::{Arena, Keep, Options, Scope};
 
 const MIRI: bool = cfg!(miri);
 
+/// Fewer under Miri, and with `TOFT_SHORT` (Valgrind).
+fn rounds(most: usize) -> usize {
+    if MIRI {
+        (most / 1000).clamp(3, 15)
+    } else if std::env::var_os("TOFT_SHORT").is_some() {
+        most / 50
+    } else {
+        most
+    }
+}
+
 /// A number that looks like chance, and is the same each time.
 struct Dice(u64);
 
@@ -61,7 +72,7 @@ fn nested(outer: &Arena, vectors: &mut Vec<Counting<'_>>, depth: u64) {
             own.push(40);
             vectors.iter_mut().for_each(|v| v.push(30));
         }
-        if depth < 4 {
+        if depth < if MIRI { 2 } else { 4 } {
             // Those of the arenas around it keep growing in there.
             let mut within = vec![Counting::of(inner, 1)];
             nested(inner, &mut within, depth + 1);
@@ -80,7 +91,7 @@ fn nested(outer: &Arena, vectors: &mut Vec<Counting<'_>>, depth: u64) {
 fn outer_vectors_survive(arena: &Arena) {
     let mut vectors = vec![Counting::of(arena, 7), Counting::of(arena, 77_000)];
     vectors[0].push(3);
-    for _ in 0..3 {
+    for _ in 0..if MIRI { 1 } else { 3 } {
         nested(arena, &mut vectors, 1);
     }
     vectors.iter().for_each(Counting::check);
@@ -137,7 +148,7 @@ fn guards_in_any_order(arena: &mut Arena, rounds: usize, seed: u64) {
         let mut outer = Counting::of(arena, 3);
         {
             let mut guards: Vec<(Scope<'_>, u64, Vec<*const u64>)> = vec![];
-            for step in 0..30 {
+            for step in 0..if MIRI { 12 } else { 30 } {
                 outer.push(dice.below(20));
                 match dice.below(4) {
                     0 => guards.push((arena.scope_guard(), step, vec![])),
@@ -180,7 +191,7 @@ fn guards_in_any_order(arena: &mut Arena, rounds: usize, seed: u64) {
 
 #[test]
 fn guards_end_in_any_order() {
-    let rounds = if MIRI { 3 } else { 500 };
+    let rounds = if MIRI { 1 } else { rounds(500) };
     strict::balanced(|| guards_in_any_order(&mut Arena::new(), rounds, 1));
     guards_in_any_order(&mut Options::new().source(Pages::new()).create().unwrap(), rounds, 2);
 }
@@ -232,7 +243,7 @@ fn a_hundred_thousand_scopes_take_no_more_than_the_largest_needs() {
     let arena = Arena::new();
     let mut kept = Counting::of(&arena, 0);
     let mut dice = Dice(9);
-    let rounds = if MIRI { 60 } else { 100_000 };
+    let rounds = rounds(100_000);
     let (mut warm, mut reserved) = (0, 0);
     for round in 0..rounds {
         arena.scope(|inner| {
@@ -264,7 +275,7 @@ fn rounds_of_scopes_and_resets_are_bounded() {
     let rounds = |arena: &mut Arena, guards: usize| {
         let mut dice = Dice(11);
         let mut most = 0;
-        for _ in 0..if MIRI { 30 } else { 20_000 } {
+        for _ in 0..rounds(20_000) {
             let mut vector = Counting::of(arena, 0);
             for _ in 0..5 {
                 let guard = arena.scope_guard();
