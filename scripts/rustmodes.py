@@ -110,28 +110,40 @@ def nightly(mode):
         cargo(mode, "nightly", "+nightly", "test", "--locked", "--lib", "--tests", "--all-features")
 
 
-def miri(flags):
+def programs():
+    """The test programs that Miri and the sanitizers run: not those that compile others, nor bumpalo beside ours."""
+    return sorted(p.stem for p in (RUST / "tests").glob("*.rs") if p.stem not in ("ui", "bumpalo_program"))
+
+
+def miri(flags, few=False):
+    """few: the programs that reach most of the crate in little time."""
     def work(mode):
         need_toolchain(mode, "nightly", "miri", "rust-src")
-        cargo(mode, "miri", "+nightly", "miri", "test", "--locked", "--lib", "--tests", *FEATURES,
-              env={"MIRIFLAGS": flags + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4"})
+        for test in ("strict", "drops") if few else programs():
+            leaks = " -Zmiri-ignore-leaks" if test == "drops" else ""  # it leaks guards on purpose
+            cargo(mode, "miri", "+nightly", "miri", "test", "--locked", *FEATURES, "--test", test,
+                  env={"MIRIFLAGS": flags + leaks + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4"})
     return work
 
 
-def sanitizer(name, *tests, build_std=False):
+PLAIN = "--cfg toft_plain_heap"  # the strict allocator of the tests would blind other tools
+
+
+def sanitizer(name):
     def work(mode):
-        need_toolchain(mode, "nightly", *(["rust-src"] if build_std else []))
-        cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, *(["-Zbuild-std"] if build_std else []),
-              *(flag for test in tests for flag in ("--test", test)) if tests else ("--lib", "--tests"),
-              env={"RUSTFLAGS": "-Zsanitizer=" + name, "ASAN_OPTIONS": "detect_leaks=1"})
+        need_toolchain(mode, "nightly", "rust-src")
+        cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, "-Zbuild-std",
+              *(flag for test in programs() for flag in ("--test", test)),
+              env={"RUSTFLAGS": "-Zsanitizer=%s %s" % (name, PLAIN)})
     return work
 
 
 def valgrind(mode):
     modes.need("cargo", "valgrind")
     run = "valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --fair-sched=yes"
-    cargo(mode, "stable", "test", "--locked", "--lib", "--tests", *FEATURES,
-          env={"CARGO_TARGET_%s_RUNNER" % HOST.upper().replace("-", "_"): run, "PROPTEST_CASES": "16", "TOFT_SHORT": "1"})
+    cargo(mode, "valgrind", "test", "--locked", *FEATURES, *(flag for test in programs() for flag in ("--test", test)),
+          env={"CARGO_TARGET_%s_RUNNER" % HOST.upper().replace("-", "_"): run, "RUSTFLAGS": PLAIN, "PROPTEST_CASES": "6",
+               "TOFT_SHORT": "1"})
 
 
 def fuzz(mode):
@@ -180,14 +192,14 @@ def all():
         modes.Mode("rust-fast-path", fast_path),
         modes.Mode("rust-msrv", msrv, optional=True),
         modes.Mode("rust-nightly", nightly, optional=True),
-        modes.Mode("rust-miri-tree", miri("-Zmiri-tree-borrows"), optional=True),
+        modes.Mode("rust-miri-tree", miri("-Zmiri-tree-borrows", few=not modes.FULL), optional=True),
     ]
     if modes.FULL:
         made += [
             modes.Mode("rust-bare", bare, optional=True),
             modes.Mode("rust-miri-stacked", miri(""), optional=True),
             modes.Mode("rust-asan", sanitizer("address"), optional=True),
-            modes.Mode("rust-tsan", sanitizer("thread", build_std=True), optional=True),
+            modes.Mode("rust-tsan", sanitizer("thread"), optional=True),
             modes.Mode("rust-valgrind", valgrind),
             modes.Mode("rust-fuzz", fuzz, optional=True),
         ]
