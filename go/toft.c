@@ -410,11 +410,32 @@ static int toft_cache_drop_pair(void) {
   return 0;
 }
 
+static void toft_heap_return(void *block, size_t size);
+
+/* A cache full of large blocks would leave none to small ones, of which there are more: one of 1 MiB or more goes, the
+ * largest first, for one of 64 KiB or less. Ready arenas count as such. */
+static TOFT_COLD int toft_cache_make_room(size_t size) {
+  toft_cache *c = &toft_tls;
+  if (c->phase != TOFT_CACHE_OPEN || size > TOFT_STAGGERED) return 0;
+  for (unsigned bin = TOFT_BINS; bin-- > TOFT_HALF_BIN;) {
+    toft_cached *b = c->bins[bin];
+    if (b == NULL) continue;
+    if (!(TOFT_OS_SPLITS && bin == TOFT_HALF_BIN && toft_cache_drop_pair())) {
+      c->bins[bin] = b->next;
+      c->held -= b->size;
+      toft_heap_return(b, b->size);
+    }
+    return toft_cache_takes(size);
+  }
+  return 0;
+}
+
 static int toft_cache_put(void *block, size_t size) {
   unsigned bin = toft_bin(size);
   if (bin >= TOFT_BINS) return 0;
   if (!toft_cache_takes(size) &&
-      !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size)))
+      !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size)) &&
+      !toft_cache_make_room(size))
     return 0;
   toft_cached *b = (toft_cached *)block;
   b->next = toft_tls.bins[bin];
@@ -1653,7 +1674,7 @@ static void toft_put_home(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->home_size;
   if (a->state & TOFT_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && toft_cache_takes(size))
+  if ((a->state & TOFT_CACHEABLE) != 0 && (toft_cache_takes(size) || toft_cache_make_room(size)))
     toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);

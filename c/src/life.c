@@ -90,7 +90,7 @@ static void toft_put_home(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->home_size;
   if (a->state & TOFT_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && toft_cache_takes(size))
+  if ((a->state & TOFT_CACHEABLE) != 0 && (toft_cache_takes(size) || toft_cache_make_room(size)))
     toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);

@@ -66,6 +66,27 @@ static void the_cache_is_bounded(void **state) {
   toft_cache_limit(before);
 }
 
+static void large_blocks_leave_room_for_small_ones(void **state) {
+  (void)state;
+  toft_cache_trim();
+  for (size_t size = 1 << 20; size <= (size_t)4 << 20; size *= 4) {
+    void *large[4];
+    for (int i = 0; i < 4; i++) assert_non_null(large[i] = toft_heap()->take(toft_heap(), size));
+    for (int i = 0; i < 4; i++) toft_heap()->put(toft_heap(), large[i], size);
+    assert_true(toft_cache_held() > ((size_t)3 << 20));
+    toft_arena *a = toft_create(), *b = toft_create();
+    toft_release(a);
+    toft_release(b);
+    toft_arena *c = toft_create();
+    assert_ptr_equal(c, b); /* kept: the second is not fresh from malloc either */
+    assert_ptr_equal(toft_create(), a);
+    assert_true(toft_cache_held() <= (size_t)4 << 20);
+    toft_release(a);
+    toft_release(c);
+    toft_cache_trim();
+  }
+}
+
 static void blocks_come_back(void **state) {
   (void)state;
   toft_cache_trim();
@@ -157,9 +178,13 @@ static void destructors_come_in_any_order(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(release_feeds_create),          cmocka_unit_test(a_cached_arena_is_as_new),
-      cmocka_unit_test(the_cache_is_bounded),          cmocka_unit_test(blocks_come_back),
-      cmocka_unit_test(threads_do_not_meet),           cmocka_unit_test(an_arena_moves_between_threads),
+      cmocka_unit_test(release_feeds_create),
+      cmocka_unit_test(a_cached_arena_is_as_new),
+      cmocka_unit_test(the_cache_is_bounded),
+      cmocka_unit_test(large_blocks_leave_room_for_small_ones),
+      cmocka_unit_test(blocks_come_back),
+      cmocka_unit_test(threads_do_not_meet),
+      cmocka_unit_test(an_arena_moves_between_threads),
       cmocka_unit_test(destructors_come_in_any_order),
   };
   return cmocka_run_group_tests_name("cache", tests, NULL, NULL);

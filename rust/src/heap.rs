@@ -114,6 +114,7 @@ pub mod cache {
     const LOOKS: usize = 16;
     pub const HALF: usize = crate::os::HUGE_PAGE / 2;
     const HALF_BIN: usize = 8;
+    const SMALL: usize = 64 << 10;
     /// Can a mapping be cut?
     pub const SPLITS: bool = crate::os::SPLITS;
 
@@ -222,6 +223,29 @@ pub mod cache {
             false
         }
 
+        /// A cache full of large blocks would leave none to small ones, of which there are more: one of 1 MiB or more
+        /// goes, the largest first, for one of 64 KiB or less. Ready arenas count as such.
+        #[cold]
+        fn make_room(&self, size: usize) -> bool {
+            if size > SMALL {
+                return false;
+            }
+            for bin in (HALF_BIN..BINS).rev() {
+                let Some(b) = self.bins[bin].get() else { continue };
+                if !(SPLITS && bin == HALF_BIN && self.drop_pair()) {
+                    // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
+                    unsafe {
+                        let size = b.as_ref().size;
+                        self.bins[bin].set(b.as_ref().next);
+                        self.let_go(size);
+                        put_fresh(b.cast(), size);
+                    }
+                }
+                return self.takes(size);
+            }
+            false
+        }
+
         /// # Safety
         /// `block` is free memory of `size` bytes that this cache may have.
         unsafe fn link(&self, block: NonNull<u8>, size: usize) {
@@ -234,7 +258,9 @@ pub mod cache {
         }
 
         unsafe fn put(&self, block: NonNull<u8>, size: usize) -> bool {
-            let fits = self.takes(size) || (SPLITS && size == HALF && self.drop_pair() && self.takes(size));
+            let fits = self.takes(size)
+                || (SPLITS && size == HALF && self.drop_pair() && self.takes(size))
+                || self.make_room(size);
             if !fits || bin(size) >= BINS {
                 return false;
             }
@@ -295,7 +321,7 @@ pub mod cache {
     /// May an arena wait?
     #[inline(always)]
     pub fn takes_ready() -> bool {
-        with(|c| c.takes(HOME)).unwrap_or(false)
+        with(|c| c.takes(HOME) || c.make_room(HOME)).unwrap_or(false)
     }
 
     /// # Safety

@@ -377,6 +377,28 @@ fn arenas_and_blocks_wait_in_the_cache() {
 }
 
 #[test]
+#[cfg(not(miri))]
+fn large_blocks_leave_room_for_small_ones() {
+    let _alone = alone();
+    for size in [1 << 20, 4 << 20] {
+        let arena = Options::new().reserve(size - 4096).create().unwrap();
+        for _ in 0..4 {
+            take(&arena, size - 4096, 8);
+        }
+        drop(arena);
+        let large = cache::held();
+        let (a, b) = (Arena::new(), Arena::new());
+        let at = (a.as_raw(), b.as_raw());
+        drop(a);
+        drop(b);
+        assert!(cache::held() <= 4 << 20, "{large}");
+        let (b, a) = (Arena::new(), Arena::new());
+        assert_eq!((a.as_raw(), b.as_raw()), at); // both were kept
+        cache::trim();
+    }
+}
+
+#[test]
 fn the_cache_holds_no_more_than_its_limit() {
     let _alone = alone();
     assert_eq!(cache::set_limit(10_000), 4 << 20);
