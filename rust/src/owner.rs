@@ -126,6 +126,12 @@ impl<R: Root> Owner<R> {
     /// names.with_mut(|names, arena| names.push(arena.alloc_str("Tofte")));
     /// assert_eq!(names.with(|names| names.len()), 1);
     /// ```
+    /// ```compile_fail
+    /// # use toft::{Arena, Owner};
+    /// toft::root!(struct Names => std::vec::Vec<&'a str>);
+    /// let mut names = Owner::<Names>::new(Arena::new(), |_| vec![]);
+    /// let escaped: &mut i32 = names.with_mut(|_, arena| arena.alloc(1));
+    /// ```
     pub fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
         // SAFETY: as in `with`; the arena stays where it is.
         unsafe { change(self.root.assume_init_mut(), self.arena.as_ref()) }

@@ -11,9 +11,11 @@ mod strict;
 use std::cell::RefCell;
 use std::mem::{forget, MaybeUninit};
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use pages::Pages;
+use toft::abi::Head;
 use toft::{Arena, Keep, Options, Owner, Scope};
 
 /// What was dropped, in order.
@@ -482,12 +484,13 @@ fn a_destructor_may_use_other_arenas_that_panic_too() {
 
 #[test]
 fn the_arena_is_closed_while_destructors_run() {
-    struct Looks(Arc<Mutex<Vec<bool>>>, usize);
+    struct Looks(Arc<Mutex<Vec<bool>>>, NonNull<Head>);
+    // SAFETY: the arena does not leave this thread.
+    unsafe impl Send for Looks {}
     impl Drop for Looks {
         fn drop(&mut self) {
-            let at = std::ptr::with_exposed_provenance::<Arena>(self.1);
-            // SAFETY: the arena is where it was, and borrowed as shared only here: by its head.
-            let arena = unsafe { Arena::borrow_raw(std::ptr::NonNull::new(at.cast_mut().cast()).unwrap()) }.unwrap();
+            // SAFETY: the arena is alive, and this thread's.
+            let arena = unsafe { Arena::borrow_raw(self.1) }.unwrap();
             let closed = [
                 arena.try_alloc(1u8).is_err(),
                 arena.try_alloc_drop(vec![1]).is_err(),
@@ -500,7 +503,7 @@ fn the_arena_is_closed_while_destructors_run() {
     }
     let found = Arc::new(Mutex::new(vec![]));
     let mut arena = Arena::new();
-    let head = arena.as_raw().as_ptr().expose_provenance();
+    let head = arena.as_raw();
     arena.alloc_drop(Looks(found.clone(), head));
     arena.reset();
     assert_eq!(*found.lock().unwrap(), [true; 5]);

@@ -23,7 +23,7 @@ const MIRI: bool = cfg!(miri);
 /// Fewer under Miri, and with `TOFT_SHORT` (Valgrind).
 fn rounds(most: usize) -> usize {
     if MIRI {
-        (most / 1000).clamp(3, 15)
+        (most / 1000).clamp(3, 6)
     } else if std::env::var_os("TOFT_SHORT").is_some() {
         most / 50
     } else {
