@@ -683,6 +683,7 @@ impl<'g> World<'g> {
 
     fn trim(&mut self, i: usize, size: usize) {
         self.empty(i);
+        self.nodes[i].pack = None;
         match &mut self.nodes[i].scope {
             Some(scope) => scope.trim(size * 3),
             None => self.ground.trim(size * 3),
@@ -694,6 +695,7 @@ impl<'g> World<'g> {
             return; // of what was leaked, say
         }
         self.nodes[i].cursors.clear();
+        self.nodes[i].pack = None;
         let mut f = |a: &Arena| {
             let mut all = vec![];
             for k in 0..size % 13 {
