@@ -122,7 +122,8 @@ def miri(flags, few=False):
         for test in ("strict", "drops") if few else programs():
             leaks = " -Zmiri-ignore-leaks" if test == "drops" else ""  # it leaks guards on purpose
             cargo(mode, "miri", "+nightly", "miri", "test", "--locked", *FEATURES, "--test", test,
-                  env={"MIRIFLAGS": flags + leaks + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4"})
+                  env={"MIRIFLAGS": flags + leaks + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4",
+                       "RUST_BACKTRACE": "0"})  # each panic's would take Miri seconds
     return work
 
 

@@ -693,7 +693,9 @@ fn is_played(vector: &Value) -> bool {
 
 fn play_all(how: How) {
     let Some(all) = vectors() else { return };
-    let played: Vec<_> = all.iter().filter(|v| is_played(v)).collect();
+    // Under Miri each is played one way.
+    let ways = all.iter().enumerate().filter(|(i, _)| !cfg!(miri) || (i + how as usize) % 3 == 0);
+    let played: Vec<_> = ways.map(|(_, v)| v).filter(|v| is_played(v)).collect();
     assert!(cfg!(miri) || usize::BITS < 64 || played.len() == VECTORS);
     let failed: Vec<String> = played
         .into_iter()
