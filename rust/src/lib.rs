@@ -25,6 +25,8 @@
 //! | [`Box`], [`unsize!`] | values that are dropped with their box; trait objects |
 //! | [`Scope`] | an arena that borrows: a buffer, a source, what its values point to |
 //! | [`Owner`], [`root!`] | an arena and a value that borrows it, in one |
+//! | [`Frames`] | an arena for each thread, all emptied together when the frame ends |
+//! | [`Buffered`] | frames that overlap: the last N, with what each published |
 //! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
 //! | [`cache`] | what a thread keeps for its next arenas |
 //! | [`bumpalo`] | all of this under the names of bumpalo: a program moves by one `use` |
@@ -95,11 +97,15 @@ mod allocate;
 mod allocator;
 mod arena;
 mod boxed;
+#[cfg(feature = "std")]
+mod buffered;
 pub mod bumpalo;
 mod cursor;
 mod drops;
 mod error;
 mod foreign;
+#[cfg(feature = "std")]
+mod frames;
 mod heap;
 mod maker;
 mod options;
@@ -114,8 +120,12 @@ mod sources;
 
 pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
+#[cfg(feature = "std")]
+pub use buffered::{Buffered, Past};
 pub use cursor::{Cursor, Pack};
 pub use error::{AllocError, InitError};
+#[cfg(feature = "std")]
+pub use frames::Frames;
 pub use options::Options;
 pub use owner::{Owner, Root};
 pub use scope::Scope;

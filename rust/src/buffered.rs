@@ -1,0 +1,240 @@
+//! Frames that overlap: what a frame published stays readable while the next ones run.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use crate::frames::Frames;
+use crate::owner::Root;
+
+/// The last N frames, each with what it published: double buffering, triple buffering, history.
+///
+/// [`frame`](Buffered::frame) empties the oldest of N [`Frames`], runs the frame in it, and keeps what it returns, which
+/// may borrow anything that was allocated in the frame, on any thread. N calls later it is dropped and its memory is used
+/// again; who still has a reference to it then does not compile. To keep some of it for longer, copy it to the new frame.
+///
+/// `R` names the type that is published, as for an [`Owner`](crate::Owner): see [`root!`](crate::root).
+///
+/// ```
+/// use toft::Buffered;
+///
+/// toft::root!(struct Positions => &'a [f32]);
+///
+/// let mut frames = Buffered::<Positions>::new(2);
+/// for step in 0..4 {
+///     frames.frame(|now, past| {
+///         let next = now.here().alloc_slice_fill(3, 1.0);
+///         past.with(1, |before: &&[f32]| {
+///             for (next, before) in next.iter_mut().zip(before.iter()) {
+///                 *next += before; // the previous frame is still whole
+///             }
+///         });
+///         next
+///     });
+///     assert_eq!(frames.with(0, |now| now[2]), Some(1.0 + step as f32));
+/// }
+/// ```
+pub struct Buffered<R: Root> {
+    ring: Box<[Buffer<R>]>,
+    newest: usize,
+    number: u64,
+}
+
+struct Buffer<R: Root> {
+    /// Dropped before the frames' memory is used again. As uninitialised memory: see `Owner`.
+    root: Option<MaybeUninit<R::In<'static>>>,
+    /// In a box, since the root may refer to it; by address, since moving a box would end references.
+    frames: NonNull<Frames>,
+}
+
+// SAFETY: frames are `Send`, and the root is for every lifetime if it is for this one.
+unsafe impl<R: Root> Send for Buffer<R> where R::In<'static>: Send {}
+// SAFETY: a shared buffer gives `&R::In` alone.
+unsafe impl<R: Root> Sync for Buffer<R> where R::In<'static>: Sync {}
+
+impl<R: Root> Buffer<R> {
+    fn drop_root(&mut self) {
+        if let Some(mut root) = self.root.take() {
+            // SAFETY: initialised, and taken: dropped once.
+            unsafe { root.assume_init_drop() }
+        }
+    }
+
+    fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> Option<T> {
+        // SAFETY: initialised. 'a is any lifetime to `look`: nothing can be stored in the root, and nothing of it kept.
+        self.root.as_ref().map(|root| look(unsafe { root.assume_init_ref() }))
+    }
+}
+
+impl<R: Root> Drop for Buffer<R> {
+    fn drop(&mut self) {
+        struct Last(NonNull<Frames>);
+        impl Drop for Last {
+            fn drop(&mut self) {
+                // SAFETY: it came from a box, and nobody uses it again.
+                drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            }
+        }
+        let _last = Last(self.frames); // also when dropping the root panics
+        self.drop_root();
+    }
+}
+
+impl<R: Root> Buffered<R> {
+    /// Room for `n` frames, the running one included. Of 1 there is no past; 0 counts as 1.
+    ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// assert_eq!(toft::Buffered::<Number>::new(3).len(), 3);
+    /// ```
+    pub fn new(n: usize) -> Buffered<R> {
+        Buffered::with_frames(n, Frames::new)
+    }
+
+    /// As [`new`](Buffered::new), of frames that `make` makes.
+    ///
+    /// ```
+    /// use toft::{Buffered, Frames, Options};
+    /// toft::root!(struct Number => &'a u32);
+    /// let frames = Buffered::<Number>::with_frames(2, || Frames::with(|| Options::new().budget(1 << 20).create()));
+    /// assert_eq!(frames.len(), 2);
+    /// ```
+    pub fn with_frames(n: usize, mut make: impl FnMut() -> Frames) -> Buffered<R> {
+        let buffer = |_| Buffer { root: None, frames: NonNull::from(Box::leak(Box::new(make()))) };
+        Buffered { ring: (0..n.max(1)).map(buffer).collect(), newest: 0, number: 0 }
+    }
+
+    /// Runs a frame: ends the oldest one, whose memory this one gets, and keeps what `run` returns. The result of `run`
+    /// may borrow what lives in this frame, not what lives in the past.
+    ///
+    /// ```
+    /// toft::root!(struct Names => std::vec::Vec<&'a str>);
+    /// let mut frames = toft::Buffered::<Names>::new(2);
+    /// frames.frame(|now, _| vec![&*now.here().alloc_str("first")]);
+    /// frames.frame(|now, past| past.with(1, |names| vec![&*now.here().alloc_str(names[0])]).unwrap());
+    /// assert_eq!(frames.with(0, |names| names.concat()), Some("first".to_string()));
+    /// ```
+    ///
+    /// # Panics
+    /// If `run` does, or the destructor of something in the oldest frame: then this frame published nothing.
+    pub fn frame(&mut self, run: impl for<'a> FnOnce(&'a Frames, Past<'_, R>) -> R::In<'a>) {
+        self.newest = (self.newest + 1) % self.ring.len();
+        self.number += 1;
+        let oldest = &mut self.ring[self.newest];
+        oldest.drop_root();
+        // SAFETY: the root was all that referred to it, and its memory.
+        unsafe { oldest.frames.as_mut() }.advance();
+        let frames = oldest.frames;
+        // SAFETY: the frames stay where they are until the root is dropped. Nobody can keep a reference for longer than
+        // `run` runs but the root, since 'a is any lifetime.
+        let root = run(unsafe { frames.as_ref() }, Past { ring: &self.ring, newest: self.newest });
+        self.ring[self.newest].root = Some(MaybeUninit::new(root));
+    }
+
+    /// Looks at what the frame of `age` published: 0 is the newest one. `None`: it is gone, or published nothing.
+    ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// let mut frames = toft::Buffered::<Number>::new(2);
+    /// for i in 0..3 {
+    ///     frames.frame(|now, _| now.here().alloc(i));
+    /// }
+    /// assert_eq!([0, 1, 2].map(|age| frames.with(age, |n| **n)), [Some(2), Some(1), None]);
+    /// ```
+    pub fn with<T>(&self, age: usize, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> Option<T> {
+        Past { ring: &self.ring, newest: self.newest }.with(age, look)
+    }
+
+    /// How many frames there is room for.
+    ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// assert_eq!(toft::Buffered::<Number>::new(2).len(), 2);
+    /// ```
+    #[allow(clippy::len_without_is_empty)] // it is not a collection
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// How many frames have begun.
+    ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// let mut frames = toft::Buffered::<Number>::new(2);
+    /// frames.frame(|now, _| now.here().alloc(1));
+    /// assert_eq!(frames.number(), 1);
+    /// ```
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// [`Frames::trim`] for each frame that published nothing, or whose root is `None` by now; what the others published
+    /// stays where it is, and only memory that is not in use is returned.
+    ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// let mut frames = toft::Buffered::<Number>::new(2);
+    /// frames.frame(|now, _| now.here().alloc(1));
+    /// frames.trim(0);
+    /// assert_eq!(frames.with(0, |n| **n), Some(1));
+    /// ```
+    pub fn trim(&mut self, keep: usize) {
+        for buffer in &mut self.ring {
+            if buffer.root.is_none() {
+                // SAFETY: nothing refers to it without a root.
+                unsafe { buffer.frames.as_mut() }.trim(keep);
+            }
+        }
+    }
+}
+
+/// The frames before the running one, and what they published.
+///
+/// ```
+/// toft::root!(struct Number => &'a u32);
+/// let mut frames = toft::Buffered::<Number>::new(3);
+/// for i in 0..5 {
+///     frames.frame(|now, past| {
+///         assert_eq!(past.with(2, |n| **n), (i >= 2).then(|| i - 2)); // two frames ago
+///         assert_eq!(past.with(3, |n| **n), None); // that is this frame's memory now
+///         now.here().alloc(i)
+///     });
+/// }
+/// ```
+pub struct Past<'b, R: Root> {
+    ring: &'b [Buffer<R>],
+    newest: usize,
+}
+
+impl<R: Root> Past<'_, R> {
+    /// Looks at what the frame of `age` published: 1 is the one before the running one. `None`: it is gone, or published
+    /// nothing.
+    ///
+    /// ```
+    /// toft::root!(struct Number => &'a u32);
+    /// toft::Buffered::<Number>::new(2).frame(|now, past| {
+    ///     assert_eq!(past.with(1, |n| **n), None); // the first frame
+    ///     now.here().alloc(1)
+    /// });
+    /// ```
+    pub fn with<T>(&self, age: usize, look: impl for<'a, 'c> FnOnce(&'c R::In<'a>) -> T) -> Option<T> {
+        if age >= self.ring.len() {
+            return None;
+        }
+        self.ring[(self.newest + self.ring.len() - age) % self.ring.len()].with(look)
+    }
+}
+
+impl<R: Root> fmt::Debug for Buffered<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffered").field("number", &self.number).field("buffers", &self.ring.len()).finish()
+    }
+}
+
+impl<R: Root> fmt::Debug for Past<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Past").field("buffers", &self.ring.len()).finish()
+    }
+}

@@ -1,0 +1,331 @@
+//! Frames: an arena for each thread, all emptied together.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::fmt;
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::arena::Arena;
+use crate::error::AllocError;
+
+/// Memory that is emptied at the end of each frame, on all threads at once.
+///
+/// [`here`](Frames::here) is the calling thread's own arena: made at the thread's first call, and reached without a lock
+/// or an atomic after that. Everything in it is borrowed from the `Frames`. [`advance`](Frames::advance) wants the
+/// `Frames` exclusively and empties the arenas of all threads, also of those that sleep: so the compiler knows that
+/// nobody on any thread still has what it gives back. Share `&Frames` with scoped threads, an `RwLock<Frames>` with
+/// others (to allocate: read; to advance: write), or make it a resource of your engine.
+///
+/// Each `Frames` has arenas of its own: two of them on one thread share nothing. A frame within a frame is a
+/// [`scope`](Arena::scope) of `here()`. When a thread ends, its arena stays with what is in it until the frame ends, and
+/// is then the next new thread's.
+///
+/// ```
+/// use toft::Frames;
+///
+/// let mut frames = Frames::new();
+/// for frame in 0..3u32 {
+///     let total = std::thread::scope(|threads| {
+///         let parts = [0, 1].map(|part| {
+///             let frames = &frames;
+///             threads.spawn(move || frames.here().alloc_slice_fill_with(100, |i| frame + part + i as u32))
+///         });
+///         // What a thread has allocated lives until the frame ends, on whatever thread.
+///         parts.map(|part| part.join().unwrap().iter().sum::<u32>())
+///     });
+///     assert_eq!(total[1] - total[0], 100);
+///     frames.advance(); // to use the slices from here on does not compile
+/// }
+/// assert_eq!(frames.number(), 3);
+/// ```
+pub struct Frames {
+    /// No other `Frames` of this process has it or had it.
+    id: u64,
+    number: u64,
+    make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
+    seats: Mutex<Vec<Seat>>,
+}
+
+/// A thread's arena, at an address of its own.
+struct Seat {
+    arena: ptr::NonNull<Arena>,
+    /// Shared with the thread that sits here; it clears it when it ends.
+    taken: Arc<AtomicBool>,
+    /// Of a thread whose locals are gone already: free again when the frame ends.
+    stray: bool,
+}
+
+// SAFETY: `here` gives an arena to the one thread that has its seat; `&mut Frames` reaches all of them, and then no thread
+// borrows any. An arena is `Send`.
+unsafe impl Send for Seat {}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // SAFETY: it came from a box, and nobody borrows it: `Frames` is borrowed exclusively.
+        drop(unsafe { Box::from_raw(self.arena.as_ptr()) });
+    }
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+std::thread_local! {
+    /// Where this thread was last: a `Frames`' id, and its arena there.
+    static LAST: Cell<(u64, *const Arena)> = const { Cell::new((0, ptr::null())) };
+    static SEATS: RefCell<Seats> = const { RefCell::new(Seats(Vec::new())) };
+}
+
+/// A thread's seats. The arenas are those of `Frames`; if it is gone, nobody else has the flag.
+struct Seats(Vec<(u64, *const Arena, Arc<AtomicBool>)>);
+
+impl Drop for Seats {
+    fn drop(&mut self) {
+        LAST.with(|last| last.set((0, ptr::null()))); // a destructor that runs later must not come here
+        for (_, _, taken) in &self.0 {
+            taken.store(false, Ordering::Release); // what this thread did to the arena comes before
+        }
+    }
+}
+
+impl Frames {
+    /// Frames whose arenas are those of [`Arena::new`].
+    ///
+    /// ```
+    /// let mut frames = toft::Frames::new();
+    /// assert_eq!(*frames.here().alloc(1), 1);
+    /// frames.advance();
+    /// ```
+    pub fn new() -> Frames {
+        Frames::with(Arena::try_new)
+    }
+
+    /// Frames whose arenas `make` makes: one for each thread, on it, at its first [`here`](Frames::here).
+    ///
+    /// ```
+    /// use toft::{Frames, Options};
+    /// let frames = Frames::with(|| Options::new().reserve(1 << 20).budget(16 << 20).create());
+    /// assert_eq!(frames.here().stats().budget, 16 << 20);
+    /// ```
+    pub fn with(make: impl Fn() -> Result<Arena, AllocError> + Send + Sync + 'static) -> Frames {
+        Frames {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            number: 0,
+            make: Box::new(make),
+            seats: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// This thread's arena.
+    ///
+    /// ```
+    /// let frames = toft::Frames::new();
+    /// let arena = frames.here();
+    /// let numbers = arena.alloc_slice_fill_with(10, |i| i);
+    /// let sum = arena.scope(|inner| {
+    ///     let doubled = inner.alloc_slice_fill_with(10, |i| numbers[i] * 2); // a frame in the frame
+    ///     doubled.iter().sum::<usize>()
+    /// });
+    /// assert_eq!((sum, arena.stats().live), (90, 80));
+    /// ```
+    ///
+    /// # Panics
+    /// If this thread has no arena yet, and there is no memory for one.
+    #[inline]
+    pub fn here(&self) -> &Arena {
+        match self.try_here() {
+            Ok(arena) => arena,
+            Err(e) => panic!("toft: {e}"),
+        }
+    }
+
+    /// As [`here`](Frames::here), with an error instead of the panic.
+    ///
+    /// ```
+    /// use toft::{AllocError, Frames};
+    /// let none = Frames::with(|| Err(AllocError));
+    /// assert!(none.try_here().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `make`.
+    #[inline]
+    pub fn try_here(&self) -> Result<&Arena, AllocError> {
+        let (id, arena) = LAST.with(Cell::get);
+        if id == self.id {
+            // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
+            return Ok(unsafe { &*arena });
+        }
+        self.find()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self) -> Result<&Arena, AllocError> {
+        let found = SEATS.try_with(|seats| seats.borrow().0.iter().find(|seat| seat.0 == self.id).map(|seat| seat.1));
+        let arena = match found {
+            Ok(Some(arena)) => arena,
+            Ok(None) => self.sit(false)?,
+            Err(_) => {
+                // The thread is ending. Nobody will say when it has ended: it sits until the frame ends.
+                let arena = self.sit(true)?;
+                // SAFETY: a seat that is nobody else's before `advance`, which wants `self` exclusively.
+                return Ok(unsafe { &*arena });
+            }
+        };
+        LAST.with(|last| last.set((self.id, arena)));
+        // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
+        Ok(unsafe { &*arena })
+    }
+
+    /// A seat whose thread has ended, or a new one.
+    fn sit(&self, stray: bool) -> Result<*const Arena, AllocError> {
+        let mut free = None;
+        for seat in self.lock().iter_mut() {
+            // Only here is it taken, and one at a time.
+            if !seat.stray && !seat.taken.load(Ordering::Acquire) {
+                seat.taken.store(true, Ordering::Relaxed);
+                seat.stray = stray;
+                free = Some((seat.arena.as_ptr().cast_const(), seat.taken.clone()));
+                break;
+            }
+        }
+        let (arena, taken) = match free {
+            Some(seat) => seat,
+            None => {
+                let arena = ptr::NonNull::from(Box::leak(Box::new((self.make)()?))); // nothing is locked while it is made
+                let taken = Arc::new(AtomicBool::new(true));
+                self.lock().push(Seat { arena, taken: taken.clone(), stray });
+                (arena.as_ptr().cast_const(), taken)
+            }
+        };
+        if !stray {
+            SEATS.with(|seats| {
+                let mut seats = seats.borrow_mut();
+                seats.0.retain(|seat| Arc::strong_count(&seat.2) > 1); // those of `Frames` that are gone
+                seats.0.push((self.id, arena, taken));
+            });
+        }
+        Ok(arena)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Seat>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The arenas of all threads.
+    fn seats(&mut self) -> &mut Vec<Seat> {
+        self.seats.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the frame: the arenas of all threads are emptied, as by [`Arena::reset`], and the next frame begins.
+    /// What [`alloc_drop`](Arena::alloc_drop) was given is dropped here, on this thread.
+    ///
+    /// ```
+    /// let mut frames = toft::Frames::new();
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| frames.here().alloc([0u8; 1000]).len());
+    /// });
+    /// frames.advance(); // that thread has ended, and its arena is emptied all the same
+    /// assert_eq!(frames.arenas().map(|arena| arena.stats().live).sum::<u64>(), 0);
+    /// ```
+    /// ```compile_fail
+    /// let mut frames = toft::Frames::new();
+    /// let number = frames.here().alloc(1);
+    /// frames.advance();
+    /// assert_eq!(*number, 1);
+    /// ```
+    ///
+    /// # Panics
+    /// If a destructor panicked, when all arenas are empty.
+    #[inline]
+    pub fn advance(&mut self) {
+        self.number += 1;
+        self.each(Arena::reset);
+    }
+
+    /// Returns memory that no allocation of this frame is in to where it came from, until about `keep` bytes of it are
+    /// left in each thread's arena; and ends the arenas of threads that have ended, if they are empty.
+    ///
+    /// ```
+    /// let mut frames = toft::Frames::new();
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| frames.here().alloc([0u8; 100_000]).len());
+    /// });
+    /// frames.advance();
+    /// frames.trim(0);
+    /// assert!(frames.arenas().map(|arena| arena.stats().reserved).sum::<u64>() <= 4096);
+    /// ```
+    pub fn trim(&mut self, keep: usize) {
+        self.each(|arena| arena.trim(keep));
+        self.seats().retain(|seat| {
+            // SAFETY: nobody else has it while `self` is borrowed exclusively.
+            let live = unsafe { seat.arena.as_ref() }.stats().live;
+            live != 0 || seat.stray || seat.taken.load(Ordering::Acquire)
+        });
+    }
+
+    /// The arenas of all threads, to look at and to set.
+    ///
+    /// ```
+    /// let mut frames = toft::Frames::new();
+    /// frames.here().alloc(1u64);
+    /// let live: Vec<u64> = frames.arenas().map(|arena| arena.stats().live).collect();
+    /// assert_eq!(live, [8]);
+    /// ```
+    pub fn arenas(&mut self) -> impl Iterator<Item = &Arena> {
+        // SAFETY: no other thread has any of them while `self` is borrowed exclusively.
+        self.seats().iter().map(|seat| unsafe { seat.arena.as_ref() })
+    }
+
+    /// How often the frames have advanced.
+    ///
+    /// ```
+    /// let mut frames = toft::Frames::new();
+    /// frames.advance();
+    /// assert_eq!(frames.number(), 1);
+    /// ```
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Does `f` to each arena, to all of them even when it panics.
+    #[inline]
+    fn each(&mut self, f: impl Fn(&mut Arena)) {
+        struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, Seat>, F);
+        impl<F: Fn(&mut Arena)> Rest<'_, F> {
+            #[inline(always)]
+            fn go(&mut self) {
+                for seat in self.0.by_ref() {
+                    if mem::take(&mut seat.stray) {
+                        seat.taken.store(false, Ordering::Relaxed);
+                    }
+                    // SAFETY: nobody else has it while `Frames` is borrowed exclusively.
+                    self.1(unsafe { seat.arena.as_mut() });
+                }
+            }
+        }
+        impl<F: Fn(&mut Arena)> Drop for Rest<'_, F> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                self.go();
+            }
+        }
+        Rest(self.seats().iter_mut(), f).go();
+    }
+}
+
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames::new()
+    }
+}
+
+impl fmt::Debug for Frames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frames").field("number", &self.number).field("threads", &self.lock().len()).finish()
+    }
+}
