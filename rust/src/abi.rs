@@ -9,7 +9,10 @@ use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
 use core::hint::assert_unchecked;
 use core::mem::{offset_of, size_of};
+use core::panic::Location;
 use core::ptr::NonNull;
+
+use crate::maker::{self, Caller};
 
 /// The version of the table that this crate makes and understands.
 pub const VERSION: u32 = 1;
@@ -153,6 +156,7 @@ pub struct Cleanup {
 /// ```
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
     /// Allocated and not given back, paddings included: exact.
     pub live: u64,
@@ -238,13 +242,27 @@ pub(crate) const fn round8(n: usize) -> usize {
 /// # Safety
 /// `head` is the address of a live arena that the calling thread has.
 #[inline(always)]
+#[track_caller]
 pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the same contract.
+    unsafe { alloc_by(head, size, Location::caller(), false) }
+}
+
+/// As [`alloc()`]. `at` and `drops` are for whoever watches the arena: who asks, and whether it is for a value with a
+/// destructor that nobody will run.
+#[inline(always)]
+pub(crate) unsafe fn alloc_by(
+    head: NonNull<Head>,
+    size: usize,
+    at: &'static Location<'static>,
+    drops: bool,
+) -> Option<NonNull<u8>> {
     // SAFETY: the head is alive. Its cells are read one by one: no reference to more than a cell is made.
     unsafe {
         let h = head.as_ptr();
         let p = (*h).cursor.get();
         if (*h).limit.get().addr().wrapping_sub(p.addr()) < size {
-            let p = slow(head, size, 8);
+            let p = slow8(head, size, Site::of(at, drops));
             assert_unchecked((*h).cursor.get().addr() <= (*h).limit.get().addr()); // M1: see `slow`
             return p;
         }
@@ -267,7 +285,21 @@ pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// As for [`alloc()`]; and `align` is a power of two, and `size` rounded up to it at most `isize::MAX`.
 #[inline(always)]
+#[track_caller]
 pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the same contract.
+    unsafe { alloc_aligned_by(head, size, align, Location::caller(), false) }
+}
+
+/// As [`alloc_aligned`], for those of `alloc_by`.
+#[inline(always)]
+pub(crate) unsafe fn alloc_aligned_by(
+    head: NonNull<Head>,
+    size: usize,
+    align: usize,
+    at: &'static Location<'static>,
+    drops: bool,
+) -> Option<NonNull<u8>> {
     debug_assert!(align.is_power_of_two());
     // SAFETY: as in `alloc`. Room is limit - q - size, where q may be above limit by less than align, and size + align
     // is at most isize::MAX + 1: the difference does not wrap an isize, and its sign answers.
@@ -276,7 +308,7 @@ pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> O
         let p = (*h).cursor.get();
         let q = p.addr().wrapping_add(align - 1) & !(align - 1);
         if ((*h).limit.get().addr().wrapping_sub(q.wrapping_add(size)) as isize) < 0 {
-            let p = slow(head, size, align);
+            let p = slow(head, size, align, Site::of(at, drops));
             assert_unchecked((*h).cursor.get().addr() <= (*h).limit.get().addr()); // M1: see `slow`
             return p;
         }
@@ -290,9 +322,43 @@ pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> O
 /// of allocations keeps its cursor in a register and only stores it. To wait for that store costs more than all else.
 #[cold]
 #[inline(never)]
-unsafe fn slow(head: NonNull<Head>, size: usize, align: usize) -> Option<NonNull<u8>> {
+unsafe fn slow8(head: NonNull<Head>, size: usize, site: Site) -> Option<NonNull<u8>> {
+    // SAFETY: the same contract.
+    unsafe { slow(head, size, 8, site) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract; the table is its maker's and stays.
-    NonNull::new(unsafe { ((*(*head.as_ptr()).ops.get()).alloc)(head.as_ptr(), size, align, 0, 0).cast() })
+    unsafe {
+        let table = (*head.as_ptr()).ops.get();
+        if core::ptr::eq(table, &maker::OPS) {
+            // To the table's function a site is a number; this maker knows better who asks.
+            return maker::alloc_for(head.as_ptr(), size, align, 0, site.caller());
+        }
+        NonNull::new(((*table).alloc)(head.as_ptr(), size, align, 0, site.0.addr()).cast())
+    }
+}
+
+/// Who asks, in one register, for the sake of the inline paths: a location, and in bit 0 whether it is for a value that
+/// nobody will drop.
+#[derive(Clone, Copy)]
+struct Site(*const u8);
+
+impl Site {
+    #[inline(always)]
+    fn of(at: &'static Location<'static>, drops: bool) -> Site {
+        const { assert!(align_of::<Location>() > 1) };
+        Site(core::ptr::from_ref(at).cast::<u8>().wrapping_add(drops as usize))
+    }
+
+    fn caller(self) -> Caller {
+        let drops = self.0.addr() & 1;
+        // SAFETY: `of` made it of a location.
+        let at = unsafe { &*self.0.wrapping_sub(drops).cast::<Location<'static>>() };
+        Caller { location: Some(at), site: 0, drops: drops != 0 }
+    }
 }
 
 /// The point to rewind to.
@@ -362,7 +428,23 @@ unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
 /// # Safety
 /// As for [`alloc_aligned`]; `p` is an allocation of this arena, last asked for with `old` bytes, or null and 0.
 #[inline(always)]
+#[track_caller]
 pub unsafe fn resize(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the same contract.
+    unsafe { resize_by(head, p, old, new, align, Location::caller(), false) }
+}
+
+/// As [`resize`], for those of `alloc_by`.
+#[inline(always)]
+pub(crate) unsafe fn resize_by(
+    head: NonNull<Head>,
+    p: *mut u8,
+    old: usize,
+    new: usize,
+    align: usize,
+    at: &'static Location<'static>,
+    drops: bool,
+) -> Option<NonNull<u8>> {
     // SAFETY: the head is alive. Backwards only when the arena is not watched (U9).
     unsafe {
         let h = head.as_ptr();
@@ -376,16 +458,28 @@ pub unsafe fn resize(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, al
             (*h).cursor.set(cursor.with_addr(p.addr() + round8(new)));
             return NonNull::new(p);
         }
-        resize_slow(head, p, old, new, align)
+        resize_slow(head, p, old, new, align, Site::of(at, drops))
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn resize_slow(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Option<NonNull<u8>> {
+unsafe fn resize_slow(
+    head: NonNull<Head>,
+    p: *mut u8,
+    old: usize,
+    new: usize,
+    align: usize,
+    site: Site,
+) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract.
-    let p = unsafe { ((*(*head.as_ptr()).ops.get()).resize)(head.as_ptr(), p.cast(), old, new, align, 0, 0) };
-    NonNull::new(p.cast())
+    unsafe {
+        let table = (*head.as_ptr()).ops.get();
+        if core::ptr::eq(table, &maker::OPS) {
+            return maker::resize_for(head.as_ptr(), p, old, new, align, 0, site.caller());
+        }
+        NonNull::new(((*table).resize)(head.as_ptr(), p.cast(), old, new, align, 0, site.0.addr()).cast())
+    }
 }
 
 /// Gives `p` back if it is the newest allocation, or does nothing.

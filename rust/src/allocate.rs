@@ -4,7 +4,8 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{align_of, size_of, ManuallyDrop, MaybeUninit};
+use core::mem::{align_of, needs_drop, size_of, ManuallyDrop, MaybeUninit};
+use core::panic::Location;
 use core::ptr::{self, NonNull};
 use core::slice;
 
@@ -15,19 +16,22 @@ use crate::error::{sure, AllocError, InitError, Refuse};
 // ---- the bodies ----
 
 impl Arena {
+    /// `drops`: the value has a destructor, and nobody will run it. A checked arena reports that.
+    ///
     /// Memory for a T. Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and
     /// one add.
     #[inline(always)]
-    pub(crate) fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
+    #[track_caller]
+    pub(crate) fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
         // SAFETY: the arena is alive and this thread's.
         let p = unsafe {
             if align_of::<T>() <= 8 {
-                abi::alloc(self.head(), size_of::<T>())
+                abi::alloc_by(self.head(), size_of::<T>(), Location::caller(), drops)
             } else {
-                abi::alloc_aligned(self.head(), size_of::<T>(), align_of::<T>())
+                abi::alloc_aligned_by(self.head(), size_of::<T>(), align_of::<T>(), Location::caller(), drops)
             }
         };
         match p {
@@ -38,34 +42,58 @@ impl Arena {
 
     /// Memory for `n` of T.
     #[inline(always)]
-    pub(crate) fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
+    #[track_caller]
+    pub(crate) fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
         if align_of::<T>() > 8 {
-            return Ok(self.bytes::<E>(layout)?.cast());
+            return Ok(self.bytes_by::<E>(layout, drops)?.cast());
         }
         // SAFETY: the arena is alive and this thread's.
-        match unsafe { abi::alloc(self.head(), layout.size()) } {
+        match unsafe { abi::alloc_by(self.head(), layout.size(), Location::caller(), drops) } {
             Some(p) => Ok(p.cast()),
             None => Err(E::refuse(layout)),
         }
     }
 
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+        self.bytes_by(layout, false)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn bytes_by<E: Refuse>(&self, layout: Layout, drops: bool) -> Result<NonNull<u8>, E> {
+        let (head, at) = (self.head(), Location::caller());
         // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
-        match unsafe { abi::alloc_aligned(self.head(), layout.size(), layout.align()) } {
+        match unsafe { abi::alloc_aligned_by(head, layout.size(), layout.align(), at, drops) } {
             Some(p) => Ok(p),
             None => Err(E::refuse(layout)),
         }
     }
 
+    /// A value whose destructor is somebody's.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+        self.value_by(make, false)
+    }
+
+    /// A value that is not dropped.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn left<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+        self.value_by(make, needs_drop::<T>())
+    }
+
     /// The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
     #[inline(always)]
-    pub(crate) fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-        let p = self.room::<T, E>()?;
+    #[track_caller]
+    fn value_by<T, E: Refuse>(&self, make: impl FnOnce() -> T, drops: bool) -> Result<&mut T, E> {
+        let p = self.room::<T, E>(drops)?;
         // SAFETY: new memory for a T.
         unsafe {
             p.as_ptr().write(make());
@@ -74,12 +102,14 @@ impl Arena {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn uninit<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
         // SAFETY: new memory for n of T, or dangling for none.
-        Ok(unsafe { slice::from_raw_parts_mut(self.rooms::<T, E>(n)?.as_ptr().cast(), n) })
+        Ok(unsafe { slice::from_raw_parts_mut(self.rooms::<T, E>(n, false)?.as_ptr().cast(), n) })
     }
 
     #[inline(always)]
+    #[track_caller]
     fn zeroed<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
         let slice = self.uninit::<T, E>(n)?;
         // SAFETY: memory for n of T; uninitialised ones may have any bytes.
@@ -88,8 +118,9 @@ impl Arena {
     }
 
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(src.len())?;
+        let p = self.rooms::<T, E>(src.len(), false)?;
         // SAFETY: new memory for as many.
         unsafe {
             ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
@@ -99,8 +130,9 @@ impl Arena {
 
     /// If `make` panics, what was made so far is not dropped.
     #[inline(always)]
+    #[track_caller]
     fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(n)?;
+        let p = self.rooms::<T, E>(n, needs_drop::<T>())?;
         for i in 0..n {
             // SAFETY: new memory for n of T.
             unsafe { p.as_ptr().add(i).write(make(i)) };
@@ -111,9 +143,10 @@ impl Arena {
 
     /// Grows at the arena's tip, in place unless the iterator allocates here too.
     #[inline]
-    fn collected<T, E: Refuse>(&self, iter: impl Iterator<Item = T>) -> Result<&mut [T], E> {
+    #[track_caller]
+    pub(crate) fn collected<T, E: Refuse>(&self, iter: impl Iterator<Item = T>, drops: bool) -> Result<&mut [T], E> {
         let (least, most) = iter.size_hint();
-        let mut tip = Tip::<T>::new(self);
+        let mut tip = Tip::<T>::new(self, drops);
         tip.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
         for value in iter {
             if tip.len == tip.room {
@@ -126,11 +159,12 @@ impl Arena {
         tip.done()
     }
 
+    #[track_caller]
     fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<&mut str, E> {
         if let Some(s) = args.as_str() {
             return self.text(s);
         }
-        let mut text = Text { tip: Tip::new(self), refused: None::<E> };
+        let mut text = Text { tip: Tip::new(self, false), refused: None::<E> };
         let done = fmt::write(&mut text, args);
         if let Some(e) = text.refused {
             return Err(e);
@@ -141,6 +175,7 @@ impl Arena {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
         // SAFETY: a copy of a string's bytes.
         Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
@@ -154,14 +189,18 @@ struct Tip<'a, T> {
     at: NonNull<T>,
     len: usize,
     room: usize,
+    caller: &'static Location<'static>,
+    drops: bool,
 }
 
 impl<'a, T> Tip<'a, T> {
-    fn new(arena: &'a Arena) -> Tip<'a, T> {
-        Tip { arena, at: NonNull::dangling(), len: 0, room: 0 }
+    #[track_caller]
+    fn new(arena: &'a Arena, drops: bool) -> Tip<'a, T> {
+        Tip { arena, at: NonNull::dangling(), len: 0, room: 0, caller: Location::caller(), drops }
     }
 
     /// Room for `room` elements, which is not less than there are.
+    #[track_caller]
     fn grow<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
         let Ok(layout) = Layout::array::<T>(room) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 || room == self.room {
@@ -172,9 +211,10 @@ impl<'a, T> Tip<'a, T> {
         // SAFETY: the arena is alive; `at` is its allocation of `old` bytes, or nothing yet.
         let p = unsafe {
             if old == 0 {
-                abi::alloc_aligned(head, layout.size(), layout.align())
+                abi::alloc_aligned_by(head, layout.size(), layout.align(), self.caller, self.drops)
             } else {
-                abi::resize(head, self.at.as_ptr().cast(), old, layout.size(), layout.align())
+                let at = self.at.as_ptr().cast();
+                abi::resize_by(head, at, old, layout.size(), layout.align(), self.caller, self.drops)
             }
         };
         self.at = p.ok_or_else(|| E::refuse(layout))?.cast();
@@ -183,6 +223,7 @@ impl<'a, T> Tip<'a, T> {
     }
 
     /// What is in it, for as long as the arena is borrowed. The rest of the room is given back.
+    #[track_caller]
     fn done<E: Refuse>(mut self) -> Result<&'a mut [T], E> {
         self.grow::<E>(self.len)?;
         let tip = ManuallyDrop::new(self);
@@ -240,8 +281,9 @@ impl Arena {
     /// # Panics
     /// If the arena has no memory, as all calls here without `try`.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc<T>(&self, value: T) -> &mut T {
-        sure(self.value(|| value))
+        sure(self.left(|| value))
     }
 
     /// As [`alloc`](Arena::alloc), with an error instead of the panic. `value` is lost then.
@@ -253,8 +295,9 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.value(|| value)
+        self.left(|| value)
     }
 
     /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself.
@@ -265,8 +308,9 @@ impl Arena {
     /// assert_eq!((*pair.0, pair.1), (1, 2));
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        sure(self.value(make))
+        sure(self.left(make))
     }
 
     /// As [`alloc_with`](Arena::alloc_with), with an error instead of the panic; `make` does not run then.
@@ -278,8 +322,9 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
-        self.value(make)
+        self.left(make)
     }
 
     /// Makes a value that may fail; then nothing of the arena is used up.
@@ -291,6 +336,7 @@ impl Arena {
     /// assert_eq!(arena.stats().live, 8);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, E> {
         let value = make()?;
         Ok(self.alloc(value))
@@ -305,6 +351,7 @@ impl Arena {
     /// assert_eq!(tight.try_alloc_try_with(|| Ok::<_, ()>([0u8; 17])), Err(InitError::Alloc(toft::AllocError)));
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, InitError<E>> {
         let value = make().map_err(InitError::Init)?;
         self.try_alloc(value).map_err(InitError::Alloc)
@@ -318,9 +365,10 @@ impl Arena {
     /// assert_eq!(x[99], 7);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_uninit<T>(&self) -> &mut MaybeUninit<T> {
         // SAFETY: new memory for a T.
-        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>()).as_ptr() }
+        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>(false)).as_ptr() }
     }
 
     /// As [`alloc_uninit`](Arena::alloc_uninit), with an error instead of the panic.
@@ -332,9 +380,10 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_uninit<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
-        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>()?.as_ptr() })
+        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>(false)?.as_ptr() })
     }
 
     /// Zeroed memory for a T: call `assume_init_mut` where zeroes are a valid T.
@@ -347,6 +396,7 @@ impl Arena {
     /// assert_eq!(table[255], 0);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_zeroed<T>(&self) -> &mut MaybeUninit<T> {
         &mut sure(self.zeroed(1))[0]
     }
@@ -360,6 +410,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_zeroed<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
         Ok(&mut self.zeroed(1)?[0])
     }
@@ -373,6 +424,7 @@ impl Arena {
     /// assert_eq!(page.addr().get() % 4096, 0);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
         sure(self.bytes(layout))
     }
@@ -387,6 +439,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         self.bytes(layout)
     }
@@ -402,6 +455,7 @@ impl Arena {
     /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
         sure(self.copied(src))
     }
@@ -415,6 +469,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
         self.copied(src)
     }
@@ -427,6 +482,7 @@ impl Arena {
     /// assert_eq!(names[1].take(), None);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
         sure(self.filled(src.len(), |i| src[i].clone()))
     }
@@ -440,6 +496,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
         self.filled(src.len(), |i| src[i].clone())
     }
@@ -451,6 +508,7 @@ impl Arena {
     /// assert_eq!(arena.alloc_slice_fill(3, 'x'), &['x'; 3]);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &mut [T] {
         sure(self.filled(n, |_| value.clone()))
     }
@@ -464,6 +522,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> Result<&mut [T], AllocError> {
         self.filled(n, |_| value.clone())
     }
@@ -475,6 +534,7 @@ impl Arena {
     /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
         sure(self.filled(n, make))
     }
@@ -488,6 +548,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
         self.filled(n, make)
     }
@@ -499,6 +560,7 @@ impl Arena {
     /// assert_eq!(arena.alloc_slice_default::<Option<u8>>(2), &[None, None]);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_default<T: Default>(&self, n: usize) -> &mut [T] {
         sure(self.filled(n, |_| T::default()))
     }
@@ -512,6 +574,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_default<T: Default>(&self, n: usize) -> Result<&mut [T], AllocError> {
         self.filled(n, |_| T::default())
     }
@@ -524,8 +587,9 @@ impl Arena {
     /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        sure(self.collected(iter.into_iter()))
+        sure(self.collected(iter.into_iter(), needs_drop::<T>()))
     }
 
     /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
@@ -538,8 +602,9 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<&mut [T], AllocError> {
-        self.collected(iter.into_iter())
+        self.collected(iter.into_iter(), needs_drop::<T>())
     }
 
     /// Memory for `n` of T, to be written.
@@ -551,6 +616,7 @@ impl Arena {
     /// assert_eq!(*third, 3);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_uninit_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
         sure(self.uninit(n))
     }
@@ -564,6 +630,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_uninit_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
         self.uninit(n)
     }
@@ -577,6 +644,7 @@ impl Arena {
     /// assert!(slots.iter().all(|slot| unsafe { slot.assume_init() } == 0));
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_zeroed_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
         sure(self.zeroed(n))
     }
@@ -590,6 +658,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_zeroed_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
         self.zeroed(n)
     }
@@ -607,6 +676,7 @@ impl Arena {
     /// assert_eq!(s, "A WORD");
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_str(&self, s: &str) -> &mut str {
         sure(self.text(s))
     }
@@ -620,6 +690,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_str(&self, s: &str) -> Result<&mut str, AllocError> {
         self.text(s)
     }
@@ -633,6 +704,7 @@ impl Arena {
     ///
     /// # Panics
     /// If the arena has no memory, or a formatting trait returns an error.
+    #[track_caller]
     pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
         sure(self.formatted(args))
     }
@@ -645,6 +717,7 @@ impl Arena {
     /// assert!(tight.try_alloc_fmt(format_args!("{:>99}", 7)).is_err());
     /// # Ok::<(), toft::AllocError>(())
     /// ```
+    #[track_caller]
     pub fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&mut str, AllocError> {
         self.formatted(args)
     }

@@ -51,6 +51,7 @@ impl Arena {
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
+    #[track_caller]
     pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
         Box::of(sure(self.value(|| value)))
     }
@@ -63,6 +64,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
         Ok(Box::of(self.value(|| value)?))
     }
@@ -77,8 +79,9 @@ impl Arena {
     ///
     /// # Panics
     /// If the arena has no memory.
+    #[track_caller]
     pub fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<'_, [T]> {
-        Box::of(self.alloc_slice_from_iter(iter))
+        Box::of(sure(self.collected(iter.into_iter(), false)))
     }
 
     /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. What was yielded is dropped then.
@@ -88,8 +91,9 @@ impl Arena {
     /// assert!(tight.try_boxed_slice([String::new()]).is_err());
     /// # Ok::<(), toft::AllocError>(())
     /// ```
+    #[track_caller]
     pub fn try_boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Box<'_, [T]>, AllocError> {
-        Ok(Box::of(self.try_alloc_slice_from_iter(iter)?))
+        Ok(Box::of(self.collected(iter.into_iter(), false)?))
     }
 
     /// A copy of a string, in a box.
@@ -101,6 +105,7 @@ impl Arena {
     ///
     /// # Panics
     /// If the arena has no memory.
+    #[track_caller]
     pub fn boxed_str(&self, s: &str) -> Box<'_, str> {
         Box::of(self.alloc_str(s))
     }
@@ -112,6 +117,7 @@ impl Arena {
     /// assert!(tight.try_boxed_str("a word").is_err());
     /// # Ok::<(), toft::AllocError>(())
     /// ```
+    #[track_caller]
     pub fn try_boxed_str(&self, s: &str) -> Result<Box<'_, str>, AllocError> {
         Ok(Box::of(self.try_alloc_str(s)?))
     }

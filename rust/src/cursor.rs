@@ -242,9 +242,11 @@ impl<'a> Pack<'a> {
     fn more<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let chunk = self.chunk.get();
         if size > chunk / 4 {
-            return self.arena.rooms::<u8, E>(size);
+            return self.arena.rooms::<u8, E>(size, false);
         }
-        let Ok(p) = self.arena.rooms::<u8, AllocError>(chunk) else { return self.arena.rooms::<u8, E>(size) };
+        let Ok(p) = self.arena.rooms::<u8, AllocError>(chunk, false) else {
+            return self.arena.rooms::<u8, E>(size, false);
+        };
         self.cursor.set(p.as_ptr().wrapping_add(size));
         self.room.set(chunk - size);
         self.chunk.set((2 * chunk).min(LAST_CHUNK));

@@ -38,6 +38,13 @@ mod panics {
         }
     }
 
+    /// A panic of `f` ends here.
+    pub fn stop(f: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+            core::mem::forget(panic); // dropping it could panic again
+        }
+    }
+
     #[cold]
     #[inline(never)]
     pub fn carrying<R>(f: impl FnOnce() -> R) -> R {
@@ -58,12 +65,16 @@ mod panics {
         f()
     }
 
+    pub fn stop(f: impl FnOnce()) {
+        f()
+    }
+
     pub fn carrying<R>(f: impl FnOnce() -> R) -> R {
         f()
     }
 }
 
-pub(crate) use panics::carrying;
+pub(crate) use panics::{carrying, stop as stop_panic};
 
 unsafe extern "C" fn drop_value<T>(p: *mut c_void) {
     // SAFETY: a cleanup runs once, with the address of a T that `dropped` wrote and that nobody uses any more.
@@ -88,6 +99,7 @@ unsafe extern "C" fn drop_held<T>(p: *mut c_void) {
 impl Arena {
     /// The node first: a value that cannot be registered is dropped by the caller's frame.
     #[inline]
+    #[track_caller]
     fn registered<T, E: Refuse>(&self, end: unsafe extern "C" fn(*mut c_void), value: T) -> Result<&mut T, E> {
         // SAFETY: the arena is alive.
         let (mark, node) = unsafe {
@@ -111,6 +123,7 @@ impl Arena {
     }
 
     #[inline]
+    #[track_caller]
     fn dropped<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
         if core::mem::needs_drop::<T>() {
             self.registered(drop_value::<T>, value)
@@ -120,6 +133,7 @@ impl Arena {
     }
 
     #[inline]
+    #[track_caller]
     fn pinned<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<Pin<&mut T>, E> {
         if !self.own().is_some_and(|a| a.leaks_whole()) {
             return Err(E::refuse(Layout::new::<T>()));
@@ -147,6 +161,7 @@ impl Arena {
     /// # Panics
     /// If the arena has no memory, or a cursor of it is open.
     #[inline]
+    #[track_caller]
     pub fn alloc_drop<T: Send + 'static>(&self, value: T) -> &mut T {
         sure(self.dropped(value))
     }
@@ -159,6 +174,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
         self.dropped(value)
     }
@@ -177,6 +193,7 @@ impl Arena {
     /// assert_eq!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(42));
     /// ```
     #[inline]
+    #[track_caller]
     pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
         sure(self.pinned(value))
     }
@@ -191,6 +208,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
         self.pinned(value)
     }
@@ -198,6 +216,7 @@ impl Arena {
 
 impl<'a> Scope<'a> {
     #[inline]
+    #[track_caller]
     fn held<T: 'a, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
         match self.own() {
             Some(scope) if core::mem::needs_drop::<T>() => {
@@ -221,6 +240,7 @@ impl<'a> Scope<'a> {
     /// # Panics
     /// If the arena has no memory, or a cursor of it is open.
     #[inline]
+    #[track_caller]
     pub fn alloc_drop<T: 'a>(&self, value: T) -> &mut T {
         sure(self.held(value))
     }
@@ -232,6 +252,7 @@ impl<'a> Scope<'a> {
     /// assert!(scope.try_alloc_drop(std::rc::Rc::new(1)).is_ok());
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_alloc_drop<T: 'a>(&self, value: T) -> Result<&mut T, AllocError> {
         self.held(value)
     }

@@ -2,16 +2,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use core::mem;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arena::Arena;
+use crate::diagnostics::SwitchError;
 use crate::error::AllocError;
+use crate::maker;
+use crate::snapshot::{Summary, Switches};
 
 /// Memory that is emptied at the end of each frame, on all threads at once.
 ///
@@ -49,6 +53,8 @@ pub struct Frames {
     number: u64,
     make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
     seats: Mutex<Vec<Seat>>,
+    switches: Switches,
+    pub(crate) last: Option<Box<Summary>>,
 }
 
 /// A thread's arena, at an address of its own.
@@ -56,8 +62,15 @@ struct Seat {
     arena: ptr::NonNull<Arena>,
     /// Shared with the thread that sits here; it clears it when it ends.
     taken: Arc<AtomicBool>,
-    /// Of a thread whose locals are gone already: free again when the frame ends.
+    /// Of a thread whose locals are gone already: it has no flag to clear.
     stray: bool,
+    /// For the next thread. Seats become free between frames only: a thread that has said that it ends may run more
+    /// destructors, and use an arena that it still borrows.
+    free: bool,
+    /// The thread's.
+    name: Option<String>,
+    /// Tells the thread from others, while it lives.
+    thread: usize,
 }
 
 // SAFETY: `here` gives an arena to the one thread that has its seat; `&mut Frames` reaches all of them, and then no thread
@@ -71,7 +84,8 @@ impl Drop for Seat {
     }
 }
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+/// Not an atomic, of which some machines have none so wide.
+static LAST_ID: Mutex<u64> = Mutex::new(0);
 
 std::thread_local! {
     /// Where this thread was last: a `Frames`' id, and its arena there.
@@ -111,11 +125,15 @@ impl Frames {
     /// assert_eq!(frames.here().stats().budget, 16 << 20);
     /// ```
     pub fn with(make: impl Fn() -> Result<Arena, AllocError> + Send + Sync + 'static) -> Frames {
+        let mut last = LAST_ID.lock().unwrap_or_else(PoisonError::into_inner);
+        *last += 1;
         Frames {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: *last,
             number: 0,
             make: Box::new(make),
             seats: Mutex::new(Vec::new()),
+            switches: Switches::default(),
+            last: None,
         }
     }
 
@@ -183,12 +201,15 @@ impl Frames {
 
     /// A seat whose thread has ended, or a new one.
     fn sit(&self, stray: bool) -> Result<*const Arena, AllocError> {
+        // Of a thread that has no handle of itself any more, there is no name.
+        let name = if stray { None } else { std::thread::current().name().map(String::from) };
         let mut free = None;
         for seat in self.lock().iter_mut() {
-            // Only here is it taken, and one at a time.
-            if !seat.stray && !seat.taken.load(Ordering::Acquire) {
+            if core::mem::take(&mut seat.free) {
                 seat.taken.store(true, Ordering::Relaxed);
                 seat.stray = stray;
+                seat.name = name.clone();
+                seat.thread = maker::this_thread();
                 free = Some((seat.arena.as_ptr().cast_const(), seat.taken.clone()));
                 break;
             }
@@ -196,12 +217,19 @@ impl Frames {
         let (arena, taken) = match free {
             Some(seat) => seat,
             None => {
-                let arena = ptr::NonNull::from(Box::leak(Box::new((self.make)()?))); // nothing is locked while it is made
+                let arena = (self.make)()?; // nothing is locked meanwhile
+                let _ = self.switches.throw(&arena); // one of another maker may not know them
+                let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
                 let taken = Arc::new(AtomicBool::new(true));
-                self.lock().push(Seat { arena, taken: taken.clone(), stray });
+                let thread = maker::this_thread();
+                self.lock().push(Seat { arena, taken: taken.clone(), stray, free: false, name, thread });
                 (arena.as_ptr().cast_const(), taken)
             }
         };
+        if self.switches.checked {
+            // SAFETY: this thread's seat.
+            unsafe { &*arena }.pin_thread(maker::this_thread());
+        }
         if !stray {
             SEATS.with(|seats| {
                 let mut seats = seats.borrow_mut();
@@ -244,7 +272,26 @@ impl Frames {
     #[inline]
     pub fn advance(&mut self) {
         self.number += 1;
-        self.each(Arena::reset);
+        if self.switches.any() {
+            self.advance_watched();
+        } else {
+            self.each(Arena::reset);
+        }
+    }
+
+    #[cold]
+    fn advance_watched(&mut self) {
+        /// What is found when memory is given back belongs to the summary, also when a destructor panics.
+        struct Findings<'a>(&'a mut Frames, Box<Summary>);
+        impl Drop for Findings<'_> {
+            fn drop(&mut self) {
+                let mut summary = core::mem::take(&mut self.1);
+                summary.findings.extend(self.0.arenas().flat_map(Arena::findings));
+                self.0.last = Some(summary);
+            }
+        }
+        let summary = Box::new(self.sum_up());
+        Findings(self, summary).0.each(Arena::reset);
     }
 
     /// Returns memory that no allocation of this frame is in to where it came from, until about `keep` bytes of it are
@@ -264,7 +311,7 @@ impl Frames {
         self.seats().retain(|seat| {
             // SAFETY: nobody else has it while `self` is borrowed exclusively.
             let live = unsafe { seat.arena.as_ref() }.stats().live;
-            live != 0 || seat.stray || seat.taken.load(Ordering::Acquire)
+            live != 0 || !seat.free
         });
     }
 
@@ -292,6 +339,29 @@ impl Frames {
         self.number
     }
 
+    pub(crate) fn named_arenas(&mut self) -> impl Iterator<Item = (Option<String>, &Arena)> {
+        // SAFETY: as in `arenas`.
+        self.seats().iter().map(|seat| (seat.name.clone(), unsafe { seat.arena.as_ref() }))
+    }
+
+    /// Changes what is switched on, for the arenas that there are and those to come.
+    pub(crate) fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
+        change(&mut self.switches);
+        let switches = self.switches;
+        if !switches.any() {
+            self.last = None;
+        }
+        let mut result = Ok(());
+        for seat in self.seats() {
+            // SAFETY: nobody else has it while `self` is borrowed exclusively.
+            let arena = unsafe { seat.arena.as_mut() };
+            arena.end_leaked();
+            result = result.and(switches.throw(arena));
+            arena.pin_thread(if switches.checked { seat.thread } else { 0 });
+        }
+        result
+    }
+
     /// Does `f` to each arena, to all of them even when it panics.
     #[inline]
     fn each(&mut self, f: impl Fn(&mut Arena)) {
@@ -300,8 +370,9 @@ impl Frames {
             #[inline(always)]
             fn go(&mut self) {
                 for seat in self.0.by_ref() {
-                    if mem::take(&mut seat.stray) {
-                        seat.taken.store(false, Ordering::Relaxed);
+                    // Nobody borrows an arena now.
+                    if mem::take(&mut seat.stray) || !seat.taken.load(Ordering::Acquire) {
+                        seat.free = true;
                     }
                     // SAFETY: nobody else has it while `Frames` is borrowed exclusively.
                     self.1(unsafe { seat.arena.as_mut() });

@@ -19,15 +19,19 @@
 //! |---|---|
 //! | [`Arena`] | values, slices, text, any layout; reset, budgets, statistics |
 //! | [`Arena::scope`], [`scope_guard`](Arena::scope_guard), [`scope_mut`](Arena::scope_mut) | part of an arena's life, given back at its end |
+//! | [`collections`] | growing vectors, strings, maps and sets in an arena: [`Arena::vec`], [`Arena::string`] |
+//! | [`Arena::alloc_batch`] | several values by one allocation, each borrowed by itself |
 //! | [`Arena::cursor`] | the cursor in registers, for hot loops |
 //! | [`Arena::pack`] | strings side by side |
 //! | [`Arena::alloc_drop`], [`alloc_pin`](Arena::alloc_pin) | values that are dropped when their memory is given back |
 //! | [`Box`], [`unsize!`] | values that are dropped with their box; trait objects |
+//! | [`Box::promote`] | a value to a longer-lived arena, with its destructor |
 //! | [`Scope`] | an arena that borrows: a buffer, a source, what its values point to |
 //! | [`Owner`], [`root!`] | an arena and a value that borrows it, in one |
 //! | [`Frames`] | an arena for each thread, all emptied together when the frame ends |
 //! | [`Buffered`] | frames that overlap: the last N, with what each published |
 //! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
+//! | [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling), [`set_checked`](Arena::set_checked) | where memory goes, and what goes wrong: switched on while the program runs |
 //! | [`cache`] | what a thread keeps for its next arenas |
 //! | [`bumpalo`] | all of this under the names of bumpalo: a program moves by one `use` |
 //! | [`abi`] | arenas shared with C, C++, Go and Julia |
@@ -74,7 +78,9 @@
 //!
 //! * `std`, on by default: the thread's cache, pages of the system, panics of destructors carried on. Without it the crate is
 //!   `no_std` with `alloc`, and blocks come from the global allocator.
-//! * `allocator-api2`, `nightly`: see above. Without them the crate depends on nothing.
+//! * `allocator-api2`, `nightly`: see above.
+//! * `hashbrown`: its maps and sets in an arena, [`collections`]; and `allocator-api2`. Without these the crate depends on
+//!   nothing.
 //!
 //! # Unsafe code
 //!
@@ -96,11 +102,14 @@ mod allocate;
 #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;
 mod arena;
+mod batch;
 mod boxed;
 #[cfg(feature = "std")]
 mod buffered;
 pub mod bumpalo;
+pub mod collections;
 mod cursor;
+mod diagnostics;
 mod drops;
 mod error;
 mod foreign;
@@ -113,7 +122,11 @@ mod options;
 mod os;
 mod owner;
 mod policy;
+mod promote;
+mod report;
 mod scope;
+#[cfg(feature = "std")]
+mod snapshot;
 mod source;
 #[cfg(feature = "std")]
 mod sources;
@@ -123,12 +136,17 @@ pub use boxed::Box;
 #[cfg(feature = "std")]
 pub use buffered::{Buffered, Past};
 pub use cursor::{Cursor, Pack};
+pub use diagnostics::{Allocation, Phase, Refusal, SwitchError, Tag};
 pub use error::{AllocError, InitError};
 #[cfg(feature = "std")]
 pub use frames::Frames;
 pub use options::Options;
 pub use owner::{Owner, Root};
+pub use promote::Promote;
+pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport};
 pub use scope::Scope;
+#[cfg(feature = "std")]
+pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
 pub use sources::{Limited, Pages, Reserve};

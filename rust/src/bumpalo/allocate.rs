@@ -35,7 +35,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         if size_of::<T>() == 0 {
             Ok(Self::nowhere())
         } else if MIN_ALIGN <= 8 {
-            self.arena.room()
+            self.arena.room(false)
         } else {
             Ok(self.bytes::<E>(Layout::new::<T>())?.cast())
         }
@@ -46,7 +46,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         if size_of::<T>() == 0 {
             return Ok(Self::nowhere());
         } else if MIN_ALIGN <= 8 {
-            return self.arena.rooms(n);
+            return self.arena.rooms(n, false);
         }
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         Ok(self.bytes::<E>(layout)?.cast())

@@ -50,6 +50,10 @@ impl Arena {
             }
             self.aim_scopes();
         }
+        if self.is(WATCHED) {
+            watched = true;
+            room = self.aim_watch(room);
+        }
         if closed {
             room = 0;
         }
@@ -102,7 +106,10 @@ impl Arena {
     /// May `charge` bytes more be live? All of a claimed range counts as used until it is given; what costs nothing is
     /// always affordable.
     pub fn affords(self, charge: usize) -> bool {
-        if charge == 0 || (self.budget.get() == u64::MAX && !self.is(BUDGETED)) {
+        if charge == 0 || (self.is(WATCHED) && !self.tag_affords(charge)) {
+            return charge == 0;
+        }
+        if self.budget.get() == u64::MAX && !self.is(BUDGETED) {
             return true;
         }
         let slow = self.slow();

@@ -135,6 +135,7 @@ impl Arena {
             return;
         }
         run_cleanups(self, 0);
+        self.check_records(0);
         if let Some(parent) = self.parent.get() {
             self.end_scope(parent);
             return;
@@ -146,6 +147,7 @@ impl Arena {
             self.put(b);
         }
         self.put_spares(0);
+        self.end_watch();
         self.put_home();
     }
 

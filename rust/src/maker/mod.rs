@@ -1,5 +1,5 @@
 //! The maker: arenas behind the ABI's head, in Rust. Reading order: `state`, `blocks`, `place`, `table`, `settle`,
-//! `life`, `nest`, `look`.
+//! `life`, `nest`, `look`, `watch`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod blocks;
@@ -10,11 +10,15 @@ mod place;
 mod settle;
 mod state;
 mod table;
+mod watch;
 
 pub(crate) use life::{create, create_in, create_with, Settings};
 pub(crate) use look::Blocks;
 pub(crate) use state::Arena;
-pub(crate) use table::OPS;
+pub(crate) use table::{alloc_for, resize_for, OPS};
+#[cfg(feature = "std")]
+pub(crate) use watch::this_thread;
+pub(crate) use watch::{Caller, Fault, Shared};
 
 use crate::abi::Head;
 use core::ptr::NonNull;

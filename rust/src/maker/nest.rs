@@ -19,7 +19,8 @@ impl Arena {
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
         let room = self.end.get().addr() - cursor.addr();
-        let usual = !self.is(FRESH | BUSY | CLAIMED | BUDGETED | EXTENDS | FIXED) && self.budget.get() == u64::MAX;
+        let usual =
+            !self.is(FRESH | BUSY | CLAIMED | BUDGETED | EXTENDS | FIXED | WATCHED) && self.budget.get() == u64::MAX;
         if !usual || room < ROOM + 64 {
             return self.begin_scope_slow();
         }
@@ -81,8 +82,9 @@ impl Arena {
         if !self.is(CLAIMED) {
             self.claim_for(scope);
         }
+        scope.watch_like(self);
         self.aim(); // and, under a budget, that of the scope
-        if flags & BUDGETED != 0 {
+        if flags & BUDGETED != 0 || scope.is(WATCHED) {
             scope.enter();
             scope.aim();
         }
@@ -131,6 +133,8 @@ impl Arena {
             let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // home was taken by the parent
             outer.source_calls.set(outer.source_calls.get() + calls);
             // Oldest first, so that the largest blocks are met first, and stay longest.
+            self.poison_all();
+            self.end_watch();
             let mut lists = [Some(slow.newest.get()), slow.spares.get()];
             for list in &mut lists {
                 while let Some(b) = list.filter(|b| *b != home) {
@@ -161,7 +165,7 @@ impl Arena {
     /// open; `None`: ask that.
     #[inline]
     pub fn claim_usual(self) -> Option<Range> {
-        if self.is(FRESH | CLAIMED | BUSY | BUDGETED) || self.budget.get() != u64::MAX {
+        if self.is(FRESH | CLAIMED | BUSY | BUDGETED | WATCHED) || self.budget.get() != u64::MAX {
             return None;
         }
         let (slow, cursor, limit) = (self.slow(), self.head.cursor.get(), self.end.get());
@@ -183,7 +187,7 @@ impl Arena {
     /// Takes a range back, as `ops->give` would, of such an arena. `false`: ask that.
     #[inline]
     pub fn give_usual(self, range: &Range) -> bool {
-        if self.is(FRESH | BUSY | BUDGETED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
+        if self.is(FRESH | BUSY | BUDGETED | WATCHED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
             return false;
         }
         let slow = self.slow();

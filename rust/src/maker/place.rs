@@ -5,6 +5,7 @@
 use core::ptr::NonNull;
 
 use super::state::*;
+use super::watch::Caller;
 use crate::abi::round8;
 use crate::policy::{self, pad, HEADER, HOME};
 
@@ -159,6 +160,16 @@ impl Arena {
         slow.aside.set(Some(slow.newest.get()));
         self.note_peak(slow.live.get());
         Some(p)
+    }
+
+    /// As [`place`](Arena::place), for a caller that those who watch want to know.
+    #[inline]
+    pub fn place_for(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
+        if self.is(WATCHED) {
+            self.place_watched(size, align, caller)
+        } else {
+            self.place(size, align)
+        }
     }
 
     /// The whole rule: a request by [`policy::is_request`], in an arena that is not busy. `None`: nothing changed.

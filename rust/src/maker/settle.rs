@@ -157,6 +157,9 @@ impl Arena {
         home.born.set(self.epoch());
         slow.current.get().born.set(self.epoch());
         self.last_reset.set(self.epoch());
+        if self.is(WATCHED) {
+            self.rearm();
+        }
         let free = self.budget.get() == u64::MAX && !self.is(BUDGETED);
         let again = policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.home_idles();
         self.settled.set(if again { self.head.cursor.get() } else { core::ptr::null_mut() });
@@ -180,6 +183,7 @@ impl Arena {
                 self.home_current(false);
                 self.bump_epoch();
                 slow.emptied.set(self.epoch());
+                self.rearm();
             }
         } else if let (true, Some(source)) = (self.is(EXTENDS) && !self.is(BORROWED), self.source.get()) {
             let used = self.head.cursor.get().addr() - self.base().addr();

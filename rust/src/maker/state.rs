@@ -7,6 +7,7 @@ use core::mem::{size_of, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
+use super::watch::Watch;
 use crate::abi::{Cleanup, Head, Range};
 use crate::policy::{HEADER, HOME_START};
 use crate::source::Source;
@@ -33,6 +34,10 @@ pub const FIXED: u32 = 512;
 pub const LEAKED: u32 = 1024;
 /// The source is the arena's own and ends with it.
 pub const OWNS_SOURCE: u32 = 256;
+/// Something of `watch.rs` is switched on.
+pub const WATCHED: u32 = 2048;
+/// Every allocation has a record and red zones.
+pub const CHECKED: u32 = 4096;
 
 /// P10 remembers the highest need of the last 8 windows of 8 rounds each.
 pub const WINDOWS: usize = 8;
@@ -179,6 +184,8 @@ pub struct Slow {
     pub aside: Cell<Option<Block>>,
     /// The scopes that are open, the last one first.
     pub scopes: Cell<Option<Arena>>,
+    /// A box, once it was ever watched.
+    pub watch: Cell<Option<NonNull<Watch>>>,
     pub home: BlockHeader,
     pub window_peaks: [Cell<u64>; WINDOWS],
 }
@@ -322,6 +329,7 @@ impl Arena {
             claim_id: Cell::new(0),
             aside: Cell::new(None),
             scopes: Cell::new(None),
+            watch: Cell::new(None),
             home: header,
             window_peaks: [const { Cell::new(0) }; WINDOWS],
         };

@@ -9,6 +9,7 @@ use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
 use super::state::*;
+use super::watch::Caller;
 use crate::abi::{self, round8, Cleanup, Head, Ops, Range, Stats};
 use crate::policy::{is_request, pad, MAX_REQUEST};
 
@@ -37,9 +38,28 @@ fn or_null(p: Option<NonNull<u8>>) -> *mut c_void {
     p.map_or(ptr::null_mut(), |p| p.as_ptr().cast())
 }
 
-unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u32, _site: usize) -> *mut c_void {
+unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u32, site: usize) -> *mut c_void {
+    // SAFETY: the table's contract.
+    or_null(unsafe { alloc_for(head, size, align, flags, Caller { site, ..Caller::NOBODY }) })
+}
+
+/// What the table's `alloc` does, for a caller that is known.
+///
+/// # Safety
+/// The table's contract.
+#[allow(improper_ctypes_definitions)] // for that it does not unwind
+pub unsafe extern "C" fn alloc_for(
+    head: *mut Head,
+    size: usize,
+    align: usize,
+    flags: u32,
+    caller: Caller,
+) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract.
     let a = unsafe { Arena::of(head) };
+    if a.is(WATCHED) && a.is_called_by_stranger() {
+        return None;
+    }
     let mut p = None;
     a.enter();
     if is_request(size, align) {
@@ -47,7 +67,7 @@ unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u3
         if size == 0 && pad(cursor.addr(), align) == 0 {
             p = NonNull::new(cursor); // M6: as the inline path says, whatever the state
         } else if !a.is(BUSY) {
-            p = a.place(size, align);
+            p = a.place_for(size, align, caller);
         }
     }
     a.aim();
@@ -55,7 +75,7 @@ unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u3
         // SAFETY: just allocated.
         unsafe { p.as_ptr().write_bytes(0, size) };
     }
-    or_null(p)
+    p
 }
 
 // ---- resize and free ----
@@ -74,7 +94,15 @@ fn lone(a: Arena, p: *mut u8) -> Option<Block> {
     (b.kind.get() == Kind::OneOff && inside()).then_some(b)
 }
 
-fn resize_in(a: Arena, p: *mut u8, old: usize, new: usize, align: usize, flags: u32) -> Option<NonNull<u8>> {
+fn resize_in(
+    a: Arena,
+    p: *mut u8,
+    old: usize,
+    new: usize,
+    align: usize,
+    flags: u32,
+    caller: Caller,
+) -> Option<NonNull<u8>> {
     let aligned = pad(p.addr(), align) == 0;
     if is_last(a, p, old) && aligned {
         let at = p.addr() + round8(new);
@@ -86,8 +114,12 @@ fn resize_in(a: Arena, p: *mut u8, old: usize, new: usize, align: usize, flags: 
         let more = round8(new) - round8(old);
         let room = a.end.get().addr() - a.head.cursor.get().addr();
         if a.affords(more) && (more <= room || a.extend_here(more, 1)) {
+            let before = a.slow().allocated.get();
             a.head.cursor.set(a.in_current(at));
             a.sync();
+            if a.is(WATCHED) {
+                a.note_growth(more, caller, before);
+            }
             return NonNull::new(p);
         }
     } else if new <= old && aligned {
@@ -105,7 +137,7 @@ fn resize_in(a: Arena, p: *mut u8, old: usize, new: usize, align: usize, flags: 
     if flags & abi::STAY != 0 {
         return None;
     }
-    let q = a.place(new, align)?;
+    let q = a.place_for(new, align, caller)?;
     // SAFETY: p has `old` bytes by the caller's contract, q is new.
     unsafe { ptr::copy_nonoverlapping(p, q.as_ptr(), old.min(new)) };
     if let Some(b) = alone {
@@ -131,23 +163,48 @@ unsafe extern "C" fn resize(
     flags: u32,
     site: usize,
 ) -> *mut c_void {
+    // SAFETY: the table's contract.
+    or_null(unsafe { resize_for(head, p.cast(), old, new, align, flags, Caller { site, ..Caller::NOBODY }) })
+}
+
+/// What the table's `resize` does, for a caller that is known.
+///
+/// # Safety
+/// The table's contract.
+#[allow(improper_ctypes_definitions)]
+pub unsafe extern "C" fn resize_for(
+    head: *mut Head,
+    p: *mut u8,
+    old: usize,
+    new: usize,
+    align: usize,
+    flags: u32,
+    caller: Caller,
+) -> Option<NonNull<u8>> {
     if p.is_null() {
         // SAFETY: the same contract.
-        return if old == 0 { unsafe { alloc(head, new, align, flags, site) } } else { ptr::null_mut() };
+        return if old == 0 { unsafe { alloc_for(head, new, align, flags, caller) } } else { None };
     }
     // SAFETY: the table's contract.
     let a = unsafe { Arena::of(head) };
+    if a.is(WATCHED) && a.is_called_by_stranger() {
+        return None;
+    }
     let mut q = None;
     a.enter();
     if is_request(new, align) && old <= MAX_REQUEST && !a.is(BUSY) {
-        q = resize_in(a, p.cast(), old, new, align, flags);
+        q = if a.is(CHECKED) {
+            a.resize_checked(p, old, new, align, flags, caller)
+        } else {
+            resize_in(a, p, old, new, align, flags, caller)
+        };
     }
     a.aim();
     if let (Some(q), true) = (q, flags & abi::ZERO != 0 && new > old) {
         // SAFETY: q has `new` bytes.
         unsafe { q.as_ptr().add(old).write_bytes(0, new - old) };
     }
-    or_null(q)
+    q
 }
 
 unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
@@ -156,7 +213,9 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
     let p: *mut u8 = p.cast();
     a.enter();
     if !a.is(CLOSED) && !p.is_null() && size <= MAX_REQUEST {
-        if is_last(a, p, size) {
+        if a.is(CHECKED) {
+            a.free_checked(p, size);
+        } else if is_last(a, p, size) {
             a.head.cursor.set(a.in_current(p.addr()));
             a.sync();
         } else if lone(a, p).is_some() {
@@ -190,25 +249,29 @@ fn mark_block(a: Arena, at: usize, epoch: usize) -> Option<(Block, usize)> {
     Some((b, at))
 }
 
-fn rewind_to(a: Arena, b: Block, at: usize, epoch: usize) {
+fn rewind_to(a: Arena, b: Block, at: usize, epoch: usize) -> c_int {
     let slow = a.slow();
     if epoch != a.epoch() {
         a.note_peak(slow.live.get());
     }
     run_cleanups(a, epoch);
+    let code = if a.is(CHECKED) { a.check_records(epoch) } else { abi::OK };
     let moved = b != slow.current.get();
     while slow.newest.get().born.get() > epoch {
         let gone = a.pop();
+        a.poison_block(gone);
         a.drop_block(gone);
     }
     // M15: above it, the newest allocation below the mark was given back meanwhile
     if at < a.head.cursor.get().addr() {
+        a.poison(a.in_current(at), a.head.cursor.get());
         a.head.cursor.set(a.in_current(at));
         a.sync();
     }
     if moved {
         a.bump_epoch();
     }
+    code
 }
 
 unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c_int {
@@ -217,9 +280,10 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
     a.enter();
     let code = if a.is(CLOSED) {
         abi::EBUSY
+    } else if a.is(WATCHED) && a.mark_is_stale(cursor.addr(), epoch) {
+        abi::EMARK
     } else if let Some((b, at)) = mark_block(a, cursor.addr(), epoch) {
-        rewind_to(a, b, at, epoch);
-        abi::OK
+        rewind_to(a, b, at, epoch)
     } else {
         abi::EMARK
     };
@@ -241,8 +305,10 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     } else {
         a.note_peak(a.slow().live.get());
         run_cleanups(a, 0);
+        let code = if a.is(CHECKED) { a.check_records(0) } else { abi::OK };
+        a.poison_all();
         a.settle(policy, keep);
-        abi::OK
+        code
     };
     a.aim();
     code
@@ -293,7 +359,7 @@ unsafe extern "C" fn cleanup(
     a.enter();
     // While it is for a scope that the room is claimed, nobody holds a range: there is no harm in a cleanup.
     let closed = a.is(BUSY) || (a.is(CLAIMED) && !a.is_claimed_by_scopes());
-    let place = if closed { None } else { a.place(size_of::<Node>(), 8) };
+    let place = if closed { None } else { a.place_hidden(size_of::<Node>(), 8) };
     if let Some(p) = place {
         let slow = a.slow();
         a.bump_epoch(); // M11: so that a mark from before asks `rewind`, which runs it
@@ -326,7 +392,7 @@ unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, alig
             a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
         }
         a.sync();
-        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.place(size, align) };
+        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.place_for(size, align, Caller::NOBODY) };
         if let Some(p) = p {
             a.aim(); // the range gets what the inline path would have had (P18)
             let cursor = a.head.cursor.get();
@@ -394,19 +460,44 @@ unsafe extern "C" fn stats(head: *mut Head, out: *mut Stats, size: usize) -> usi
     n
 }
 
-unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, _name: *const c_char, _len: usize) -> c_int {
-    if what != abi::SET_BUDGET {
+unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_char, len: usize) -> c_int {
+    if !(abi::SET_BUDGET..=abi::SET_CHECKED).contains(&what) {
         return abi::ENOSYS;
     }
     // SAFETY: the table's contract.
     let a = unsafe { Arena::of(head) };
     a.enter();
-    let mut code = abi::EBUSY;
-    if !a.is(CLOSED) {
-        a.budget.set(value);
-        a.bump_epoch();
-        code = abi::OK;
-    }
+    let code = match what {
+        _ if a.is(BUSY) || (a.is(CLAIMED) && what != abi::SET_TAG) => abi::EBUSY,
+        abi::SET_BUDGET => {
+            a.budget.set(value);
+            a.bump_epoch();
+            abi::OK
+        }
+        abi::SET_SAMPLE => a.set_sample(value),
+        abi::SET_CHECKED if value > 1 => abi::EARG,
+        abi::SET_CHECKED => a.set_checked(value == 1),
+        _ => {
+            let bytes: &[u8] = if name.is_null() {
+                &[]
+            } else {
+                // SAFETY: the caller says that there are so many.
+                unsafe { core::slice::from_raw_parts(name.cast(), len) }
+            };
+            match core::str::from_utf8(bytes) {
+                Err(_) => abi::EARG,
+                Ok(name) => {
+                    let on = a.set_metered(true);
+                    let tagged = on == abi::OK && a.set_tag(Some(value), name).is_some();
+                    if tagged {
+                        abi::OK
+                    } else {
+                        abi::ENOMEM
+                    }
+                }
+            }
+        }
+    };
     a.aim();
     code
 }

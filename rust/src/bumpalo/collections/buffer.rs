@@ -40,7 +40,7 @@ impl<'bump, T> Buffer<'bump, T> {
         if size_of::<T>() == 0 || room == 0 {
             return Self::new(bump);
         }
-        let at = sure(bump.as_ref().rooms::<T, _>(room));
+        let at = sure(bump.as_ref().rooms::<T, _>(room, false));
         Buffer { at, room, bump, holds: PhantomData }
     }
 

@@ -1,0 +1,454 @@
+//! Switches: an arena is metered, sampled or checked while the program runs, and costs nothing when it is not.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ffi::c_int;
+use core::fmt;
+
+use crate::abi;
+use crate::arena::Arena;
+use crate::maker;
+use crate::report::{Finding, Report, Site};
+
+/// Why a switch was not thrown. Nothing changed.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let scope = arena.scope_guard();
+/// assert_eq!(arena.set_checked(true), Err(toft::SwitchError::Busy));
+/// # drop(scope);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwitchError {
+    /// A scope or cursor of the arena is open, or a destructor is running.
+    Busy,
+    /// The arena was made in another language, by a maker that has no such switch.
+    Unsupported,
+    /// There is no memory for what is to be noted.
+    Memory,
+}
+
+impl fmt::Display for SwitchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SwitchError::Busy => "a scope or a cursor of the arena is open, or a destructor is running",
+            SwitchError::Unsupported => "the maker of the arena has no such switch",
+            SwitchError::Memory => "there is no memory for what is to be noted",
+        })
+    }
+}
+
+impl core::error::Error for SwitchError {}
+
+/// An allocation that the budget does not allow: what [`Arena::on_refusal`] asks about.
+///
+/// ```
+/// let arena = toft::Options::new().budget(8).create()?;
+/// arena.on_refusal(|refusal| (refusal.size < 100).then_some(refusal.live + 100)).unwrap();
+/// assert!(arena.try_alloc([0u8; 16]).is_ok());
+/// assert!(arena.try_alloc([0u8; 200]).is_err());
+/// # Ok::<(), toft::AllocError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Bytes that are allocated.
+    pub live: u64,
+    /// The budget on them.
+    pub budget: u64,
+    /// Bytes that are asked for.
+    pub size: usize,
+}
+
+/// A live allocation of a checked arena: [`Arena::allocations`].
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.set_checked(true)?;
+/// let x = arena.alloc(7u32);
+/// let all = arena.allocations();
+/// assert_eq!((all[0].at, all[0].size), (x as *const u32 as *const u8, 4));
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// Its first byte.
+    pub at: *const u8,
+    /// Bytes that were asked for.
+    pub size: usize,
+    /// Who asked.
+    pub site: Site,
+}
+
+// ---- switches ----
+
+impl Arena {
+    /// Checks every allocation, from whatever language it is made.
+    ///
+    /// Each has a record and red zones of 16 bytes and more around it, is filled with `0xCD`, and with `0xDD` when it is
+    /// given back. Whoever gives back sees to the red zones; stale marks are refused, exactly. What is wrong is told by
+    /// [`findings`](Arena::findings): bytes written outside, frees that do not match, and values with a destructor that
+    /// nobody ran when their memory went: those of `alloc` and its kin, not those of [`boxed`](Arena::boxed) and
+    /// [`alloc_drop`](Arena::alloc_drop). [`report`](Arena::report) counts by place, exactly.
+    ///
+    /// An arena that is checked takes no inline path, and `live` counts the red zones too. Scopes are checked like the
+    /// arena around them. What was allocated before the switch has no red zones.
+    ///
+    /// ```
+    /// use toft::Finding;
+    /// let mut arena = toft::Arena::new();
+    /// arena.set_checked(true)?;
+    /// let bytes = arena.alloc([0u8; 10]);
+    /// // SAFETY: it is not: byte 10 belongs to nobody. In a checked arena it is a red zone.
+    /// unsafe { bytes.as_mut_ptr().add(10).write(1) };
+    /// arena.reset();
+    /// assert!(matches!(arena.findings()[..], [Finding::Corrupt { size: 10, offset: 10, .. }]));
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn set_checked(&self, on: bool) -> Result<(), SwitchError> {
+        self.set_by_table(abi::SET_CHECKED, on as u64)
+    }
+
+    /// Looks at about one allocation in so many bytes, and estimates from that how many there are, and by whom; 0: no
+    /// more. An allocation of s bytes is met with a chance of s in `bytes`, and counts for as many as were not met.
+    ///
+    /// The inline path stays; what goes backwards (the end of a scope, the growth of a `Vec`) becomes a call.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_sampling(64 << 10)?;
+    /// assert_eq!(arena.report().count(), 0);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn set_sampling(&self, bytes: u64) -> Result<(), SwitchError> {
+        self.set_by_table(abi::SET_SAMPLE, bytes)
+    }
+
+    /// Counts bytes by [`tag`](Arena::tag) and [`phase`](Arena::phase). They are taken by subtraction where a tag or phase
+    /// begins and ends, so the inline path stays as it is; what goes backwards becomes a call. How often somebody
+    /// allocated is not known from that: [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) say.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_metered(true)?;
+    /// arena.alloc(1u64);
+    /// assert_eq!(arena.report().tags[0].live, 8);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn set_metered(&self, on: bool) -> Result<(), SwitchError> {
+        self.switch(|a| a.set_metered(on))
+    }
+
+    /// Tells, once between two resets, that more than so many bytes are allocated: [`Finding::OverBudget`]. Nothing is
+    /// refused. `None`: no more.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_soft_budget(Some(100))?;
+    /// arena.alloc([0u8; 96]);
+    /// assert!(arena.findings().is_empty());
+    /// arena.alloc([0u8; 16]);
+    /// assert!(matches!(arena.findings()[..], [toft::Finding::OverBudget { live: 112, budget: 100, .. }]));
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn set_soft_budget(&self, bytes: Option<u64>) -> Result<(), SwitchError> {
+        self.switch(|a| a.set_soft_budget(bytes.unwrap_or(u64::MAX)))
+    }
+
+    /// Limits the bytes of a tag that may be allocated at a time, to the byte, while the arena is metered. `None`: no
+    /// limit.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_metered(true)?;
+    /// arena.set_tag_budget("ai", Some(64))?;
+    /// let ai = arena.tag("ai");
+    /// assert!(arena.try_alloc([0u8; 64]).is_ok());
+    /// assert!(arena.try_alloc(1u8).is_err());
+    /// drop(ai);
+    /// assert!(arena.try_alloc(1u8).is_ok());
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn set_tag_budget(&self, tag: &str, bytes: Option<u64>) -> Result<(), SwitchError> {
+        self.switch(|a| a.set_tag_budget(tag, bytes.unwrap_or(u64::MAX)))
+    }
+
+    /// Asks `decide` before an allocation is refused since the [budget](Arena::set_budget) does not allow it: `Some` is
+    /// the new budget, `None` refuses. It may look at the arena, and not allocate there. If it panics, that is `None`.
+    ///
+    /// ```
+    /// let arena = toft::Options::new().budget(8).create().unwrap();
+    /// arena.on_refusal(|refusal| Some(refusal.budget * 2))?;
+    /// arena.alloc([0u8; 16]);
+    /// assert_eq!(arena.stats().budget, 16);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn on_refusal(
+        &self,
+        mut decide: impl FnMut(Refusal) -> Option<u64> + Send + 'static,
+    ) -> Result<(), SwitchError> {
+        let ask = Box::new(move |live, budget, size| decide(Refusal { live, budget, size }));
+        self.switch(|a| a.set_ask(Some(ask)))
+    }
+
+    fn set_by_table(&self, what: u32, value: u64) -> Result<(), SwitchError> {
+        // SAFETY: the arena is alive.
+        switched(unsafe { (self.table().set)(self.head().as_ptr(), what, value, core::ptr::null(), 0) })
+    }
+
+    fn switch(&self, throw: impl FnOnce(maker::Arena) -> c_int) -> Result<(), SwitchError> {
+        let Some(a) = self.own() else { return Err(SwitchError::Unsupported) };
+        if a.is_closed() {
+            return Err(SwitchError::Busy);
+        }
+        a.enter();
+        let code = throw(a);
+        a.aim();
+        switched(code)
+    }
+
+    /// This thread alone may allocate, by [`maker::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of
+    /// its arenas.
+    #[cfg(feature = "std")]
+    pub(crate) fn pin_thread(&self, thread: usize) {
+        if thread != 0 || self.own().is_some_and(|a| a.was_watched()) {
+            let _ = self.switch(|a| a.pin_thread(thread));
+        }
+    }
+}
+
+fn switched(code: c_int) -> Result<(), SwitchError> {
+    match code {
+        abi::ENOMEM => Err(SwitchError::Memory),
+        abi::EBUSY => Err(SwitchError::Busy),
+        code if code >= abi::OK || code == abi::ECORRUPT => Ok(()),
+        _ => Err(SwitchError::Unsupported),
+    }
+}
+
+// ---- tags and phases ----
+
+/// While it lives, what is allocated counts for a tag: [`Arena::tag`].
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let tag = arena.tag("no arena that is metered");
+/// assert_eq!(format!("{tag:?}"), "Tag { on: false }");
+/// ```
+#[must_use = "the tag ends where this is dropped"]
+pub struct Tag<'a> {
+    arena: Option<(&'a Arena, usize)>,
+}
+
+/// A stretch of the program whose bytes are counted: [`Arena::phase`].
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let phase = arena.phase("no arena that is metered");
+/// assert_eq!(format!("{phase:?}"), "Phase { on: false }");
+/// ```
+#[must_use = "the phase ends where this is dropped"]
+pub struct Phase<'a> {
+    arena: Option<(&'a Arena, &'static str, (u64, u64))>,
+}
+
+impl Arena {
+    /// What is allocated here from now on counts for this tag, until the tag is dropped; then for the one before. Does
+    /// nothing while the arena is not [metered](Arena::set_metered): one branch.
+    ///
+    /// Bytes are those of their tag until they are given back, whatever the tag is then. Scopes begin with the tag of the
+    /// arena around them.
+    ///
+    /// ```
+    /// let mut arena = toft::Arena::new();
+    /// arena.set_metered(true)?;
+    /// let outer = arena.tag("level");
+    /// arena.alloc(1u64);
+    /// {
+    ///     let _inner = arena.tag("sound");
+    ///     arena.alloc([0u64; 2]);
+    /// }
+    /// arena.alloc(1u64);
+    /// drop(outer);
+    /// let live: Vec<(String, u64)> = arena.report().tags.into_iter().map(|tag| (tag.name, tag.live)).collect();
+    /// assert_eq!(live, [("".into(), 0), ("level".into(), 16), ("sound".into(), 16)]);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    #[inline]
+    pub fn tag(&self, name: &str) -> Tag<'_> {
+        Tag { arena: if self.is_watched() { self.tag_slow(name) } else { None } }
+    }
+
+    /// Counts what is allocated until the phase is dropped. Does nothing while the arena is not
+    /// [metered](Arena::set_metered): one branch.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_metered(true)?;
+    /// drop(arena.phase("load"));
+    /// assert_eq!(arena.report().phases[0].entries, 1);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    #[inline]
+    pub fn phase(&self, name: &'static str) -> Phase<'_> {
+        Phase { arena: if self.is_watched() { self.phase_slow(name) } else { None } }
+    }
+
+    #[inline(always)]
+    fn is_watched(&self) -> bool {
+        // SAFETY: the head is alive.
+        unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tag_slow(&self, name: &str) -> Option<(&Arena, usize)> {
+        let a = self.own().filter(|a| a.is_metered())?;
+        a.enter();
+        let before = a.set_tag(None, name);
+        a.aim();
+        Some((self, before?))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn phase_slow(&self, name: &'static str) -> Option<(&Arena, &'static str, (u64, u64))> {
+        let a = self.own().filter(|a| a.is_metered())?;
+        a.enter();
+        let began = a.begin_phase();
+        a.aim();
+        Some((self, name, began?))
+    }
+}
+
+impl Drop for Tag<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((Some(a), before)) = self.arena.map(|(arena, before)| (arena.own(), before)) {
+            a.enter();
+            a.change_tag(before);
+            a.aim();
+        }
+    }
+}
+
+impl Drop for Phase<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((Some(a), name, began)) = self.arena.map(|(arena, name, began)| (arena.own(), name, began)) {
+            a.enter();
+            a.end_phase(name, began);
+            a.aim();
+        }
+    }
+}
+
+impl fmt::Debug for Tag<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tag").field("on", &self.arena.is_some()).finish()
+    }
+}
+
+impl fmt::Debug for Phase<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Phase").field("on", &self.arena.is_some()).finish()
+    }
+}
+
+// ---- telling ----
+
+impl Arena {
+    /// What the arena holds and allocated, with the scopes that are open.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.alloc(1u64);
+    /// let report = arena.report();
+    /// assert_eq!((report.stats.live, report.sites.len()), (8, 0)); // nothing is switched on
+    /// ```
+    pub fn report(&self) -> Report {
+        self.tell(false)
+    }
+
+    /// As [`report`](Arena::report), and what was allocated until now counts no more: for a report of each frame.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.set_checked(true)?;
+    /// arena.alloc(1u64);
+    /// assert_eq!(arena.take_report().count(), 1);
+    /// assert_eq!(arena.take_report().count(), 0);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn take_report(&self) -> Report {
+        self.tell(true)
+    }
+
+    fn tell(&self, clear: bool) -> Report {
+        let stats = self.stats();
+        let Some(a) = self.own().filter(|a| a.was_watched()) else { return Report { stats, ..Report::default() } };
+        a.enter();
+        let tags = a.look(|shared| shared.tags.len()).unwrap_or(0);
+        let live: Vec<u64> = (0..tags).map(|tag| a.live_of_tag(tag)).collect();
+        let report = a.look(|shared| Report::of(a, shared, stats, &live, clear));
+        a.aim();
+        report.unwrap_or_default()
+    }
+
+    /// What was found to be wrong since the last time, oldest first: at most 1000, then how many more. Those of a scope
+    /// come when it has ended.
+    ///
+    /// What is still allocated is looked at when it is given back: to see it all, [`reset`](Arena::reset) first.
+    ///
+    /// ```
+    /// let mut arena = toft::Arena::new();
+    /// arena.set_checked(true)?;
+    /// arena.scope_mut(|inner| inner.alloc(vec![1, 2, 3]).len()); // the vector's own memory is leaked
+    /// let found = arena.findings();
+    /// assert!(found[0].to_string().starts_with("a value of 24 bytes of "));
+    /// assert!(arena.findings().is_empty());
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn findings(&self) -> Vec<Finding> {
+        let Some(a) = self.own().filter(|a| a.was_watched()) else { return Vec::new() };
+        a.enter();
+        let mut found = a
+            .look(|shared| {
+                let mut found: Vec<Finding> = shared.faults.drain(..).map(Finding::of).collect();
+                let count = core::mem::take(&mut shared.faults_lost);
+                if count != 0 {
+                    found.push(Finding::Lost { count });
+                }
+                found
+            })
+            .unwrap_or_default();
+        let calls = a.take_strangers();
+        if calls != 0 {
+            found.push(Finding::WrongThread { calls });
+        }
+        a.aim();
+        found
+    }
+
+    /// The live allocations, oldest first, while the arena is checked; then those of scopes. Those from before it was
+    /// checked are not known.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.alloc(1u8);
+    /// assert!(arena.allocations().is_empty());
+    /// arena.set_checked(true)?;
+    /// arena.alloc(2u8);
+    /// assert_eq!(arena.allocations().len(), 1);
+    /// # Ok::<(), toft::SwitchError>(())
+    /// ```
+    pub fn allocations(&self) -> Vec<Allocation> {
+        let mut all = Vec::new();
+        if let Some(a) = self.own().filter(|a| a.was_watched()) {
+            a.each_record(&mut |at, size, caller| all.push(Allocation { at, size, site: Site::of(caller) }));
+        }
+        all
+    }
+}

@@ -1,0 +1,865 @@
+//! What an arena knows of its allocations once somebody asks: records with red zones, samples, bytes by tag and phase.
+//! Nothing of this exists before. It hooks in by the one compare of the inline path: `aim` lowers the limit to the next
+//! byte that must be seen, and sets the watched bit, so that whatever goes backwards asks the table.
+//!
+//! What the rest of the maker calls is `extern "C"`: not for other languages, but since it must not unwind into them, and
+//! nobody else should have to think of it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(improper_ctypes_definitions)]
+
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::panic::Location;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::state::*;
+use crate::abi::{self, round8};
+use crate::policy::{pad, MAX_REQUEST};
+
+/// Around each allocation of a checked arena.
+const ZONE: usize = 16;
+const ZONE_BYTE: u8 = 0xFD;
+const NEW_BYTE: u8 = 0xCD;
+const GONE_BYTE: u8 = 0xDD;
+/// More findings than this are counted, not kept.
+const FINDINGS: usize = 1000;
+
+/// Who asked for memory: a place in Rust code, or what code in another language gave as `site`.
+#[derive(Clone, Copy)]
+pub struct Caller {
+    pub location: Option<&'static Location<'static>>,
+    pub site: usize,
+    /// The value that is put there has a destructor that nobody will run.
+    pub drops: bool,
+}
+
+impl Caller {
+    pub const NOBODY: Caller = Caller { location: None, site: 0, drops: false };
+
+    fn key(&self) -> (usize, usize) {
+        (self.location.map_or(0, |at| core::ptr::from_ref(at).addr()), self.site)
+    }
+}
+
+/// A live allocation of a checked arena.
+struct Record {
+    /// Zone, `size` bytes at `p`, zone up to `end`.
+    start: *mut u8,
+    p: *mut u8,
+    size: usize,
+    end: *mut u8,
+    born: usize,
+    /// The arena's, just after: what a mark taken then holds.
+    cursor: usize,
+    freed: bool,
+    /// The arena's own.
+    hidden: bool,
+    caller: Caller,
+}
+
+pub enum Fault {
+    Corrupt { caller: Caller, size: usize, offset: isize },
+    BadFree { caller: Caller, size: usize },
+    Leak { caller: Caller, size: usize },
+    OverBudget { caller: Caller, live: u64, budget: u64 },
+}
+
+/// Allocations by who asked, and under which tag.
+pub struct Count {
+    pub caller: Caller,
+    pub tag: usize,
+    pub count: f64,
+    pub bytes: f64,
+}
+
+pub struct Tag {
+    pub number: Option<u64>,
+    pub name: String,
+    pub budget: u64,
+    pub allocated: u64,
+}
+
+pub struct Phase {
+    pub name: &'static str,
+    pub entries: u64,
+    pub allocated: u64,
+    pub kept: i64,
+}
+
+/// Of an arena and the scopes in it.
+pub struct Shared {
+    pub tags: Vec<Tag>,
+    pub counts: Vec<Count>,
+    pub phases: Vec<Phase>,
+    pub faults: Vec<Fault>,
+    pub faults_lost: u64,
+    pub soft_budget: u64,
+    soft_passed: bool,
+    tag_budgets: bool,
+    /// What scopes allocated that have ended.
+    ended: u64,
+    #[allow(clippy::type_complexity)]
+    ask: Option<Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>>,
+}
+
+/// What an arena that is watched has. Made when it is first switched on; ends with the arena.
+pub struct Watch {
+    shared: Rc<RefCell<Shared>>,
+    own: RefCell<Own>,
+    metered: Cell<bool>,
+    period: Cell<u64>,
+    /// The thread that the arena is pinned to, by the address of one of its locals; 0: none.
+    thread: Cell<usize>,
+    /// Calls by other threads, and where the last one was.
+    strangers: AtomicUsize,
+}
+
+struct Own {
+    records: Vec<Record>,
+    /// Marks from before are not checked.
+    since: usize,
+    /// The cursor then.
+    from: usize,
+    /// The next sample is due when so much was allocated.
+    next_sample: u64,
+    random: u64,
+    /// Where on the way from 0 to `live` which tag begins.
+    tag_stack: Vec<(u64, usize)>,
+    tag: usize,
+    /// `allocated` as far as it is counted for a tag.
+    counted: u64,
+}
+
+impl Shared {
+    fn fault(&mut self, fault: Fault) {
+        if self.faults.len() < FINDINGS && self.faults.try_reserve(1).is_ok() {
+            self.faults.push(fault);
+        } else {
+            self.faults_lost += 1;
+        }
+    }
+
+    fn count(&mut self, caller: Caller, tag: usize, count: f64, bytes: f64) {
+        let found = self.counts.binary_search_by_key(&(caller.key(), tag), |c| (c.caller.key(), c.tag));
+        match found {
+            Ok(at) => {
+                self.counts[at].count += count;
+                self.counts[at].bytes += bytes;
+            }
+            Err(at) => {
+                if self.counts.try_reserve(1).is_ok() {
+                    self.counts.insert(at, Count { caller, tag, count, bytes });
+                }
+            }
+        }
+    }
+
+    fn tag_named(&mut self, number: Option<u64>, name: &str) -> Option<usize> {
+        let same = |t: &Tag| if name.is_empty() { t.number == number } else { t.name == name };
+        if let Some(at) = self.tags.iter().position(same) {
+            if number.is_some() {
+                self.tags[at].number = number;
+            }
+            return Some(at);
+        }
+        self.tags.try_reserve(1).ok()?;
+        let mut owned = String::new();
+        owned.try_reserve(name.len()).ok()?;
+        owned.push_str(name);
+        self.tags.push(Tag { number, name: owned, budget: u64::MAX, allocated: 0 });
+        Some(self.tags.len() - 1)
+    }
+}
+
+impl Own {
+    /// SPEC 6: what lies above `live` is forgotten, and what comes now is the present tag's.
+    fn fall(&mut self, live: u64) {
+        while self.tag_stack.last().is_some_and(|top| top.0 >= live) {
+            self.tag_stack.pop();
+        }
+        if self.tag_stack.last().is_none_or(|top| top.1 != self.tag) && self.tag_stack.try_reserve(1).is_ok() {
+            self.tag_stack.push((live, self.tag));
+        }
+    }
+
+    fn live_of(&self, tag: usize, live: u64) -> u64 {
+        let ends = self.tag_stack.iter().skip(1).map(|entry| entry.0).chain([live]);
+        self.tag_stack.iter().zip(ends).filter(|(entry, _)| entry.1 == tag).map(|(entry, end)| end - entry.0).sum()
+    }
+
+    /// From half the period to one and a half: a program that repeats itself must not meet the same allocation each time.
+    fn distance(&mut self, period: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (period / 2 + self.random % period.max(1)).max(1)
+    }
+}
+
+/// An address that no other thread has while this one lives.
+pub fn this_thread() -> usize {
+    #[cfg(feature = "std")]
+    {
+        std::thread_local!(static HERE: u8 = const { 0 });
+        HERE.with(|here| core::ptr::from_ref(here).addr())
+    }
+    #[cfg(not(feature = "std"))]
+    1
+}
+
+impl Arena {
+    /// The watch, if there ever was one. It stays until the arena's end.
+    pub fn watch(&self) -> Option<&Watch> {
+        // SAFETY: made by `watched` of a box, and freed only by `end_watch`, with the arena.
+        self.slow().watch.get().map(|watch| unsafe { watch.as_ref() })
+    }
+
+    fn watched(&self) -> Option<&Watch> {
+        if self.slow().watch.get().is_none() {
+            let mut tags = Vec::new();
+            tags.try_reserve(1).ok()?;
+            tags.push(Tag { number: Some(0), name: String::new(), budget: u64::MAX, allocated: 0 });
+            let shared = Shared {
+                tags,
+                counts: Vec::new(),
+                phases: Vec::new(),
+                faults: Vec::new(),
+                faults_lost: 0,
+                soft_budget: u64::MAX,
+                soft_passed: false,
+                tag_budgets: false,
+                ended: 0,
+                ask: None,
+            };
+            self.add_watch(Rc::new(RefCell::new(shared)), 0);
+        }
+        self.watch()
+    }
+
+    fn add_watch(&self, shared: Rc<RefCell<Shared>>, tag: usize) {
+        let slow = self.slow();
+        let mut own = Own {
+            records: Vec::new(),
+            since: self.epoch(),
+            from: self.head.cursor.get().addr(),
+            next_sample: 0,
+            random: self.base().addr() as u64 | 1,
+            tag_stack: Vec::new(),
+            tag,
+            counted: slow.allocated.get(),
+        };
+        own.fall(0);
+        let watch = Watch {
+            shared,
+            own: RefCell::new(own),
+            metered: Cell::new(false),
+            period: Cell::new(0),
+            thread: Cell::new(0),
+            strangers: AtomicUsize::new(0),
+        };
+        slow.watch.set(Some(NonNull::from(Box::leak(Box::new(watch)))));
+    }
+
+    /// A scope is watched as the arena around it is, and tells it what it finds.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn watch_like(self, parent: Arena) {
+        let Some(theirs) = parent.watch().filter(|_| parent.is(WATCHED)) else { return };
+        self.enter();
+        self.add_watch(theirs.shared.clone(), theirs.own.borrow().tag);
+        let Some(watch) = self.watch() else { return };
+        watch.metered.set(theirs.metered.get());
+        watch.period.set(theirs.period.get());
+        watch.thread.set(theirs.thread.get());
+        let mut own = watch.own.borrow_mut();
+        own.next_sample = own.distance(theirs.period.get());
+        self.raise(parent.flags.get() & (WATCHED | CHECKED));
+    }
+
+    /// The arena ends.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn end_watch(self) {
+        if let Some(watch) = self.watch().filter(|_| self.parent.get().is_some()) {
+            self.count_tag(watch);
+            watch.shared.borrow_mut().ended += self.slow().allocated.get();
+        }
+        if let Some(watch) = self.slow().watch.take() {
+            // SAFETY: made of a box; nobody refers to it between operations.
+            drop(unsafe { Box::from_raw(watch.as_ptr()) });
+        }
+    }
+
+    /// Something was switched: is anything on?
+    fn switched(&self, watch: &Watch) {
+        let shared = watch.shared.borrow();
+        let on =
+            watch.metered.get() || watch.period.get() != 0 || shared.soft_budget != u64::MAX || shared.ask.is_some();
+        if on || self.is(CHECKED) || watch.thread.get() != 0 {
+            self.raise(WATCHED);
+        } else {
+            self.lower(WATCHED);
+        }
+    }
+
+    // ---- switching: the arena is entered and not closed ----
+
+    pub fn set_checked(self, on: bool) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        if on == self.is(CHECKED) {
+            return abi::OK;
+        }
+        self.bump_epoch();
+        let code = self.check_records(0);
+        let mut own = watch.own.borrow_mut();
+        own.since = self.epoch();
+        own.from = self.head.cursor.get().addr();
+        drop(own);
+        if on {
+            self.raise(CHECKED);
+        } else {
+            self.lower(CHECKED);
+        }
+        self.switched(watch);
+        code
+    }
+
+    pub fn set_sample(self, period: u64) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        watch.period.set(period);
+        let mut own = watch.own.borrow_mut();
+        own.next_sample = self.slow().allocated.get().saturating_add(own.distance(period));
+        drop(own);
+        self.bump_epoch();
+        self.switched(watch);
+        abi::OK
+    }
+
+    pub fn set_metered(self, on: bool) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        if on != watch.metered.replace(on) {
+            let mut own = watch.own.borrow_mut();
+            own.tag = 0;
+            own.tag_stack.clear();
+            own.fall(0);
+            own.counted = self.slow().allocated.get();
+        }
+        self.bump_epoch();
+        self.switched(watch);
+        abi::OK
+    }
+
+    /// Allocations from now on count for the tag; the one before, by its number here.
+    pub fn set_tag(self, number: Option<u64>, name: &str) -> Option<usize> {
+        let watch = self.watched()?;
+        let tag = watch.shared.borrow_mut().tag_named(number, name)?;
+        Some(self.change_tag(tag))
+    }
+
+    pub fn change_tag(self, tag: usize) -> usize {
+        let Some(watch) = self.watch() else { return 0 };
+        self.count_tag(watch);
+        let mut own = watch.own.borrow_mut();
+        let before = core::mem::replace(&mut own.tag, tag);
+        own.fall(self.slow().live.get());
+        before
+    }
+
+    pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        let mut shared = watch.shared.borrow_mut();
+        let Some(tag) = shared.tag_named(None, name) else { return abi::ENOMEM };
+        shared.tags[tag].budget = bytes;
+        shared.tag_budgets = shared.tags.iter().any(|tag| tag.budget != u64::MAX);
+        abi::OK
+    }
+
+    pub fn set_soft_budget(self, bytes: u64) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        let mut shared = watch.shared.borrow_mut();
+        shared.soft_budget = bytes;
+        shared.soft_passed = false;
+        drop(shared);
+        self.bump_epoch();
+        self.switched(watch);
+        abi::OK
+    }
+
+    #[allow(clippy::type_complexity)]
+    pub fn set_ask(self, ask: Option<Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>>) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        let old = core::mem::replace(&mut watch.shared.borrow_mut().ask, ask);
+        self.switched(watch);
+        drop(old); // its captures may have destructors
+        abi::OK
+    }
+
+    /// From now on only this thread may allocate; 0: every one that has the arena.
+    #[cfg(feature = "std")]
+    pub fn pin_thread(self, thread: usize) -> i32 {
+        let Some(watch) = self.watched() else { return abi::ENOMEM };
+        watch.thread.set(thread);
+        self.switched(watch);
+        abi::OK
+    }
+
+    // ---- the hooks ----
+
+    /// Is it a thread that the arena is not pinned to? Asked before anything is touched.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn is_called_by_stranger(self) -> bool {
+        let Some(watch) = self.watch() else { return false };
+        let pinned = watch.thread.get();
+        if pinned == 0 || pinned == this_thread() {
+            return false;
+        }
+        watch.strangers.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Part of `aim`: how far the inline path may go.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn aim_watch(self, mut room: u64) -> u64 {
+        let Some(watch) = self.watch() else { return room };
+        let slow = self.slow();
+        let live = slow.live.get();
+        self.count_tag(watch);
+        let mut own = watch.own.borrow_mut();
+        own.fall(live);
+        let shared = watch.shared.borrow();
+        if self.is(CHECKED) || watch.thread.get() != 0 {
+            return 0;
+        }
+        if watch.period.get() != 0 {
+            room = room.min(own.next_sample.saturating_sub(slow.allocated.get()) & !7);
+            // the one that passes it is seen
+        }
+        let alone = self.parent.get().is_none() && slow.scopes.get().is_none();
+        if shared.soft_budget != u64::MAX && !shared.soft_passed {
+            room = room.min(if alone { shared.soft_budget.saturating_sub(live) & !7 } else { 0 });
+        }
+        let budget = shared.tags[own.tag].budget;
+        if budget != u64::MAX {
+            room = room.min(if alone { budget.saturating_sub(own.live_of(own.tag, live)) & !7 } else { 0 });
+        }
+        room
+    }
+
+    fn count_tag(self, watch: &Watch) {
+        let mut own = watch.own.borrow_mut();
+        let allocated = self.slow().allocated.get();
+        watch.shared.borrow_mut().tags[own.tag].allocated += allocated.wrapping_sub(own.counted);
+        own.counted = allocated;
+    }
+
+    /// Does the present tag's budget allow it?
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn tag_affords(self, charge: usize) -> bool {
+        let Some(watch) = self.watch() else { return true };
+        let (tag, budget) = {
+            let (own, shared) = (watch.own.borrow(), watch.shared.borrow());
+            if !shared.tag_budgets {
+                return true;
+            }
+            (own.tag, shared.tags[own.tag].budget)
+        };
+        budget == u64::MAX || self.root().live_of_tag(tag).saturating_add(charge as u64) <= budget
+    }
+
+    fn root(self) -> Arena {
+        let mut at = self;
+        while let Some(parent) = at.parent.get() {
+            at = parent;
+        }
+        at
+    }
+
+    /// Here and in the scopes that are open.
+    pub fn live_of_tag(self, tag: usize) -> u64 {
+        let Some(watch) = self.watch() else { return 0 };
+        self.sync();
+        let mut live = watch.own.borrow().live_of(tag, self.slow().live.get());
+        self.each_scope(|scope| live += scope.live_of_tag(tag));
+        live
+    }
+
+    /// As `place`, seen.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn place_watched(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
+        let Some(watch) = self.watch() else { return self.place(size, align) };
+        let before = self.slow().allocated.get();
+        let place = || {
+            if self.is(CHECKED) {
+                self.place_checked(watch, size, align, caller, false)
+            } else {
+                self.place(size, align)
+            }
+        };
+        let mut p = place();
+        if p.is_none() && self.ask(watch, size, align) {
+            p = place();
+        }
+        if p.is_some() {
+            self.note(watch, size, caller, before);
+        }
+        p
+    }
+
+    /// Over the budget: may it be raised?
+    fn ask(self, watch: &Watch, size: usize, align: usize) -> bool {
+        let budget = self.budget.get();
+        let need = (round8(size) as u64).saturating_add(if align > 8 { align as u64 } else { 0 });
+        let live = self.live_with_scopes();
+        if budget == u64::MAX || live.saturating_add(need) <= budget {
+            return false;
+        }
+        let Some(mut ask) = watch.shared.borrow_mut().ask.take() else { return false };
+        self.raise(BUSY); // it may look at the arena, not allocate there
+        self.aim();
+        let mut answer = None;
+        crate::drops::stop_panic(|| answer = ask(live, budget, size));
+        self.lower(BUSY);
+        let mut shared = watch.shared.borrow_mut();
+        if shared.ask.is_none() {
+            shared.ask = Some(ask);
+        }
+        match answer {
+            Some(more) if more > budget => {
+                self.budget.set(more);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts what was just placed: `before` is what was allocated until then.
+    fn note(self, watch: &Watch, size: usize, caller: Caller, before: u64) {
+        let mut own = watch.own.borrow_mut();
+        let allocated = self.slow().allocated.get();
+        if self.is(CHECKED) {
+            watch.shared.borrow_mut().count(caller, own.tag, 1.0, size as f64);
+        } else if watch.period.get() != 0 {
+            let period = watch.period.get();
+            let mut hits = 0u32;
+            while own.next_sample < allocated {
+                hits += (own.next_sample >= before) as u32; // else it was in a range, or the arena's own
+                let distance = own.distance(period);
+                own.next_sample = own.next_sample.saturating_add(distance);
+            }
+            // One of `charge` bytes is met once in period / charge times.
+            let charge = allocated.saturating_sub(before).max(1);
+            if hits != 0 {
+                let count = hits as f64 * period as f64 / charge as f64;
+                watch.shared.borrow_mut().count(caller, own.tag, count, count * size as f64);
+            }
+        }
+        drop(own);
+        let (soft, passed) = (watch.shared.borrow().soft_budget, watch.shared.borrow().soft_passed);
+        if soft != u64::MAX && !passed {
+            let live = self.root().live_with_scopes();
+            if live > soft {
+                let mut shared = watch.shared.borrow_mut();
+                shared.soft_passed = true;
+                shared.fault(Fault::OverBudget { caller, live, budget: soft });
+            }
+        }
+    }
+
+    /// What a growth in place added.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn note_growth(self, more: usize, caller: Caller, before: u64) {
+        if let Some(watch) = self.watch().filter(|_| self.slow().allocated.get() > before) {
+            self.note(watch, more, caller, before);
+        }
+    }
+
+    // ---- checked ----
+
+    fn place_checked(
+        self,
+        watch: &Watch,
+        size: usize,
+        align: usize,
+        caller: Caller,
+        hidden: bool,
+    ) -> Option<NonNull<u8>> {
+        let front = align.max(ZONE);
+        let whole = front.checked_add(round8(size))?.checked_add(ZONE).filter(|whole| *whole <= MAX_REQUEST)?;
+        watch.own.borrow_mut().records.try_reserve(1).ok()?;
+        let start = self.place(whole, front)?.as_ptr();
+        let p = start.wrapping_add(front);
+        // SAFETY: just allocated.
+        unsafe {
+            start.write_bytes(ZONE_BYTE, whole);
+            p.write_bytes(NEW_BYTE, size);
+        }
+        self.bump_epoch(); // a mark between any two allocations tells them apart
+        watch.own.borrow_mut().records.push(Record {
+            start,
+            p,
+            size,
+            end: start.wrapping_add(whole),
+            born: self.epoch(),
+            cursor: self.head.cursor.get().addr(),
+            freed: false,
+            hidden,
+            caller,
+        });
+        NonNull::new(p)
+    }
+
+    /// For the arena's own: nobody counts it.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn place_hidden(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+        match self.watch().filter(|_| self.is(CHECKED)) {
+            Some(watch) => self.place_checked(watch, size, align, Caller::NOBODY, true),
+            None => self.place(size, align),
+        }
+    }
+
+    /// Forgets the records that were born after `epoch`, and says what they show.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn check_records(self, epoch: usize) -> i32 {
+        let Some(watch) = self.watch() else { return abi::OK };
+        let (mut own, mut shared) = (watch.own.borrow_mut(), watch.shared.borrow_mut());
+        let mut code = abi::OK;
+        while own.records.last().is_some_and(|record| record.born > epoch) {
+            let Some(record) = own.records.pop() else { break };
+            if let Some(offset) = record.broken() {
+                code = abi::ECORRUPT;
+                shared.fault(Fault::Corrupt { caller: record.caller, size: record.size, offset });
+            }
+            if record.caller.drops && !record.freed {
+                shared.fault(Fault::Leak { caller: record.caller, size: record.size });
+            }
+        }
+        code
+    }
+
+    /// A round is over.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn rearm(self) {
+        if let Some(watch) = self.watch() {
+            watch.shared.borrow_mut().soft_passed = false;
+            let mut own = watch.own.borrow_mut();
+            own.since = self.epoch();
+            own.from = self.head.cursor.get().addr();
+        }
+    }
+
+    /// Each allocation has an epoch of its own, so a mark that is good names the cursor that followed it.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn mark_is_stale(self, cursor: usize, epoch: usize) -> bool {
+        let Some(watch) = self.watch().filter(|_| self.is(CHECKED)) else { return false };
+        let own = watch.own.borrow();
+        if epoch < own.since {
+            return false;
+        }
+        let before = own.records.iter().rev().find(|record| record.born <= epoch);
+        cursor != before.filter(|record| record.born > own.since).map_or(own.from, |record| record.cursor)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn poison(self, from: *mut u8, to: *mut u8) {
+        if self.is(CHECKED) && from.addr() < to.addr() {
+            // SAFETY: part of a block of this arena that nothing uses any more.
+            unsafe { from.write_bytes(GONE_BYTE, to.addr() - from.addr()) };
+        }
+    }
+
+    /// The bytes of a block that are in use.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn poison_block(self, b: Block) {
+        if self.is(CHECKED) && !(b == self.home() && self.is(IDLE)) {
+            let start = self.start_of(b);
+            self.poison(start, start.with_addr(self.top_of(b).addr()));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn poison_all(self) {
+        let mut at = Some(self.slow().newest.get()).filter(|_| self.is(CHECKED));
+        while let Some(b) = at {
+            self.poison_block(b);
+            at = b.next.get();
+        }
+    }
+
+    /// `None`: refused.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn resize_checked(
+        self,
+        p: *mut u8,
+        old: usize,
+        new: usize,
+        align: usize,
+        flags: u32,
+        caller: Caller,
+    ) -> Option<NonNull<u8>> {
+        let watch = self.watch()?;
+        if self.is_older(watch, p) {
+            let q = self.place_watched(new, align, caller)?;
+            // SAFETY: p has `old` bytes by the caller's contract, q is new.
+            unsafe { q.as_ptr().copy_from_nonoverlapping(p, old.min(new)) };
+            return Some(q);
+        }
+        let at = self.find_record(watch, p, old, caller)?;
+        if new <= old && pad(p.addr(), align) == 0 {
+            let record = &mut watch.own.borrow_mut().records[at];
+            // SAFETY: the record's own bytes, of which the caller gave these up.
+            unsafe { record.p.wrapping_add(new).write_bytes(ZONE_BYTE, old - new) };
+            record.size = new;
+            return NonNull::new(p);
+        }
+        if flags & abi::STAY != 0 {
+            return None;
+        }
+        let q = self.place_watched(new, align, caller)?;
+        let record = &mut watch.own.borrow_mut().records[at];
+        // SAFETY: p has `old` bytes, q is new.
+        unsafe {
+            q.as_ptr().copy_from_nonoverlapping(record.p, old.min(new));
+            record.p.write_bytes(GONE_BYTE, old);
+        }
+        record.freed = true;
+        Some(q)
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn free_checked(self, p: *mut u8, size: usize) {
+        let Some(watch) = self.watch().filter(|watch| !self.is_older(watch, p)) else { return };
+        if let Some(at) = self.find_record(watch, p, size, Caller::NOBODY) {
+            let record = &mut watch.own.borrow_mut().records[at];
+            // SAFETY: the record's own bytes, which the caller gave up. Its place goes with the arena's.
+            unsafe { record.p.write_bytes(GONE_BYTE, size) };
+            record.freed = true;
+        }
+    }
+
+    /// Was it allocated before the checks began?
+    fn is_older(self, watch: &Watch, p: *mut u8) -> bool {
+        !watch.own.borrow().records.iter().any(|record| record.p.addr() == p.addr()) && self.holds(p.addr())
+    }
+
+    /// The record of a live allocation of that size; else a finding.
+    fn find_record(self, watch: &Watch, p: *mut u8, size: usize, caller: Caller) -> Option<usize> {
+        let own = watch.own.borrow();
+        let found = own.records.iter().rposition(|record| record.p.addr() == p.addr() && !record.hidden);
+        let good = found.filter(|at| !own.records[*at].freed && own.records[*at].size == size);
+        if good.is_none() {
+            watch.shared.borrow_mut().fault(Fault::BadFree { caller, size });
+        }
+        good
+    }
+
+    // ---- phases ----
+
+    /// What was allocated and what is live, now: `end_phase` subtracts.
+    pub fn begin_phase(self) -> Option<(u64, u64)> {
+        let watch = self.watch().filter(|watch| watch.metered.get())?;
+        Some((self.allocated_with_scopes() + watch.shared.borrow().ended, self.live_with_scopes()))
+    }
+
+    pub fn end_phase(self, name: &'static str, began: (u64, u64)) {
+        let Some(watch) = self.watch() else { return };
+        let allocated = self.allocated_with_scopes();
+        let kept = self.live_with_scopes() as i64 - began.1 as i64;
+        let mut shared = watch.shared.borrow_mut();
+        let allocated = (allocated + shared.ended).saturating_sub(began.0);
+        let found = shared.phases.iter().position(|phase| phase.name == name);
+        let at = found.unwrap_or(shared.phases.len());
+        if found.is_none() {
+            if shared.phases.try_reserve(1).is_err() {
+                return;
+            }
+            shared.phases.push(Phase { name, entries: 0, allocated: 0, kept: 0 });
+        }
+        let phase = &mut shared.phases[at];
+        phase.entries += 1;
+        phase.allocated += allocated;
+        phase.kept += kept;
+    }
+
+    fn allocated_with_scopes(self) -> u64 {
+        self.sync();
+        let mut allocated = self.slow().allocated.get();
+        self.each_scope(|scope| allocated += scope.allocated_with_scopes());
+        allocated
+    }
+
+    // ---- looking ----
+
+    /// A report would have something to say.
+    pub fn was_watched(self) -> bool {
+        !self.is(FRESH) && self.slow().watch.get().is_some()
+    }
+
+    pub fn is_metered(self) -> bool {
+        self.was_watched() && self.watch().is_some_and(|watch| watch.metered.get())
+    }
+
+    pub fn is_closed(self) -> bool {
+        self.is(CLAIMED | BUSY)
+    }
+
+    /// The shared part, brought up to date.
+    pub fn look<R>(self, f: impl FnOnce(&mut Shared) -> R) -> Option<R> {
+        let watch = self.watch()?;
+        self.count_tag(watch);
+        self.each_scope(|scope| {
+            scope.enter();
+            if let Some(watch) = scope.watch() {
+                scope.count_tag(watch);
+            }
+            scope.aim();
+        });
+        let mut shared = watch.shared.borrow_mut();
+        Some(f(&mut shared))
+    }
+
+    /// Calls by threads that the arena is not pinned to, since the last time.
+    pub fn take_strangers(self) -> u64 {
+        self.watch().map_or(0, |watch| watch.strangers.swap(0, Ordering::Relaxed) as u64)
+    }
+
+    /// The live allocations of a checked arena, oldest first: address, size, who asked.
+    pub fn each_record(self, f: &mut dyn FnMut(*const u8, usize, Caller)) {
+        if let Some(watch) = self.watch() {
+            for record in watch.own.borrow().records.iter().filter(|record| !record.freed && !record.hidden) {
+                f(record.p, record.size, record.caller);
+            }
+        }
+        self.each_scope(|scope| scope.each_record(f));
+    }
+}
+
+impl Record {
+    /// The first byte of a zone that was written, counted from `p`.
+    fn broken(&self) -> Option<isize> {
+        let front = self.p.addr() - self.start.addr();
+        let whole = self.end.addr() - self.start.addr();
+        (0..front).chain(front + self.size..whole).find_map(|i| {
+            // SAFETY: within the record's bytes; the zones are written by nobody but the arena, and by mistake.
+            let byte = unsafe { self.start.wrapping_add(i).read_volatile() };
+            (byte != ZONE_BYTE).then_some(i as isize - front as isize)
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Promotion: a boxed value moves to an arena that lives longer, with its type and its destructor.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout;
+use core::ptr::{self, NonNull};
+
+use crate::arena::Arena;
+use crate::boxed::Box;
+use crate::error::{sure, Refuse};
+
+/// What a box can take to another arena: values of sized types, slices, text.
+///
+/// Of a trait object, promote the box before it becomes one: [`unsize!`](crate::unsize) comes last.
+///
+/// ```
+/// use toft::{Arena, Box, Promote};
+/// fn keep<'to, T: Promote + ?Sized>(found: Box<'_, T>, to: &'to Arena) -> Box<'to, T> {
+///     Box::promote(found, to)
+/// }
+/// let (longer, shorter) = (Arena::new(), Arena::new());
+/// assert_eq!(keep(shorter.boxed_str("text"), &longer).len(), 4);
+/// ```
+pub trait Promote: sealed::Sealed {
+    /// The value at `at`, as wide as `like`.
+    #[doc(hidden)]
+    fn __at(at: NonNull<u8>, like: NonNull<Self>) -> NonNull<Self>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T> Sealed for T {}
+    impl<T> Sealed for [T] {}
+    impl Sealed for str {}
+}
+
+impl<T> Promote for T {
+    #[inline(always)]
+    fn __at(at: NonNull<u8>, _: NonNull<T>) -> NonNull<T> {
+        at.cast()
+    }
+}
+
+impl<T> Promote for [T] {
+    #[inline(always)]
+    fn __at(at: NonNull<u8>, like: NonNull<[T]>) -> NonNull<[T]> {
+        NonNull::slice_from_raw_parts(at.cast(), like.len())
+    }
+}
+
+impl Promote for str {
+    #[inline(always)]
+    fn __at(at: NonNull<u8>, like: NonNull<str>) -> NonNull<str> {
+        let bytes = NonNull::slice_from_raw_parts(at, (like.as_ptr() as *mut [u8]).len());
+        // SAFETY: not null, as `bytes` is not; a str is laid out as bytes are.
+        unsafe { NonNull::new_unchecked(bytes.as_ptr() as *mut str) }
+    }
+}
+
+impl Arena {
+    /// Moves the value of `b` here, and the box with it. If that cannot be, `b` stays as it is.
+    #[inline(always)]
+    fn taken<'a, 'b, T: Promote + ?Sized, E: Refuse>(&'b self, b: Box<'a, T>) -> Result<Box<'b, T>, (Box<'a, T>, E)> {
+        let layout = Layout::for_value::<T>(&b);
+        let at = match self.bytes::<E>(layout) {
+            Ok(at) => at,
+            Err(e) => return Err((b, e)),
+        };
+        // SAFETY: new memory for the value, to which it is moved: nothing drops it where it was, and a box's value may
+        // move. `__at` is one of this file's, so the pointer is to the new memory, and as wide as the old one.
+        unsafe {
+            let from = NonNull::new_unchecked(Box::into_raw(b));
+            ptr::copy_nonoverlapping(from.as_ptr().cast::<u8>(), at.as_ptr(), layout.size());
+            Ok(Box::from_raw(T::__at(at, from).as_ptr()))
+        }
+    }
+}
+
+impl<'a, T: Promote + ?Sized> Box<'a, T> {
+    /// Moves the value to another arena, with its type and its destructor: what a frame or a scope found out, and
+    /// something longer-lived keeps. It is dropped once, with the box that this returns; its old place is given back
+    /// with the old arena's memory.
+    ///
+    /// One allocation and a copy of the value's own bytes; what it points to stays where it is. So it cannot keep
+    /// references to what ends before the new arena does: that does not compile.
+    ///
+    /// What has no destructor needs no promotion: `longer.alloc(*x)`, or `longer.alloc_slice_copy(x)`.
+    ///
+    /// ```
+    /// use toft::{Arena, Box};
+    /// let longer = Arena::new();
+    /// let kept = longer.scope(|scope| {
+    ///     let tries = (0..5).map(|i| scope.boxed(format!("try {i}")));
+    ///     Box::promote(tries.last().unwrap(), &longer) // the other four are dropped
+    /// });
+    /// assert_eq!(*kept, "try 4");
+    /// ```
+    /// ```compile_fail
+    /// use toft::{Arena, Box};
+    /// let longer = Arena::new();
+    /// let kept = longer.scope(|scope| {
+    ///     let words = scope.boxed(vec![&*scope.alloc_str("of the scope")]);
+    ///     Box::promote(words, &longer)
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If the other arena has no memory. The value is dropped then.
+    #[inline]
+    pub fn promote<'b>(b: Box<'a, T>, to: &'b Arena) -> Box<'b, T> {
+        sure(to.taken(b).map_err(|(_, never)| never))
+    }
+
+    /// As [`promote`](Box::promote), with the box as it was instead of the panic.
+    ///
+    /// ```
+    /// use toft::{Arena, Box, Options};
+    /// let (arena, tight) = (Arena::new(), Options::new().budget(8).create()?);
+    /// let text = Box::try_promote(arena.boxed_str("sixteen letters."), &tight).unwrap_err();
+    /// assert_eq!(&*text, "sixteen letters.");
+    /// assert!(Box::try_promote(arena.boxed_str("eight..."), &tight).is_ok());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The box, if the other arena has no memory.
+    #[inline]
+    pub fn try_promote<'b>(b: Box<'a, T>, to: &'b Arena) -> Result<Box<'b, T>, Box<'a, T>> {
+        to.taken(b).map_err(|(b, crate::AllocError)| b)
+    }
+}

@@ -1,0 +1,362 @@
+//! What an arena that is watched has to tell.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::abi::Stats;
+use crate::maker::{self, Caller, Fault, Shared};
+
+/// What an arena holds and allocated: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be
+/// serialised, to JSON for example.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.set_checked(true)?;
+/// for i in 0..3 {
+///     arena.alloc(i);
+/// }
+/// let report = arena.report();
+/// assert_eq!((report.count(), report.bytes()), (3, 12));
+/// assert_eq!(report.sites[0].site.file, file!());
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Report {
+    /// What the arena holds. Of several arenas: the sum, where peaks need not have been at the same time.
+    pub stats: Stats,
+    /// While it is metered: bytes by tag, exact. The first one is what was allocated under none.
+    pub tags: Vec<TagReport>,
+    /// While it is metered: the phases that ended, in the order of their first end.
+    pub phases: Vec<PhaseReport>,
+    /// While it is checked, exact; while it is sampled, an estimate: allocations by who asked.
+    pub sites: Vec<SiteReport>,
+}
+
+/// Bytes of a tag: [`Arena::tag`](crate::Arena::tag). They count paddings, as [`Stats`] does.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.set_metered(true)?;
+/// {
+///     let _tag = arena.tag("physics");
+///     arena.alloc_slice_fill(100, 0u8);
+/// }
+/// let report = arena.report();
+/// let physics = report.tags.iter().find(|tag| tag.name == "physics").unwrap();
+/// assert_eq!((physics.live, physics.allocated), (104, 104));
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TagReport {
+    /// Empty: under no tag.
+    pub name: String,
+    /// What code in another language calls it.
+    pub number: Option<u64>,
+    /// Bytes of it that are allocated now.
+    pub live: u64,
+    /// Bytes that were allocated in all.
+    pub allocated: u64,
+    /// [`u64::MAX`]: none.
+    pub budget: u64,
+}
+
+/// A phase: [`Arena::phase`](crate::Arena::phase). One within another counts for both.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.set_metered(true)?;
+/// for _ in 0..2 {
+///     let _phase = arena.phase("update");
+///     arena.scope(|inner| inner.alloc(1u64) as *mut u64);
+///     arena.alloc(1u64);
+/// }
+/// let update = &arena.report().phases[0];
+/// assert_eq!((update.name.as_ref(), update.entries, update.allocated, update.kept), ("update", 2, 32, 16));
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PhaseReport {
+    /// As it was called.
+    pub name: Cow<'static, str>,
+    /// How often it ended.
+    pub entries: u64,
+    /// Bytes that were allocated in it.
+    pub allocated: u64,
+    /// Bytes by which what is allocated grew in it.
+    pub kept: i64,
+}
+
+/// Allocations of one place in the program, under one tag. A growth that moved counts as one.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.set_sampling(4096)?;
+/// for _ in 0..100_000 {
+///     arena.alloc([0u8; 32]);
+/// }
+/// let report = arena.report();
+/// assert!((90_000..110_000).contains(&report.sites[0].count)); // about
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SiteReport {
+    /// Who asked.
+    pub site: Site,
+    /// Under which tag; empty: none.
+    pub tag: String,
+    /// How often.
+    pub count: u64,
+    /// For how many bytes, as asked, without padding.
+    pub bytes: u64,
+}
+
+/// Who asked for memory: a place in Rust code, or what code in another language gave as a number.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// arena.set_checked(true)?;
+/// arena.alloc(1);
+/// let site = arena.report().sites[0].site.clone();
+/// assert_eq!(site.to_string(), format!("{}:{}:{}", file!(), site.line, site.column));
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Site {
+    /// Empty: not Rust code, or not known.
+    pub file: Cow<'static, str>,
+    /// From 1.
+    pub line: u32,
+    /// From 1.
+    pub column: u32,
+    /// What code in another language gave.
+    pub number: u64,
+}
+
+/// What is wrong: [`Arena::findings`](crate::Arena::findings).
+///
+/// ```
+/// use toft::Finding;
+/// let mut arena = toft::Arena::new();
+/// arena.set_checked(true)?;
+/// arena.alloc(String::from("nobody drops it"));
+/// arena.reset();
+/// assert!(matches!(arena.findings()[..], [Finding::Leak { .. }]));
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum Finding {
+    /// Bytes outside an allocation were written.
+    Corrupt {
+        /// Who had asked for it.
+        site: Site,
+        /// Its size.
+        size: usize,
+        /// The first byte that is not as it was, counted from its start.
+        offset: isize,
+    },
+    /// A free or resize of something that is no allocation of this size, or is freed already. Nothing was done.
+    BadFree {
+        /// Who asked.
+        site: Site,
+        /// The size that was told.
+        size: usize,
+    },
+    /// The memory of a value was given back whose destructor did not run and never will.
+    Leak {
+        /// Who had allocated it.
+        site: Site,
+        /// Its size.
+        size: usize,
+    },
+    /// The soft budget was passed: once between two resets.
+    OverBudget {
+        /// Who asked then.
+        site: Site,
+        /// Bytes that are allocated now.
+        live: u64,
+        /// The soft budget.
+        budget: u64,
+    },
+    /// Other threads than the one that the arena belongs to called it. They got nothing.
+    WrongThread {
+        /// How often.
+        calls: u64,
+    },
+    /// There were too many to keep.
+    Lost {
+        /// How many more.
+        count: u64,
+    },
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.file.is_empty() {
+            write!(f, "{}:{}:{}", self.file, self.line, self.column)
+        } else if self.number != 0 {
+            write!(f, "site {:#x}", self.number)
+        } else {
+            f.write_str("an unknown place")
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Corrupt { site, size, offset } => {
+                write!(f, "byte {offset} of an allocation of {size} bytes of {site} was written")
+            }
+            Finding::BadFree { site, size } => {
+                write!(f, "{site} freed or resized {size} bytes that are no allocation, or not any more")
+            }
+            Finding::Leak { site, size } => {
+                write!(f, "a value of {size} bytes of {site} was given back without its destructor")
+            }
+            Finding::OverBudget { site, live, budget } => {
+                write!(f, "{live} bytes of a soft budget of {budget} are allocated, the last of them by {site}")
+            }
+            Finding::WrongThread { calls } => write!(f, "{calls} calls by threads that the arena does not belong to"),
+            Finding::Lost { count } => write!(f, "{count} findings more"),
+        }
+    }
+}
+
+impl Report {
+    /// Allocations of all sites: exact while the arena is checked, an estimate while it is sampled, else 0.
+    ///
+    /// ```
+    /// assert_eq!(toft::Arena::new().report().count(), 0);
+    /// ```
+    pub fn count(&self) -> u64 {
+        self.sites.iter().map(|site| site.count).sum()
+    }
+
+    /// Bytes of all sites, as asked: exact while the arena is checked, an estimate while it is sampled, else 0.
+    ///
+    /// ```
+    /// assert_eq!(toft::Arena::new().report().bytes(), 0);
+    /// ```
+    pub fn bytes(&self) -> u64 {
+        self.sites.iter().map(|site| site.bytes).sum()
+    }
+
+    /// Adds what another arena tells, by the names of tags, phases and sites.
+    ///
+    /// ```
+    /// let (a, b) = (toft::Arena::new(), toft::Arena::new());
+    /// (a.alloc(1u64), b.alloc(2u64));
+    /// let mut both = a.report();
+    /// both.add(&b.report());
+    /// assert_eq!(both.stats.live, 16);
+    /// ```
+    pub fn add(&mut self, other: &Report) {
+        let (s, o) = (&mut self.stats, &other.stats);
+        s.live += o.live;
+        s.allocated += o.allocated;
+        s.peak += o.peak;
+        s.budget = s.budget.saturating_add(o.budget);
+        s.reserved += o.reserved;
+        s.wasted += o.wasted;
+        s.blocks += o.blocks;
+        s.source_calls += o.source_calls;
+        for tag in &other.tags {
+            match self.tags.iter_mut().find(|mine| mine.name == tag.name) {
+                Some(mine) => {
+                    mine.live += tag.live;
+                    mine.allocated += tag.allocated;
+                    mine.budget = mine.budget.saturating_add(tag.budget);
+                }
+                None => self.tags.push(tag.clone()),
+            }
+        }
+        for phase in &other.phases {
+            match self.phases.iter_mut().find(|mine| mine.name == phase.name) {
+                Some(mine) => {
+                    mine.entries += phase.entries;
+                    mine.allocated += phase.allocated;
+                    mine.kept += phase.kept;
+                }
+                None => self.phases.push(phase.clone()),
+            }
+        }
+        for site in &other.sites {
+            match self.sites.iter_mut().find(|mine| mine.site == site.site && mine.tag == site.tag) {
+                Some(mine) => {
+                    mine.count += site.count;
+                    mine.bytes += site.bytes;
+                }
+                None => self.sites.push(site.clone()),
+            }
+        }
+    }
+
+    /// Of an arena of this crate that is or was watched.
+    pub(crate) fn of(a: maker::Arena, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
+        let name_of = |tag: usize| shared.tags.get(tag).map_or("", |tag| &tag.name).to_string();
+        let round = |x: f64| (x + 0.5) as u64;
+        let sites = shared.counts.iter().map(|count| SiteReport {
+            site: Site::of(count.caller),
+            tag: name_of(count.tag),
+            count: round(count.count),
+            bytes: round(count.bytes),
+        });
+        let sites = sites.collect();
+        let tags = shared.tags.iter().zip(live).map(|(tag, live)| TagReport {
+            name: tag.name.clone(),
+            number: tag.number,
+            live: *live,
+            allocated: tag.allocated,
+            budget: tag.budget,
+        });
+        let tags = if a.is_metered() { tags.collect() } else { Vec::new() };
+        let phases = shared.phases.iter().map(|phase| PhaseReport {
+            name: Cow::Borrowed(phase.name),
+            entries: phase.entries,
+            allocated: phase.allocated,
+            kept: phase.kept,
+        });
+        let phases = phases.collect();
+        if clear {
+            shared.counts.clear();
+            shared.phases.clear();
+            shared.tags.iter_mut().for_each(|tag| tag.allocated = 0);
+        }
+        Report { stats, tags, phases, sites }
+    }
+}
+
+impl Site {
+    pub(crate) fn of(caller: Caller) -> Site {
+        match caller.location {
+            Some(at) => Site { file: Cow::Borrowed(at.file()), line: at.line(), column: at.column(), number: 0 },
+            None => Site { number: caller.site as u64, ..Site::default() },
+        }
+    }
+}
+
+impl Finding {
+    pub(crate) fn of(fault: Fault) -> Finding {
+        match fault {
+            Fault::Corrupt { caller, size, offset } => Finding::Corrupt { site: Site::of(caller), size, offset },
+            Fault::BadFree { caller, size } => Finding::BadFree { site: Site::of(caller), size },
+            Fault::Leak { caller, size } => Finding::Leak { site: Site::of(caller), size },
+            Fault::OverBudget { caller, live, budget } => Finding::OverBudget { site: Site::of(caller), live, budget },
+        }
+    }
+}
