@@ -1108,6 +1108,11 @@ static void toft_check_from_here(toft_state *a) {
 
 static void *toft_resize_checked(toft_state *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                                  int *code) {
+  if (old_size == 0) { /* an address without bytes has no record */
+    *code = TOFT_ENOMEM;
+    if (new_size == 0 && toft_pad((unsigned char *)p, align) == 0) return p;
+    return (flags & TOFT_STAY) ? NULL : toft_place(a, new_size, align);
+  }
   toft_record *r = toft_find_record(a, p);
   if (r == NULL || r->freed || r->size != old_size) {
     *code = TOFT_EARG;
@@ -1129,6 +1134,7 @@ static void *toft_resize_checked(toft_state *a, void *p, size_t old_size, size_t
 }
 
 static int toft_free_checked(toft_state *a, void *p, size_t size) {
+  if (size == 0) return TOFT_OK;
   toft_record *r = toft_find_record(a, p);
   if (r == NULL || r->freed || r->size != size) return TOFT_EARG;
   memset(p, TOFT_BYTE_GONE, size); /* its place is given back by rewind, reset or release */

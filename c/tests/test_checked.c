@@ -107,6 +107,21 @@ static void stale_marks_are_refused(void **state) {
   assert_int_equal(toft_rewind(a, outer), TOFT_EMARK);
 }
 
+static void an_address_without_bytes_can_grow(void **state) {
+  (void)state;
+  unsigned char *p = (unsigned char *)toft_alloc(a, 0);
+  toft_free(a, p, 0);
+  assert_ptr_equal(toft_resize(a, p, 0, 0, 8), p);
+  unsigned char *q = (unsigned char *)toft_resize(a, p, 0, 40, 64);
+  assert_true(q != NULL && (uintptr_t)q % 64 == 0);
+  fill(q, 40, 1);
+  q = (unsigned char *)toft_resize(a, q, 40, 0, 8);
+  q = (unsigned char *)toft_resize(a, q, 0, 8, 8);
+  assert_non_null(q);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_int_equal(told, 0);
+}
+
 static void wrong_resizes_and_frees_are_refused(void **state) {
   char foreign[64];
   (void)state;
@@ -220,6 +235,7 @@ int main(void) {
       test(overrun_and_underrun_are_found),
       test(what_is_given_back_is_poisoned),
       test(stale_marks_are_refused),
+      test(an_address_without_bytes_can_grow),
       test(wrong_resizes_and_frees_are_refused),
       test(a_shrunk_allocation_has_its_zone_moved),
       test(ranges_are_checked_too),

@@ -714,6 +714,16 @@ impl Arena {
         caller: Caller,
     ) -> Option<NonNull<u8>> {
         let watch = self.watch()?;
+        if old == 0 {
+            // An address without bytes has no record.
+            return if new == 0 && pad(p.addr(), align) == 0 {
+                NonNull::new(p)
+            } else if flags & abi::STAY != 0 {
+                None
+            } else {
+                self.place_watched(new, align, caller)
+            };
+        }
         if self.is_older(watch, p) {
             let q = self.place_watched(new, align, caller)?;
             // SAFETY: p has `old` bytes by the caller's contract, q is new.
@@ -745,7 +755,7 @@ impl Arena {
     #[cold]
     #[inline(never)]
     pub extern "C" fn free_checked(self, p: *mut u8, size: usize) {
-        let Some(watch) = self.watch().filter(|watch| !self.is_older(watch, p)) else { return };
+        let Some(watch) = self.watch().filter(|watch| size != 0 && !self.is_older(watch, p)) else { return };
         if let Some(at) = self.find_record(watch, p, size, Caller::NOBODY) {
             let record = &mut watch.own.borrow_mut().records[at];
             // SAFETY: the record's own bytes, which the caller gave up. Its place goes with the arena's.
