@@ -167,8 +167,11 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 		return arena.epoch == epoch
 	}
 	for _, size := range []int{1000, 10_000, 20_000, 200_000} {
-		// A collection that had begun before may trim once more.
-		if !settles(size) && !settles(size) && !settles(size) {
+		settled := settles(size)
+		for again := 0; again < 2 && !settled; again++ { // a collection that had begun before may trim once more
+			settled = settles(size)
+		}
+		if !settled {
 			t.Errorf("%d bytes a call: the arena still grows", size)
 		}
 	}

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUST = ROOT / "rust"
 TARGET = ROOT / "build" / "rust"
 HOST = platform.machine() + "-unknown-linux-gnu"
-FEATURES = ["--features", "allocator-api2"]
+FEATURES = ["--features", "allocator-api2,hashbrown,serde"]
 MSRV = re.search(r'^rust-version = "(.*)"$', (RUST / "Cargo.toml").read_text(), re.M)[1]
 
 
@@ -78,8 +78,8 @@ def ffi(mode):
 def features(mode):
     """Each set of features alone; and that the crate depends on nothing."""
     cargo(mode, "stable", "test", "--locked", "--lib", "--no-default-features")
-    check(mode, "stable", "check", "--locked", "--no-default-features", *FEATURES)
-    check(mode, "stable", "check", "--locked", "--no-default-features", "--features", "std")
+    for features in ("allocator-api2", "hashbrown", "serde", "std", "allocator-api2,hashbrown,serde"):
+        check(mode, "stable", "check", "--locked", "--no-default-features", "--features", features)
     tree = check(mode, "stable", "tree", "--locked", "-e", "normal", "--prefix", "none")
     alone = len([line for line in tree.splitlines() if line.strip()]) == 1
     mode.passed += alone
