@@ -94,11 +94,12 @@ impl Arena {
     #[track_caller]
     fn value_by<T, E: Refuse>(&self, make: impl FnOnce() -> T, drops: bool) -> Result<&mut T, E> {
         let p = self.room::<T, E>(drops)?;
+        let unmade = Unmade { arena: self, at: p.cast(), drops };
         // SAFETY: new memory for a T.
-        unsafe {
-            p.as_ptr().write(make());
-            Ok(&mut *p.as_ptr())
-        }
+        unsafe { p.as_ptr().write(make()) };
+        core::mem::forget(unmade);
+        // SAFETY: just written.
+        Ok(unsafe { &mut *p.as_ptr() })
     }
 
     #[inline(always)]
@@ -133,10 +134,12 @@ impl Arena {
     #[track_caller]
     fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
         let p = self.rooms::<T, E>(n, needs_drop::<T>())?;
+        let unmade = Unmade { arena: self, at: p.cast(), drops: needs_drop::<T>() };
         for i in 0..n {
             // SAFETY: new memory for n of T.
             unsafe { p.as_ptr().add(i).write(make(i)) };
         }
+        core::mem::forget(unmade);
         // SAFETY: all n are written.
         Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
     }
@@ -179,6 +182,22 @@ impl Arena {
     fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
         // SAFETY: a copy of a string's bytes.
         Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
+    }
+}
+
+/// While a value is made: if that panics, a checked arena is not to wait for its destructor.
+struct Unmade<'a> {
+    arena: &'a Arena,
+    at: NonNull<u8>,
+    drops: bool,
+}
+
+impl Drop for Unmade<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        if self.drops {
+            self.arena.forget_value(self.at);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Growing collections in an arena, a scope or a frame: [`Vec`] and [`String`], and with the feature `hashbrown`
-//! [`HashMap`] and [`HashSet`].
+//! `HashMap` and `HashSet`.
 //!
 //! ```
 //! let arena = toft::Arena::new();

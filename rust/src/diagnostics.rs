@@ -1,7 +1,6 @@
 //! Switches: an arena is metered, sampled or checked while the program runs, and costs nothing when it is not.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ffi::c_int;
 use core::fmt;
@@ -189,8 +188,9 @@ impl Arena {
         &self,
         mut decide: impl FnMut(Refusal) -> Option<u64> + Send + 'static,
     ) -> Result<(), SwitchError> {
-        let ask = Box::new(move |live, budget, size| decide(Refusal { live, budget, size }));
-        self.switch(|a| a.set_ask(Some(ask)))
+        let ask = maker::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
+        let mut ask: Option<maker::Ask> = Some(ask.ok_or(SwitchError::Memory)?);
+        self.switch(|a| a.set_ask(&mut ask))
     }
 
     fn set_by_table(&self, what: u32, value: u64) -> Result<(), SwitchError> {
@@ -207,6 +207,13 @@ impl Arena {
         let code = throw(a);
         a.aim();
         switched(code)
+    }
+
+    /// The value that was to be at `at` was not made.
+    pub(crate) fn forget_value(&self, at: core::ptr::NonNull<u8>) {
+        if let Some(a) = self.own().filter(|a| a.was_watched()) {
+            a.forget_value(at.as_ptr());
+        }
     }
 
     /// This thread alone may allocate, by [`maker::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of

@@ -54,6 +54,8 @@ pub struct Frames {
     make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
     seats: Mutex<Vec<Seat>>,
     switches: Switches,
+    /// Any of them is on.
+    watched: bool,
     pub(crate) last: Option<Box<Summary>>,
 }
 
@@ -133,6 +135,7 @@ impl Frames {
             make: Box::new(make),
             seats: Mutex::new(Vec::new()),
             switches: Switches::default(),
+            watched: false,
             last: None,
         }
     }
@@ -205,7 +208,7 @@ impl Frames {
         let name = if stray { None } else { std::thread::current().name().map(String::from) };
         let mut free = None;
         for seat in self.lock().iter_mut() {
-            if core::mem::take(&mut seat.free) {
+            if mem::take(&mut seat.free) {
                 seat.taken.store(true, Ordering::Relaxed);
                 seat.stray = stray;
                 seat.name = name.clone();
@@ -272,7 +275,7 @@ impl Frames {
     #[inline]
     pub fn advance(&mut self) {
         self.number += 1;
-        if self.switches.any() {
+        if self.watched {
             self.advance_watched();
         } else {
             self.each(Arena::reset);
@@ -285,7 +288,7 @@ impl Frames {
         struct Findings<'a>(&'a mut Frames, Box<Summary>);
         impl Drop for Findings<'_> {
             fn drop(&mut self) {
-                let mut summary = core::mem::take(&mut self.1);
+                let mut summary = mem::take(&mut self.1);
                 summary.findings.extend(self.0.arenas().flat_map(Arena::findings));
                 self.0.last = Some(summary);
             }
@@ -348,7 +351,8 @@ impl Frames {
     pub(crate) fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
         change(&mut self.switches);
         let switches = self.switches;
-        if !switches.any() {
+        self.watched = switches.any();
+        if !self.watched {
             self.last = None;
         }
         let mut result = Ok(());
@@ -385,7 +389,9 @@ impl Frames {
                 self.go();
             }
         }
-        Rest(self.seats().iter_mut(), f).go();
+        let mut rest = Rest(self.seats().iter_mut(), f);
+        rest.go();
+        mem::forget(rest); // nothing is left
     }
 }
 

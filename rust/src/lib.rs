@@ -30,6 +30,8 @@
 //! | [`Owner`], [`root!`] | an arena and a value that borrows it, in one |
 //! | [`Frames`] | an arena for each thread, all emptied together when the frame ends |
 //! | [`Buffered`] | frames that overlap: the last N, with what each published |
+//! | [`Leases`], [`Lease`], [`Parcel`] | arenas from a cache that threads share; a value and its arena, to hand on |
+//! | [`TaskArena`] | an arena that the futures of a task share |
 //! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
 //! | [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling), [`set_checked`](Arena::set_checked) | where memory goes, and what goes wrong: switched on while the program runs |
 //! | [`cache`] | what a thread keeps for its next arenas |
@@ -116,11 +118,15 @@ mod foreign;
 #[cfg(feature = "std")]
 mod frames;
 mod heap;
+#[cfg(feature = "std")]
+mod lease;
 mod maker;
 mod options;
 #[cfg(feature = "std")]
 mod os;
 mod owner;
+#[cfg(feature = "std")]
+mod parcel;
 mod policy;
 mod promote;
 mod report;
@@ -130,6 +136,8 @@ mod snapshot;
 mod source;
 #[cfg(feature = "std")]
 mod sources;
+#[cfg(feature = "std")]
+mod task;
 
 pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
@@ -140,8 +148,12 @@ pub use diagnostics::{Allocation, Phase, Refusal, SwitchError, Tag};
 pub use error::{AllocError, InitError};
 #[cfg(feature = "std")]
 pub use frames::Frames;
+#[cfg(feature = "std")]
+pub use lease::{Lease, LeaseStats, Leases};
 pub use options::Options;
 pub use owner::{Owner, Root};
+#[cfg(feature = "std")]
+pub use parcel::Parcel;
 pub use promote::Promote;
 pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport};
 pub use scope::Scope;
@@ -150,6 +162,8 @@ pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
 pub use sources::{Limited, Pages, Reserve};
+#[cfg(feature = "std")]
+pub use task::TaskArena;
 
 #[cfg(feature = "std")]
 pub mod cache {

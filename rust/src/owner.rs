@@ -53,16 +53,7 @@ pub trait Root {
 /// });
 /// assert_eq!(second.join().unwrap().as_deref(), Some("by"));
 /// ```
-pub struct Owner<R: Root> {
-    /// Dropped before the arena. As uninitialised memory, of which the compiler assumes nothing while it is moved: the
-    /// references in it do not live as long as they say.
-    root: MaybeUninit<R::In<'static>>,
-    /// In a box, so that references to it stay good; by address, since moving a box would end them.
-    arena: NonNull<Arena>,
-}
-
-// SAFETY: the arena is `Send`, and the root is for every lifetime if it is for this one: lifetimes do not decide it.
-unsafe impl<R: Root> Send for Owner<R> where R::In<'static>: Send {}
+pub struct Owner<R: Root>(Rooted<R, Boxed>);
 
 impl<R: Root> Owner<R> {
     /// Makes the root in the arena.
@@ -97,11 +88,7 @@ impl<R: Root> Owner<R> {
         arena: Arena,
         make: impl for<'a> FnOnce(&'a Arena) -> Result<R::In<'a>, E>,
     ) -> Result<Owner<R>, E> {
-        let last = Last(NonNull::from(Box::leak(Box::new(arena)))); // also when `make` panics
-                                                                    // SAFETY: the arena stays where it is until the root is dropped. Nobody can keep a reference for longer than `make`
-                                                                    // runs but the root, since 'a is any lifetime.
-        let root = make(unsafe { last.0.as_ref() })?;
-        Ok(Owner { root: MaybeUninit::new(root), arena: ManuallyDrop::new(last).0 })
+        Rooted::try_new(Boxed(NonNull::from(Box::leak(Box::new(arena)))), make).map(Owner)
     }
 
     /// Looks at the root.
@@ -112,9 +99,7 @@ impl<R: Root> Owner<R> {
     /// assert_eq!(text.with(|text| text.len()), 4);
     /// ```
     pub fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
-        // SAFETY: initialised. 'a is any lifetime to `look`, and another than the borrow's, so nothing that does not live as
-        // long as the arena can be stored in the root.
-        look(unsafe { self.root.assume_init_ref() })
+        self.0.with(look)
     }
 
     /// Changes the root, and allocates more for it.
@@ -133,8 +118,7 @@ impl<R: Root> Owner<R> {
     /// let escaped: &mut i32 = names.with_mut(|_, arena| arena.alloc(1));
     /// ```
     pub fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
-        // SAFETY: as in `with`; the arena stays where it is.
-        unsafe { change(self.root.assume_init_mut(), self.arena.as_ref()) }
+        self.0.with_mut(change)
     }
 
     /// Ends the root, and returns the arena, emptied.
@@ -145,40 +129,104 @@ impl<R: Root> Owner<R> {
     /// assert_eq!(text.into_arena().stats().live, 0);
     /// ```
     pub fn into_arena(self) -> Arena {
-        let mut this = ManuallyDrop::new(self);
-        let last = Last(this.arena); // also when dropping the root panics
-                                     // SAFETY: initialised, and not used again; then nobody refers to the arena.
-        let mut arena = unsafe {
-            this.root.assume_init_drop();
-            *Box::from_raw(ManuallyDrop::new(last).0.as_ptr())
-        };
+        let boxed = ManuallyDrop::new(self.0.into_keeper());
+        // SAFETY: it came from a box, and nobody refers to it any more.
+        let mut arena = unsafe { *Box::from_raw(boxed.0.as_ptr()) };
         arena.reset();
         arena
     }
 }
 
-/// Ends the arena.
-struct Last(NonNull<Arena>);
+impl<R: Root> fmt::Debug for Owner<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owner").field("arena", self.0.arena()).finish_non_exhaustive()
+    }
+}
 
-impl Drop for Last {
+/// An arena in a box, so that references to it stay good; by address, since moving a box would end them.
+struct Boxed(NonNull<Arena>);
+
+// SAFETY: an arena is `Send`, and so is a box of it.
+unsafe impl Send for Boxed {}
+
+// SAFETY: the box is not moved while its address is.
+unsafe impl Keeper for Boxed {
+    fn arena(&self) -> &Arena {
+        // SAFETY: it lives as long as this.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Boxed {
     fn drop(&mut self) {
         // SAFETY: it came from a box, and nobody uses it again.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-impl<R: Root> Drop for Owner<R> {
-    fn drop(&mut self) {
-        let _last = Last(self.arena); // also when dropping the root panics
-                                      // SAFETY: initialised, and dropped once.
-        unsafe { self.root.assume_init_drop() }
+/// What keeps an arena in its place, and ends it when it is dropped.
+///
+/// # Safety
+/// The arena is at one address, wherever the keeper is moved to, until that is dropped.
+pub(crate) unsafe trait Keeper {
+    fn arena(&self) -> &Arena;
+}
+
+/// A root and the keeper of its arena: what is inside an [`Owner`] and a parcel.
+pub(crate) struct Rooted<R: Root, K: Keeper> {
+    /// Dropped before the arena ends. As uninitialised memory, of which the compiler assumes nothing while it is moved:
+    /// the references in it do not live as long as they say.
+    root: MaybeUninit<R::In<'static>>,
+    keeper: K,
+}
+
+// SAFETY: the root is for every lifetime if it is for this one: lifetimes do not decide it.
+unsafe impl<R: Root, K: Keeper + Send> Send for Rooted<R, K> where R::In<'static>: Send {}
+
+impl<R: Root, K: Keeper> Rooted<R, K> {
+    /// If there is no root, by an error or a panic of `make`, the keeper is dropped.
+    pub(crate) fn try_new<E>(
+        keeper: K,
+        make: impl for<'a> FnOnce(&'a Arena) -> Result<R::In<'a>, E>,
+    ) -> Result<Rooted<R, K>, E> {
+        // SAFETY: the arena stays where it is until the root is dropped. Nobody can keep a reference for longer than
+        // `make` runs but the root, since 'a is any lifetime.
+        let root = make(unsafe { NonNull::from(keeper.arena()).as_ref() })?;
+        Ok(Rooted { root: MaybeUninit::new(root), keeper })
+    }
+
+    pub(crate) fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
+        // SAFETY: initialised. 'a is any lifetime to `look`, and another than the borrow's, so nothing that does not
+        // live as long as the arena can be stored in the root.
+        look(unsafe { self.root.assume_init_ref() })
+    }
+
+    pub(crate) fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
+        // SAFETY: as in `with`; the arena stays where it is.
+        unsafe { change(self.root.assume_init_mut(), NonNull::from(self.keeper.arena()).as_ref()) }
+    }
+
+    pub(crate) fn arena(&self) -> &Arena {
+        self.keeper.arena()
+    }
+
+    /// Ends the root.
+    pub(crate) fn into_keeper(self) -> K {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: read once; it is dropped also when dropping the root, which is initialised and not used again,
+        // panics.
+        unsafe {
+            let keeper = core::ptr::read(&this.keeper);
+            this.root.assume_init_drop();
+            keeper
+        }
     }
 }
 
-impl<R: Root> fmt::Debug for Owner<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: the arena lives as long as its owner.
-        f.debug_struct("Owner").field("arena", unsafe { self.arena.as_ref() }).finish_non_exhaustive()
+impl<R: Root, K: Keeper> Drop for Rooted<R, K> {
+    fn drop(&mut self) {
+        // SAFETY: initialised, and dropped once. The keeper comes after it, also when it panics.
+        unsafe { self.root.assume_init_drop() }
     }
 }
 

@@ -59,6 +59,7 @@ impl Promote for str {
 impl Arena {
     /// Moves the value of `b` here, and the box with it. If that cannot be, `b` stays as it is.
     #[inline(always)]
+    #[track_caller]
     fn taken<'a, 'b, T: Promote + ?Sized, E: Refuse>(&'b self, b: Box<'a, T>) -> Result<Box<'b, T>, (Box<'a, T>, E)> {
         let layout = Layout::for_value::<T>(&b);
         let at = match self.bytes::<E>(layout) {
@@ -106,6 +107,7 @@ impl<'a, T: Promote + ?Sized> Box<'a, T> {
     /// # Panics
     /// If the other arena has no memory. The value is dropped then.
     #[inline]
+    #[track_caller]
     pub fn promote<'b>(b: Box<'a, T>, to: &'b Arena) -> Box<'b, T> {
         sure(to.taken(b).map_err(|(_, never)| never))
     }
@@ -124,6 +126,7 @@ impl<'a, T: Promote + ?Sized> Box<'a, T> {
     /// # Errors
     /// The box, if the other arena has no memory.
     #[inline]
+    #[track_caller]
     pub fn try_promote<'b>(b: Box<'a, T>, to: &'b Arena) -> Result<Box<'b, T>, Box<'a, T>> {
         to.taken(b).map_err(|(b, crate::AllocError)| b)
     }

@@ -276,7 +276,7 @@ impl Report {
         s.blocks += o.blocks;
         s.source_calls += o.source_calls;
         for tag in &other.tags {
-            match self.tags.iter_mut().find(|mine| mine.name == tag.name) {
+            match self.tags.iter_mut().find(|mine| mine.is(tag)) {
                 Some(mine) => {
                     mine.live += tag.live;
                     mine.allocated += tag.allocated;
@@ -338,6 +338,12 @@ impl Report {
             shared.tags.iter_mut().for_each(|tag| tag.allocated = 0);
         }
         Report { stats, tags, phases, sites }
+    }
+}
+
+impl TagReport {
+    fn is(&self, other: &TagReport) -> bool {
+        self.name == other.name && (!self.name.is_empty() || self.number == other.number)
     }
 }
 

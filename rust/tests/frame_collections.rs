@@ -54,6 +54,9 @@ enum Edit {
     Elsewhere(u8),
 }
 
+/// Under Miri a value of a strategy takes a second or so.
+const MANY: usize = if cfg!(miri) { 10 } else { 80 };
+
 fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         4 => any::<u32>().prop_map(Edit::Push),
@@ -61,8 +64,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => (any::<u16>(), any::<u32>()).prop_map(|(i, x)| Edit::Insert(i, x)),
         1 => any::<u16>().prop_map(Edit::Remove),
         1 => any::<u16>().prop_map(Edit::Truncate),
-        1 => proptest::collection::vec(any::<u32>(), 0..50).prop_map(Edit::Extend),
-        1 => proptest::collection::vec(any::<u32>(), 0..50).prop_map(Edit::TryExtend),
+        1 => proptest::collection::vec(any::<u32>(), 0..MANY).prop_map(Edit::Extend),
+        1 => proptest::collection::vec(any::<u32>(), 0..MANY).prop_map(Edit::TryExtend),
         1 => (1..5u32).prop_map(Edit::Retain),
         1 => any::<u8>().prop_map(Edit::Reserve),
         1 => Just(Edit::Shrink),
@@ -126,7 +129,7 @@ proptest! {
 
     /// The same edits, in an outer arena, in a scope of it that is open meanwhile, and in the standard library.
     #[test]
-    fn a_vec_does_what_the_standard_librarys_does(edits in proptest::collection::vec((any::<bool>(), edit()), 0..80)) {
+    fn a_vec_does_what_the_standard_librarys_does(edits in proptest::collection::vec((any::<bool>(), edit()), 0..MANY)) {
         let arena = Arena::new();
         let mut kept = arena.vec();
         let mut kept_model = Vec::new();
@@ -150,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn a_string_does_what_the_standard_librarys_does(parts in proptest::collection::vec(text(), 0..40)) {
+    fn a_string_does_what_the_standard_librarys_does(parts in proptest::collection::vec(text(), 0..MANY / 2)) {
         let arena = Arena::new();
         let (mut s, mut model) = (arena.string(), String::new());
         let mut t = arena.string_from("start ");
@@ -245,7 +248,7 @@ mod maps {
 
         #[test]
         fn a_map_does_what_the_standard_librarys_does(
-            edits in proptest::collection::vec((0..6u8, 0..40u16, any::<u32>()), 0..200),
+            edits in proptest::collection::vec((0..6u8, 0..40u16, any::<u32>()), 0..2 * MANY),
         ) {
             let arena = Arena::new();
             let mut map: HashMap<u16, String> = arena.map();

@@ -18,7 +18,7 @@ pub(crate) use state::Arena;
 pub(crate) use table::{alloc_for, resize_for, OPS};
 #[cfg(feature = "std")]
 pub(crate) use watch::this_thread;
-pub(crate) use watch::{Caller, Fault, Shared};
+pub(crate) use watch::{boxed, Ask, Caller, Fault, Shared};
 
 use crate::abi::Head;
 use core::ptr::NonNull;

@@ -82,7 +82,10 @@ impl Arena {
         if !self.is(CLAIMED) {
             self.claim_for(scope);
         }
-        scope.watch_like(self);
+        if !scope.watch_like(self) {
+            scope.end_scope(self);
+            return None;
+        }
         self.aim(); // and, under a budget, that of the scope
         if flags & BUDGETED != 0 || scope.is(WATCHED) {
             scope.enter();

@@ -280,7 +280,7 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
     a.enter();
     let code = if a.is(CLOSED) {
         abi::EBUSY
-    } else if a.is(WATCHED) && a.mark_is_stale(cursor.addr(), epoch) {
+    } else if a.is(WATCHED) && a.mark_is_stale(epoch) {
         abi::EMARK
     } else if let Some((b, at)) = mark_block(a, cursor.addr(), epoch) {
         rewind_to(a, b, at, epoch)

@@ -8,10 +8,11 @@
 #![allow(improper_ctypes_definitions)]
 
 use alloc::boxed::Box;
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::cell::{Cell, RefCell};
+use core::mem::size_of;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -20,8 +21,11 @@ use super::state::*;
 use crate::abi::{self, round8};
 use crate::policy::{pad, MAX_REQUEST};
 
-/// Around each allocation of a checked arena.
+/// Around each allocation of a checked arena. The one in front ends with the number of its record and a word of pattern.
 const ZONE: usize = 16;
+const NUMBER: usize = size_of::<usize>();
+/// Over the number, so that it looks like the rest.
+const MASK: usize = usize::from_ne_bytes([ZONE_BYTE; NUMBER]);
 const ZONE_BYTE: u8 = 0xFD;
 const NEW_BYTE: u8 = 0xCD;
 const GONE_BYTE: u8 = 0xDD;
@@ -53,8 +57,6 @@ struct Record {
     size: usize,
     end: *mut u8,
     born: usize,
-    /// The arena's, just after: what a mark taken then holds.
-    cursor: usize,
     freed: bool,
     /// The arena's own.
     hidden: bool,
@@ -102,13 +104,16 @@ pub struct Shared {
     tag_budgets: bool,
     /// What scopes allocated that have ended.
     ended: u64,
-    #[allow(clippy::type_complexity)]
-    ask: Option<Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>>,
+    ask: Option<Ask>,
 }
+
+/// Told live bytes, the budget and the size that is asked for, it may answer with another budget.
+pub type Ask = Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>;
 
 /// What an arena that is watched has. Made when it is first switched on; ends with the arena.
 pub struct Watch {
-    shared: Rc<RefCell<Shared>>,
+    /// A box of the outermost arena's.
+    shared: NonNull<RefCell<Shared>>,
     own: RefCell<Own>,
     metered: Cell<bool>,
     period: Cell<u64>,
@@ -120,10 +125,11 @@ pub struct Watch {
 
 struct Own {
     records: Vec<Record>,
-    /// Marks from before are not checked.
+    /// The epoch when the checks began, or the arena was last reset, and the cursor then: what is older has no record.
     since: usize,
-    /// The cursor then.
     from: usize,
+    /// Epochs, from the first up to the second, whose marks are stale. Ascending, and apart.
+    stale: Vec<(usize, usize)>,
     /// The next sample is due when so much was allocated.
     next_sample: u64,
     random: u64,
@@ -159,6 +165,7 @@ impl Shared {
     }
 
     fn tag_named(&mut self, number: Option<u64>, name: &str) -> Option<usize> {
+        let number = if name.is_empty() { number.or(Some(0)) } else { number }; // 0: no tag
         let same = |t: &Tag| if name.is_empty() { t.number == number } else { t.name == name };
         if let Some(at) = self.tags.iter().position(same) {
             if number.is_some() {
@@ -200,6 +207,27 @@ impl Own {
     }
 }
 
+/// A box, if there is memory for it.
+pub fn boxed<T>(value: T) -> Option<Box<T>> {
+    let layout = Layout::new::<T>();
+    if layout.size() == 0 {
+        return Some(Box::new(value)); // takes none
+    }
+    // SAFETY: the size is not 0; then memory for a T, as a box has it.
+    unsafe {
+        let at = NonNull::new(alloc::alloc::alloc(layout).cast::<T>())?;
+        at.write(value);
+        Some(Box::from_raw(at.as_ptr()))
+    }
+}
+
+impl Watch {
+    fn shared(&self) -> &RefCell<Shared> {
+        // SAFETY: it ends with the outermost arena, after all scopes.
+        unsafe { self.shared.as_ref() }
+    }
+}
+
 /// An address that no other thread has while this one lives.
 pub fn this_thread() -> usize {
     #[cfg(feature = "std")]
@@ -220,7 +248,7 @@ impl Arena {
 
     fn watched(&self) -> Option<&Watch> {
         if self.slow().watch.get().is_none() {
-            let mut tags = Vec::new();
+            let mut tags: Vec<Tag> = Vec::new();
             tags.try_reserve(1).ok()?;
             tags.push(Tag { number: Some(0), name: String::new(), budget: u64::MAX, allocated: 0 });
             let shared = Shared {
@@ -235,17 +263,22 @@ impl Arena {
                 ended: 0,
                 ask: None,
             };
-            self.add_watch(Rc::new(RefCell::new(shared)), 0);
+            let shared = NonNull::from(Box::leak(boxed(RefCell::new(shared))?));
+            if !self.add_watch(shared, 0) {
+                // SAFETY: just made of a box.
+                drop(unsafe { Box::from_raw(shared.as_ptr()) });
+            }
         }
         self.watch()
     }
 
-    fn add_watch(&self, shared: Rc<RefCell<Shared>>, tag: usize) {
+    fn add_watch(&self, shared: NonNull<RefCell<Shared>>, tag: usize) -> bool {
         let slow = self.slow();
         let mut own = Own {
             records: Vec::new(),
             since: self.epoch(),
             from: self.head.cursor.get().addr(),
+            stale: Vec::new(),
             next_sample: 0,
             random: self.base().addr() as u64 | 1,
             tag_stack: Vec::new(),
@@ -261,42 +294,61 @@ impl Arena {
             thread: Cell::new(0),
             strangers: AtomicUsize::new(0),
         };
-        slow.watch.set(Some(NonNull::from(Box::leak(Box::new(watch)))));
+        let Some(watch) = boxed(watch) else { return false };
+        slow.watch.set(Some(NonNull::from(Box::leak(watch))));
+        true
     }
 
-    /// A scope is watched as the arena around it is, and tells it what it finds.
+    /// A scope is watched as the arena around it is, and tells it what it finds. `false`: there is no memory for that.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn watch_like(self, parent: Arena) {
-        let Some(theirs) = parent.watch().filter(|_| parent.is(WATCHED)) else { return };
+    pub extern "C" fn watch_like(self, parent: Arena) -> bool {
+        let Some(theirs) = parent.watch().filter(|_| parent.is(WATCHED)) else { return true };
         self.enter();
-        self.add_watch(theirs.shared.clone(), theirs.own.borrow().tag);
-        let Some(watch) = self.watch() else { return };
+        let tag = theirs.own.borrow().tag;
+        if !self.add_watch(theirs.shared, tag) {
+            return false;
+        }
+        let Some(watch) = self.watch() else { return false };
         watch.metered.set(theirs.metered.get());
         watch.period.set(theirs.period.get());
         watch.thread.set(theirs.thread.get());
-        let mut own = watch.own.borrow_mut();
-        own.next_sample = own.distance(theirs.period.get());
+        // The way to the next sample goes on in the scope, and after it where the scope ended.
+        let (mut own, outer) = (watch.own.borrow_mut(), theirs.own.borrow());
+        own.random = outer.random;
+        own.next_sample = outer.next_sample.saturating_sub(parent.slow().allocated.get());
         self.raise(parent.flags.get() & (WATCHED | CHECKED));
+        true
     }
 
     /// The arena ends.
     #[cold]
     #[inline(never)]
     pub extern "C" fn end_watch(self) {
-        if let Some(watch) = self.watch().filter(|_| self.parent.get().is_some()) {
+        if let (Some(watch), Some(parent)) = (self.watch(), self.parent.get()) {
+            let allocated = self.slow().allocated.get();
             self.count_tag(watch);
-            watch.shared.borrow_mut().ended += self.slow().allocated.get();
+            watch.shared().borrow_mut().ended += allocated;
+            if let Some(theirs) = parent.watch() {
+                let (own, mut outer) = (watch.own.borrow(), theirs.own.borrow_mut());
+                outer.random = own.random;
+                let left = own.next_sample.saturating_sub(allocated);
+                outer.next_sample = parent.slow().allocated.get().saturating_add(left);
+            }
         }
         if let Some(watch) = self.slow().watch.take() {
-            // SAFETY: made of a box; nobody refers to it between operations.
-            drop(unsafe { Box::from_raw(watch.as_ptr()) });
+            // SAFETY: made of boxes; nobody refers to them between operations, and the scopes have ended.
+            let watch = unsafe { Box::from_raw(watch.as_ptr()) };
+            if self.parent.get().is_none() {
+                // SAFETY: as above.
+                drop(unsafe { Box::from_raw(watch.shared.as_ptr()) });
+            }
         }
     }
 
     /// Something was switched: is anything on?
     fn switched(&self, watch: &Watch) {
-        let shared = watch.shared.borrow();
+        let shared = watch.shared().borrow();
         let on =
             watch.metered.get() || watch.period.get() != 0 || shared.soft_budget != u64::MAX || shared.ask.is_some();
         if on || self.is(CHECKED) || watch.thread.get() != 0 {
@@ -356,7 +408,7 @@ impl Arena {
     /// Allocations from now on count for the tag; the one before, by its number here.
     pub fn set_tag(self, number: Option<u64>, name: &str) -> Option<usize> {
         let watch = self.watched()?;
-        let tag = watch.shared.borrow_mut().tag_named(number, name)?;
+        let tag = watch.shared().borrow_mut().tag_named(number, name)?;
         Some(self.change_tag(tag))
     }
 
@@ -371,7 +423,7 @@ impl Arena {
 
     pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
-        let mut shared = watch.shared.borrow_mut();
+        let mut shared = watch.shared().borrow_mut();
         let Some(tag) = shared.tag_named(None, name) else { return abi::ENOMEM };
         shared.tags[tag].budget = bytes;
         shared.tag_budgets = shared.tags.iter().any(|tag| tag.budget != u64::MAX);
@@ -380,7 +432,7 @@ impl Arena {
 
     pub fn set_soft_budget(self, bytes: u64) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
-        let mut shared = watch.shared.borrow_mut();
+        let mut shared = watch.shared().borrow_mut();
         shared.soft_budget = bytes;
         shared.soft_passed = false;
         drop(shared);
@@ -389,12 +441,11 @@ impl Arena {
         abi::OK
     }
 
-    #[allow(clippy::type_complexity)]
-    pub fn set_ask(self, ask: Option<Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>>) -> i32 {
+    /// The one before comes back: its captures may have destructors, which run when the arena is in order again.
+    pub fn set_ask(self, ask: &mut Option<Ask>) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
-        let old = core::mem::replace(&mut watch.shared.borrow_mut().ask, ask);
+        core::mem::swap(&mut watch.shared().borrow_mut().ask, ask);
         self.switched(watch);
-        drop(old); // its captures may have destructors
         abi::OK
     }
 
@@ -432,7 +483,7 @@ impl Arena {
         self.count_tag(watch);
         let mut own = watch.own.borrow_mut();
         own.fall(live);
-        let shared = watch.shared.borrow();
+        let shared = watch.shared().borrow();
         if self.is(CHECKED) || watch.thread.get() != 0 {
             return 0;
         }
@@ -454,7 +505,7 @@ impl Arena {
     fn count_tag(self, watch: &Watch) {
         let mut own = watch.own.borrow_mut();
         let allocated = self.slow().allocated.get();
-        watch.shared.borrow_mut().tags[own.tag].allocated += allocated.wrapping_sub(own.counted);
+        watch.shared().borrow_mut().tags[own.tag].allocated += allocated.wrapping_sub(own.counted);
         own.counted = allocated;
     }
 
@@ -464,7 +515,7 @@ impl Arena {
     pub extern "C" fn tag_affords(self, charge: usize) -> bool {
         let Some(watch) = self.watch() else { return true };
         let (tag, budget) = {
-            let (own, shared) = (watch.own.borrow(), watch.shared.borrow());
+            let (own, shared) = (watch.own.borrow(), watch.shared().borrow());
             if !shared.tag_budgets {
                 return true;
             }
@@ -521,15 +572,17 @@ impl Arena {
         if budget == u64::MAX || live.saturating_add(need) <= budget {
             return false;
         }
-        let Some(mut ask) = watch.shared.borrow_mut().ask.take() else { return false };
+        let Some(mut ask) = watch.shared().borrow_mut().ask.take() else { return false };
         self.raise(BUSY); // it may look at the arena, not allocate there
         self.aim();
         let mut answer = None;
         crate::drops::stop_panic(|| answer = ask(live, budget, size));
         self.lower(BUSY);
-        let mut shared = watch.shared.borrow_mut();
-        if shared.ask.is_none() {
-            shared.ask = Some(ask);
+        let replaced = watch.shared().borrow().ask.is_some();
+        if replaced {
+            crate::drops::stop_panic(|| drop(ask)); // by itself
+        } else {
+            watch.shared().borrow_mut().ask = Some(ask);
         }
         match answer {
             Some(more) if more > budget => {
@@ -545,7 +598,7 @@ impl Arena {
         let mut own = watch.own.borrow_mut();
         let allocated = self.slow().allocated.get();
         if self.is(CHECKED) {
-            watch.shared.borrow_mut().count(caller, own.tag, 1.0, size as f64);
+            watch.shared().borrow_mut().count(caller, own.tag, 1.0, size as f64);
         } else if watch.period.get() != 0 {
             let period = watch.period.get();
             let mut hits = 0u32;
@@ -558,15 +611,15 @@ impl Arena {
             let charge = allocated.saturating_sub(before).max(1);
             if hits != 0 {
                 let count = hits as f64 * period as f64 / charge as f64;
-                watch.shared.borrow_mut().count(caller, own.tag, count, count * size as f64);
+                watch.shared().borrow_mut().count(caller, own.tag, count, count * size as f64);
             }
         }
         drop(own);
-        let (soft, passed) = (watch.shared.borrow().soft_budget, watch.shared.borrow().soft_passed);
+        let (soft, passed) = (watch.shared().borrow().soft_budget, watch.shared().borrow().soft_passed);
         if soft != u64::MAX && !passed {
             let live = self.root().live_with_scopes();
             if live > soft {
-                let mut shared = watch.shared.borrow_mut();
+                let mut shared = watch.shared().borrow_mut();
                 shared.soft_passed = true;
                 shared.fault(Fault::OverBudget { caller, live, budget: soft });
             }
@@ -597,9 +650,11 @@ impl Arena {
         watch.own.borrow_mut().records.try_reserve(1).ok()?;
         let start = self.place(whole, front)?.as_ptr();
         let p = start.wrapping_add(front);
+        let number = watch.own.borrow().records.len();
         // SAFETY: just allocated.
         unsafe {
             start.write_bytes(ZONE_BYTE, whole);
+            p.sub(ZONE).cast::<usize>().write_unaligned(number ^ MASK);
             p.write_bytes(NEW_BYTE, size);
         }
         self.bump_epoch(); // a mark between any two allocations tells them apart
@@ -609,12 +664,21 @@ impl Arena {
             size,
             end: start.wrapping_add(whole),
             born: self.epoch(),
-            cursor: self.head.cursor.get().addr(),
             freed: false,
             hidden,
             caller,
         });
         NonNull::new(p)
+    }
+
+    /// The value that was to be there was not made: nobody owes it a destructor.
+    pub fn forget_value(self, p: *mut u8) {
+        if let Some(watch) = self.watch() {
+            if let Some(record) = watch.own.borrow_mut().records.iter_mut().rev().find(|r| r.p.addr() == p.addr()) {
+                record.caller.drops = false;
+            }
+        }
+        self.each_scope(|scope| scope.forget_value(p));
     }
 
     /// For the arena's own: nobody counts it.
@@ -632,16 +696,27 @@ impl Arena {
     #[inline(never)]
     pub extern "C" fn check_records(self, epoch: usize) -> i32 {
         let Some(watch) = self.watch() else { return abi::OK };
-        let (mut own, mut shared) = (watch.own.borrow_mut(), watch.shared.borrow_mut());
-        let mut code = abi::OK;
+        let (mut own, mut shared) = (watch.own.borrow_mut(), watch.shared().borrow_mut());
+        let (mut code, mut lowest) = (abi::OK, None);
         while own.records.last().is_some_and(|record| record.born > epoch) {
             let Some(record) = own.records.pop() else { break };
-            if let Some(offset) = record.broken() {
+            lowest = Some(record.born);
+            if let Some(offset) = record.broken(own.records.len()) {
                 code = abi::ECORRUPT;
                 shared.fault(Fault::Corrupt { caller: record.caller, size: record.size, offset });
             }
             if record.caller.drops && !record.freed {
                 shared.fault(Fault::Leak { caller: record.caller, size: record.size });
+            }
+        }
+        // Marks from between are stale for good, also when later allocations make their places plausible again.
+        if let Some(mut lowest) = lowest {
+            while own.stale.last().is_some_and(|range| range.0 > epoch) {
+                lowest = own.stale.pop().map_or(lowest, |range| range.0.min(lowest));
+            }
+            self.bump_epoch();
+            if own.stale.try_reserve(1).is_ok() {
+                own.stale.push((lowest, self.epoch()));
             }
         }
         code
@@ -652,24 +727,22 @@ impl Arena {
     #[inline(never)]
     pub extern "C" fn rearm(self) {
         if let Some(watch) = self.watch() {
-            watch.shared.borrow_mut().soft_passed = false;
+            watch.shared().borrow_mut().soft_passed = false;
             let mut own = watch.own.borrow_mut();
+            own.stale.clear(); // the reset's own epoch refuses them
             own.since = self.epoch();
             own.from = self.head.cursor.get().addr();
         }
     }
 
-    /// Each allocation has an epoch of its own, so a mark that is good names the cursor that followed it.
+    /// Each allocation has an epoch of its own, so a mark's epoch says between which two it was taken.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn mark_is_stale(self, cursor: usize, epoch: usize) -> bool {
+    pub extern "C" fn mark_is_stale(self, epoch: usize) -> bool {
         let Some(watch) = self.watch().filter(|_| self.is(CHECKED)) else { return false };
         let own = watch.own.borrow();
-        if epoch < own.since {
-            return false;
-        }
-        let before = own.records.iter().rev().find(|record| record.born <= epoch);
-        cursor != before.filter(|record| record.born > own.since).map_or(own.from, |record| record.cursor)
+        let after = own.stale.partition_point(|range| range.0 <= epoch);
+        after != 0 && own.stale.get(after - 1).is_some_and(|range| epoch < range.1)
     }
 
     #[cold]
@@ -764,18 +837,37 @@ impl Arena {
         }
     }
 
+    /// The block that an address is in.
+    fn block_of(self, address: usize) -> Option<Block> {
+        let mut at = Some(self.slow().newest.get());
+        while let Some(b) = at.filter(|b| address.wrapping_sub(self.base_of(*b).addr()) >= b.size.get()) {
+            at = b.next.get();
+        }
+        at
+    }
+
     /// Was it allocated before the checks began?
     fn is_older(self, watch: &Watch, p: *mut u8) -> bool {
-        !watch.own.borrow().records.iter().any(|record| record.p.addr() == p.addr()) && self.holds(p.addr())
+        let Some(b) = self.block_of(p.addr()).filter(|_| self.holds(p.addr())) else { return false };
+        let own = watch.own.borrow();
+        let there = own.from >= self.start_of(b).addr() && own.from <= self.end_of(b).addr();
+        b.born.get() <= own.since && !(there && p.addr() >= own.from)
     }
 
     /// The record of a live allocation of that size; else a finding.
     fn find_record(self, watch: &Watch, p: *mut u8, size: usize, caller: Caller) -> Option<usize> {
         let own = watch.own.borrow();
-        let found = own.records.iter().rposition(|record| record.p.addr() == p.addr() && !record.hidden);
+        let number = || {
+            let block = self.block_of(p.addr()).filter(|_| p.addr() & 7 == 0)?;
+            let zone = self.base_of(block).with_addr(p.addr() - ZONE); // blocks begin with more than that
+                                                                       // SAFETY: within the block. If it is no record's zone, it is some number that the record below does not fit.
+            Some(unsafe { zone.cast::<usize>().read_unaligned() } ^ MASK)
+        };
+        let is_it = |at: &usize| own.records.get(*at).is_some_and(|r| r.p.addr() == p.addr() && !r.hidden);
+        let found = number().filter(is_it);
         let good = found.filter(|at| !own.records[*at].freed && own.records[*at].size == size);
         if good.is_none() {
-            watch.shared.borrow_mut().fault(Fault::BadFree { caller, size });
+            watch.shared().borrow_mut().fault(Fault::BadFree { caller, size });
         }
         good
     }
@@ -785,14 +877,14 @@ impl Arena {
     /// What was allocated and what is live, now: `end_phase` subtracts.
     pub fn begin_phase(self) -> Option<(u64, u64)> {
         let watch = self.watch().filter(|watch| watch.metered.get())?;
-        Some((self.allocated_with_scopes() + watch.shared.borrow().ended, self.live_with_scopes()))
+        Some((self.allocated_with_scopes() + watch.shared().borrow().ended, self.live_with_scopes()))
     }
 
     pub fn end_phase(self, name: &'static str, began: (u64, u64)) {
         let Some(watch) = self.watch() else { return };
         let allocated = self.allocated_with_scopes();
         let kept = self.live_with_scopes() as i64 - began.1 as i64;
-        let mut shared = watch.shared.borrow_mut();
+        let mut shared = watch.shared().borrow_mut();
         let allocated = (allocated + shared.ended).saturating_sub(began.0);
         let found = shared.phases.iter().position(|phase| phase.name == name);
         let at = found.unwrap_or(shared.phases.len());
@@ -841,7 +933,7 @@ impl Arena {
             }
             scope.aim();
         });
-        let mut shared = watch.shared.borrow_mut();
+        let mut shared = watch.shared().borrow_mut();
         Some(f(&mut shared))
     }
 
@@ -863,13 +955,17 @@ impl Arena {
 
 impl Record {
     /// The first byte of a zone that was written, counted from `p`.
-    fn broken(&self) -> Option<isize> {
+    fn broken(&self, number: usize) -> Option<isize> {
         let front = self.p.addr() - self.start.addr();
         let whole = self.end.addr() - self.start.addr();
+        let expected = |i: usize| match i.wrapping_sub(front - ZONE) {
+            at if at < NUMBER => (number ^ MASK).to_ne_bytes()[at],
+            _ => ZONE_BYTE,
+        };
         (0..front).chain(front + self.size..whole).find_map(|i| {
             // SAFETY: within the record's bytes; the zones are written by nobody but the arena, and by mistake.
             let byte = unsafe { self.start.wrapping_add(i).read_volatile() };
-            (byte != ZONE_BYTE).then_some(i as isize - front as isize)
+            (byte != expected(i)).then_some(i as isize - front as isize)
         })
     }
 }

@@ -1,0 +1,122 @@
+//! Where what is idle waits for any thread: slots of one pointer each, in lines of the processor's cache. One exchange
+//! takes, one compare-and-exchange puts; nobody waits for anybody. This file stands alone, so that `loom/` can try
+//! every interleaving of it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::atomic::{AtomicPtr, Ordering};
+use core::ptr::{self, NonNull};
+
+/// The slots that share a line: of two lines, since processors fetch them in pairs.
+#[repr(align(128))]
+pub struct Line<T, const WIDE: usize>([AtomicPtr<T>; WIDE]);
+
+impl<T, const WIDE: usize> Line<T, WIDE> {
+    pub const fn of(slots: [AtomicPtr<T>; WIDE]) -> Line<T, WIDE> {
+        Line(slots)
+    }
+}
+
+/// A pointer in a slot belongs to the slot; whoever takes it out has it alone. So there is no ABA here: nobody looks at
+/// what a pointer points to before it has it.
+///
+/// Of all slots the first `bound` are used, counted across the lines before along them: threads that begin at different
+/// lines are apart even when few slots are used.
+pub struct Slots<T, const LINES: usize, const WIDE: usize>([Line<T, WIDE>; LINES]);
+
+impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
+    pub const ALL: usize = LINES * WIDE;
+
+    pub const fn of(lines: [Line<T, WIDE>; LINES]) -> Slots<T, LINES, WIDE> {
+        Slots(lines)
+    }
+
+    /// The line at which a thread with this hint begins.
+    #[inline(always)]
+    fn line(hint: usize, bound: usize) -> usize {
+        let line = hint % LINES;
+        if line < bound {
+            line
+        } else {
+            line % bound // not 0: who calls looks first
+        }
+    }
+
+    /// The slots that are used: those of a line, and of the lines after it. Threads that only take must find what others
+    /// only put. Most are full, or empty, and not written then: to look at them is cheap beside the page faults of new
+    /// memory.
+    fn from(&self, line: usize, bound: usize) -> impl Iterator<Item = &AtomicPtr<T>> {
+        let lines = LINES.min(bound);
+        (0..lines).map(move |i| (line + i) % lines).flat_map(move |line| {
+            let used = (bound - line).div_ceil(LINES);
+            &self.0[line].0[..used]
+        })
+    }
+
+    /// Takes one out, if one is there.
+    #[inline]
+    pub fn take(&self, hint: usize, bound: usize) -> Option<NonNull<T>> {
+        if bound == 0 {
+            return None;
+        }
+        let line = Self::line(hint, bound);
+        take_from(&self.0[line].0[0]).or_else(|| self.take_other(line, bound))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_other(&self, line: usize, bound: usize) -> Option<NonNull<T>> {
+        self.from(line, bound).find_map(take_from)
+    }
+
+    /// Puts one in, and says so: if not, no slot was empty, and it is the caller's as before.
+    #[inline]
+    #[must_use = "what found no slot is still the caller's"]
+    pub fn put(&self, hint: usize, bound: usize, one: NonNull<T>) -> bool {
+        if bound == 0 {
+            return false;
+        }
+        let line = Self::line(hint, bound);
+        put_in(&self.0[line].0[0], one) || self.put_other(line, bound, one)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_other(&self, line: usize, bound: usize, one: NonNull<T>) -> bool {
+        self.from(line, bound).any(|slot| put_in(slot, one))
+    }
+
+    /// Takes out all, one by one; what is put in meanwhile may stay. What `look` returns goes back to where it was, or
+    /// to `lost` if another took that slot meanwhile.
+    pub fn each(&self, mut look: impl FnMut(NonNull<T>) -> Option<NonNull<T>>, mut lost: impl FnMut(NonNull<T>)) {
+        for slot in self.0.iter().flat_map(|line| &line.0) {
+            if let Some(back) = take_from(slot).and_then(&mut look) {
+                if !put_in(slot, back) {
+                    lost(back);
+                }
+            }
+        }
+    }
+
+    /// How many slots are full. One after the other: while others put and take, no moment need have had so many.
+    pub fn full(&self) -> usize {
+        // Relaxed: nothing is done with what is there.
+        self.0.iter().flat_map(|line| &line.0).filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count()
+    }
+}
+
+/// Acquire: what was written before the pointer was put is seen by whoever takes it. The load before is a guess, which
+/// spares the exchange: an exchange takes the line away from the other processors even where it finds nothing.
+#[inline(always)]
+fn take_from<T>(slot: &AtomicPtr<T>) -> Option<NonNull<T>> {
+    if slot.load(Ordering::Relaxed).is_null() {
+        return None;
+    }
+    NonNull::new(slot.swap(ptr::null_mut(), Ordering::Acquire))
+}
+
+/// Release: the other half of `take_from`. Nothing is read through what was there, so a failure orders nothing.
+#[inline(always)]
+fn put_in<T>(slot: &AtomicPtr<T>, one: NonNull<T>) -> bool {
+    slot.load(Ordering::Relaxed).is_null()
+        && slot.compare_exchange(ptr::null_mut(), one.as_ptr(), Ordering::Release, Ordering::Relaxed).is_ok()
+}

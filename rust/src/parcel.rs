@@ -1,0 +1,189 @@
+//! Parcels: a value in a leased arena, with its arena, handed from thread to thread.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::convert::Infallible;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+
+use crate::arena::Arena;
+use crate::error::{AllocError, InitError};
+use crate::lease::{Lease, Leases};
+use crate::owner::{Keeper, Root, Rooted};
+
+/// A leased arena and a value that borrows it, in one: a message whose parts lie in an arena, say. Whoever has it may
+/// look at it, change it, send it on; when it is dropped, on whatever thread, the arena returns to its cache.
+///
+/// It is to [`Lease`] what [`Owner`](crate::Owner) is to an arena, and is `Send` if the value is. The type is named by
+/// [`root!`](crate::root).
+///
+/// ```
+/// use std::sync::mpsc;
+/// use toft::{Leases, Parcel};
+///
+/// static LEASES: Leases = Leases::new();
+///
+/// struct Order<'a> {
+///     who: &'a str,
+///     what: &'a [&'a str],
+/// }
+/// toft::root!(struct Orders => Order<'a>);
+///
+/// let (send, receive) = mpsc::channel::<Parcel<'static, Orders>>();
+/// let worker = std::thread::spawn(move || {
+///     receive.iter().map(|order| order.with(|order| order.who.len() + order.what.len())).sum::<usize>()
+/// });
+/// for who in ["Ann", "Bob"] {
+///     let order = LEASES.parcel(|arena| Order {
+///         who: arena.alloc_str(who),
+///         what: arena.alloc_slice_copy(&["rye", "oats"]),
+///     });
+///     send.send(order).unwrap();
+/// }
+/// drop(send);
+/// assert_eq!(worker.join().unwrap(), 10);
+/// assert!(LEASES.idle() > 0); // the worker dropped them
+/// ```
+pub struct Parcel<'l, R: Root>(Rooted<R, Leased<'l>>);
+
+impl Leases {
+    /// Leases an arena, and makes a value in it.
+    ///
+    /// ```
+    /// toft::root!(struct Text => &'a str);
+    /// let leases = toft::Leases::new();
+    /// let text = leases.parcel::<Text>(|arena| arena.alloc_str("text"));
+    /// assert_eq!(text.with(|text| text.len()), 4);
+    /// ```
+    /// ```compile_fail
+    /// toft::root!(struct Number => &'a i32);
+    /// let leases = toft::Leases::new();
+    /// let mut out: Option<&i32> = None;
+    /// let number = leases.parcel::<Number>(|arena| { let n = &*arena.alloc(1); out = Some(n); n });
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory, or the leases' budget does not allow one word, which the parcel needs. If `make` does,
+    /// the arena is returned.
+    pub fn parcel<R: Root>(&self, make: impl for<'a> FnOnce(&'a Arena) -> R::In<'a>) -> Parcel<'_, R> {
+        match self.try_parcel(|arena| Ok::<_, Infallible>(make(arena))) {
+            Ok(parcel) => parcel,
+            Err(InitError::Alloc(e)) => panic!("toft: {e}"),
+            Err(InitError::Init(never)) => match never {},
+        }
+    }
+
+    /// As [`parcel`](Leases::parcel), with errors: that of `make`, or of the arena. The arena is returned then.
+    ///
+    /// ```
+    /// use toft::{InitError, Leases};
+    /// toft::root!(struct Number => &'a u32);
+    /// let leases = Leases::new();
+    /// let parse = |text: &str| leases.try_parcel::<Number, _>(|arena| text.parse().map(|n: u32| &*arena.alloc(n)));
+    /// assert_eq!(parse("7").unwrap().with(|n| **n), 7);
+    /// assert!(matches!(parse("x"), Err(InitError::Init(_))));
+    /// assert_eq!(leases.idle(), 1);
+    /// ```
+    pub fn try_parcel<R: Root, E>(
+        &self,
+        make: impl for<'a> FnOnce(&'a Arena) -> Result<R::In<'a>, E>,
+    ) -> Result<Parcel<'_, R>, InitError<E>> {
+        let keeper = self.try_get().and_then(Leased::try_new).map_err(InitError::Alloc)?;
+        Rooted::try_new(keeper, make).map(Parcel).map_err(InitError::Init)
+    }
+}
+
+impl<'l, R: Root> Parcel<'l, R> {
+    /// Looks at the value.
+    ///
+    /// ```
+    /// toft::root!(struct Text => &'a str);
+    /// let leases = toft::Leases::new();
+    /// let text = leases.parcel::<Text>(|arena| arena.alloc_str("text"));
+    /// assert!(text.with(|text| text.starts_with('t')));
+    /// ```
+    pub fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
+        self.0.with(look)
+    }
+
+    /// Changes the value, and allocates more for it.
+    ///
+    /// ```
+    /// toft::root!(struct Names => std::vec::Vec<&'a str>);
+    /// let leases = toft::Leases::new();
+    /// let mut names = leases.parcel::<Names>(|_| vec![]);
+    /// names.with_mut(|names, arena| names.push(arena.alloc_str("Tofte")));
+    /// assert_eq!(names.with(|names| names.len()), 1);
+    /// ```
+    /// ```compile_fail
+    /// toft::root!(struct Names => std::vec::Vec<&'a str>);
+    /// let leases = toft::Leases::new();
+    /// let mut names = leases.parcel::<Names>(|_| vec![]);
+    /// let escaped: &mut i32 = names.with_mut(|_, arena| arena.alloc(1));
+    /// ```
+    pub fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
+        self.0.with_mut(change)
+    }
+
+    /// Ends the value, and returns the lease, emptied.
+    ///
+    /// ```
+    /// toft::root!(struct Text => &'a str);
+    /// let leases = toft::Leases::new();
+    /// let text = leases.parcel::<Text>(|arena| arena.alloc_str("text"));
+    /// let lease = text.into_lease();
+    /// assert_eq!(lease.stats().live, 0);
+    /// ```
+    pub fn into_lease(self) -> Lease<'l> {
+        let mut lease = self.0.into_keeper().into_lease();
+        lease.reset();
+        lease
+    }
+}
+
+impl<R: Root> fmt::Debug for Parcel<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parcel").field("arena", self.0.arena()).finish_non_exhaustive()
+    }
+}
+
+/// A lease whose `Arena`, one word, lies in the arena itself: there references to it stay good, and it costs no
+/// allocation of its own.
+struct Leased<'l> {
+    at: NonNull<Arena>,
+    leases: &'l Leases,
+}
+
+// SAFETY: a lease is `Send`, and this is one.
+unsafe impl Send for Leased<'_> {}
+
+// SAFETY: the word is an allocation of the arena, which nobody gives back before `into_lease`.
+unsafe impl Keeper for Leased<'_> {
+    fn arena(&self) -> &Arena {
+        // SAFETY: written by `try_new`; alive as long as this.
+        unsafe { self.at.as_ref() }
+    }
+}
+
+impl<'l> Leased<'l> {
+    fn try_new(lease: Lease<'l>) -> Result<Leased<'l>, AllocError> {
+        let at = lease.room::<Arena, AllocError>(false)?;
+        let (arena, leases) = lease.into_parts();
+        // SAFETY: memory for it. The arena drops no such value: its end is `into_lease`.
+        unsafe { at.write(arena) };
+        Ok(Leased { at, leases })
+    }
+
+    fn into_lease(self) -> Lease<'l> {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read once; nobody refers to what is in the arena.
+        Lease::of(unsafe { this.at.read() }, this.leases)
+    }
+}
+
+impl Drop for Leased<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as in `into_lease`.
+        drop(Lease::of(unsafe { self.at.read() }, self.leases));
+    }
+}

@@ -1,0 +1,637 @@
+//! An arena that the futures of one task share, on whatever threads they run.
+//!
+//! Why that is sound. The state of the arena is touched under the lock alone, by the calls here; no `&Arena` of it gets
+//! out. What they return is new memory, of which the arena knows where it ends and nothing else: to write a value there
+//! needs no lock, and what a value does is its own matter. The memory is given back by `reset`, which borrows the arena
+//! exclusively, and at its end: by then, the borrow checker says, nobody has a reference into it. The only values that
+//! the arena touches again are those it drops, on the thread that resets or ends it: they are `Send` and borrow
+//! nothing. Of the others nothing runs, so they may be of any type; a reference to one that is not `Send` stays on its
+//! thread.
+//!
+//! Why it cannot deadlock. No code of a user runs under the lock, neither a closure, a `Clone`, a `Display` or a
+//! destructor nor a hook of panics: memory is taken under it, filled and dropped outside. The arena's blocks come from
+//! the heap, not from a source of the user's.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+
+use core::alloc::Layout;
+use core::fmt;
+use core::mem::{needs_drop, size_of, ManuallyDrop};
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+use core::slice;
+use std::sync::{Mutex, PoisonError};
+
+use crate::abi::{self, Stats};
+use crate::arena::Arena;
+use crate::boxed::Box;
+use crate::error::{sure, AllocError, Refuse};
+use crate::lease::{Lease, Leases};
+
+/// An arena behind a lock: `Send` and `Sync`, so that a reference to it may live across an await and be given to the
+/// futures inside a task, on whatever threads they are polled. What is allocated lives as long as the arena is
+/// borrowed.
+///
+/// Each call locks for the time it takes to move a pointer: about 10 ns where nobody else wants it. Closures, iterators
+/// and the like run outside, and may use the arena themselves. Where one future alone allocates, a [`Lease`] is faster.
+///
+/// ```
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// use toft::{Leases, TaskArena};
+///
+/// static LEASES: Leases = Leases::new();
+///
+/// async fn part<'a>(arena: &'a TaskArena<'_>, n: u32) -> &'a str {
+///     let text = arena.alloc_str("part ");
+///     std::future::ready(()).await; // `arena` and `text` live on, perhaps on another thread
+///     toft::format_in!(arena, "{text}{n}")
+/// }
+///
+/// async fn whole() -> usize {
+///     let arena = LEASES.task();
+///     let (first, second) = (part(&arena, 1), part(&arena, 2));
+///     second.await.len() + first.await.len()
+/// } // the arena returns to the cache
+///
+/// fn may_move<T: Send>(task: T) -> T {
+///     task
+/// }
+/// let task = pin!(may_move(whole()));
+/// assert_eq!(task.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(12));
+/// ```
+pub struct TaskArena<'l> {
+    inside: Mutex<Inside<'l>>,
+    leases: Option<&'l Leases>,
+}
+
+enum Inside<'l> {
+    Own(Arena),
+    Leased(Lease<'l>),
+}
+
+impl Deref for Inside<'_> {
+    type Target = Arena;
+    #[inline(always)]
+    fn deref(&self) -> &Arena {
+        match self {
+            Inside::Own(arena) => arena,
+            Inside::Leased(lease) => lease,
+        }
+    }
+}
+
+// ---- making, emptying, looking ----
+
+impl Leases {
+    /// Leases an arena for a task and the futures in it.
+    ///
+    /// ```
+    /// let leases = toft::Leases::new();
+    /// let arena = leases.task();
+    /// std::thread::scope(|s| {
+    ///     s.spawn(|| arena.alloc(1));
+    ///     arena.alloc(2);
+    /// });
+    /// assert_eq!(arena.stats().live, 16);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory.
+    pub fn task(&self) -> TaskArena<'_> {
+        TaskArena::made(Inside::Leased(self.get()), Some(self))
+    }
+
+    /// As [`task`](Leases::task), with an error instead of the panic.
+    ///
+    /// ```
+    /// let leases = toft::Leases::new();
+    /// assert_eq!(*leases.try_task()?.try_alloc(7)?, 7);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_task(&self) -> Result<TaskArena<'_>, AllocError> {
+        Ok(TaskArena::made(Inside::Leased(self.try_get()?), Some(self)))
+    }
+}
+
+impl TaskArena<'static> {
+    /// An arena on the heap, as [`Arena::new`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let arena = Arc::new(toft::TaskArena::new());
+    /// let same = arena.clone();
+    /// std::thread::spawn(move || *same.alloc(7)).join().unwrap();
+    /// assert_eq!(arena.stats().live, 8);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory.
+    pub fn new() -> TaskArena<'static> {
+        TaskArena::made(Inside::Own(Arena::new()), None)
+    }
+
+    /// As [`new`](TaskArena::new), with an error instead of the panic.
+    ///
+    /// ```
+    /// assert_eq!(*toft::TaskArena::try_new()?.try_alloc(7)?, 7);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_new() -> Result<TaskArena<'static>, AllocError> {
+        Ok(TaskArena::made(Inside::Own(Arena::try_new()?), None))
+    }
+}
+
+impl Default for TaskArena<'static> {
+    fn default() -> Self {
+        TaskArena::new()
+    }
+}
+
+impl<'l> TaskArena<'l> {
+    fn made(inside: Inside<'l>, leases: Option<&'l Leases>) -> TaskArena<'l> {
+        TaskArena { inside: Mutex::new(inside), leases }
+    }
+
+    /// Gives back every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop):
+    /// [`Arena::reset`].
+    ///
+    /// ```
+    /// let mut arena = toft::TaskArena::new();
+    /// arena.alloc(1);
+    /// arena.reset();
+    /// assert_eq!(arena.stats().live, 0);
+    /// ```
+    ///
+    /// # Panics
+    /// If a destructor did, when all is done.
+    pub fn reset(&mut self) {
+        match self.inside.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            Inside::Own(arena) => arena.reset(),
+            Inside::Leased(lease) => lease.reset(),
+        }
+    }
+
+    /// What the arena holds: [`Arena::stats`].
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// arena.alloc([0u8; 100]);
+    /// assert_eq!(arena.stats().live, 104);
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.locked(|arena| arena.stats())
+    }
+
+    /// Runs `f` with another arena, that is its alone and ends with it: from the same cache, or a new one. No lock is
+    /// held, so `f` may do as it likes with this arena and that one.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// let longest = arena.scratch(|scratch| {
+    ///     let words = scratch.alloc_slice_from_iter("some of many words".split(' '));
+    ///     words.sort_by_key(|word| word.len());
+    ///     arena.alloc_str(words.last().unwrap())
+    /// });
+    /// assert_eq!(longest, "words");
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory to begin with.
+    pub fn scratch<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
+        match self.leases {
+            Some(leases) => f(&leases.get()),
+            None => f(&Arena::new()),
+        }
+    }
+
+    /// As [`scratch`](TaskArena::scratch), with an error if there is no memory to begin with; `f` does not run then.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.try_scratch(|scratch| *scratch.alloc(7))?, 7);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_scratch<R>(&self, f: impl FnOnce(&Arena) -> R) -> Result<R, AllocError> {
+        Ok(match self.leases {
+            Some(leases) => f(&*leases.try_get()?),
+            None => f(&Arena::try_new()?),
+        })
+    }
+}
+
+impl fmt::Debug for TaskArena<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskArena").field("stats", &self.stats()).finish()
+    }
+}
+
+// ---- the bodies ----
+
+impl TaskArena<'_> {
+    /// `f` is code of this file, and does not panic. Should it, the arena is as good as before: it is no reason for
+    /// others to panic too.
+    #[inline(always)]
+    fn locked<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
+        f(&self.inside.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[inline]
+    fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+        // Refused outside: to refuse may be to panic, and a panic runs its hook.
+        self.locked(|arena| arena.bytes::<AllocError>(layout)).map_err(|_| E::refuse(layout))
+    }
+
+    #[inline]
+    fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
+        if size_of::<T>() == 0 {
+            return Ok(NonNull::dangling());
+        }
+        self.locked(|arena| arena.room::<T, AllocError>(false)).map_err(|_| E::refuse(Layout::new::<T>()))
+    }
+
+    #[inline]
+    fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
+        let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
+        if size_of::<T>() == 0 {
+            return Ok(NonNull::dangling());
+        }
+        Ok(self.bytes::<E>(layout)?.cast())
+    }
+
+    #[inline]
+    fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+        let p = self.room::<T, E>()?;
+        // SAFETY: new memory for a T.
+        unsafe {
+            p.write(make());
+            Ok(&mut *p.as_ptr())
+        }
+    }
+
+    #[inline]
+    fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
+        let p = self.rooms::<T, E>(src.len())?;
+        // SAFETY: new memory for as many.
+        unsafe {
+            ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
+            Ok(slice::from_raw_parts_mut(p.as_ptr(), src.len()))
+        }
+    }
+
+    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
+        /// What is made when `make` panics.
+        struct Made<T>(NonNull<T>, usize);
+        impl<T> Drop for Made<T> {
+            fn drop(&mut self) {
+                // SAFETY: so many are written, and nobody has them.
+                unsafe { ptr::slice_from_raw_parts_mut(self.0.as_ptr(), self.1).drop_in_place() }
+            }
+        }
+        let mut made = Made(self.rooms::<T, E>(n)?, 0);
+        while made.1 < n {
+            // SAFETY: new memory for n of T.
+            unsafe { made.0.add(made.1).write(make(made.1)) };
+            made.1 += 1;
+        }
+        let made = ManuallyDrop::new(made);
+        // SAFETY: all n are written.
+        Ok(unsafe { slice::from_raw_parts_mut(made.0.as_ptr(), n) })
+    }
+
+    fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
+        // SAFETY: a copy of a string's bytes.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
+    }
+
+    fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<&mut str, E> {
+        if let Some(s) = args.as_str() {
+            return self.text(s);
+        }
+        let mut text = Text { arena: self, at: NonNull::dangling(), len: 0, room: 0, refused: None::<E> };
+        let done = fmt::write(&mut text, args);
+        if let Some(e) = text.refused.take() {
+            return Err(e);
+        }
+        assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
+        text.grow(text.len)?;
+        let text = ManuallyDrop::new(text);
+        // SAFETY: bytes of strings, so many of them.
+        Ok(unsafe { core::str::from_utf8_unchecked_mut(slice::from_raw_parts_mut(text.at.as_ptr(), text.len)) })
+    }
+
+    /// The arena takes an empty place first: what it cannot take must be dropped outside the lock.
+    fn dropped<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+        if !needs_drop::<T>() {
+            return self.value(|| value);
+        }
+        let place = self.locked(|arena| arena.try_alloc_drop(None::<T>).map(NonNull::from));
+        let Ok(place) = place else { return Err(E::closed()) };
+        // SAFETY: the arena's, for as long as this is borrowed; it looks at it again when it drops it.
+        Ok(unsafe { &mut *place.as_ptr() }.insert(value))
+    }
+}
+
+/// Text that grows, at the arena's tip while nobody else allocates. If it is dropped before it is done, it gives back
+/// its room.
+struct Text<'a, 'l, E> {
+    arena: &'a TaskArena<'l>,
+    at: NonNull<u8>,
+    len: usize,
+    room: usize,
+    refused: Option<E>,
+}
+
+impl<E: Refuse> Text<'_, '_, E> {
+    /// Room for `room` bytes, which is not less than there are.
+    fn grow(&mut self, room: usize) -> Result<(), E> {
+        let Ok(layout) = Layout::array::<u8>(room) else { return Err(E::overflow()) };
+        if room == self.room {
+            return Ok(());
+        }
+        let (at, old) = (self.at, self.room);
+        // SAFETY: under the lock, the arena is this thread's; `at` is its allocation of `old` bytes, or nothing yet.
+        let p = self.arena.locked(|arena| unsafe {
+            if old == 0 {
+                abi::alloc(arena.head(), room)
+            } else {
+                abi::resize(arena.head(), at.as_ptr(), old, room, 1)
+            }
+        });
+        self.at = p.ok_or_else(|| E::refuse(layout))?;
+        self.room = room;
+        Ok(())
+    }
+}
+
+impl<E: Refuse> fmt::Write for Text<'_, '_, E> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        if s.len() > self.room - self.len {
+            let room = (self.len + s.len()).max(self.room * 2).max(32);
+            if let Err(e) = self.grow(room) {
+                self.refused = Some(e);
+                return Err(fmt::Error);
+            }
+        }
+        // SAFETY: there is room for s.
+        unsafe { ptr::copy_nonoverlapping(s.as_ptr(), self.at.as_ptr().add(self.len), s.len()) };
+        self.len += s.len();
+        Ok(())
+    }
+}
+
+impl<E> Drop for Text<'_, '_, E> {
+    fn drop(&mut self) {
+        if self.room != 0 {
+            let (at, room) = (self.at, self.room);
+            // SAFETY: as in `grow`; nobody has it.
+            self.arena.locked(|arena| unsafe { abi::free(arena.head(), at.as_ptr(), room) });
+        }
+    }
+}
+
+// ---- allocating ----
+
+impl TaskArena<'_> {
+    /// As [`Arena::alloc`].
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// let x = arena.alloc(41);
+    /// *x += 1;
+    /// assert_eq!(*x, 42);
+    /// ```
+    ///
+    /// # Panics
+    /// If the arena has no memory, as all calls here without `try`.
+    #[inline]
+    pub fn alloc<T>(&self, value: T) -> &mut T {
+        sure(self.value(|| value))
+    }
+
+    /// As [`alloc`](TaskArena::alloc), with an error instead of the panic. `value` is lost then.
+    ///
+    /// ```
+    /// let leases = toft::Leases::new().budget(16);
+    /// let tight = leases.task();
+    /// assert_eq!(tight.try_alloc([1u8; 16])?, &[1; 16]);
+    /// assert_eq!(tight.try_alloc(1u8), Err(toft::AllocError));
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
+        self.value(|| value)
+    }
+
+    /// Makes a value in the arena: [`Arena::alloc_with`]. `make` may use the arena itself.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
+    /// assert_eq!((*pair.0, pair.1), (1, 2));
+    /// ```
+    #[inline]
+    pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
+        sure(self.value(make))
+    }
+
+    /// As [`alloc_with`](TaskArena::alloc_with), with an error instead of the panic; `make` does not run then.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(*arena.try_alloc_with(|| 7)?, 7);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
+        self.value(make)
+    }
+
+    /// Memory of any layout. For a size of 0: an address that must not be read.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let arena = toft::TaskArena::new();
+    /// let page = arena.alloc_layout(Layout::from_size_align(10_000, 4096).unwrap());
+    /// assert_eq!(page.addr().get() % 4096, 0);
+    /// ```
+    #[inline]
+    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+        sure(self.bytes(layout))
+    }
+
+    /// As [`alloc_layout`](TaskArena::alloc_layout), with an error instead of the panic.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let arena = toft::TaskArena::new();
+    /// assert!(arena.try_alloc_layout(Layout::new::<u64>()).is_ok());
+    /// ```
+    #[inline]
+    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.bytes(layout)
+    }
+
+    /// A copy of a slice.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
+    /// ```
+    #[inline]
+    pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
+        sure(self.copied(src))
+    }
+
+    /// As [`alloc_slice_copy`](TaskArena::alloc_slice_copy), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.try_alloc_slice_copy(&[1, 2])?, &[1, 2]);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
+        self.copied(src)
+    }
+
+    /// A clone of each. If a clone panics, those before are dropped.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
+    /// ```
+    pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
+        sure(self.filled(src.len(), |i| src[i].clone()))
+    }
+
+    /// As [`alloc_slice_clone`](TaskArena::alloc_slice_clone), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.try_alloc_slice_clone(&[Some(1)])?, &[Some(1)]);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
+        self.filled(src.len(), |i| src[i].clone())
+    }
+
+    /// `n` values, by their index. If `make` panics, those before are dropped.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
+    /// ```
+    pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
+        sure(self.filled(n, make))
+    }
+
+    /// As [`alloc_slice_fill_with`](TaskArena::alloc_slice_fill_with), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert!(arena.try_alloc_slice_fill_with(usize::MAX, |i| i).is_err()); // no size wraps
+    /// assert_eq!(arena.try_alloc_slice_fill_with(2, |i| i)?, &[0, 1]);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
+        self.filled(n, make)
+    }
+
+    /// A copy of a string.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.alloc_str("a word"), "a word");
+    /// ```
+    #[inline]
+    pub fn alloc_str(&self, s: &str) -> &mut str {
+        sure(self.text(s))
+    }
+
+    /// As [`alloc_str`](TaskArena::alloc_str), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(arena.try_alloc_str("a word")?, "a word");
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_alloc_str(&self, s: &str) -> Result<&mut str, AllocError> {
+        self.text(s)
+    }
+
+    /// Formatted text: what [`format_in!`](crate::format_in) calls. What is formatted may use the arena itself.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(toft::format_in!(arena, "{:>4}", 7), "   7");
+    /// ```
+    ///
+    /// # Panics
+    /// If the arena has no memory, or a formatting trait returns an error.
+    pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
+        sure(self.formatted(args))
+    }
+
+    /// As [`alloc_fmt`](TaskArena::alloc_fmt), with an error instead of the first panic.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(toft::try_format_in!(arena, "{}", 7)?, "7");
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&mut str, AllocError> {
+        self.formatted(args)
+    }
+
+    /// Moves `value` into the arena, in a box that drops it.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// let names = arena.boxed(vec!["a".to_string()]);
+    /// std::thread::scope(|s| {
+    ///     s.spawn(move || drop(names));
+    /// });
+    /// ```
+    #[inline]
+    pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
+        // SAFETY: nobody else drops it.
+        unsafe { Box::from_raw(self.alloc(value)) }
+    }
+
+    /// As [`boxed`](TaskArena::boxed), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// assert_eq!(*arena.try_boxed(7)?, 7);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
+        // SAFETY: nobody else drops it.
+        Ok(unsafe { Box::from_raw(self.try_alloc(value)?) })
+    }
+
+    /// Moves `value` into the arena, which drops it when it is reset or ends, on the thread that does that.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let (shared, arena) = (Arc::new(1), toft::TaskArena::new());
+    /// arena.alloc_drop(shared.clone());
+    /// drop(arena);
+    /// assert_eq!(Arc::strong_count(&shared), 1);
+    /// ```
+    pub fn alloc_drop<T: Send + 'static>(&self, value: T) -> &mut T {
+        sure(self.dropped(value))
+    }
+
+    /// As [`alloc_drop`](TaskArena::alloc_drop), with an error instead of the panic.
+    ///
+    /// ```
+    /// let leases = toft::Leases::new().budget(0);
+    /// assert!(leases.task().try_alloc_drop(String::from("dropped now")).is_err());
+    /// ```
+    pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
+        self.dropped(value)
+    }
+}

@@ -1,0 +1,970 @@
+//! Arenas that are checked, told of and refused: each finding where it is due, and none where nothing is wrong.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "std")]
+#![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::mem::{forget, size_of};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use toft::{abi, AllocError, Arena, Finding, Frames, Options, Owner, Refusal, RewindError, Scope, Source, SwitchError};
+
+const MIRI: bool = cfg!(miri);
+const NEW: u8 = 0xCD;
+const GONE: u8 = 0xDD;
+
+fn checked() -> Arena {
+    let arena = Arena::new();
+    arena.set_checked(true).unwrap();
+    arena
+}
+
+fn layout(size: usize, align: usize) -> Layout {
+    Layout::from_size_align(size, align).unwrap()
+}
+
+/// Findings as lines of this file, with their kind.
+fn lines(findings: &[Finding]) -> Vec<(&'static str, u32, usize)> {
+    let line = |finding: &Finding| {
+        let (kind, site, size) = match finding {
+            Finding::Corrupt { site, size, .. } => ("corrupt", site, *size),
+            Finding::BadFree { site, size } => ("bad free", site, *size),
+            Finding::Leak { site, size } => ("leak", site, *size),
+            Finding::OverBudget { site, live, .. } => ("over budget", site, *live as usize),
+            other => panic!("{other}"),
+        };
+        assert!(site.file.is_empty() || site.file.ends_with("diagnostics.rs"), "{site}");
+        (kind, site.line, size)
+    };
+    findings.iter().map(line).collect()
+}
+
+fn bytes_at(p: *const u8, n: usize) -> Vec<u8> {
+    (0..n).map(|i| unsafe { p.wrapping_add(i).read_volatile() }).collect()
+}
+
+// ---- red zones and poison ----
+
+#[test]
+fn each_byte_around_an_allocation_is_watched() {
+    let sizes: &[usize] = if MIRI { &[0, 13] } else { &[0, 1, 7, 8, 13, 16, 100, 5000] };
+    let aligns: &[usize] = if MIRI { &[64] } else { &[1, 8, 16, 64, 4096] };
+    let mut arena = checked();
+    for &size in sizes {
+        for &align in aligns {
+            let around = (-16..0).chain(size as isize..size.next_multiple_of(8) as isize + 16);
+            for offset in around {
+                if size == 0 && align <= 8 {
+                    continue; // nobody's memory: it is no allocation
+                }
+                let (before, line) = (arena.alloc(1u64) as *const u64, line!() + 1);
+                let p = arena.alloc_layout(layout(size, align)).as_ptr();
+                let after = arena.alloc(2u64) as *const u64;
+                assert_eq!(p.addr() % align, 0);
+                assert_eq!(bytes_at(p, size), vec![NEW; size]);
+                unsafe {
+                    p.write_bytes(1, size);
+                    assert_eq!((*before, *after), (1, 2));
+                    p.wrapping_offset(offset).write(1);
+                }
+                arena.reset();
+                let found = arena.findings();
+                assert_eq!(lines(&found), [("corrupt", line, size)], "{size} {align} {offset}");
+                assert!(matches!(found[0], Finding::Corrupt { offset: at, .. } if at == offset), "{found:?}");
+            }
+        }
+    }
+    assert_eq!(arena.findings(), []);
+}
+
+#[test]
+fn the_first_byte_that_was_written_is_told_for_each_allocation() {
+    let mut arena = checked();
+    let first = arena.alloc([0u8; 10]).as_mut_ptr();
+    let fine = arena.alloc([0u8; 10]).as_mut_ptr();
+    let second = arena.alloc([0u8; 10]).as_mut_ptr();
+    unsafe {
+        // Within a reference's reach there is nothing outside of it: raw pointers of the whole block.
+        first.wrapping_add(12).write(0);
+        first.wrapping_add(11).write(0);
+        fine.wrapping_add(9).write(0);
+        second.wrapping_sub(3).write(0);
+    }
+    arena.reset();
+    let offsets = arena.findings().into_iter().map(|finding| match finding {
+        Finding::Corrupt { offset, .. } => offset,
+        other => panic!("{other}"),
+    });
+    assert_eq!(offsets.collect::<Vec<_>>(), [-3, 11]);
+}
+
+#[test]
+fn what_is_given_back_is_filled() {
+    let mut arena = checked();
+    let kept = arena.alloc_slice_fill(40, 7u8).as_ptr();
+    // A rewind.
+    let mark = arena.mark();
+    let gone = arena.alloc_slice_fill(40, 7u8).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    assert_eq!((bytes_at(gone, 40), bytes_at(kept, 40)), (vec![GONE; 40], vec![7; 40]));
+    // A scope, whose memory is the arena's again.
+    let gone = arena.scope(|inner| inner.alloc_slice_fill(40, 7u8).as_ptr().addr());
+    assert_eq!(bytes_at(kept.with_addr(gone), 40), vec![GONE; 40]);
+    let gone = {
+        let outer = arena.scope_guard();
+        let inner = outer.scope_guard();
+        inner.alloc_slice_fill(40, 7u8).as_ptr().addr()
+    };
+    assert_eq!(bytes_at(kept.with_addr(gone), 40), vec![GONE; 40]);
+    // A free, an end of a box, a resize that moved, and one that gave up the end.
+    let p = arena.alloc_layout(layout(40, 8));
+    let q = arena.alloc_layout(layout(40, 8));
+    unsafe {
+        abi::free(arena.as_raw(), p.as_ptr(), 40);
+        q.as_ptr().write_bytes(3, 40);
+        let moved = abi::resize(arena.as_raw(), q.as_ptr(), 40, 80, 8).unwrap();
+        assert_ne!(moved, q);
+        assert_eq!(bytes_at(moved.as_ptr(), 40), vec![3; 40]);
+        assert_eq!(bytes_at(moved.as_ptr().wrapping_add(40), 40), vec![NEW; 40]);
+        assert_eq!((bytes_at(p.as_ptr(), 40), bytes_at(q.as_ptr(), 40)), (vec![GONE; 40], vec![GONE; 40]));
+        let same = abi::resize(arena.as_raw(), moved.as_ptr(), 80, 10, 8).unwrap();
+        assert_eq!(same, moved);
+        same.as_ptr().wrapping_add(10).write(0); // given up: a red zone now
+    }
+    // A reset.
+    arena.reset();
+    assert_eq!(bytes_at(kept, 40), vec![GONE; 40]);
+    let found = arena.findings();
+    assert!(matches!(found[..], [Finding::Corrupt { size: 10, offset: 10, .. }]), "{found:?}");
+}
+
+// ---- frees and marks that are wrong ----
+
+#[test]
+fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {
+    let mut arena = checked();
+    let head = arena.as_raw();
+    let p = arena.alloc_layout(layout(24, 8)).as_ptr();
+    let nobodys = Box::leak(Box::new([0u8; 64])).as_mut_ptr();
+    unsafe {
+        p.write_bytes(9, 24);
+        abi::free(head, p, 16);
+        assert!(abi::resize(head, p, 32, 100, 8).is_none());
+        abi::free(head, nobodys, 64);
+        assert!(abi::resize(head, nobodys, 64, 65, 8).is_none());
+        assert_eq!(bytes_at(p, 24), vec![9; 24]);
+        abi::free(head, p, 24);
+        abi::free(head, p, 24); // twice
+        assert!(abi::resize(head, p, 24, 8, 8).is_none());
+        drop(Box::from_raw(nobodys.cast::<[u8; 64]>()));
+    }
+    let found = arena.findings();
+    let sizes: Vec<usize> =
+        lines(&found).into_iter().map(|(kind, _, size)| (kind == "bad free") as usize * size).collect();
+    assert_eq!(sizes, [16, 32, 64, 64, 24, 24]);
+    // Resizes know who asked.
+    let known: Vec<bool> = lines(&found).into_iter().map(|(_, line, _)| line != 0).collect();
+    assert_eq!(known, [false, true, false, true, false, true]);
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+#[test]
+fn frees_of_what_lies_within_or_is_gone_are_told() {
+    let arena = checked();
+    let head = arena.as_raw();
+    let p = arena.alloc_layout(layout(64, 8)).as_ptr();
+    let mark = arena.mark();
+    let gone = arena.alloc_layout(layout(64, 8)).as_ptr();
+    unsafe {
+        arena.rewind(mark).unwrap();
+        abi::free(head, p.wrapping_add(8), 8);
+        assert!(abi::resize(head, p.wrapping_add(8), 8, 16, 8).is_none());
+        abi::free(head, gone, 64);
+        assert!(abi::resize(head, gone, 64, 65, 8).is_none());
+    }
+    let sizes: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
+    assert_eq!(sizes, [("bad free", 8), ("bad free", 8), ("bad free", 64), ("bad free", 64)]);
+}
+
+#[test]
+fn stale_marks_are_refused_exactly() {
+    let mut arena = checked();
+    let refused = |arena: &Arena, mark| assert_eq!(unsafe { arena.rewind(mark) }, Err(RewindError::Stale));
+    let empty = arena.mark();
+    arena.alloc(1u64);
+    let one = arena.mark();
+    arena.alloc(2u64);
+    let two = arena.mark();
+    unsafe { arena.rewind(two) }.unwrap(); // nothing came after it
+    unsafe { arena.rewind(one) }.unwrap();
+    refused(&arena, two);
+    // An allocation of the same size at the same place does not make it good.
+    arena.alloc(3u64);
+    refused(&arena, two);
+    unsafe { arena.rewind(one) }.unwrap();
+    // Nor do large ones, which have blocks of their own.
+    arena.alloc_slice_fill(1 << 20, 0u8);
+    let large = arena.mark();
+    unsafe { arena.rewind(one) }.unwrap();
+    refused(&arena, large);
+    arena.alloc_slice_fill(1 << 20, 0u8);
+    refused(&arena, large);
+    unsafe { arena.rewind(empty) }.unwrap();
+    refused(&arena, one);
+    unsafe { arena.rewind(empty) }.unwrap();
+    let stale = arena.mark();
+    arena.alloc(1u8);
+    let stale2 = arena.mark();
+    arena.reset();
+    refused(&arena, stale2);
+    arena.alloc(1u8);
+    refused(&arena, stale2);
+    let _ = stale; // at the start, as everything is after a reset
+    let good = arena.mark();
+    arena.scope(|inner| inner.alloc(4u8) as *const u8);
+    unsafe { arena.rewind(good) }.unwrap();
+    assert_eq!(arena.findings(), []);
+}
+
+// ---- leaks ----
+
+struct Noisy(#[allow(dead_code)] Arc<()>);
+
+#[test]
+fn values_that_nobody_drops_are_told_by_who_made_them() {
+    let mut arena = checked();
+    let text = || String::from("somebody should drop it");
+    let s = size_of::<String>();
+    let mut due: Vec<(&str, u32, usize)> = vec![];
+    macro_rules! leaks {
+        ($n:expr, $e:expr) => {{
+            due.push(("leak", line!(), $n * s));
+            let _ = $e;
+        }};
+    }
+    macro_rules! fine {
+        ($e:expr) => {{
+            let _ = $e;
+        }};
+    }
+    let three = [text(), text(), text()];
+    leaks!(1, arena.alloc(text()));
+    leaks!(1, arena.try_alloc(text()));
+    leaks!(1, arena.alloc_with(text));
+    leaks!(1, arena.try_alloc_with(text));
+    leaks!(3, arena.alloc_slice_clone(&three));
+    leaks!(3, arena.try_alloc_slice_clone(&three));
+    leaks!(2, arena.alloc_slice_fill(2, text()));
+    leaks!(2, arena.try_alloc_slice_fill(2, text()));
+    leaks!(2, arena.alloc_slice_fill_with(2, |_| text()));
+    leaks!(2, arena.try_alloc_slice_fill_with(2, |_| text()));
+    leaks!(2, arena.alloc_slice_default::<String>(2));
+    leaks!(2, arena.try_alloc_slice_default::<String>(2));
+    leaks!(3, arena.alloc_slice_from_iter(three.clone()));
+    leaks!(3, arena.try_alloc_slice_from_iter(three.clone()));
+    leaks!(3, arena.alloc_batch(three.clone()));
+    leaks!(3, arena.try_alloc_batch(three.clone()));
+    leaks!(2, arena.alloc_batch_with::<String, 2>(|_| text()));
+    leaks!(2, arena.try_alloc_batch_with::<String, 2>(|_| text()));
+    fine!(arena.alloc(7u64));
+    fine!(arena.alloc_str("text"));
+    fine!(arena.alloc_slice_copy(&[1, 2, 3]));
+    fine!(arena.alloc_uninit::<String>());
+    fine!(arena.alloc_zeroed::<u64>());
+    fine!(arena.alloc_uninit_slice::<String>(3));
+    fine!(arena.alloc_layout(layout(100, 16)));
+    fine!(arena.alloc_batch([1, 2, 3]));
+    fine!(toft::format_in!(arena, "{} and {}", 1, text()));
+    fine!(arena.alloc_drop(text()));
+    fine!(arena.alloc_pin(text()));
+    fine!(arena.boxed(text()));
+    fine!(arena.boxed_slice(three.clone()));
+    fine!(arena.boxed_str("text"));
+    fine!(toft::Box::leak(arena.boxed(text())));
+    fine!(toft::Box::into_inner(arena.boxed(text())));
+    fine!(toft::unsize!(arena.boxed(text()) => dyn std::fmt::Debug));
+    fine!(arena.alloc_try_with(|| Err::<String, ()>(())).is_err());
+    assert_eq!(arena.findings(), []); // what lives is no leak yet
+    arena.reset();
+    due.reverse(); // newest first
+    let mut found = lines(&arena.findings());
+    found.iter_mut().zip(&due).for_each(|(f, d)| {
+        if f.2 > d.2 {
+            f.2 = d.2; // a collected slice may have asked for more than it has
+        }
+    });
+    assert_eq!(found, due);
+    forget(three.map(drop));
+}
+
+#[test]
+fn a_value_that_was_made_of_an_attempt_is_told_too() {
+    let mut arena = checked();
+    let line = line!() + 1;
+    arena.alloc_try_with(|| Ok::<String, ()>(String::from("x"))).unwrap();
+    arena.reset();
+    let found = lines(&arena.findings());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].0, found[0].1), ("leak", line));
+}
+
+#[test]
+fn what_was_never_made_does_not_leak() {
+    let mut arena = checked();
+    let panicked = |f: &dyn Fn()| assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err());
+    std::panic::set_hook(Box::new(|_| ()));
+    panicked(&|| _ = arena.alloc_with(|| -> String { panic!() }));
+    panicked(&|| _ = arena.boxed_slice((0..3).map(|_| -> String { panic!() })));
+    panicked(&|| _ = arena.alloc_slice_from_iter((0..3).map(|_| -> String { panic!() })));
+    panicked(&|| _ = arena.alloc_batch_with::<String, 3>(|i| if i < 2 { "x".into() } else { panic!() }));
+    let _ = std::panic::take_hook();
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+#[test]
+fn a_cleanup_that_runs_leaves_no_finding() {
+    let shared = Arc::new(());
+    let mut arena = checked();
+    for _ in 0..3 {
+        arena.alloc_drop(Noisy(shared.clone()));
+        arena.scope_mut(|inner| {
+            inner.alloc_drop(Noisy(shared.clone()));
+        });
+        let scope = arena.scope_guard();
+        let local = 3;
+        scope.alloc_drop((Noisy(shared.clone()), &local));
+        drop(scope);
+    }
+    assert_eq!(Arc::strong_count(&shared), 4);
+    assert_eq!(arena.report().count(), 9); // the arena's own notes are nobody's allocations
+    arena.reset();
+    assert_eq!((Arc::strong_count(&shared), arena.findings()), (1, vec![]));
+}
+
+// ---- everything that lives in arenas lives in checked ones ----
+
+#[cfg(feature = "allocator-api2")]
+fn fill_collections(arena: &Arena, n: usize) {
+    use toft::bumpalo;
+    let mut vec = allocator_api2::vec::Vec::new_in(arena);
+    let mut strings = allocator_api2::vec::Vec::new_in(arena);
+    let mut ours = arena.vec();
+    let mut text = arena.string();
+    for i in 0..n {
+        vec.push(i);
+        ours.push(i);
+        strings.push(i.to_string());
+        text.push_str("letters ");
+        if i % 100 == 99 {
+            vec.shrink_to_fit();
+            ours.shrink_to_fit();
+        }
+    }
+    let boxes: allocator_api2::vec::Vec<_, &Arena> = {
+        let mut boxes = allocator_api2::vec::Vec::with_capacity_in(n, arena);
+        boxes.extend((0..n).map(|i| allocator_api2::boxed::Box::new_in(i, arena)));
+        boxes
+    };
+    assert!(vec.iter().zip(&ours).zip(&boxes).enumerate().all(|(i, ((a, b), c))| i == *a && i == *b && i == **c));
+    assert!(strings.iter().enumerate().all(|(i, s)| *s == i.to_string()));
+    assert_eq!(text.len(), n * 8);
+    #[cfg(feature = "hashbrown")]
+    {
+        let mut map = arena.map();
+        for i in 0..n {
+            map.insert(i, i.to_string());
+        }
+        map.retain(|i, _| i % 3 == 0);
+        map.shrink_to_fit();
+        assert!((0..n).all(|i| map.get(&i).is_some() == (i % 3 == 0)));
+    }
+    let bump = bumpalo::Bump::new();
+    let mut theirs = bumpalo::collections::Vec::new_in(&bump);
+    theirs.extend(0..n);
+    assert_eq!(theirs.len(), n);
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn collections_grow_and_shrink_in_checked_arenas() {
+    let mut arena = checked();
+    for _ in 0..3 {
+        fill_collections(&arena, if MIRI { 30 } else { 1000 });
+        arena.scope(|inner| fill_collections(inner, if MIRI { 10 } else { 300 }));
+        arena.reset();
+        assert_eq!(arena.findings(), []);
+        assert_eq!(arena.stats().live, 0);
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn what_lives_outside_of_a_checked_scope_grows_meanwhile() {
+    let mut arena = checked();
+    let mut outer = allocator_api2::vec::Vec::new_in(&arena);
+    for round in 0..if MIRI { 3 } else { 50u64 } {
+        arena.scope(|inner| {
+            let mut mine = allocator_api2::vec::Vec::new_in(inner);
+            for i in 0..40u64 {
+                outer.push(round * 40 + i);
+                mine.push(i);
+            }
+            assert!(mine.iter().zip(0..).all(|(a, b)| *a == b));
+        });
+    }
+    assert!(outer.iter().zip(0..).all(|(a, b)| *a == b));
+    drop(outer);
+    arena.reset();
+    assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
+}
+
+#[test]
+fn cursors_and_packs_work_in_checked_arenas() {
+    let mut arena = checked();
+    for _ in 0..3 {
+        let mut cursor = arena.cursor();
+        let squares: Vec<&mut u64> = (0..100u64).map(|i| cursor.alloc(i * i)).collect();
+        let other = arena.alloc(5u64);
+        drop(cursor);
+        let pack = arena.pack();
+        let words: Vec<&mut str> = (0..100).map(|i| pack.alloc_str(&format!("word {i}"))).collect();
+        let empty = pack.alloc_str("");
+        drop(pack);
+        assert!(squares.iter().enumerate().all(|(i, s)| **s == (i * i) as u64));
+        assert!(words.iter().enumerate().all(|(i, w)| **w == *format!("word {i}")));
+        assert_eq!((*other, &*empty), (5, ""));
+        arena.reset();
+        assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
+    }
+}
+
+#[test]
+fn scopes_end_in_any_order() {
+    let mut arena = checked();
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut scopes = [0; 3].map(|_| Some(arena.scope_guard()));
+        let values: Vec<*mut u64> =
+            scopes.iter().flatten().map(|scope| std::ptr::from_mut(scope.alloc(1u64))).collect();
+        let p = arena.alloc_layout(layout(10, 1)).as_ptr(); // outside, while all are open
+        for (k, i) in order.into_iter().enumerate() {
+            scopes[i].as_ref().unwrap().alloc_slice_fill(100_000, 1u8);
+            unsafe { values[i].cast::<u8>().wrapping_add(8 + k).write(0) };
+            scopes[i] = None;
+            let found = arena.findings();
+            assert!(matches!(found[..], [Finding::Corrupt { size: 8, offset, .. }] if offset == 8 + k as isize));
+        }
+        unsafe { p.wrapping_add(10).write(0) };
+        drop(scopes);
+        arena.reset();
+        assert!(matches!(arena.findings()[..], [Finding::Corrupt { size: 10, offset: 10, .. }]));
+    }
+}
+
+#[test]
+fn leaked_guards_end_with_a_reset_and_tell() {
+    let mut arena = checked();
+    let scope = arena.scope_guard();
+    let line = line!() + 1;
+    scope.alloc(String::from("lost"));
+    let inner = scope.scope_guard();
+    inner.alloc(String::from("lost"));
+    forget(inner);
+    forget(scope);
+    forget(arena.cursor());
+    arena.alloc(1u64);
+    assert_eq!(arena.set_checked(false), Err(SwitchError::Busy));
+    arena.reset();
+    let mut found = lines(&arena.findings());
+    found.sort();
+    assert_eq!(found, [("leak", line, size_of::<String>()), ("leak", line + 2, size_of::<String>())]);
+    assert_eq!((arena.stats().live, arena.set_checked(false)), (0, Ok(())));
+}
+
+toft::root!(struct Words => Vec<&'a str>);
+
+#[test]
+fn an_owner_may_have_a_checked_arena() {
+    let owner = Owner::<Words>::new(checked(), |arena| (0..10).map(|i| &*toft::format_in!(arena, "{i}")).collect());
+    assert_eq!(owner.with(|words| words.concat()), "0123456789");
+    let mut arena = owner.into_arena();
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+// ---- switching ----
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn it_is_switched_in_the_middle_of_a_life() {
+    let mut arena = Arena::new();
+    let early = arena.alloc([7u64; 4]) as *mut [u64; 4];
+    let (text, boxed) = (arena.alloc_str("before"), arena.boxed(String::from("before")));
+    let mark = arena.mark();
+    let mut vec = allocator_api2::vec::Vec::new_in(&arena);
+    vec.extend(0..100u32);
+    let mut large = allocator_api2::vec::Vec::with_capacity_in(1 << 20, &arena);
+    large.extend(0..1000u32);
+    for round in 0..4 {
+        arena.set_checked(round % 2 == 0).unwrap();
+        vec.extend(0..1000 * (round + 1));
+        large.extend(0..1 << 19);
+        let live = arena.allocations();
+        assert!(live.iter().all(|a| a.size != 32), "what is older is not known");
+    }
+    arena.set_checked(true).unwrap();
+    vec.shrink_to_fit();
+    let (short, long) = (vec.len(), large.len());
+    assert_eq!((short, long), (100 + 10_000, 1000 + (4 << 19)));
+    drop((vec, large, boxed));
+    assert_eq!((unsafe { *early }, &*text), ([7; 4], "before"));
+    unsafe { arena.rewind(mark) }.unwrap();
+    assert_eq!((unsafe { *early }, arena.findings()), ([7; 4], vec![]));
+    arena.reset();
+    assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
+}
+
+#[test]
+fn off_means_off() {
+    let mut arena = Arena::new();
+    arena.alloc([0u8; 100]);
+    let end = |arena: &Arena| unsafe { (*arena.as_raw().as_ptr()).limit.get().addr() };
+    let watched = |arena: &Arena| unsafe { (*arena.as_raw().as_ptr()).epoch.get() & 1 == 1 };
+    let held = |arena: &Arena| {
+        let stats = arena.stats();
+        (stats.live, stats.reserved, stats.blocks, stats.budget)
+    };
+    let (limit, stats) = (end(&arena), held(&arena));
+    let all: [fn(&Arena, bool) -> Result<(), SwitchError>; 5] = [
+        |arena, on| arena.set_checked(on),
+        |arena, on| arena.set_metered(on),
+        |arena, on| arena.set_sampling(on as u64 * 64),
+        |arena, on| arena.set_soft_budget(on.then_some(1000)),
+        |arena, on| [Arena::set_checked, Arena::set_metered].iter().try_for_each(|set| set(arena, on)),
+    ];
+    for (k, set) in all.into_iter().enumerate() {
+        set(&arena, true).unwrap();
+        assert!(watched(&arena), "{k}");
+        set(&arena, false).unwrap();
+        assert_eq!((end(&arena), watched(&arena), held(&arena)), (limit, false, stats), "{k}");
+        set(&arena, true).unwrap();
+        let mark = arena.mark();
+        arena.scope(|inner| inner.alloc_slice_fill(1000, 0u8).len());
+        arena.alloc([0u8; 100]);
+        unsafe { arena.rewind(mark) }.unwrap();
+        set(&arena, false).unwrap();
+        assert_eq!((end(&arena), watched(&arena), held(&arena)), (limit, false, stats), "{k}");
+        let before = unsafe { (*arena.as_raw().as_ptr()).cursor.get().addr() };
+        let p = arena.alloc(1u64) as *const u64;
+        assert_eq!(p.addr(), before, "no red zones, {k}");
+        unsafe { arena.rewind(mark) }.unwrap_or_default();
+    }
+    arena.reset();
+    assert_eq!((watched(&arena), arena.stats().live), (false, 0));
+}
+
+#[test]
+fn switches_are_refused_while_something_is_open() {
+    let arena = Arena::new();
+    let all = |arena: &Arena| {
+        let ask = |_: Refusal| None;
+        [
+            arena.set_checked(true),
+            arena.set_metered(true),
+            arena.set_sampling(100),
+            arena.set_soft_budget(Some(1)),
+            arena.set_tag_budget("x", Some(1)),
+            arena.on_refusal(ask),
+        ]
+    };
+    let scope = arena.scope_guard();
+    assert_eq!(all(&arena), [Err(SwitchError::Busy); 6]);
+    drop(scope);
+    let cursor = arena.cursor();
+    assert_eq!(all(&arena), [Err(SwitchError::Busy); 6]);
+    drop(cursor);
+    assert_eq!(arena.report().count(), 0);
+    assert_eq!(all(&arena), [Ok(()); 6]);
+}
+
+// ---- threads ----
+
+#[test]
+fn another_thread_gets_nothing_and_is_told() {
+    struct Raw(NonNull<abi::Head>);
+    unsafe impl Send for Raw {}
+    let mut frames = Frames::new();
+    frames.set_checked(true).unwrap();
+    let arena = frames.here();
+    let mine = arena.alloc(7u64);
+    let raw = Raw(arena.as_raw());
+    let got = std::thread::spawn(move || {
+        let raw = raw;
+        unsafe {
+            let small = abi::alloc(raw.0, 8).is_some();
+            let aligned = abi::alloc_aligned(raw.0, 8, 64).is_some();
+            let grown = abi::resize(raw.0, std::ptr::null_mut(), 0, 8, 8).is_some();
+            small || aligned || grown
+        }
+    });
+    assert!(!got.join().unwrap());
+    assert_eq!(*mine, 7);
+    arena.alloc(8u64);
+    frames.advance();
+    assert_eq!(frames.summary().unwrap().findings, [Finding::WrongThread { calls: 3 }]);
+    frames.set_checked(false).unwrap();
+    let raw = Raw(frames.here().as_raw());
+    let got = std::thread::spawn(move || unsafe { abi::alloc({ raw }.0, 8).is_some() });
+    assert!(got.join().unwrap(), "nobody asks any more");
+}
+
+#[test]
+fn threads_that_come_later_have_checked_arenas_of_their_own() {
+    let mut frames = Frames::new();
+    frames.set_checked(true).unwrap();
+    for _ in 0..3 {
+        let line = line!() + 4;
+        std::thread::scope(|threads| {
+            for i in 0..4u64 {
+                let frames = &frames;
+                threads.spawn(move || [i; 3].map(|i| frames.here().alloc(vec![i])).len());
+            }
+        });
+        frames.advance();
+        let summary = frames.summary().unwrap();
+        assert_eq!((summary.report.count(), lines(&summary.findings)), (12, vec![("leak", line, 24); 12]));
+    }
+}
+
+// ---- how much, and how far ----
+
+#[test]
+fn many_allocations_are_freed_in_any_order_in_time() {
+    let n = if MIRI { 50 } else { 20_000 };
+    let arena = checked();
+    let began = std::time::Instant::now();
+    let all: Vec<_> = (0..n).map(|i| (arena.alloc_layout(layout(i % 64 + 1, 8)).as_ptr(), i % 64 + 1)).collect();
+    for turn in [0, 1, 2] {
+        for (k, (p, size)) in all.iter().enumerate().filter(|(k, _)| (k * 7) % 3 == turn) {
+            assert_eq!(bytes_at(*p, 1), [NEW], "{k}");
+            unsafe { abi::free(arena.as_raw(), *p, *size) };
+        }
+    }
+    assert_eq!((arena.findings(), arena.allocations().len()), (vec![], 0));
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+#[test]
+fn marks_stay_fast_among_many_allocations() {
+    let n = if MIRI { 50 } else { 20_000 };
+    let arena = checked();
+    let began = std::time::Instant::now();
+    for i in 0..n {
+        arena.alloc(i);
+        let mark = arena.mark();
+        arena.alloc(i);
+        unsafe { arena.rewind(mark) }.unwrap();
+    }
+    assert_eq!((arena.findings(), arena.allocations().len()), (vec![], n));
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+}
+
+#[test]
+fn findings_are_bounded() {
+    let mut arena = checked();
+    for _ in 0..1234 {
+        arena.alloc(String::from("lost"));
+    }
+    arena.reset();
+    let found = arena.findings();
+    assert_eq!((found.len(), found.last()), (1001, Some(&Finding::Lost { count: 234 })));
+    assert_eq!(arena.findings(), []);
+    arena.alloc(String::from("lost"));
+    arena.reset();
+    assert_eq!(arena.findings().len(), 1);
+}
+
+#[test]
+fn live_allocations_are_listed() {
+    let arena = checked();
+    let line = line!() + 1;
+    let first = arena.alloc_layout(layout(3, 1));
+    let freed = arena.alloc_layout(layout(4, 1));
+    unsafe { abi::free(arena.as_raw(), freed.as_ptr(), 4) };
+    let scope = arena.scope_guard();
+    let second = scope.alloc_layout(layout(5, 64));
+    let all: Vec<_> = arena.allocations().into_iter().map(|a| (a.at, a.size, a.site.line)).collect();
+    assert_eq!(all, [(first.as_ptr() as *const u8, 3, line), (second.as_ptr() as *const u8, 5, line + 4)]);
+    drop(scope);
+    assert_eq!(arena.allocations().len(), 1);
+}
+
+// ---- those who decide ----
+
+#[test]
+fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
+    let asked = Arc::new(Mutex::new(vec![]));
+    let arena = Options::new().budget(64).create().unwrap();
+    let log = asked.clone();
+    arena
+        .on_refusal(move |refusal| {
+            log.lock().unwrap().push((refusal.live, refusal.budget, refusal.size));
+            (refusal.size <= 32).then_some(refusal.live + 32)
+        })
+        .unwrap();
+    let take = || std::mem::take(&mut *asked.lock().unwrap());
+    arena.alloc([0u8; 64]);
+    assert_eq!(take(), []);
+    arena.alloc_slice_fill(0, 0u64);
+    assert_eq!(take(), []); // costs nothing
+    assert!(arena.try_alloc([0u8; 40]).is_err());
+    assert_eq!(take(), [(64, 64, 40)]);
+    arena.alloc([0u8; 20]);
+    assert_eq!((take(), arena.stats().budget), (vec![(64, 64, 20)], 96));
+    arena.alloc([0u8; 8]);
+    assert_eq!(take(), []);
+    // Far more than there is of addresses is not a matter of budgets.
+    assert!(arena.try_alloc_uninit_slice::<u64>(usize::MAX / 8).is_err());
+    assert_eq!(take(), []);
+    // A growth that does not fit where it is is asked for as well.
+    arena.set_budget(Some(104)).unwrap();
+    let p = arena.alloc([0u8; 8]).as_mut_ptr();
+    assert_eq!(take(), []);
+    let q = unsafe { abi::resize(arena.as_raw(), p, 8, 16, 8) };
+    assert!(q.is_some());
+    assert_eq!(take(), [(104, 104, 16)]);
+}
+
+#[test]
+fn a_decision_may_panic_look_and_be_replaced_but_not_allocate() {
+    thread_local!(static ARENA: &'static Arena = Box::leak(Box::new(Options::new().budget(64).create().unwrap())));
+    let arena = ARENA.with(|arena| *arena);
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    arena
+        .on_refusal(|refusal| {
+            let arena = ARENA.with(|arena| *arena);
+            assert_eq!((arena.stats().live, arena.report().stats.budget), (refusal.live, refusal.budget));
+            assert!(arena.findings().is_empty() && arena.allocations().is_empty());
+            assert!(arena.try_alloc(1u8).is_err());
+            assert!(arena.try_alloc_drop(String::new()).is_err());
+            assert!(arena.try_scope_guard().is_err());
+            assert_eq!(arena.set_checked(true), Err(SwitchError::Busy));
+            assert_eq!(arena.on_refusal(|_| None), Err(SwitchError::Busy));
+            assert!(arena.set_budget(Some(1 << 20)).is_err());
+            SEEN.fetch_add(1, Ordering::Relaxed);
+            None
+        })
+        .unwrap();
+    arena.alloc([0u8; 64]);
+    assert!(arena.try_alloc(1u8).is_err());
+    assert_eq!(SEEN.load(Ordering::Relaxed), 1);
+    std::panic::set_hook(Box::new(|_| ()));
+    arena.on_refusal(|_| panic!("no")).unwrap();
+    assert!(arena.try_alloc(1u8).is_err());
+    let _ = std::panic::take_hook();
+    arena.on_refusal(|refusal| Some(refusal.budget)).unwrap(); // no more than it was
+    assert!(arena.try_alloc(1u8).is_err());
+    arena.on_refusal(|refusal| Some(refusal.budget + 1)).unwrap(); // not enough
+    assert!(arena.try_alloc(1u8).is_err());
+    arena.on_refusal(|_| Some(u64::MAX)).unwrap();
+    arena.alloc([0u8; 1000]);
+    drop(unsafe { Box::from_raw(std::ptr::from_ref(arena).cast_mut()) });
+}
+
+#[test]
+fn a_decision_that_is_dropped_may_use_the_arena() {
+    thread_local!(static ARENA: &'static Arena = Box::leak(Box::new(Options::new().budget(1 << 20).create().unwrap())));
+    struct Uses;
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            ARENA.with(|arena| _ = arena.try_alloc([1u8; 1000]).map(|x| x.len()));
+        }
+    }
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            ARENA.with(|arena| _ = arena.try_alloc([1u8; 10]).map(|x| x.len()));
+            panic!("a destructor");
+        }
+    }
+    fn raise(uses: &dyn std::any::Any, refusal: Refusal) -> Option<u64> {
+        let _ = uses;
+        Some(refusal.budget * 2)
+    }
+    let arena = ARENA.with(|arena| *arena);
+    let uses = Uses;
+    arena.on_refusal(move |refusal| raise(&uses, refusal)).unwrap();
+    let panics = Panics;
+    arena.on_refusal(move |refusal| raise(&panics, refusal)).unwrap();
+    assert_eq!(arena.stats().live, 1000);
+    std::panic::set_hook(Box::new(|_| ()));
+    let r = std::panic::catch_unwind(|| ARENA.with(|arena| arena.on_refusal(|_| None)));
+    let _ = std::panic::take_hook();
+    assert!(r.is_err());
+    assert_eq!(arena.stats().live, 1016);
+    arena.set_budget(Some(1016)).unwrap();
+    assert!(arena.try_alloc(1u8).is_err(), "the new decision is in force");
+    drop(unsafe { Box::from_raw(std::ptr::from_ref(arena).cast_mut()) });
+}
+
+// ---- no memory ----
+
+/// The global allocator, which a thread may tell to refuse.
+struct Refusing;
+
+thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
+
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match LEFT.try_with(Cell::get).unwrap_or(usize::MAX) {
+            usize::MAX => {}
+            0 => return std::ptr::null_mut(),
+            n => LEFT.with(|left| left.set(n - 1)),
+        }
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(p, layout) }
+    }
+}
+
+#[global_allocator]
+static GLOBAL: Refusing = Refusing;
+
+fn without_memory<R>(f: impl FnOnce() -> R) -> R {
+    after_allocations(0, f)
+}
+
+/// `f` while the global allocator serves this thread so many times and no more.
+fn after_allocations<R>(n: usize, f: impl FnOnce() -> R) -> R {
+    LEFT.set(n);
+    let result = f();
+    LEFT.set(usize::MAX);
+    result
+}
+
+#[test]
+fn without_memory_for_a_record_an_allocation_is_refused() {
+    let mut arena = Arena::with_capacity(1 << 16);
+    arena.set_checked(true).unwrap();
+    let mut values = 0;
+    let refused = without_memory(|| {
+        (0..10_000u32).any(|i| match arena.try_alloc(i) {
+            Ok(_) => {
+                values += 1;
+                false
+            }
+            Err(AllocError) => true,
+        })
+    });
+    assert!(refused);
+    assert_eq!((arena.allocations().len(), arena.report().count()), (values, values as u64));
+    for _ in 0..100 {
+        arena.alloc(1u8);
+    }
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+#[test]
+fn without_memory_for_findings_they_are_counted() {
+    let mut arena = checked();
+    arena.alloc(String::from("lost"));
+    without_memory(|| arena.reset());
+    let found = arena.findings();
+    assert!(matches!(found[..], [Finding::Leak { .. }] | [Finding::Lost { count: 1 }]), "{found:?}");
+}
+
+#[test]
+#[ignore = "aborts"]
+fn without_memory_nothing_is_switched() {
+    let all: [fn(&Arena) -> Result<(), SwitchError>; 6] = [
+        |arena| arena.set_checked(true),
+        |arena| arena.set_metered(true),
+        |arena| arena.set_sampling(100),
+        |arena| arena.set_soft_budget(Some(1)),
+        |arena| arena.set_tag_budget("a tag", Some(1)),
+        |arena| arena.on_refusal(|_| None),
+    ];
+    for (k, set) in all.into_iter().enumerate() {
+        let arena = Arena::new();
+        arena.alloc(1u64); // it has a block already
+        let watched = || unsafe { (*arena.as_raw().as_ptr()).epoch.get() } & 1;
+        let needed = (0..20).find(|n| match after_allocations(*n, || set(&arena)) {
+            Ok(()) => true,
+            Err(e) => {
+                assert_eq!((e, watched()), (SwitchError::Memory, 0), "{k} {n}");
+                arena.alloc(1u64);
+                assert_eq!(arena.report().count(), 0);
+                false
+            }
+        });
+        assert!(needed.is_some_and(|n| n > 0), "{k}");
+    }
+}
+
+#[test]
+#[ignore = "aborts"]
+fn without_memory_a_scope_of_a_checked_arena_is_refused_or_works() {
+    let mut arena = Arena::with_capacity(1 << 16);
+    arena.set_checked(true).unwrap();
+    arena.set_metered(true).unwrap();
+    for n in 0..12 {
+        after_allocations(n, || {
+            let tag = arena.tag(["one", "two", "three"][n % 3]);
+            let phase = arena.phase(["one", "two"][n % 2]);
+            let scope = arena.try_scope_guard();
+            if let Ok(scope) = &scope {
+                let _ = scope.try_alloc(1u8);
+            }
+            drop((scope, phase, tag));
+        });
+    }
+    arena.reset();
+    assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
+}
+
+/// Gives so many blocks and no more.
+struct Few(Cell<usize>);
+
+unsafe impl Source for Few {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        self.0.set(self.0.get().checked_sub(1)?);
+        NonNull::new(unsafe { std::alloc::alloc(layout(size, 64)) })
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        unsafe { std::alloc::dealloc(block.as_ptr(), layout(size, 64)) }
+    }
+}
+
+#[test]
+fn where_there_is_no_more_memory_what_there_is_stays_right() {
+    for blocks in 1..6 {
+        let source = Few(Cell::new(blocks));
+        let mut arena = Scope::from_source(&source).unwrap();
+        arena.set_checked(true).unwrap();
+        arena.set_metered(true).unwrap();
+        for round in 0..3 {
+            let (mut made, mut bytes) = (0, 0);
+            for n in 1..500usize {
+                let line = line!() + 1;
+                if let Ok(slice) = arena.try_alloc_slice_fill(n, n as u8) {
+                    assert!(slice.iter().all(|b| *b == n as u8));
+                    (made, bytes) = (made + 1, bytes + n as u64);
+                }
+                assert!(arena.report().sites.iter().all(|site| site.site.line == line));
+            }
+            let report = arena.take_report();
+            assert_eq!((report.count(), report.bytes()), (made, bytes), "{blocks} {round}");
+            assert_eq!(arena.allocations().len() as u64, made);
+            arena.reset();
+            assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
+        }
+    }
+}
