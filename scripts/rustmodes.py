@@ -168,10 +168,22 @@ def fast_path(mode):
     mode.passed, mode.failed = int(counted[1]), int(counted[2])
 
 
+def loom(mode):
+    """Every interleaving of what has no lock: the slots in which idle arenas wait."""
+    cargo(mode, "loom", "test", "--locked", "--release", cwd=RUST / "loom")
+
+
+def bevy(mode):
+    """Frames in an engine's scheduler: each of its threads finds its arena empty, a thousand times."""
+    modes.need("cargo")
+    mode.check([ROOT / "examples/bevy_frames/run"], env=environment("bevy", None))
+
+
 def lint(mode):
     """rustfmt, clippy and rustdoc, for each crate here."""
     modes.need("cargo")
-    for folder in (RUST, RUST / "asm", RUST / "ffi", RUST / "fuzz", ROOT / "bench/w2"):
+    for folder in (RUST, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "bench/w2",
+                   ROOT / "examples/bevy_frames"):
         if (folder / "Cargo.toml").exists():
             check(mode, "lint", "fmt", "--check", cwd=folder)
     check(mode, "lint", "clippy", "--locked", "--all-targets", *FEATURES, "--", "-D", "warnings")
@@ -188,6 +200,8 @@ def all():
     made = [
         modes.Mode("rust", rust),
         modes.Mode("rust-ffi", ffi),
+        modes.Mode("rust-loom", loom),
+        modes.Mode("rust-bevy", bevy),
         modes.Mode("rust-features", features),
         modes.Mode("rust-lint", lint),
         modes.Mode("rust-fast-path", fast_path),

@@ -1,0 +1,182 @@
+//! A thousand frames of a headless Bevy application, whose systems allocate on every worker thread, and a proof that the
+//! arena of each of them was empty again when the next frame began. Any check that fails ends the program by a panic.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod frame_memory;
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Barrier, Mutex};
+use std::task::Poll;
+use std::thread::ThreadId;
+use std::time::Instant;
+
+use bevy_app::{App, Last, Startup, TaskPoolOptions, TaskPoolPlugin, TaskPoolThreadAssignmentPolicy, Update};
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::NonSendMarker;
+use bevy_tasks::ComputeTaskPool;
+
+use frame_memory::{end_frame, FrameMemory, FramesPlugin};
+
+const FRAMES: u64 = 1000;
+const WARM: u64 = 100; // frames after which nothing more is taken from the system
+const WORKERS: usize = 4;
+const ENTITIES: usize = 500;
+/// What each thread needs in every frame: more than the entities do, whoever has them, so that all frames need alike.
+const BYTES: usize = 600 << 10;
+
+// ---- a small world ----
+
+#[derive(Component)]
+struct Position([f32; 2]);
+
+#[derive(Component)]
+struct Speed([f32; 2]);
+
+fn populate(mut commands: Commands) {
+    commands.spawn_batch((0..ENTITIES).map(|i| (Position([i as f32, 0.0]), Speed([1.0, i as f32]))));
+}
+
+/// For each entity, on whatever thread has it: its neighbours, as a list that no frame keeps.
+fn move_all(memory: Res<FrameMemory>, mut entities: Query<(&mut Position, &Speed)>) {
+    entities.par_iter_mut().for_each(|(mut position, speed)| {
+        let arena = memory.here();
+        let steps = arena.alloc_slice_fill_with(8, |k| speed.0.map(|v| v * k as f32 / 8.0));
+        let label = toft::format_in!(arena, "{} steps", steps.len());
+        assert_eq!(label, "8 steps");
+        position.0 = [position.0[0] + steps[7][0], position.0[1] + steps[7][1]];
+    });
+}
+
+// ---- the proof ----
+
+/// The pool's threads, as they told when they began.
+#[derive(Resource, Clone, Default)]
+struct Workers(Arc<Mutex<Vec<ThreadId>>>);
+
+/// What each thread has seen.
+#[derive(Resource, Default)]
+struct Seen(Mutex<HashMap<ThreadId, Thread>>);
+
+#[derive(Clone, Copy, Default)]
+struct Thread {
+    /// Frames in which its arena was empty to begin with, and was used then.
+    frames: u64,
+    /// Where it put its first value, and how often that was the place of the frame before.
+    first: usize,
+    reused: u64,
+}
+
+/// A task on every worker of the pool: none ends before all have begun, so no worker has two.
+fn on_every_worker(memory: Res<FrameMemory>, workers: Res<Workers>, seen: Res<Seen>) {
+    let pool = ComputeTaskPool::get();
+    let workers = workers.0.lock().unwrap().clone();
+    assert_eq!((workers.len(), pool.thread_num()), (WORKERS, WORKERS));
+    let all = Barrier::new(WORKERS);
+    pool.scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(async {
+                // The main thread takes tasks, too, while it waits. It hands them back.
+                while !workers.contains(&std::thread::current().id()) {
+                    let mut handed = false;
+                    poll_fn(|context| {
+                        context.waker().wake_by_ref();
+                        if std::mem::replace(&mut handed, true) {
+                            Poll::Ready(())
+                        } else {
+                            Poll::Pending
+                        }
+                    })
+                    .await;
+                }
+                all.wait();
+                use_an_empty_arena(&memory, &seen);
+            });
+        }
+    });
+}
+
+fn use_an_empty_arena(memory: &FrameMemory, seen: &Seen) {
+    let arena = memory.here();
+    assert_eq!(arena.stats().live, 0, "left over from the frame before");
+    let first = arena.alloc(memory.frame());
+    let mut list = arena.vec();
+    for i in 0..1000 {
+        list.push(i ^ *first);
+    }
+    assert!(list.iter().enumerate().all(|(i, x)| *x == i as u64 ^ memory.frame()));
+    arena.alloc_uninit_slice::<u8>(BYTES);
+
+    let mut seen = seen.0.lock().unwrap();
+    let me = seen.entry(std::thread::current().id()).or_default();
+    assert_eq!(me.frames, memory.frame(), "a frame without this worker");
+    let first = std::ptr::from_mut(first).addr();
+    *me = Thread { frames: me.frames + 1, first, reused: me.reused + u64::from(me.first == first) };
+}
+
+/// The main thread takes part in loops over entities; it has an arena as the workers have.
+fn on_the_main_thread(memory: Res<FrameMemory>, _: NonSendMarker) {
+    memory.here().alloc_uninit_slice::<u8>(BYTES);
+}
+
+/// The most that the arenas held up to frame `WARM`, and up to now.
+#[derive(Resource, Default)]
+struct Footprint {
+    warm: u64,
+    most: u64,
+}
+
+fn measure(mut memory: ResMut<FrameMemory>, mut footprint: ResMut<Footprint>) {
+    let now = memory.footprint();
+    footprint.most = footprint.most.max(now);
+    if memory.frame() <= WARM {
+        footprint.warm = footprint.most;
+    }
+}
+
+fn main() {
+    let workers = Workers::default();
+    let told = workers.clone();
+    let compute = TaskPoolThreadAssignmentPolicy {
+        min_threads: WORKERS,
+        max_threads: WORKERS,
+        percent: 1.0,
+        on_thread_spawn: Some(Arc::new(move || told.0.lock().unwrap().push(std::thread::current().id()))),
+        on_thread_destroy: None,
+    };
+    let mut app = App::new();
+    app.add_plugins((
+        TaskPoolPlugin { task_pool_options: TaskPoolOptions { compute, ..TaskPoolOptions::default() } },
+        FramesPlugin,
+    ))
+    .insert_resource(workers.clone())
+    .init_resource::<Seen>()
+    .init_resource::<Footprint>()
+    .add_systems(Startup, populate)
+    .add_systems(Update, (on_every_worker, on_the_main_thread, move_all).chain())
+    .add_systems(Last, measure.after(end_frame));
+    app.finish();
+    app.cleanup();
+    while workers.0.lock().unwrap().len() < WORKERS {
+        std::thread::yield_now(); // they are on their way
+    }
+
+    let begin = Instant::now();
+    for _ in 0..FRAMES {
+        app.update();
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+
+    let seen = app.world().resource::<Seen>().0.lock().unwrap().clone();
+    let workers = workers.0.lock().unwrap().clone();
+    assert!(seen.len() == WORKERS && workers.iter().all(|worker| seen[worker].frames == FRAMES));
+    let reused = seen.values().map(|thread| thread.reused).min().unwrap();
+    assert!(reused >= FRAMES - WARM, "{reused}");
+    let Footprint { warm, most } = *app.world().resource::<Footprint>();
+    assert_eq!(warm, most, "memory was taken after frame {WARM}");
+    println!(
+        "{FRAMES} frames in {seconds:.2} s: each of {WORKERS} workers found its arena empty {FRAMES} times, at one address \
+         in {reused} of them at least; all arenas hold {} KiB since frame {WARM}",
+        most / 1024
+    );
+}
