@@ -38,7 +38,7 @@ mod panics {
         }
     }
 
-    /// A panic of `f` ends here.
+    // A panic of `f` ends here.
     pub fn stop(f: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
             core::mem::forget(panic); // dropping it could panic again

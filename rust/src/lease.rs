@@ -243,8 +243,8 @@ impl Leases {
     ///
     /// ```
     /// let leases = toft::Leases::new();
-    /// leases.get().alloc_slice_fill(100_000, 0u8);
-    /// assert!(leases.held() > 100_000);
+    /// leases.get().alloc_slice_fill(30_000, 0u8);
+    /// assert!(leases.held() > 30_000);
     /// ```
     pub fn held(&self) -> usize {
         let mut held = 0;

@@ -87,12 +87,12 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    pub fn any(self) -> bool {
+    pub(crate) fn any(self) -> bool {
         self.metered || self.checked || self.sampling != 0
     }
 
     /// Called on the arena's thread, or with the `Frames` held exclusively.
-    pub fn throw(self, arena: &Arena) -> Result<(), SwitchError> {
+    pub(crate) fn throw(self, arena: &Arena) -> Result<(), SwitchError> {
         if !self.any() && arena.own().is_none_or(|a| !a.was_watched()) {
             return Ok(());
         }
