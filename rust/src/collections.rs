@@ -61,6 +61,7 @@ impl Arena {
     /// assert_eq!(rest, [1]);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn vec<T>(&self) -> Vec<'_, T> {
         Vec::new_in(Bump::from_ref(self))
     }
@@ -75,6 +76,7 @@ impl Arena {
     /// # Panics
     /// If the arena has no memory, as all calls here without `try`.
     #[inline]
+    #[track_caller]
     pub fn vec_with_capacity<T>(&self, capacity: usize) -> Vec<'_, T> {
         Vec::with_capacity_in(capacity, Bump::from_ref(self))
     }
@@ -88,6 +90,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_vec_with_capacity<T>(&self, capacity: usize) -> Result<Vec<'_, T>, AllocError> {
         let mut vec = self.vec();
         vec.try_reserve_exact(capacity).map_err(refused)?;
@@ -103,6 +106,7 @@ impl Arena {
     /// assert_eq!(words, ["a", "b"]);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn vec_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Vec<'_, T> {
         Vec::from_iter_in(iter, Bump::from_ref(self))
     }
@@ -116,6 +120,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_vec_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Vec<'_, T>, AllocError> {
         let mut vec = self.vec();
         vec.try_extend(iter)?;
@@ -135,6 +140,7 @@ impl Arena {
     /// # Ok::<(), std::fmt::Error>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn string(&self) -> String<'_> {
         String::new_in(Bump::from_ref(self))
     }
@@ -149,6 +155,7 @@ impl Arena {
     /// # Panics
     /// If the arena has no memory.
     #[inline]
+    #[track_caller]
     pub fn string_with_capacity(&self, capacity: usize) -> String<'_> {
         String::with_capacity_in(capacity, Bump::from_ref(self))
     }
@@ -162,6 +169,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_string_with_capacity(&self, capacity: usize) -> Result<String<'_>, AllocError> {
         let mut string = self.string();
         string.try_reserve(capacity).map_err(refused)?;
@@ -180,6 +188,7 @@ impl Arena {
     /// # Panics
     /// If the arena has no memory.
     #[inline]
+    #[track_caller]
     pub fn string_from(&self, s: &str) -> String<'_> {
         String::from_str_in(s, Bump::from_ref(self))
     }
@@ -193,6 +202,7 @@ impl Arena {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_string_from(&self, s: &str) -> Result<String<'_>, AllocError> {
         let mut string = self.try_string_with_capacity(s.len())?;
         string.push_str(s);
@@ -211,6 +221,7 @@ impl<'a, T: 'a> Vec<'a, T> {
     /// assert_eq!(numbers.arena().alloc(3), &3);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn arena(&self) -> &'a Arena {
         self.bump().as_ref()
     }
@@ -225,6 +236,7 @@ impl<'a, T: 'a> Vec<'a, T> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_push(&mut self, value: T) -> Result<(), AllocError> {
         self.try_reserve(1).map_err(refused)?;
         self.push(value);
@@ -240,6 +252,7 @@ impl<'a, T: 'a> Vec<'a, T> {
     /// assert!(!v.is_empty());
     /// # Ok::<(), toft::AllocError>(())
     /// ```
+    #[track_caller]
     pub fn try_extend(&mut self, iter: impl IntoIterator<Item = T>) -> Result<(), AllocError> {
         let mut iter = iter.into_iter();
         while let Some(value) = iter.next() {
@@ -263,6 +276,7 @@ impl<'a, T: 'a> Vec<'a, T> {
     /// assert_eq!(numbers, [1, 2]);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn into_slice(self) -> &'a mut [T] {
         self.into_bump_slice_mut()
     }
@@ -276,6 +290,7 @@ impl<'a> String<'a> {
     /// assert_eq!(arena.string_from("ab").arena().alloc(3), &3);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn arena(&self) -> &'a Arena {
         self.bump().as_ref()
     }
@@ -290,6 +305,7 @@ impl<'a> String<'a> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), CollectionAllocErr> {
         // SAFETY: reserving room does not touch the bytes.
         unsafe { self.as_mut_vec() }.try_reserve(additional)
@@ -305,6 +321,7 @@ impl<'a> String<'a> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_push_str(&mut self, s: &str) -> Result<(), AllocError> {
         self.try_reserve(s.len()).map_err(refused)?;
         self.push_str(s);
@@ -319,6 +336,7 @@ impl<'a> String<'a> {
     /// assert_eq!(text, "kept");
     /// ```
     #[inline]
+    #[track_caller]
     pub fn into_str(self) -> &'a str {
         self.into_bump_str()
     }

@@ -6,11 +6,13 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::{align_of, size_of, MaybeUninit};
+use core::panic::Location;
 use core::ptr::NonNull;
 
 use crate::abi::{round8, Head, Range};
 use crate::arena::Arena;
 use crate::error::{sure, AllocError, Refuse};
+use crate::maker::{self, Caller};
 
 /// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
 /// registers, so that an allocation costs no load and no store of its own. Dropping it gives the rest back.
@@ -60,10 +62,24 @@ impl Arena {
 /// Where a new claim begins, and its range. All by value: the caller's copy of the range stays in registers.
 #[cold]
 #[inline(never)]
-unsafe fn more(head: NonNull<Head>, mut range: Range, layout: Layout) -> (*mut u8, Range) {
+unsafe fn more(
+    head: NonNull<Head>,
+    mut range: Range,
+    layout: Layout,
+    at: &'static Location<'static>,
+) -> (*mut u8, Range) {
     // SAFETY: the caller's contract: a live head, and the range of its claim or none.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
+        if core::ptr::eq(table, &maker::OPS) {
+            let (head, caller) = (head.as_ptr(), Caller { location: Some(at), site: 0, drops: false });
+            let p = if range.maker == 0 {
+                maker::alloc_for(head, layout.size(), layout.align(), 0, caller)
+            } else {
+                maker::claim_for(head, &mut range, layout.size(), layout.align(), caller)
+            };
+            return (p.map_or(core::ptr::null_mut(), NonNull::as_ptr), range);
+        }
         let p = if range.maker == 0 {
             (table.alloc)(head.as_ptr(), layout.size(), layout.align(), 0, 0)
         } else {
@@ -75,6 +91,7 @@ unsafe fn more(head: NonNull<Head>, mut range: Range, layout: Layout) -> (*mut u
 
 impl<'a> Cursor<'a> {
     #[inline(always)]
+    #[track_caller]
     fn room<T, E: Refuse>(&mut self) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
@@ -93,7 +110,7 @@ impl<'a> Cursor<'a> {
         }
         let range = Range { cursor: self.cursor, limit: self.limit, maker: self.maker };
         // SAFETY: the arena is alive while 'a is; the range is this cursor's.
-        let (p, range) = unsafe { more(self.head, range, Layout::new::<T>()) };
+        let (p, range) = unsafe { more(self.head, range, Layout::new::<T>(), Location::caller()) };
         let Some(p) = NonNull::new(p.cast()) else { return Err(E::refuse(Layout::new::<T>())) };
         self.cursor = range.cursor;
         self.limit = range.limit;
@@ -101,6 +118,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn value<T, E: Refuse>(&mut self, value: T) -> Result<&'a mut T, E> {
         let p = self.room::<T, E>()?;
         // SAFETY: new memory for a T, which lives while the arena is borrowed.
@@ -120,6 +138,7 @@ impl<'a> Cursor<'a> {
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc<T>(&mut self, value: T) -> &'a mut T {
         sure(self.value(value))
     }
@@ -132,6 +151,7 @@ impl<'a> Cursor<'a> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc<T>(&mut self, value: T) -> Result<&'a mut T, AllocError> {
         self.value(value)
     }
@@ -146,6 +166,7 @@ impl<'a> Cursor<'a> {
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_uninit<T>(&mut self) -> &'a mut MaybeUninit<T> {
         // SAFETY: new memory for a T.
         unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>()).as_ptr() }
@@ -159,6 +180,7 @@ impl<'a> Cursor<'a> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_uninit<T>(&mut self) -> Result<&'a mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
         Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>()?.as_ptr() })
@@ -225,6 +247,7 @@ impl Arena {
 
 impl<'a> Pack<'a> {
     #[inline(always)]
+    #[track_caller]
     fn room<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let p = self.cursor.get();
         if self.room.get() < size {
@@ -239,6 +262,7 @@ impl<'a> Pack<'a> {
     /// Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn more<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let chunk = self.chunk.get();
         if size > chunk / 4 {
@@ -254,6 +278,7 @@ impl<'a> Pack<'a> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn copied<E: Refuse>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
         let p = self.room::<E>(bytes.len())?;
         // SAFETY: new memory for as many, which lives while the arena is borrowed.
@@ -273,6 +298,7 @@ impl<'a> Pack<'a> {
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_str(&self, s: &str) -> &'a mut str {
         // SAFETY: a copy of a string's bytes.
         unsafe { core::str::from_utf8_unchecked_mut(sure(self.copied(s.as_bytes()))) }
@@ -286,6 +312,7 @@ impl<'a> Pack<'a> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_str(&self, s: &str) -> Result<&'a mut str, AllocError> {
         // SAFETY: a copy of a string's bytes.
         Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
@@ -301,6 +328,7 @@ impl<'a> Pack<'a> {
     /// # Panics
     /// If the arena has no memory.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_bytes(&self, bytes: &[u8]) -> &'a mut [u8] {
         sure(self.copied(bytes))
     }
@@ -313,6 +341,7 @@ impl<'a> Pack<'a> {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_bytes(&self, bytes: &[u8]) -> Result<&'a mut [u8], AllocError> {
         self.copied(bytes)
     }

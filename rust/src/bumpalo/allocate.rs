@@ -14,6 +14,7 @@ use crate::error::{sure, Refuse};
 /// The bodies. Up to a `MIN_ALIGN` of 8 they are the arena's, which aligns to 8 at the least.
 impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
+    #[track_caller]
     fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
         if MIN_ALIGN <= 8 {
             return self.arena.bytes(layout);
@@ -24,6 +25,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// Where values without a size are.
     #[inline(always)]
+    #[track_caller]
     fn nowhere<T>() -> NonNull<T> {
         let align = if align_of::<T>() < MIN_ALIGN { MIN_ALIGN } else { align_of::<T>() };
         // SAFETY: an alignment is not 0.
@@ -31,6 +33,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             Ok(Self::nowhere())
@@ -42,6 +45,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(Self::nowhere());
@@ -54,6 +58,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
     #[inline(always)]
+    #[track_caller]
     fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
         let p = self.room::<T, E>()?;
         // SAFETY: new memory for a T.
@@ -64,6 +69,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
         let p = self.rooms::<T, E>(src.len())?;
         // SAFETY: new memory for as many.
@@ -75,6 +81,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// If `make` panics, what was made so far is not dropped.
     #[inline(always)]
+    #[track_caller]
     fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
         let p = self.rooms::<T, E>(n)?;
         for i in 0..n {
@@ -87,12 +94,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// The iterator's length is a promise that it may break: what is more is not taken, and less is a panic.
     #[inline(always)]
+    #[track_caller]
     fn filled_by<T, E: Refuse>(&self, mut iter: impl ExactSizeIterator<Item = T>) -> Result<&mut [T], E> {
         self.filled(iter.len(), |_| promised(iter.next()))
     }
 
     /// If `make` fails or panics, the memory is given back; what was made so far is not dropped.
     #[inline(always)]
+    #[track_caller]
     fn tried<T, E>(&self, n: usize, mut make: impl FnMut(usize) -> Result<T, E>) -> Result<&mut [T], E> {
         struct Unused<'a, const MIN_ALIGN: usize>(&'a Bump<MIN_ALIGN>, NonNull<u8>, usize);
         impl<const MIN_ALIGN: usize> Drop for Unused<'_, MIN_ALIGN> {
@@ -138,12 +147,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// # Panics
     /// If there is no memory or the limit is reached, as all calls here without `try`.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc<T>(&self, val: T) -> &mut T {
         sure(self.value(|| val))
     }
 
     /// As [`alloc`](Bump::alloc), with an error instead of the panic. The value is dropped then.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc<T>(&self, val: T) -> Result<&mut T, AllocErr> {
         self.value(|| val)
     }
@@ -156,6 +167,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// assert_eq!(page.len(), 4096);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_with<F, T>(&self, f: F) -> &mut T
     where
         F: FnOnce() -> T,
@@ -165,6 +177,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// As [`alloc_with`](Bump::alloc_with), with an error instead of the panic; `f` does not run then.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_with<F, T>(&self, f: F) -> Result<&mut T, AllocErr>
     where
         F: FnOnce() -> T,
@@ -180,6 +193,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// assert!(bump.alloc_try_with(|| "x".parse::<u32>()).is_err());
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_try_with<F, T, E>(&self, f: F) -> Result<&mut T, E>
     where
         F: FnOnce() -> Result<T, E>,
@@ -190,6 +204,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// As [`alloc_try_with`](Bump::alloc_try_with), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_try_with<F, T, E>(&self, f: F) -> Result<&mut T, AllocOrInitError<E>>
     where
         F: FnOnce() -> Result<T, E>,
@@ -200,12 +215,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// Memory of any layout. For a size of 0: an address that must not be read.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
         sure(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Bump::alloc_layout), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocErr> {
         self.bytes(layout)
     }
@@ -216,6 +233,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// A copy of a slice.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_copy<T>(&self, src: &[T]) -> &mut [T]
     where
         T: Copy,
@@ -225,6 +243,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// As [`alloc_slice_copy`](Bump::alloc_slice_copy), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_copy<T>(&self, src: &[T]) -> Result<&mut [T], AllocErr>
     where
         T: Copy,
@@ -234,6 +253,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// A clone of each element.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_clone<T>(&self, src: &[T]) -> &mut [T]
     where
         T: Clone,
@@ -243,6 +263,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// As [`alloc_slice_clone`](Bump::alloc_slice_clone), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_clone<T>(&self, src: &[T]) -> Result<&mut [T], AllocErr>
     where
         T: Clone,
@@ -252,12 +273,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// A copy of a string, at the next multiple of 8.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_str(&self, src: &str) -> &mut str {
         sure(self.text(src))
     }
 
     /// As [`alloc_str`](Bump::alloc_str), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_str(&self, src: &str) -> Result<&mut str, AllocErr> {
         self.text(src)
     }
@@ -269,6 +292,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// assert_eq!(bump.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill_with<T, F>(&self, len: usize, f: F) -> &mut [T]
     where
         F: FnMut(usize) -> T,
@@ -278,6 +302,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// As [`alloc_slice_fill_with`](Bump::alloc_slice_fill_with), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill_with<T, F>(&self, len: usize, f: F) -> Result<&mut [T], AllocErr>
     where
         F: FnMut(usize) -> T,
@@ -295,6 +320,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// assert_eq!(bump.alloc_slice_try_fill_with(2, |i| words[i].parse::<i32>()).unwrap(), &[1, 2]);
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_try_fill_with<T, F, E>(&self, len: usize, f: F) -> Result<&mut [T], E>
     where
         F: FnMut(usize) -> Result<T, E>,
@@ -304,24 +330,28 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// `len` copies of a value.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> &mut [T] {
         sure(self.filled(len, |_| value))
     }
 
     /// As [`alloc_slice_fill_copy`](Bump::alloc_slice_fill_copy), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> Result<&mut [T], AllocErr> {
         self.filled(len, |_| value)
     }
 
     /// `len` clones of a value.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> &mut [T] {
         sure(self.filled(len, |_| value.clone()))
     }
 
     /// As [`alloc_slice_fill_clone`](Bump::alloc_slice_fill_clone), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> Result<&mut [T], AllocErr> {
         self.filled(len, |_| value.clone())
     }
@@ -332,6 +362,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// # Panics
     /// If the iterator yields less than its length; and for want of memory.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill_iter<T, I>(&self, iter: I) -> &mut [T]
     where
         I: IntoIterator<Item = T>,
@@ -346,6 +377,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// # Panics
     /// If the iterator yields less than its length.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill_iter<T, I>(&self, iter: I) -> Result<&mut [T], AllocErr>
     where
         I: IntoIterator<Item = T>,
@@ -360,6 +392,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// # Panics
     /// If the iterator yields less than its length; and for want of memory.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_try_fill_iter<T, I, E>(&self, iter: I) -> Result<&mut [T], E>
     where
         I: IntoIterator<Item = Result<T, E>>,
@@ -371,12 +404,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// `len` values of `T::default()`.
     #[inline(always)]
+    #[track_caller]
     pub fn alloc_slice_fill_default<T: Default>(&self, len: usize) -> &mut [T] {
         sure(self.filled(len, |_| T::default()))
     }
 
     /// As [`alloc_slice_fill_default`](Bump::alloc_slice_fill_default), with an error instead of the panic.
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_slice_fill_default<T: Default>(&self, len: usize) -> Result<&mut [T], AllocErr> {
         self.filled(len, |_| T::default())
     }

@@ -15,7 +15,7 @@ mod watch;
 pub(crate) use life::{create, create_in, create_with, Settings};
 pub(crate) use look::Blocks;
 pub(crate) use state::Arena;
-pub(crate) use table::{alloc_for, resize_for, OPS};
+pub(crate) use table::{alloc_for, claim_for, resize_for, OPS};
 #[cfg(feature = "std")]
 pub(crate) use watch::this_thread;
 pub(crate) use watch::{boxed, Ask, Caller, Fault, Shared};

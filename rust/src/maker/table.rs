@@ -212,10 +212,12 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
     let a = unsafe { Arena::of(head) };
     let p: *mut u8 = p.cast();
     a.enter();
-    if !a.is(CLOSED) && !p.is_null() && size <= MAX_REQUEST {
-        if a.is(CHECKED) {
+    if a.is(CHECKED) {
+        if !a.is(BUSY) && !p.is_null() {
             a.free_checked(p, size);
-        } else if is_last(a, p, size) {
+        }
+    } else if !a.is(CLOSED) && !p.is_null() && size <= MAX_REQUEST {
+        if is_last(a, p, size) {
             a.head.cursor.set(a.in_current(p.addr()));
             a.sync();
         } else if lone(a, p).is_some() {
@@ -377,6 +379,22 @@ unsafe extern "C" fn cleanup(
 // ---- claimed ranges ----
 
 unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, align: usize) -> *mut c_void {
+    // SAFETY: the table's contract.
+    or_null(unsafe { claim_for(head, range, size, align, Caller::NOBODY) })
+}
+
+/// What the table's `claim` does, for a caller that is known.
+///
+/// # Safety
+/// The table's contract.
+#[allow(improper_ctypes_definitions)] // for that it does not unwind
+pub unsafe extern "C" fn claim_for(
+    head: *mut Head,
+    range: *mut Range,
+    size: usize,
+    align: usize,
+    caller: Caller,
+) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract; the range is the caller's.
     let (a, r) = unsafe { (Arena::of(head), &mut *range) };
     a.enter();
@@ -386,13 +404,13 @@ unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, alig
     let ours = if held { r.maker == slow.claim_id.get() && within } else { r.maker == 0 };
     let mut p = None;
     if !a.is(BUSY) && ours && (size == 0 || is_request(size, align)) {
-        let before = a.head.cursor.get();
+        let before = (a.head.cursor.get(), slow.allocated.get(), slow.peak.get());
         a.lower(CLAIMED);
         if held {
             a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
         }
         a.sync();
-        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.place_for(size, align, Caller::NOBODY) };
+        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.place_for(size, align, caller) };
         if let Some(p) = p {
             a.aim(); // the range gets what the inline path would have had (P18)
             let cursor = a.head.cursor.get();
@@ -405,15 +423,17 @@ unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, alig
             }
             *r = Range { cursor, limit: a.head.limit.get(), maker: slow.claim_id.get() };
         } else if held {
-            a.head.cursor.set(before);
+            a.head.cursor.set(before.0);
             a.sync();
+            slow.allocated.set(before.1); // what the range holds counts when it is given
+            slow.peak.set(before.2);
         }
         if held || p.is_some() {
             a.raise(CLAIMED);
         }
     }
     a.aim();
-    or_null(p)
+    p
 }
 
 unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {

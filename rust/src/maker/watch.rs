@@ -29,6 +29,8 @@ const MASK: usize = usize::from_ne_bytes([ZONE_BYTE; NUMBER]);
 const ZONE_BYTE: u8 = 0xFD;
 const NEW_BYTE: u8 = 0xCD;
 const GONE_BYTE: u8 = 0xDD;
+/// So many stretches of stale marks are told apart.
+const STALE: usize = 4096;
 /// More findings than this are counted, not kept.
 const FINDINGS: usize = 1000;
 
@@ -102,8 +104,7 @@ pub struct Shared {
     pub soft_budget: u64,
     soft_passed: bool,
     tag_budgets: bool,
-    /// What scopes allocated that have ended.
-    ended: u64,
+    random: u64,
     ask: Option<Ask>,
 }
 
@@ -117,6 +118,8 @@ pub struct Watch {
     own: RefCell<Own>,
     metered: Cell<bool>,
     period: Cell<u64>,
+    /// What the scopes allocated that have ended.
+    ended: Cell<u64>,
     /// The thread that the arena is pinned to, by the address of one of its locals; 0: none.
     thread: Cell<usize>,
     /// Calls by other threads, and where the last one was.
@@ -132,7 +135,6 @@ struct Own {
     stale: Vec<(usize, usize)>,
     /// The next sample is due when so much was allocated.
     next_sample: u64,
-    random: u64,
     /// Where on the way from 0 to `live` which tag begins.
     tag_stack: Vec<(u64, usize)>,
     tag: usize,
@@ -197,13 +199,28 @@ impl Own {
         let ends = self.tag_stack.iter().skip(1).map(|entry| entry.0).chain([live]);
         self.tag_stack.iter().zip(ends).filter(|(entry, _)| entry.1 == tag).map(|(entry, end)| end - entry.0).sum()
     }
+}
 
-    /// From half the period to one and a half: a program that repeats itself must not meet the same allocation each time.
+impl Shared {
+    /// Bytes to the next sample: `period` on average, and without memory, as -ln(u) is. So a scope may begin anew, and end
+    /// in any order, and no pattern of a program is missed.
     fn distance(&mut self, period: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        (period / 2 + self.random % period.max(1)).max(1)
+        let u = (self.random >> 32) | 1; // of 2^32
+        let whole = u.ilog2() as u64;
+        // The logarithm's bits behind the point, by squaring: there is no ln without std.
+        let (mut log, mut y) = (whole << 16, u << (31 - whole));
+        for bit in (0..16).rev() {
+            y = (y * y) >> 31;
+            if y >> 32 != 0 {
+                log |= 1 << bit;
+                y >>= 1;
+            }
+        }
+        let nats = ((32 << 16) - log) as f64 / 65536.0 * core::f64::consts::LN_2;
+        (nats * period as f64) as u64 + 1
     }
 }
 
@@ -260,7 +277,7 @@ impl Arena {
                 soft_budget: u64::MAX,
                 soft_passed: false,
                 tag_budgets: false,
-                ended: 0,
+                random: 0x9E37_79B9_7F4A_7C15 ^ self.base().addr() as u64,
                 ask: None,
             };
             let shared = NonNull::from(Box::leak(boxed(RefCell::new(shared))?));
@@ -280,7 +297,6 @@ impl Arena {
             from: self.head.cursor.get().addr(),
             stale: Vec::new(),
             next_sample: 0,
-            random: self.base().addr() as u64 | 1,
             tag_stack: Vec::new(),
             tag,
             counted: slow.allocated.get(),
@@ -291,6 +307,7 @@ impl Arena {
             own: RefCell::new(own),
             metered: Cell::new(false),
             period: Cell::new(0),
+            ended: Cell::new(0),
             thread: Cell::new(0),
             strangers: AtomicUsize::new(0),
         };
@@ -313,10 +330,7 @@ impl Arena {
         watch.metered.set(theirs.metered.get());
         watch.period.set(theirs.period.get());
         watch.thread.set(theirs.thread.get());
-        // The way to the next sample goes on in the scope, and after it where the scope ended.
-        let (mut own, outer) = (watch.own.borrow_mut(), theirs.own.borrow());
-        own.random = outer.random;
-        own.next_sample = outer.next_sample.saturating_sub(parent.slow().allocated.get());
+        watch.own.borrow_mut().next_sample = watch.shared().borrow_mut().distance(theirs.period.get());
         self.raise(parent.flags.get() & (WATCHED | CHECKED));
         true
     }
@@ -328,12 +342,8 @@ impl Arena {
         if let (Some(watch), Some(parent)) = (self.watch(), self.parent.get()) {
             let allocated = self.slow().allocated.get();
             self.count_tag(watch);
-            watch.shared().borrow_mut().ended += allocated;
             if let Some(theirs) = parent.watch() {
-                let (own, mut outer) = (watch.own.borrow(), theirs.own.borrow_mut());
-                outer.random = own.random;
-                let left = own.next_sample.saturating_sub(allocated);
-                outer.next_sample = parent.slow().allocated.get().saturating_add(left);
+                theirs.ended.set(theirs.ended.get() + watch.ended.get() + allocated);
             }
         }
         if let Some(watch) = self.slow().watch.take() {
@@ -368,6 +378,7 @@ impl Arena {
         self.bump_epoch();
         let code = self.check_records(0);
         let mut own = watch.own.borrow_mut();
+        own.stale.clear(); // nothing was given back
         own.since = self.epoch();
         own.from = self.head.cursor.get().addr();
         drop(own);
@@ -383,9 +394,8 @@ impl Arena {
     pub fn set_sample(self, period: u64) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
         watch.period.set(period);
-        let mut own = watch.own.borrow_mut();
-        own.next_sample = self.slow().allocated.get().saturating_add(own.distance(period));
-        drop(own);
+        let distance = watch.shared().borrow_mut().distance(period);
+        watch.own.borrow_mut().next_sample = self.slow().allocated.get().saturating_add(distance);
         self.bump_epoch();
         self.switched(watch);
         abi::OK
@@ -601,10 +611,15 @@ impl Arena {
             watch.shared().borrow_mut().count(caller, own.tag, 1.0, size as f64);
         } else if watch.period.get() != 0 {
             let period = watch.period.get();
-            let mut hits = 0u32;
+            let mut hits = 0;
+            let many = allocated.saturating_sub(own.next_sample.max(before)) / period;
+            if many > 256 {
+                hits = many; // as good as one by one, and not so slow
+                own.next_sample = allocated;
+            }
             while own.next_sample < allocated {
-                hits += (own.next_sample >= before) as u32; // else it was in a range, or the arena's own
-                let distance = own.distance(period);
+                hits += (own.next_sample >= before) as u64; // else it was in a range, or the arena's own
+                let distance = watch.shared().borrow_mut().distance(period);
                 own.next_sample = own.next_sample.saturating_add(distance);
             }
             // One of `charge` bytes is met once in period / charge times.
@@ -715,6 +730,13 @@ impl Arena {
                 lowest = own.stale.pop().map_or(lowest, |range| range.0.min(lowest));
             }
             self.bump_epoch();
+            if own.stale.len() == STALE {
+                // By twos: a good mark between them is refused then, which is the lesser harm.
+                for i in 0..STALE / 2 {
+                    own.stale[i] = (own.stale[2 * i].0, own.stale[2 * i + 1].1);
+                }
+                own.stale.truncate(STALE / 2);
+            }
             if own.stale.try_reserve(1).is_ok() {
                 own.stale.push((lowest, self.epoch()));
             }
@@ -858,7 +880,7 @@ impl Arena {
     fn find_record(self, watch: &Watch, p: *mut u8, size: usize, caller: Caller) -> Option<usize> {
         let own = watch.own.borrow();
         let number = || {
-            let block = self.block_of(p.addr()).filter(|_| p.addr() & 7 == 0)?;
+            let block = self.block_of(p.addr()).filter(|_| p.addr() & 7 == 0 && self.holds(p.addr()))?;
             let zone = self.base_of(block).with_addr(p.addr() - ZONE); // blocks begin with more than that
                                                                        // SAFETY: within the block. If it is no record's zone, it is some number that the record below does not fit.
             Some(unsafe { zone.cast::<usize>().read_unaligned() } ^ MASK)
@@ -876,8 +898,8 @@ impl Arena {
 
     /// What was allocated and what is live, now: `end_phase` subtracts.
     pub fn begin_phase(self) -> Option<(u64, u64)> {
-        let watch = self.watch().filter(|watch| watch.metered.get())?;
-        Some((self.allocated_with_scopes() + watch.shared().borrow().ended, self.live_with_scopes()))
+        let watch = self.watch()?;
+        watch.metered.get().then(|| (self.allocated_with_scopes(), self.live_with_scopes()))
     }
 
     pub fn end_phase(self, name: &'static str, began: (u64, u64)) {
@@ -885,7 +907,7 @@ impl Arena {
         let allocated = self.allocated_with_scopes();
         let kept = self.live_with_scopes() as i64 - began.1 as i64;
         let mut shared = watch.shared().borrow_mut();
-        let allocated = (allocated + shared.ended).saturating_sub(began.0);
+        let allocated = allocated.saturating_sub(began.0);
         let found = shared.phases.iter().position(|phase| phase.name == name);
         let at = found.unwrap_or(shared.phases.len());
         if found.is_none() {
@@ -902,7 +924,7 @@ impl Arena {
 
     fn allocated_with_scopes(self) -> u64 {
         self.sync();
-        let mut allocated = self.slow().allocated.get();
+        let mut allocated = self.slow().allocated.get() + self.watch().map_or(0, |watch| watch.ended.get());
         self.each_scope(|scope| allocated += scope.allocated_with_scopes());
         allocated
     }

@@ -31,11 +31,13 @@ impl<'bump, T> Buffer<'bump, T> {
     };
 
     #[inline(always)]
+    #[track_caller]
     pub fn new(bump: &'bump Bump) -> Self {
         Buffer { at: NonNull::dangling(), room: Self::NO_ROOM, bump, holds: PhantomData }
     }
 
     #[inline(always)]
+    #[track_caller]
     pub fn with_room(room: usize, bump: &'bump Bump) -> Self {
         if size_of::<T>() == 0 || room == 0 {
             return Self::new(bump);
@@ -48,38 +50,45 @@ impl<'bump, T> Buffer<'bump, T> {
     /// What [`into_parts`](Buffer::into_parts) returned; or an allocation of that arena with that much room, which is
     /// nobody else's.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn from_parts(at: NonNull<T>, room: usize, bump: &'bump Bump) -> Self {
         Buffer { at, room: if size_of::<T>() == 0 { usize::MAX } else { room }, bump, holds: PhantomData }
     }
 
     #[inline(always)]
+    #[track_caller]
     pub fn into_parts(self) -> (NonNull<T>, usize, &'bump Bump) {
         let this = ManuallyDrop::new(self);
         (this.at, this.room, this.bump)
     }
 
     #[inline(always)]
+    #[track_caller]
     pub fn at(&self) -> *mut T {
         self.at.as_ptr()
     }
 
     #[inline(always)]
+    #[track_caller]
     pub fn room(&self) -> usize {
         self.room
     }
 
     #[inline(always)]
+    #[track_caller]
     pub fn bump(&self) -> &'bump Bump {
         self.bump
     }
 
     #[inline(always)]
+    #[track_caller]
     fn head(&self) -> NonNull<Head> {
         self.bump.as_ref().head()
     }
 
     /// In the arena. It fits an `isize`, as the room was allocated.
     #[inline(always)]
+    #[track_caller]
     fn bytes(&self) -> usize {
         if size_of::<T>() == 0 {
             return 0;
@@ -89,6 +98,7 @@ impl<'bump, T> Buffer<'bump, T> {
 
     /// Is it the arena's newest allocation? Where there is no memory it may be taken for one.
     #[inline(always)]
+    #[track_caller]
     fn is_newest(&self) -> bool {
         // SAFETY: the arena is alive.
         let cursor = unsafe { (*self.head().as_ptr()).cursor.get() };
@@ -99,6 +109,7 @@ impl<'bump, T> Buffer<'bump, T> {
 
     /// Room for `more` beside the `len` that are used, and for as many again, so that pushing takes constant time.
     #[inline(always)]
+    #[track_caller]
     pub fn reserve<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
         if self.room - len < more {
             self.grow_by(len, more)?;
@@ -108,6 +119,7 @@ impl<'bump, T> Buffer<'bump, T> {
 
     /// Room for `more` beside the `len` that are used.
     #[inline(always)]
+    #[track_caller]
     pub fn reserve_exact<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
         if self.room - len < more {
             let Some(need) = len.checked_add(more) else { return Err(E::overflow()) };
@@ -119,18 +131,21 @@ impl<'bump, T> Buffer<'bump, T> {
     /// Room for one more, there being none.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     pub fn grow_by_one(&mut self) {
         sure(self.grow(self.room, 1))
     }
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn grow_by<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
         self.grow(len, more)
     }
 
     /// Twice the room; if that is refused, what is needed.
     #[inline(always)]
+    #[track_caller]
     fn grow<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
         let Some(need) = len.checked_add(more) else { return Err(E::overflow()) };
         let roomy = need.max(self.room.saturating_mul(2)).max(Self::LEAST);
@@ -142,6 +157,7 @@ impl<'bump, T> Buffer<'bump, T> {
 
     /// `room` is not 0, and T has a size.
     #[inline]
+    #[track_caller]
     fn set_room<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
         let Ok(layout) = Layout::array::<T>(room) else { return Err(E::overflow()) };
         // SAFETY: an allocation of the arena of that size, or nothing.
@@ -154,6 +170,7 @@ impl<'bump, T> Buffer<'bump, T> {
     // ---- giving back ----
 
     /// No more room than for `len`, if the rest can be given back.
+    #[track_caller]
     pub fn shrink(&mut self, len: usize) {
         if size_of::<T>() == 0 || len == self.room {
             return;
@@ -168,6 +185,7 @@ impl<'bump, T> Buffer<'bump, T> {
 
     /// The `len` that are used, for good, and the rest back if that is quick.
     #[inline(always)]
+    #[track_caller]
     pub fn into_used(self, len: usize) -> NonNull<T> {
         if len == 0 {
             return NonNull::dangling(); // and the buffer is dropped
@@ -183,6 +201,7 @@ impl<'bump, T> Buffer<'bump, T> {
 
     /// Small ones that are not the newest are not worth a call: nothing would come of it.
     #[inline(always)]
+    #[track_caller]
     fn give_back(&mut self) {
         let bytes = self.bytes();
         if bytes != 0 && (self.is_newest() || bytes > CAP / 4 - 8) {

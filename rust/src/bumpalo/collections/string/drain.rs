@@ -33,6 +33,7 @@ unsafe impl Sync for Drain<'_, '_> {}
 
 impl<'a, 'bump> Drain<'a, 'bump> {
     /// The range is within the text, and its ends are borders.
+    #[track_caller]
     pub(super) fn new(string: &'a mut String<'bump>, start: usize, end: usize) -> Self {
         let string = NonNull::from(string);
         // SAFETY: borrowed for 'a; nobody changes it before `chars` is done with.
@@ -42,6 +43,7 @@ impl<'a, 'bump> Drain<'a, 'bump> {
 }
 
 impl Drop for Drain<'_, '_> {
+    #[track_caller]
     fn drop(&mut self) {
         self.chars = "".chars();
         // SAFETY: borrowed for 'a, and `chars` is done with.
@@ -53,11 +55,13 @@ impl Iterator for Drain<'_, '_> {
     type Item = char;
 
     #[inline]
+    #[track_caller]
     fn next(&mut self) -> Option<char> {
         self.chars.next()
     }
 
     #[inline]
+    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.chars.size_hint()
     }
@@ -65,6 +69,7 @@ impl Iterator for Drain<'_, '_> {
 
 impl DoubleEndedIterator for Drain<'_, '_> {
     #[inline]
+    #[track_caller]
     fn next_back(&mut self) -> Option<char> {
         self.chars.next_back()
     }
@@ -73,6 +78,7 @@ impl DoubleEndedIterator for Drain<'_, '_> {
 impl FusedIterator for Drain<'_, '_> {}
 
 impl fmt::Debug for Drain<'_, '_> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Drain").field(&self.chars.as_str()).finish()
     }

@@ -12,12 +12,14 @@ impl<'bump> String<'bump> {
 
     /// Puts a string at the end.
     #[inline]
+    #[track_caller]
     pub fn push_str(&mut self, string: &str) {
         self.vec.extend_from_slice_copy(string.as_bytes())
     }
 
     /// Puts a character at the end.
     #[inline]
+    #[track_caller]
     pub fn push(&mut self, ch: char) {
         if ch.is_ascii() {
             self.vec.push(ch as u8);
@@ -28,6 +30,7 @@ impl<'bump> String<'bump> {
 
     /// Takes the last character.
     #[inline]
+    #[track_caller]
     pub fn pop(&mut self) -> Option<char> {
         let ch = self.chars().next_back()?;
         self.vec.truncate(self.len() - ch.len_utf8());
@@ -45,6 +48,7 @@ impl<'bump> String<'bump> {
 
     /// Drops all of the text. The room stays.
     #[inline]
+    #[track_caller]
     pub fn clear(&mut self) {
         self.vec.clear()
     }
@@ -120,6 +124,7 @@ impl<'bump> String<'bump> {
     }
 
     /// Drops the characters for which `f` says no.
+    #[track_caller]
     pub fn retain<F>(&mut self, mut f: F)
     where
         F: FnMut(char) -> bool,
@@ -162,6 +167,7 @@ impl<'bump> String<'bump> {
     // ---- the bytes ----
 
     /// The range is within the text, and its ends are borders.
+    #[track_caller]
     pub(super) fn replace_bytes(&mut self, start: usize, end: usize, with: &str) {
         let rest = self.len() - end;
         self.vec.reserve(with.len().saturating_sub(end - start));

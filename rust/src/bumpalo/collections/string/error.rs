@@ -21,27 +21,32 @@ pub struct FromUtf8Error<'bump> {
 }
 
 impl<'bump> FromUtf8Error<'bump> {
+    #[track_caller]
     pub(super) fn new(bytes: Vec<'bump, u8>, error: Utf8Error) -> Self {
         FromUtf8Error { bytes, error }
     }
 
     /// The bytes.
+    #[track_caller]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The bytes, as they were.
+    #[track_caller]
     pub fn into_bytes(self) -> Vec<'bump, u8> {
         self.bytes
     }
 
     /// Where they stop being UTF-8.
+    #[track_caller]
     pub fn utf8_error(&self) -> Utf8Error {
         self.error
     }
 }
 
 impl fmt::Display for FromUtf8Error<'_> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
@@ -60,6 +65,7 @@ impl core::error::Error for FromUtf8Error<'_> {}
 pub struct FromUtf16Error(pub(super) ());
 
 impl fmt::Display for FromUtf16Error {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a surrogate of UTF-16 stands alone")
     }

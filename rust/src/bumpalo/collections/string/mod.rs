@@ -38,18 +38,21 @@ impl<'bump> String<'bump> {
 
     /// An empty one, which takes no memory yet.
     #[inline]
+    #[track_caller]
     pub fn new_in(bump: &'bump Bump) -> String<'bump> {
         String { vec: Vec::new_in(bump) }
     }
 
     /// An empty one with room for `capacity` bytes.
     #[inline]
+    #[track_caller]
     pub fn with_capacity_in(capacity: usize, bump: &'bump Bump) -> String<'bump> {
         String { vec: Vec::with_capacity_in(capacity, bump) }
     }
 
     /// A copy of a string.
     #[inline]
+    #[track_caller]
     pub fn from_str_in(s: &str, bump: &'bump Bump) -> String<'bump> {
         let mut string = String::with_capacity_in(s.len(), bump);
         string.push_str(s);
@@ -57,6 +60,7 @@ impl<'bump> String<'bump> {
     }
 
     /// All characters that an iterator yields.
+    #[track_caller]
     pub fn from_iter_in<I: IntoIterator<Item = char>>(iter: I, bump: &'bump Bump) -> String<'bump> {
         let mut string = String::new_in(bump);
         string.extend(iter);
@@ -68,6 +72,7 @@ impl<'bump> String<'bump> {
     /// # Errors
     /// The bytes, if they are not UTF-8.
     #[inline]
+    #[track_caller]
     pub fn from_utf8(vec: Vec<'bump, u8>) -> Result<String<'bump>, FromUtf8Error<'bump>> {
         match str::from_utf8(&vec) {
             Ok(_) => Ok(String { vec }),
@@ -82,6 +87,7 @@ impl<'bump> String<'bump> {
     /// let bump = Bump::new();
     /// assert_eq!(String::from_utf8_lossy_in(b"to\xFFft", &bump), "to\u{FFFD}ft");
     /// ```
+    #[track_caller]
     pub fn from_utf8_lossy_in(v: &[u8], bump: &'bump Bump) -> String<'bump> {
         let mut string = String::with_capacity_in(v.len(), bump);
         for chunk in v.utf8_chunks() {
@@ -97,6 +103,7 @@ impl<'bump> String<'bump> {
     ///
     /// # Errors
     /// If a surrogate stands alone.
+    #[track_caller]
     pub fn from_utf16_in(v: &[u16], bump: &'bump Bump) -> Result<String<'bump>, FromUtf16Error> {
         let mut string = String::with_capacity_in(v.len(), bump);
         for c in char::decode_utf16(v.iter().copied()) {
@@ -110,6 +117,7 @@ impl<'bump> String<'bump> {
     /// # Safety
     /// As for [`Vec::from_raw_parts_in`]; and the bytes are UTF-8.
     #[inline]
+    #[track_caller]
     pub unsafe fn from_raw_parts_in(buf: *mut u8, length: usize, capacity: usize, bump: &'bump Bump) -> String<'bump> {
         // SAFETY: the caller's contract.
         String { vec: unsafe { Vec::from_raw_parts_in(buf, length, capacity, bump) } }
@@ -120,6 +128,7 @@ impl<'bump> String<'bump> {
     /// # Safety
     /// The bytes are UTF-8.
     #[inline]
+    #[track_caller]
     pub unsafe fn from_utf8_unchecked(bytes: Vec<'bump, u8>) -> String<'bump> {
         String { vec: bytes }
     }
@@ -128,6 +137,7 @@ impl<'bump> String<'bump> {
 
     /// The text, for as long as the arena is borrowed.
     #[inline]
+    #[track_caller]
     pub fn into_bump_str(self) -> &'bump str {
         // SAFETY: the bytes are UTF-8.
         unsafe { str::from_utf8_unchecked(self.vec.into_bump_slice()) }
@@ -135,6 +145,7 @@ impl<'bump> String<'bump> {
 
     /// The bytes.
     #[inline]
+    #[track_caller]
     pub fn into_bytes(self) -> Vec<'bump, u8> {
         self.vec
     }
@@ -143,6 +154,7 @@ impl<'bump> String<'bump> {
 
     /// The text.
     #[inline(always)]
+    #[track_caller]
     pub fn as_str(&self) -> &str {
         // SAFETY: the bytes are UTF-8.
         unsafe { str::from_utf8_unchecked(&self.vec) }
@@ -150,6 +162,7 @@ impl<'bump> String<'bump> {
 
     /// The text, to be changed.
     #[inline(always)]
+    #[track_caller]
     pub fn as_mut_str(&mut self) -> &mut str {
         // SAFETY: the bytes are UTF-8.
         unsafe { str::from_utf8_unchecked_mut(&mut self.vec) }
@@ -157,6 +170,7 @@ impl<'bump> String<'bump> {
 
     /// The bytes.
     #[inline(always)]
+    #[track_caller]
     pub fn as_bytes(&self) -> &[u8] {
         &self.vec
     }
@@ -166,18 +180,21 @@ impl<'bump> String<'bump> {
     /// # Safety
     /// They are UTF-8 whenever the string is used again.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn as_mut_vec(&mut self) -> &mut Vec<'bump, u8> {
         &mut self.vec
     }
 
     /// How many bytes there are.
     #[inline(always)]
+    #[track_caller]
     pub fn len(&self) -> usize {
         self.vec.len()
     }
 
     /// Whether there are none.
     #[inline(always)]
+    #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.vec.is_empty()
     }
@@ -186,30 +203,35 @@ impl<'bump> String<'bump> {
 
     /// The arena.
     #[inline]
+    #[track_caller]
     pub fn bump(&self) -> &'bump Bump {
         self.vec.bump()
     }
 
     /// Bytes that it can hold without growing.
     #[inline]
+    #[track_caller]
     pub fn capacity(&self) -> usize {
         self.vec.capacity()
     }
 
     /// Room for `additional` more bytes, and for further ones to come.
     #[inline]
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.vec.reserve(additional)
     }
 
     /// Room for `additional` more bytes.
     #[inline]
+    #[track_caller]
     pub fn reserve_exact(&mut self, additional: usize) {
         self.vec.reserve_exact(additional)
     }
 
     /// Gives back the room that is not used, if the text is the arena's newest allocation.
     #[inline]
+    #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         self.vec.shrink_to_fit()
     }

@@ -13,6 +13,7 @@ use super::String;
 impl Deref for String<'_> {
     type Target = str;
     #[inline(always)]
+    #[track_caller]
     fn deref(&self) -> &str {
         self.as_str()
     }
@@ -20,6 +21,7 @@ impl Deref for String<'_> {
 
 impl DerefMut for String<'_> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut str {
         self.as_mut_str()
     }
@@ -28,6 +30,7 @@ impl DerefMut for String<'_> {
 impl<I: SliceIndex<str>> Index<I> for String<'_> {
     type Output = I::Output;
     #[inline]
+    #[track_caller]
     fn index(&self, index: I) -> &I::Output {
         &self.as_str()[index]
     }
@@ -35,6 +38,7 @@ impl<I: SliceIndex<str>> Index<I> for String<'_> {
 
 impl<I: SliceIndex<str>> IndexMut<I> for String<'_> {
     #[inline]
+    #[track_caller]
     fn index_mut(&mut self, index: I) -> &mut I::Output {
         &mut self.as_mut_str()[index]
     }
@@ -42,10 +46,12 @@ impl<I: SliceIndex<str>> IndexMut<I> for String<'_> {
 
 /// In the same arena.
 impl Clone for String<'_> {
+    #[track_caller]
     fn clone(&self) -> Self {
         String::from_str_in(self, self.bump())
     }
 
+    #[track_caller]
     fn clone_from(&mut self, other: &Self) {
         self.clear();
         self.push_str(other);
@@ -54,18 +60,21 @@ impl Clone for String<'_> {
 
 impl Hash for String<'_> {
     #[inline]
+    #[track_caller]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state)
     }
 }
 
 impl fmt::Display for String<'_> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
 }
 
 impl fmt::Debug for String<'_> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
@@ -74,6 +83,7 @@ impl fmt::Debug for String<'_> {
 /// Errs where the arena has no memory.
 impl fmt::Write for String<'_> {
     #[inline]
+    #[track_caller]
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.vec.try_reserve(s.len()).map_err(|_| fmt::Error)?;
         self.push_str(s);
@@ -81,6 +91,7 @@ impl fmt::Write for String<'_> {
     }
 
     #[inline]
+    #[track_caller]
     fn write_char(&mut self, c: char) -> fmt::Result {
         self.write_str(c.encode_utf8(&mut [0; 4]))
     }
@@ -89,6 +100,7 @@ impl fmt::Write for String<'_> {
 impl Add<&str> for String<'_> {
     type Output = Self;
     #[inline]
+    #[track_caller]
     fn add(mut self, other: &str) -> Self {
         self.push_str(other);
         self
@@ -97,6 +109,7 @@ impl Add<&str> for String<'_> {
 
 impl AddAssign<&str> for String<'_> {
     #[inline]
+    #[track_caller]
     fn add_assign(&mut self, other: &str) {
         self.push_str(other)
     }
@@ -126,30 +139,35 @@ equal!(Cow<'a, str>);
 equal!(alloc::string::String);
 
 impl AsRef<str> for String<'_> {
+    #[track_caller]
     fn as_ref(&self) -> &str {
         self
     }
 }
 
 impl AsRef<[u8]> for String<'_> {
+    #[track_caller]
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()
     }
 }
 
 impl Borrow<str> for String<'_> {
+    #[track_caller]
     fn borrow(&self) -> &str {
         self
     }
 }
 
 impl BorrowMut<str> for String<'_> {
+    #[track_caller]
     fn borrow_mut(&mut self) -> &mut str {
         self
     }
 }
 
 impl Extend<char> for String<'_> {
+    #[track_caller]
     fn extend<I: IntoIterator<Item = char>>(&mut self, iter: I) {
         let iter = iter.into_iter();
         self.reserve(iter.size_hint().0);
@@ -158,6 +176,7 @@ impl Extend<char> for String<'_> {
 }
 
 impl<'a> Extend<&'a char> for String<'_> {
+    #[track_caller]
     fn extend<I: IntoIterator<Item = &'a char>>(&mut self, iter: I) {
         self.extend(iter.into_iter().copied())
     }

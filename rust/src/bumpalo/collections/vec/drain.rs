@@ -37,6 +37,7 @@ unsafe impl<T: Sync> Sync for Drain<'_, '_, T> {}
 
 impl<'a, 'bump, T> Drain<'a, 'bump, T> {
     /// The range is within the `Vec`.
+    #[track_caller]
     pub(super) fn new(vec: &'a mut Vec<'bump, T>, start: usize, end: usize) -> Self {
         let tail_len = vec.len - end;
         vec.len = start;
@@ -44,17 +45,20 @@ impl<'a, 'bump, T> Drain<'a, 'bump, T> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn at(&self, index: usize) -> *mut T {
         // SAFETY: the Vec is borrowed for 'a; the index is within its room.
         unsafe { self.vec.as_ref().buffer.at().add(index) }
     }
 
+    #[track_caller]
     fn waiting(&self) -> &[T] {
         // SAFETY: they are there.
         unsafe { slice::from_raw_parts(self.at(self.front), self.back - self.front) }
     }
 
     /// With nothing waiting: fills the gap, and says whether the iterator had enough.
+    #[track_caller]
     pub(super) fn fill(&mut self, iter: &mut impl Iterator<Item = T>) -> bool {
         // SAFETY: the Vec is borrowed for 'a.
         let vec = unsafe { self.vec.as_mut() };
@@ -68,6 +72,7 @@ impl<'a, 'bump, T> Drain<'a, 'bump, T> {
     }
 
     /// With nothing waiting: makes the gap larger by `more`.
+    #[track_caller]
     pub(super) fn widen(&mut self, more: usize) {
         // SAFETY: the Vec is borrowed for 'a. All its room is kept as it is, the tail in it.
         unsafe {
@@ -84,6 +89,7 @@ impl<T> Iterator for Drain<'_, '_, T> {
     type Item = T;
 
     #[inline]
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
@@ -94,6 +100,7 @@ impl<T> Iterator for Drain<'_, '_, T> {
     }
 
     #[inline]
+    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.back - self.front, Some(self.back - self.front))
     }
@@ -101,6 +108,7 @@ impl<T> Iterator for Drain<'_, '_, T> {
 
 impl<T> DoubleEndedIterator for Drain<'_, '_, T> {
     #[inline]
+    #[track_caller]
     fn next_back(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
@@ -115,6 +123,7 @@ impl<T> ExactSizeIterator for Drain<'_, '_, T> {}
 impl<T> FusedIterator for Drain<'_, '_, T> {}
 
 impl<T> Drop for Drain<'_, '_, T> {
+    #[track_caller]
     fn drop(&mut self) {
         /// The tail joins the others, whatever happens to those that wait.
         struct Join<'d, 'a, 'bump, T>(&'d mut Drain<'a, 'bump, T>);
@@ -139,6 +148,7 @@ impl<T> Drop for Drain<'_, '_, T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for Drain<'_, '_, T> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Drain").field(&self.waiting()).finish()
     }

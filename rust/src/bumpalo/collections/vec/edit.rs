@@ -13,6 +13,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// Puts an element at the end. Constant time, but when there is no room left.
     #[inline(always)]
+    #[track_caller]
     pub fn push(&mut self, value: T) {
         if self.len == self.buffer.room() {
             return self.push_and_grow(value);
@@ -25,6 +26,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// As the last call of `push`, so that the rest of it needs no frame.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn push_and_grow(&mut self, value: T) {
         self.buffer.grow_by_one();
         // SAFETY: there is room for one more.
@@ -34,6 +36,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// Takes the last element.
     #[inline(always)]
+    #[track_caller]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;
@@ -51,6 +54,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// let mut v = bumpalo::vec![in &bump; 1, 2];
     /// assert_eq!((v.pop_if(|n| *n % 2 == 0), v.pop_if(|n| *n % 2 == 0)), (Some(2), None));
     /// ```
+    #[track_caller]
     pub fn pop_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T> {
         let last = self.last_mut()?;
         if predicate(last) {
@@ -62,6 +66,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// Drops all but the first `len` elements.
     #[inline]
+    #[track_caller]
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
             let rest = ptr::slice_from_raw_parts_mut(self.as_mut_ptr().wrapping_add(len), self.len - len);
@@ -73,11 +78,13 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// Drops all elements. The room stays.
     #[inline]
+    #[track_caller]
     pub fn clear(&mut self) {
         self.truncate(0);
     }
 
     /// Takes the elements from `at` on, in a `Vec` of their own.
+    #[track_caller]
     pub fn split_off(&mut self, at: usize) -> Self {
         let (at, end) = within(at.., self.len);
         let mut rest = Vec::with_capacity_in(end - at, self.bump());
@@ -174,8 +181,8 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// assert!(v.splice(..2, [7, 8, 9]).eq([1, 2]));
     /// assert_eq!(v, [7, 8, 9, 3]);
     /// ```
-    #[track_caller]
     #[inline]
+    #[track_caller]
     pub fn splice<R, I>(&mut self, range: R, replace_with: I) -> Splice<'_, 'bump, I::IntoIter>
     where
         R: RangeBounds<usize>,
@@ -193,6 +200,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// assert!(v.drain_filter(|n| *n % 2 == 0).eq([0, 2, 4]));
     /// assert_eq!(v, [1, 3, 5]);
     /// ```
+    #[track_caller]
     pub fn drain_filter<F>(&mut self, filter: F) -> DrainFilter<'_, 'bump, T, F>
     where
         F: FnMut(&mut T) -> bool,
@@ -203,6 +211,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     // ---- all of them ----
 
     /// Drops the elements for which `f` says no. Linear; the others stay in order.
+    #[track_caller]
     pub fn retain<F>(&mut self, mut f: F)
     where
         F: FnMut(&T) -> bool,
@@ -211,6 +220,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     }
 
     /// As [`retain`](Vec::retain), with elements that `f` may change.
+    #[track_caller]
     pub fn retain_mut<F>(&mut self, mut f: F)
     where
         F: FnMut(&mut T) -> bool,
@@ -229,6 +239,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// Drops all but the first of neighbours with equal keys.
     #[inline]
+    #[track_caller]
     pub fn dedup_by_key<F, K>(&mut self, mut key: F)
     where
         F: FnMut(&mut T) -> K,
@@ -238,6 +249,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     }
 
     /// Drops the elements that `same_bucket` finds equal to the one kept before them, which it gets second.
+    #[track_caller]
     pub fn dedup_by<F>(&mut self, mut same_bucket: F)
     where
         F: FnMut(&mut T, &mut T) -> bool,
@@ -267,6 +279,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// assert_eq!(v, [1, 2, 1]);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn dedup(&mut self)
     where
         T: PartialEq,
@@ -275,6 +288,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     }
 
     /// Moves all elements of another here.
+    #[track_caller]
     pub fn append(&mut self, other: &mut Self) {
         self.reserve(other.len);
         let n = core::mem::take(&mut other.len);
@@ -302,6 +316,7 @@ pub(super) struct Sieve<'a, 'bump, T> {
 }
 
 impl<'a, 'bump, T> Sieve<'a, 'bump, T> {
+    #[track_caller]
     pub fn new(vec: &'a mut Vec<'bump, T>) -> Self {
         let (at, len) = (vec.as_mut_ptr(), core::mem::take(&mut vec.len));
         Sieve { vec, at, len, read: 0, kept: 0 }
@@ -309,6 +324,7 @@ impl<'a, 'bump, T> Sieve<'a, 'bump, T> {
 
     /// The next one stays.
     #[inline(always)]
+    #[track_caller]
     pub fn keep(&mut self) {
         // SAFETY: it is there; its new place is free, or its own.
         unsafe {
@@ -322,6 +338,7 @@ impl<'a, 'bump, T> Sieve<'a, 'bump, T> {
 
     /// The next one goes.
     #[inline(always)]
+    #[track_caller]
     pub fn take(&mut self) -> T {
         self.read += 1;
         // SAFETY: it was there, and is passed now.
@@ -329,6 +346,7 @@ impl<'a, 'bump, T> Sieve<'a, 'bump, T> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn drop(&mut self) {
         self.read += 1;
         // SAFETY: as in `take`.
@@ -336,6 +354,7 @@ impl<'a, 'bump, T> Sieve<'a, 'bump, T> {
     }
 
     /// The elements that the walk looked at and kept, and those ahead of it.
+    #[track_caller]
     pub fn rest(&self) -> (&[T], &[T]) {
         // SAFETY: both are there.
         unsafe {
@@ -348,6 +367,7 @@ impl<'a, 'bump, T> Sieve<'a, 'bump, T> {
 }
 
 impl<T> Drop for Sieve<'_, '_, T> {
+    #[track_caller]
     fn drop(&mut self) {
         let ahead = self.len - self.read;
         // SAFETY: those that are ahead close the gap.

@@ -15,6 +15,7 @@ pub(super) struct Filling<'a, 'bump, T> {
 
 impl<'a, 'bump, T> Filling<'a, 'bump, T> {
     #[inline(always)]
+    #[track_caller]
     pub fn new(vec: &'a mut Vec<'bump, T>) -> Self {
         let (at, len) = (vec.as_mut_ptr(), vec.len);
         Filling { vec, at, len }
@@ -23,6 +24,7 @@ impl<'a, 'bump, T> Filling<'a, 'bump, T> {
     /// # Safety
     /// There is room for one more.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn push(&mut self, value: T) {
         // SAFETY: the caller's contract.
         unsafe { self.at.add(self.len).write(value) };
@@ -32,6 +34,7 @@ impl<'a, 'bump, T> Filling<'a, 'bump, T> {
 
 impl<T> Drop for Filling<'_, '_, T> {
     #[inline(always)]
+    #[track_caller]
     fn drop(&mut self) {
         self.vec.len = self.len;
     }
@@ -40,6 +43,7 @@ impl<T> Drop for Filling<'_, '_, T> {
 impl<'bump, T: 'bump> Vec<'bump, T> {
     /// All that an iterator yields. It may allocate in the same arena.
     #[inline]
+    #[track_caller]
     fn extend_by(&mut self, mut iter: impl Iterator<Item = T>) {
         self.reserve(iter.size_hint().0);
         loop {
@@ -58,6 +62,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     }
 
     /// As many as `new_len`: clones of `value` are added, or the last elements dropped.
+    #[track_caller]
     pub fn resize(&mut self, new_len: usize, value: T)
     where
         T: Clone,
@@ -76,6 +81,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     }
 
     /// Clones of all elements of a slice.
+    #[track_caller]
     pub fn extend_from_slice(&mut self, other: &[T])
     where
         T: Clone,
@@ -90,6 +96,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// As [`extend_from_slice`](Vec::extend_from_slice), for types that are copied as bytes are.
     #[inline]
+    #[track_caller]
     pub fn extend_from_slice_copy(&mut self, other: &[T])
     where
         T: Copy,
@@ -108,6 +115,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// v.extend_from_slices_copy(&[&[2, 3], &[], &[4]]);
     /// assert_eq!(v, [1, 2, 3, 4]);
     /// ```
+    #[track_caller]
     pub fn extend_from_slices_copy(&mut self, slices: &[&[T]])
     where
         T: Copy,
@@ -124,6 +132,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// # Safety
     /// There is room for as many.
     #[inline(always)]
+    #[track_caller]
     unsafe fn copy_to_end(&mut self, other: &[T])
     where
         T: Copy,
@@ -136,6 +145,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
 impl<'bump, T: 'bump> Extend<T> for Vec<'bump, T> {
     #[inline]
+    #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, iter: I) {
         self.extend_by(iter.into_iter())
     }
@@ -143,6 +153,7 @@ impl<'bump, T: 'bump> Extend<T> for Vec<'bump, T> {
 
 impl<'a, 'bump, T: 'a + Copy> Extend<&'a T> for Vec<'bump, T> {
     #[inline]
+    #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, iter: I) {
         self.extend_by(iter.into_iter().copied())
     }

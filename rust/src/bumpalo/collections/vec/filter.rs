@@ -30,6 +30,7 @@ impl<'a, 'bump, T, F> DrainFilter<'a, 'bump, T, F>
 where
     F: FnMut(&mut T) -> bool,
 {
+    #[track_caller]
     pub(super) fn new(vec: &'a mut Vec<'bump, T>, filter: F) -> Self {
         DrainFilter { sieve: Sieve::new(vec), filter, asking: false }
     }
@@ -41,6 +42,7 @@ where
 {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         while self.sieve.read < self.sieve.len {
             // SAFETY: it is there, and not read yet.
@@ -56,6 +58,7 @@ where
         None
     }
 
+    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (0, Some(self.sieve.len - self.sieve.read))
     }
@@ -67,6 +70,7 @@ impl<T, F> Drop for DrainFilter<'_, '_, T, F>
 where
     F: FnMut(&mut T) -> bool,
 {
+    #[track_caller]
     fn drop(&mut self) {
         if !self.asking {
             self.for_each(drop);
@@ -78,6 +82,7 @@ impl<T: fmt::Debug, F> fmt::Debug for DrainFilter<'_, '_, T, F>
 where
     F: FnMut(&mut T) -> bool,
 {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kept, ahead) = self.sieve.rest();
         f.debug_struct("DrainFilter").field("kept", &kept).field("ahead", &ahead).finish_non_exhaustive()

@@ -31,18 +31,21 @@ unsafe impl<T: Sync> Sync for IntoIter<'_, T> {}
 
 impl<T> IntoIter<'_, T> {
     /// The elements that are left.
+    #[track_caller]
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: they are there.
         unsafe { slice::from_raw_parts(self.at.as_ptr().add(self.front), self.len()) }
     }
 
     /// The elements that are left, to be changed.
+    #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: they are there.
         unsafe { &mut *self.left() }
     }
 
     #[inline(always)]
+    #[track_caller]
     fn left(&mut self) -> *mut [T] {
         // SAFETY: within the memory.
         ptr::slice_from_raw_parts_mut(unsafe { self.at.as_ptr().add(self.front) }, self.len())
@@ -53,6 +56,7 @@ impl<T> Iterator for IntoIter<'_, T> {
     type Item = T;
 
     #[inline]
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
@@ -63,16 +67,19 @@ impl<T> Iterator for IntoIter<'_, T> {
     }
 
     #[inline]
+    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.back - self.front, Some(self.back - self.front))
     }
 
     #[inline]
+    #[track_caller]
     fn count(self) -> usize {
         self.len()
     }
 
     #[inline]
+    #[track_caller]
     fn nth(&mut self, n: usize) -> Option<T> {
         let skipped = ptr::slice_from_raw_parts_mut(self.left().cast::<T>(), n.min(self.len()));
         self.front += skipped.len();
@@ -84,6 +91,7 @@ impl<T> Iterator for IntoIter<'_, T> {
 
 impl<T> DoubleEndedIterator for IntoIter<'_, T> {
     #[inline]
+    #[track_caller]
     fn next_back(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
@@ -98,6 +106,7 @@ impl<T> ExactSizeIterator for IntoIter<'_, T> {}
 impl<T> FusedIterator for IntoIter<'_, T> {}
 
 impl<T> Drop for IntoIter<'_, T> {
+    #[track_caller]
     fn drop(&mut self) {
         // SAFETY: they are there, and nobody asks any more.
         unsafe { ptr::drop_in_place(self.left()) }
@@ -105,6 +114,7 @@ impl<T> Drop for IntoIter<'_, T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for IntoIter<'_, T> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("IntoIter").field(&self.as_slice()).finish()
     }
@@ -115,6 +125,7 @@ impl<'bump, T: 'bump> IntoIterator for Vec<'bump, T> {
     type IntoIter = IntoIter<'bump, T>;
 
     #[inline]
+    #[track_caller]
     fn into_iter(self) -> IntoIter<'bump, T> {
         let len = self.len;
         IntoIter { at: self.into_buffer().into_parts().0, front: 0, back: len, lives: PhantomData }
@@ -126,6 +137,7 @@ impl<'a, 'bump, T> IntoIterator for &'a Vec<'bump, T> {
     type IntoIter = slice::Iter<'a, T>;
 
     #[inline]
+    #[track_caller]
     fn into_iter(self) -> slice::Iter<'a, T> {
         self.iter()
     }
@@ -136,6 +148,7 @@ impl<'a, 'bump, T> IntoIterator for &'a mut Vec<'bump, T> {
     type IntoIter = slice::IterMut<'a, T>;
 
     #[inline]
+    #[track_caller]
     fn into_iter(self) -> slice::IterMut<'a, T> {
         self.iter_mut()
     }

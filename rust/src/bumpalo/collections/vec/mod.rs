@@ -53,12 +53,14 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// An empty one, which takes no memory yet.
     #[inline]
+    #[track_caller]
     pub fn new_in(bump: &'bump Bump) -> Vec<'bump, T> {
         Vec { buffer: Buffer::new(bump), len: 0 }
     }
 
     /// An empty one with room for `capacity` elements.
     #[inline]
+    #[track_caller]
     pub fn with_capacity_in(capacity: usize, bump: &'bump Bump) -> Vec<'bump, T> {
         Vec { buffer: Buffer::with_room(capacity, bump), len: 0 }
     }
@@ -71,6 +73,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// assert_eq!(Vec::from_iter_in("a b c".split(' '), &bump), ["a", "b", "c"]);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn from_iter_in<I: IntoIterator<Item = T>>(iter: I, bump: &'bump Bump) -> Vec<'bump, T> {
         let iter = iter.into_iter();
         let mut vec = Vec::with_capacity_in(iter.size_hint().0, bump);
@@ -83,6 +86,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// # Safety
     /// `ptr`, `length` and `capacity` are those of a `Vec` of `bump` that was forgotten; or an allocation of `bump`
     /// with the size and alignment of `capacity` elements, of which `length` are there, and which is nobody else's.
+    #[track_caller]
     pub unsafe fn from_raw_parts_in(ptr: *mut T, length: usize, capacity: usize, bump: &'bump Bump) -> Vec<'bump, T> {
         // SAFETY: the caller's contract.
         unsafe { Vec { buffer: Buffer::from_parts(NonNull::new_unchecked(ptr), capacity, bump), len: length } }
@@ -91,6 +95,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// What `vec!` calls.
     #[doc(hidden)]
     #[inline]
+    #[track_caller]
     pub fn __of<const N: usize>(bump: &'bump Bump, elements: [T; N]) -> Vec<'bump, T> {
         let mut vec: Vec<T> = Vec::with_capacity_in(N, bump);
         // SAFETY: there is room for all of them.
@@ -103,41 +108,48 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// The arena.
     #[inline]
+    #[track_caller]
     pub fn bump(&self) -> &'bump Bump {
         self.buffer.bump()
     }
 
     /// Elements that it can hold without growing.
     #[inline]
+    #[track_caller]
     pub fn capacity(&self) -> usize {
         self.buffer.room()
     }
 
     /// Room for `additional` more elements, and for further ones to come.
     #[inline]
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         sure(self.buffer.reserve(self.len, additional))
     }
 
     /// Room for `additional` more elements.
     #[inline]
+    #[track_caller]
     pub fn reserve_exact(&mut self, additional: usize) {
         sure(self.buffer.reserve_exact(self.len, additional))
     }
 
     /// As [`reserve`](Vec::reserve), with an error instead of the panic.
     #[inline]
+    #[track_caller]
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), CollectionAllocErr> {
         self.buffer.reserve(self.len, additional)
     }
 
     /// As [`reserve_exact`](Vec::reserve_exact), with an error instead of the panic.
     #[inline]
+    #[track_caller]
     pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), CollectionAllocErr> {
         self.buffer.reserve_exact(self.len, additional)
     }
 
     /// Gives back the room that is not used, if the array is the arena's newest allocation.
+    #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         self.buffer.shrink(self.len)
     }
@@ -146,12 +158,14 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// The elements, for as long as the arena is borrowed. They are not dropped any more.
     #[inline]
+    #[track_caller]
     pub fn into_bump_slice(self) -> &'bump [T] {
         self.into_bump_slice_mut()
     }
 
     /// As [`into_bump_slice`](Vec::into_bump_slice), to be changed.
     #[inline]
+    #[track_caller]
     pub fn into_bump_slice_mut(self) -> &'bump mut [T] {
         let len = self.len;
         // SAFETY: as many elements are there, and nobody else's now; the memory lives for 'bump.
@@ -167,6 +181,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// assert_eq!(boxed.len(), 3);
     /// ```
     #[inline]
+    #[track_caller]
     pub fn into_boxed_slice(self) -> Box<'bump, [T]> {
         // SAFETY: the elements are nobody else's.
         unsafe { Box::from_raw(self.into_bump_slice_mut()) }
@@ -174,6 +189,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// The memory, with no elements any more.
     #[inline(always)]
+    #[track_caller]
     fn into_buffer(self) -> Buffer<'bump, T> {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again.
@@ -184,6 +200,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// The elements.
     #[inline(always)]
+    #[track_caller]
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: so many are there.
         unsafe { slice::from_raw_parts(self.as_ptr(), self.len) }
@@ -191,6 +208,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// The elements, to be changed.
     #[inline(always)]
+    #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: so many are there.
         unsafe { slice::from_raw_parts_mut(self.as_mut_ptr(), self.len) }
@@ -198,24 +216,28 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
     /// The address of the first element; dangling if there was never any.
     #[inline(always)]
+    #[track_caller]
     pub fn as_ptr(&self) -> *const T {
         self.buffer.at()
     }
 
     /// As [`as_ptr`](Vec::as_ptr), to be changed.
     #[inline(always)]
+    #[track_caller]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.buffer.at()
     }
 
     /// How many elements there are.
     #[inline(always)]
+    #[track_caller]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are none.
     #[inline(always)]
+    #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -225,6 +247,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     /// # Safety
     /// `new_len` is at most the capacity, and so many elements are there.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn set_len(&mut self, new_len: usize) {
         debug_assert!(new_len <= self.capacity());
         self.len = new_len;
@@ -233,6 +256,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
 
 impl<T> Drop for Vec<'_, T> {
     #[inline]
+    #[track_caller]
     fn drop(&mut self) {
         // SAFETY: the elements are dropped once; the buffer goes after them.
         unsafe { ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.buffer.at(), self.len)) }

@@ -23,6 +23,7 @@ where
 }
 
 impl<'a, 'bump, I: Iterator> Splice<'a, 'bump, I> {
+    #[track_caller]
     pub(super) fn new(drain: Drain<'a, 'bump, I::Item>, others: I) -> Self {
         Splice { drain, others }
     }
@@ -32,11 +33,13 @@ impl<I: Iterator> Iterator for Splice<'_, '_, I> {
     type Item = I::Item;
 
     #[inline]
+    #[track_caller]
     fn next(&mut self) -> Option<I::Item> {
         self.drain.next()
     }
 
     #[inline]
+    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.drain.size_hint()
     }
@@ -44,6 +47,7 @@ impl<I: Iterator> Iterator for Splice<'_, '_, I> {
 
 impl<I: Iterator> DoubleEndedIterator for Splice<'_, '_, I> {
     #[inline]
+    #[track_caller]
     fn next_back(&mut self) -> Option<I::Item> {
         self.drain.next_back()
     }
@@ -53,6 +57,7 @@ impl<I: Iterator> ExactSizeIterator for Splice<'_, '_, I> {}
 
 /// The gap is filled, and made larger: by what the others promise, then by what they come to. The drain closes it.
 impl<I: Iterator> Drop for Splice<'_, '_, I> {
+    #[track_caller]
     fn drop(&mut self) {
         let Splice { drain, others } = self;
         drain.by_ref().for_each(drop);

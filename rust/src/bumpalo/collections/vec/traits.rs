@@ -14,6 +14,7 @@ use crate::boxed::Box;
 impl<T> Deref for Vec<'_, T> {
     type Target = [T];
     #[inline(always)]
+    #[track_caller]
     fn deref(&self) -> &[T] {
         self.as_slice()
     }
@@ -21,6 +22,7 @@ impl<T> Deref for Vec<'_, T> {
 
 impl<T> DerefMut for Vec<'_, T> {
     #[inline(always)]
+    #[track_caller]
     fn deref_mut(&mut self) -> &mut [T] {
         self.as_mut_slice()
     }
@@ -29,6 +31,7 @@ impl<T> DerefMut for Vec<'_, T> {
 impl<T, I: SliceIndex<[T]>> Index<I> for Vec<'_, T> {
     type Output = I::Output;
     #[inline(always)]
+    #[track_caller]
     fn index(&self, index: I) -> &I::Output {
         &self.as_slice()[index]
     }
@@ -36,6 +39,7 @@ impl<T, I: SliceIndex<[T]>> Index<I> for Vec<'_, T> {
 
 impl<T, I: SliceIndex<[T]>> IndexMut<I> for Vec<'_, T> {
     #[inline(always)]
+    #[track_caller]
     fn index_mut(&mut self, index: I) -> &mut I::Output {
         &mut self.as_mut_slice()[index]
     }
@@ -43,12 +47,14 @@ impl<T, I: SliceIndex<[T]>> IndexMut<I> for Vec<'_, T> {
 
 /// In the same arena.
 impl<'bump, T: 'bump + Clone> Clone for Vec<'bump, T> {
+    #[track_caller]
     fn clone(&self) -> Self {
         let mut vec = Vec::with_capacity_in(self.len(), self.bump());
         vec.extend_from_slice(self);
         vec
     }
 
+    #[track_caller]
     fn clone_from(&mut self, other: &Self) {
         self.truncate(other.len());
         let (same, rest) = other.split_at(self.len());
@@ -59,12 +65,14 @@ impl<'bump, T: 'bump + Clone> Clone for Vec<'bump, T> {
 
 impl<T: Hash> Hash for Vec<'_, T> {
     #[inline]
+    #[track_caller]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_slice().hash(state)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Vec<'_, T> {
+    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_slice().fmt(f)
     }
@@ -92,6 +100,7 @@ impl<T: Eq> Eq for Vec<'_, T> {}
 
 impl<T: PartialOrd> PartialOrd for Vec<'_, T> {
     #[inline]
+    #[track_caller]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         self.as_slice().partial_cmp(other)
     }
@@ -99,48 +108,56 @@ impl<T: PartialOrd> PartialOrd for Vec<'_, T> {
 
 impl<T: Ord> Ord for Vec<'_, T> {
     #[inline]
+    #[track_caller]
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_slice().cmp(other)
     }
 }
 
 impl<'bump, T> AsRef<Vec<'bump, T>> for Vec<'bump, T> {
+    #[track_caller]
     fn as_ref(&self) -> &Vec<'bump, T> {
         self
     }
 }
 
 impl<'bump, T> AsMut<Vec<'bump, T>> for Vec<'bump, T> {
+    #[track_caller]
     fn as_mut(&mut self) -> &mut Vec<'bump, T> {
         self
     }
 }
 
 impl<T> AsRef<[T]> for Vec<'_, T> {
+    #[track_caller]
     fn as_ref(&self) -> &[T] {
         self
     }
 }
 
 impl<T> AsMut<[T]> for Vec<'_, T> {
+    #[track_caller]
     fn as_mut(&mut self) -> &mut [T] {
         self
     }
 }
 
 impl<T> Borrow<[T]> for Vec<'_, T> {
+    #[track_caller]
     fn borrow(&self) -> &[T] {
         self
     }
 }
 
 impl<T> BorrowMut<[T]> for Vec<'_, T> {
+    #[track_caller]
     fn borrow_mut(&mut self) -> &mut [T] {
         self
     }
 }
 
 impl<'bump, T> From<Vec<'bump, T>> for Box<'bump, [T]> {
+    #[track_caller]
     fn from(vec: Vec<'bump, T>) -> Self {
         vec.into_boxed_slice()
     }
@@ -150,12 +167,14 @@ impl<'bump, T> From<Vec<'bump, T>> for Box<'bump, [T]> {
 #[cfg(feature = "std")]
 impl std::io::Write for Vec<'_, u8> {
     #[inline]
+    #[track_caller]
     fn write(&mut self, buf: &[u8]) -> std::io::Result<usize> {
         self.write_all(buf)?;
         Ok(buf.len())
     }
 
     #[inline]
+    #[track_caller]
     fn write_all(&mut self, buf: &[u8]) -> std::io::Result<()> {
         self.try_reserve(buf.len()).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
         self.extend_from_slice_copy(buf);
@@ -163,6 +182,7 @@ impl std::io::Write for Vec<'_, u8> {
     }
 
     #[inline]
+    #[track_caller]
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
