@@ -363,6 +363,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     code = TOFT_EARG;
   } else if (code == TOFT_OK) {
     unsigned char *before = a->head.cursor;
+    uint64_t allocated = a->allocated, peak = a->peak;
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
@@ -380,6 +381,8 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     } else {
       a->head.cursor = before;
       toft_sync(a);
+      a->allocated = allocated; /* what the range holds counts when it is given */
+      a->peak = peak;
       a->state |= held;
       code = TOFT_ENOMEM;
     }

@@ -591,8 +591,10 @@ static void a_range_stays_within_the_budget(void **state) {
   int n = 0;
   while (toft_range_alloc(a, &r, 16) != NULL) n++;
   assert_int_equal(n, 62);
+  for (int i = 0; i < 10; i++) assert_null(toft_range_alloc(a, &r, 16));
   assert_int_equal(toft_give(a, &r), TOFT_OK);
   assert_int_equal(toft_stats_of(a).live, 992);
+  assert_int_equal(toft_stats_of(a).allocated, 992); /* what was refused counts nothing */
 }
 
 /* ---- adopt ---- */
