@@ -220,7 +220,7 @@ impl Shared {
             }
         }
         let nats = ((32 << 16) - log) as f64 / 65536.0 * core::f64::consts::LN_2;
-        (nats * period as f64) as u64 + 1
+        (nats * period as f64 + 0.5) as u64
     }
 }
 

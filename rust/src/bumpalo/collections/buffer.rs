@@ -223,6 +223,7 @@ impl<T> Drop for Buffer<'_, T> {
 /// # Safety
 /// `at` is an allocation of the arena of `old` bytes with `layout`'s alignment, or `old` is 0; `layout`'s size is not.
 #[inline(never)]
+#[track_caller]
 unsafe fn refit(head: NonNull<Head>, at: *mut u8, old: usize, layout: Layout) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract.
     unsafe {
