@@ -14,6 +14,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RIVALS = {"bumpalo": "bumpalo", "bump-scope": "bump-scope", "blink-alloc": "blink-alloc", "stumpalo": "stumpalo",
           "multitude": "multitude", "typed-arena": "typed-arena", "mimalloc": "mimalloc",
           "jemalloc": "tikv-jemallocator", "snmalloc": "snmalloc-rs"}
+# comes with another's feature
+WITH = {"bumpalo-herd": "bumpalo-herd"}
+# the original
+ABSENT = {"framealloc": "it is not in the registry; its own numbers stand in the first table"}
 HEAPS = ["Box", "malloc", "mimalloc", "jemalloc", "snmalloc"]
 
 # the columns of the tables, in groups
@@ -26,6 +30,9 @@ GROUPS = [
      "16 B", "16 B written", "take", "take write", "take read"],
     ["prefetch", "prefetch write", "prefetch read", "aligned types", "aligned layouts", "strings", "Allocator",
      "vec push", "life of 1", "life of 100", "life of 10,000"],
+    ["empty frame", "nested frame", "here", "lease", "lease x2", "lease x16"],
+    ["1 thread", "2 threads", "4 threads", "8 threads", "16 threads", "1 shared", "2 shared", "4 shared", "8 shared",
+     "16 shared"],
 ]
 BYTES = {"aligned types": "996 values", "aligned layouts": "996 layouts", "strings": "the strings",
          "vec push": "10,000 u64 pushed"}
@@ -87,7 +94,7 @@ def versions():
     """{contender's feature: version}, as they are locked."""
     with open(os.path.join(HERE, "Cargo.lock")) as f:
         locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
-    return {name: locked.get(crate, "unknown") for name, crate in RIVALS.items()}
+    return {name: locked.get(crate, "unknown") for name, crate in (RIVALS | WITH).items()}
 
 
 # ---- measuring ----
@@ -99,7 +106,7 @@ def rows(bench):
         bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
     found, have = [json.loads(line) for line in done.stdout.splitlines()], versions()
     for row in found:
-        name = re.split(r"[<\s]", row["contender"])[0]
+        name = re.split(r"[<,\s]", row["contender"])[0]
         if name in have:
             row["version"] = have[name]
     return found
@@ -111,8 +118,19 @@ def ours(contender):
     return contender.startswith(("toft", "floor"))
 
 
+def is_watched(row):
+    return row["case"].startswith("watched")
+
+
+def is_held(row):
+    return row["unit"] == "B"
+
+
 class Table:
+    """Times of contenders that do the same."""
+
     def __init__(self, rows_):
+        rows_ = [r for r in rows_ if not is_watched(r) and not is_held(r)]
         self.lacks = {}
         for r in rows_:
             if r["median"] is None:
@@ -168,7 +186,7 @@ def here(rows_):
         times("physics", 800, *trio) + " ns",
         times("particles 48", 50_000, *trio, unit=1e3) + " us",
         times("UI", 200, *trio) + " ns",
-        "not yet",
+        " / ".join(times("1 thread", 1, c) + " ... " + times("16 threads", 1, c) for c in ("toft", "malloc")) + " ns",
         times("aligned layouts", 996, *trio) + " ns",
         " / ".join("-" if w is None else "%.1f" % (100 * w) for w in waste) + " %",
     ]
@@ -182,14 +200,14 @@ def print_ratios(t):
         best, rival = t.best_rival(case)
         mem, cursor = t.median(case, "floor_mem"), t.median(case, "floor_cursor")
         if mem is None:
-            mem = t.median(case, "floor_exact")
+            mem = t.median(case, "floor_exact") or t.median(case, "floor_barriers")
         for c in t.contenders:
             value = t.median(case, c)
             if c.startswith("toft") and value is not None:
                 print(("  %-22s%-13s%9s  %-18s%9s%7s %-6s%10s%7s%13s%7s" % (
                     case, c, number(value), rival, number(best), ratio(value, best), verdict(value, best),
                     number(mem), ratio(value, mem), number(cursor), ratio(value, cursor))).rstrip())
-    print("  (life: the floor is floor_exact, one block of the right size)\n")
+    print("  (the floor of a life is floor_exact, one block of the right size; of what is shared, floor_barriers)\n")
 
 
 def print_all(t):
@@ -230,22 +248,59 @@ def print_lives(t):
     print()
 
 
-def print_lacking(t):
-    print("What cannot be done")
-    for (contender, why), cases in t.lacks.items():
-        shown = ", ".join(cases) if len(cases) <= 6 else "%d rows" % len(cases)
-        print("  %-18s%s: %s" % (contender, why, shown))
+def print_threads(t):
+    cases = [case for case in t.cases if case.endswith((" thread", " threads"))]
+    print("The slowest thread: ns for each of its own allocations, by its clock, with the waits for a core")
+    print("  %-18s%s" % ("", "".join("%12s" % case for case in cases)))
+    for c in t.contenders:
+        found = [t.row.get((case, c), {}).get("slowest") for case in cases]
+        if any(found):
+            print("  %-18s%s" % (c, "".join("%12s" % number(slowest) for slowest in found)))
     print()
 
 
-def marks(t):
+def print_watched(rows_):
+    rows_ = [r for r in rows_ if is_watched(r)]
+    cases = list(dict.fromkeys(r["case"] for r in rows_))
+    row = {(r["case"], r["contender"]): r["median"] for r in rows_}
+    print("What watching costs: written and emptied; ns an allocation, and times as long as with nothing switched on")
+    print("  %-22s%s" % ("", "".join("%24s" % case for case in cases)))
+    for c in dict.fromkeys(r["contender"] for r in rows_):
+        print("  %-22s%s" % (c, "".join("%16s%8s" % (number(row.get((case, c))), ratio(
+            row.get((case, c)), row.get((case, "toft off")))) for case in cases)))
+    print()
+
+
+def print_held(rows_):
+    rows_ = [r for r in rows_ if is_held(r)]
+    print("Bytes held when frames have ended: what the allocator tells, in parts; what malloc counts as in use; pages")
+    columns = ("home", "kept", "spares", "cache")
+    print("  %-28s%-14s%10s%10s%10s%10s%10s%12s%12s" % (("", "", "told") + columns + ("malloc", "resident")))
+    for r in rows_:
+        cells = ["-" if r.get(k) is None else "%d" % r[k] for k in ("median",) + columns + ("malloc", "resident")]
+        print("  %-28s%-14s%10s%10s%10s%10s%10s%12s%12s" % (r["case"], r["contender"], *cells))
+    print()
+
+
+def print_lacking(t):
+    print("What cannot be done")
+    whose = {}
+    for (contender, why), cases in t.lacks.items():
+        whose.setdefault((why, tuple(cases)), []).append(contender)
+    for (why, cases), contenders in whose.items():
+        shown = ", ".join(cases) if len(cases) <= 6 else "%d rows" % len(cases)
+        print("  %s: %s: %s" % (", ".join(contenders), why, shown))
+    print()
+
+
+def marks(t, rows_):
     """(mark, what was measured, met)"""
     def against(what, value, limit, floor, name):
         return ("%s <= %s x %s" % (what, limit, name),
                 "%s / %s = %s" % (number(value), number(floor), ratio(value, floor)),
                 bool(value and floor) and value <= limit * floor)
 
-    for who in ("toft", "toft cursor"):
+    for who in ("toft", "toft cursor", "toft frames", "toft leases"):
         all_ = t.rows_of(who)
         lost = ["%s (%s, %s)" % (case, rival, ratio(value, best)) for case, value, best, rival in all_
                 if verdict(value, best) == "LOST"]
@@ -264,6 +319,12 @@ def marks(t):
                rival, number(best), number(value), ratio(best, value), its_name, ratio(arena, value),
                number(t.median(case, "floor_exact"))),
            bool(value and best) and value * 5 <= best)
+    times = {(r["case"], r["contender"]): r["median"] for r in rows_ if is_watched(r)}
+    for case in dict.fromkeys(case for case, _ in times):
+        again, off = times.get((case, "toft off again")), times.get((case, "toft off"))
+        yield ("%s: switched on and off again = 1.00 (3 %%)" % case,
+               "%s / %s = %s" % (number(again), number(off), ratio(again, off)),
+               bool(again and off) and again <= 1.03 * off)
 
 
 def table(head, rows_):
@@ -272,21 +333,24 @@ def table(head, rows_):
     print_all(t)
     print_bytes(t)
     print_lives(t)
+    print_threads(t)
+    print_watched(rows_)
+    print_held(rows_)
     print_lacking(t)
     print("Marks")
-    for mark, measured, met in marks(t):
+    for mark, measured, met in marks(t, rows_):
         print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
     compilers_ = ", ".join(head["compilers"].values())
     print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
     have = {r["contender"]: r["version"] for r in rows_ if "version" in r}
     print("rivals: %s" % ", ".join("%s %s" % v for v in have.items()))
-    for who, why in head["left_out"].items():
+    for who, why in (ABSENT | head["left_out"]).items():
         print("left out: %s: %s" % (who, why))
     print("command: %s\n" % head["command"])
 
 
 def history(rows_):
-    """What one line of history keeps: medians, ours and the floors', and the best rival."""
+    """What one line of history keeps: medians, ours and the floors', and the best rival; bytes that are held."""
     t = Table(rows_)
     kept = {}
     for case in t.cases:
@@ -294,4 +358,9 @@ def history(rows_):
         kept[case] = {c: t.median(case, c) for c in t.contenders if ours(c) and t.median(case, c) is not None}
         if rival:
             kept[case][rival] = best
-    return {"unit": "ns", "medians": kept}
+    for r in filter(is_watched, rows_):
+        kept.setdefault(r["case"], {})[r["contender"]] = r["median"]
+    held = {}
+    for r in filter(is_held, rows_):
+        held.setdefault(r["case"], {})[r["contender"]] = {k: r[k] for k in ("median", "malloc", "resident")}
+    return {"unit": "ns", "medians": kept, "bytes": held}

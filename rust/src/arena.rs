@@ -501,6 +501,13 @@ impl Arena {
         unsafe { maker::own(self.head) }
     }
 
+    /// A reset that is like the last one, if it may be so short. The caller has the arena exclusively.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub(crate) fn reset_as_before(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_again())
+    }
+
     /// Ends scopes and cursors that were forgotten: an exclusive borrow of the arena says that they are not in use.
     #[inline]
     pub(crate) fn end_leaked(&mut self) {

@@ -79,6 +79,20 @@ struct Seat {
 // borrows any. An arena is `Send`.
 unsafe impl Send for Seat {}
 
+impl Seat {
+    /// With the `Frames` held exclusively.
+    fn arena(&self) -> &Arena {
+        // SAFETY: it lives as long as its seat, and no other thread has it now.
+        unsafe { self.arena.as_ref() }
+    }
+
+    /// It is what it was: nobody came or went.
+    #[inline]
+    fn is_settled(&self) -> bool {
+        !self.stray && (self.free || self.taken.load(Ordering::Acquire))
+    }
+}
+
 impl Drop for Seat {
     fn drop(&mut self) {
         // SAFETY: it came from a box, and nobody borrows it: `Frames` is borrowed exclusively.
@@ -276,9 +290,13 @@ impl Frames {
     pub fn advance(&mut self) {
         self.number += 1;
         if self.watched {
-            self.advance_watched();
-        } else {
-            self.each(Arena::reset);
+            return self.advance_watched();
+        }
+        // Most frames are like those before; a reset that is short runs nothing that could panic.
+        let seats = self.seats();
+        let done = seats.iter().take_while(|seat| seat.is_settled() && seat.arena().reset_as_before()).count();
+        if done < seats.len() {
+            self.each(done, Arena::reset);
         }
     }
 
@@ -294,7 +312,7 @@ impl Frames {
             }
         }
         let summary = Box::new(self.sum_up());
-        Findings(self, summary).0.each(Arena::reset);
+        Findings(self, summary).0.each(0, Arena::reset);
     }
 
     /// Returns memory that no allocation of this frame is in to where it came from, until about `keep` bytes of it are
@@ -310,7 +328,7 @@ impl Frames {
     /// assert!(frames.arenas().map(|arena| arena.stats().reserved).sum::<u64>() <= 4096);
     /// ```
     pub fn trim(&mut self, keep: usize) {
-        self.each(|arena| arena.trim(keep));
+        self.each(0, |arena| arena.trim(keep));
         self.seats().retain(|seat| {
             // SAFETY: nobody else has it while `self` is borrowed exclusively.
             let live = unsafe { seat.arena.as_ref() }.stats().live;
@@ -366,9 +384,9 @@ impl Frames {
         result
     }
 
-    /// Does `f` to each arena, to all of them even when it panics.
-    #[inline]
-    fn each(&mut self, f: impl Fn(&mut Arena)) {
+    /// Does `f` to each arena from a seat on, to all of them even when it panics.
+    #[cold]
+    fn each(&mut self, from: usize, f: impl Fn(&mut Arena)) {
         struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, Seat>, F);
         impl<F: Fn(&mut Arena)> Rest<'_, F> {
             #[inline(always)]
@@ -389,7 +407,7 @@ impl Frames {
                 self.go();
             }
         }
-        let mut rest = Rest(self.seats().iter_mut(), f);
+        let mut rest = Rest(self.seats()[from..].iter_mut(), f);
         rest.go();
         mem::forget(rest); // nothing is left
     }

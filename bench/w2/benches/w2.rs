@@ -14,10 +14,10 @@ fn main() {
         .configure_from_args();
     let all = w2::all();
     let mut place = Vec::new();
-    for at in 0..all[0].len() {
-        let mut group = criterion.benchmark_group(all[0][at].case);
-        group.throughput(Throughput::Elements(all[0][at].operations as u64));
-        for entry in all.iter().map(|entries| &entries[at]) {
+    for entries in &all {
+        let mut group = criterion.benchmark_group(entries[0].case);
+        group.throughput(Throughput::Elements(entries[0].operations as u64));
+        for entry in entries {
             let Ok(run) = entry.run else { continue };
             group.bench_function(BenchmarkId::from_parameter(entry.contender), |bencher| {
                 bencher.iter_custom(|batches| {

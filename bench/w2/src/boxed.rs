@@ -3,6 +3,7 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::loops::ten;
 use crate::push_all;
 use allocator_api2::alloc::{Allocator, Global};
 use std::alloc::Layout;
@@ -12,6 +13,9 @@ pub struct Boxed;
 
 impl Contender for Boxed {
     const NAME: &'static str = "Box";
+    const LACKS_EMPTY: Option<&'static str> = Some("frees each: an empty frame is nothing");
+    const LACKS_NESTED: Option<&'static str> = None;
+    const LACKS_HERE: Option<&'static str> = None;
     type Hand<'a> = Boxed;
 
     fn new(_room: Room) -> Self {
@@ -36,6 +40,17 @@ impl Contender for Boxed {
     unsafe fn end(mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
         // SAFETY: the same contract.
         unsafe { self.reset(taken) };
+    }
+    #[inline(always)]
+    fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+        let good = ten::<_, [u64; 8], CHECK>(&mut self.hand(), slots, tag);
+        // SAFETY: just taken, each once; a null ends the measuring.
+        unsafe { self.reset(slots.iter().map(|&data| (data, Layout::new::<[u64; 8]>()))) };
+        good
+    }
+    #[inline(always)]
+    fn here<T: 'static>(&mut self) -> *mut T {
+        self.hand().take()
     }
     unsafe fn occupied(data: *mut u8) -> Option<usize> {
         // SAFETY: the program's allocator is the C library's.

@@ -4,12 +4,13 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Contender, Hand, Pushed, Room};
-use crate::push_all;
+use crate::loops::ten;
+use crate::{push_all, values_only};
 use allocator_api2::alloc::Allocator;
 use bump_scope::alloc::Global;
 use bump_scope::settings::BumpSettings;
 use bump_scope::traits::BumpAllocatorTyped;
-use bump_scope::{Bump, BumpVec};
+use bump_scope::{Bump, BumpScope, BumpVec};
 use std::alloc::Layout;
 use std::ptr;
 
@@ -20,6 +21,7 @@ macro_rules! contender {
         impl Contender for $name {
             const NAME: &'static str = $shown;
             const DOWN: bool = $down;
+            const LACKS_NESTED: Option<&'static str> = None;
             type Hand<'a> = &'a Bump<Global, $settings>;
 
             fn new(_room: Room) -> Self {
@@ -36,6 +38,18 @@ macro_rules! contender {
             unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
                 self.0.reset();
             }
+            #[inline(always)]
+            fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+                self.0.scoped(|inner| ten::<_, [u64; 8], CHECK>(&mut &*inner, slots, tag))
+            }
+        }
+
+        impl Hand for &BumpScope<'_, Global, $settings> {
+            #[inline(always)]
+            fn take<T: 'static>(&mut self) -> *mut T {
+                self.alloc_uninit::<T>().into_raw().as_ptr().cast()
+            }
+            values_only!();
         }
 
         impl Hand for &Bump<Global, $settings> {

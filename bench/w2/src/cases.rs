@@ -5,7 +5,8 @@
 use crate::contender::{Contender, Hand, Need, Room};
 use crate::identifiers::IDENTIFIERS;
 use crate::loops::{
-    many, measure, measure_lives, measure_vectors, one, slices, Content, Outcome, READ, UNTOUCHED, WRITTEN,
+    many, measure, measure_lives, measure_vectors, measure_whole, one, slices, Content, Outcome, READ, UNTOUCHED,
+    WRITTEN,
 };
 use std::alloc::Layout;
 use std::hint::black_box;
@@ -22,6 +23,8 @@ pub struct Entry {
     pub alone: bool,
     /// Bytes asked for and occupied are part of the row.
     pub weighs: bool,
+    /// A sample takes so many times as long as others.
+    pub long: u32,
     /// Or why it cannot do that.
     pub run: Result<Run, &'static str>,
 }
@@ -29,12 +32,12 @@ pub struct Entry {
 /// Beyond what a batch asks for: a block's header, and alignment at its ends.
 const SPARE: usize = 8192;
 
-fn room_of(count: usize, layout_of: impl Fn(usize) -> Layout) -> Room {
+pub fn room_of(count: usize, layout_of: impl Fn(usize) -> Layout) -> Room {
     let bytes: usize = (0..count).map(|i| layout_of(i).size() + layout_of(i).align()).sum();
     Room { bytes: bytes + SPARE, count, size: layout_of(0).size() }
 }
 
-fn slots(place: &mut Vec<*mut u8>, count: usize) -> &mut [*mut u8] {
+pub fn slots(place: &mut Vec<*mut u8>, count: usize) -> &mut [*mut u8] {
     if place.len() < count {
         place.resize(count, std::ptr::null_mut());
     }
@@ -50,7 +53,7 @@ fn content_of<'a>(usage: u8) -> Content<'a> {
 }
 
 /// `N` values of one type.
-fn values<A: Contender, T: 'static, const N: usize, const USE: u8, const PREFETCH: bool>(
+pub fn values<A: Contender, T: 'static, const N: usize, const USE: u8, const PREFETCH: bool>(
     repetitions: usize,
     place: &mut Vec<*mut u8>,
 ) -> Outcome {
@@ -108,7 +111,7 @@ fn slices_of<A: Contender, const LEN: usize, const N: usize, const USE: u8>(
 /// A few types, many values of each: `$words` of 8 B, `$count` times, ...
 macro_rules! mix {
     ($name:ident, $($words:literal x $count:literal),+) => {
-        fn $name<A: Contender, const USE: u8>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+        pub fn $name<A: Contender, const USE: u8>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
             let layout_of = |at: usize| {
                 let mut end = 0;
                 $(
@@ -227,6 +230,69 @@ fn strings<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcom
     })
 }
 
+/// Nothing: what a frame costs by itself.
+fn empty<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    let layout_of = |_| Layout::new::<u64>();
+    let room = room_of(1, layout_of);
+    let no_slots = slots(place, 0);
+    measure::<A, false>(repetitions, no_slots, room, Content::Anything, layout_of, |mut hand, _, _| {
+        black_box(&mut hand); // so that it is asked for
+        true
+    })
+}
+
+/// A value, and frames in the frame.
+fn nested<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    let layout_of = |_| Layout::new::<[u64; 8]>();
+    let (slots, room) = (slots(place, 1), room_of(11, layout_of));
+    let run = |repetitions, slots: &mut [*mut u8]| {
+        measure_whole::<A, false>(repetitions, slots, room, Content::Tag, layout_of, |arena: &mut A, slots, tag| {
+            let mut inner = [std::ptr::null_mut(); 10];
+            let good = one::<A, [u64; 8], WRITTEN, false>(&mut arena.hand(), &mut slots[0], tag)
+                && (0..N).all(|_| {
+                    let good = arena.nested::<false>(&mut inner, tag);
+                    black_box(inner.as_mut_ptr());
+                    good
+                });
+            good
+        })
+    };
+    let outcome = run(repetitions, slots);
+    let checked = measure_whole::<A, false>(
+        2,
+        slots,
+        room,
+        Content::Tag,
+        layout_of,
+        |arena: &mut A, slots: &mut [*mut u8], tag| {
+            let mut inner = [std::ptr::null_mut(); 10];
+            one::<A, [u64; 8], WRITTEN, false>(&mut arena.hand(), &mut slots[0], tag)
+                && (0..N).all(|_| arena.nested::<true>(&mut inner, !tag))
+        },
+    );
+    Outcome { verified: outcome.verified && checked.verified, ..outcome }
+}
+
+/// 64 B, and the thread's arena looked up for each.
+fn here<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    type Value = [u64; 8];
+    let layout_of = |_| Layout::new::<Value>();
+    let (slots, room) = (slots(place, N), room_of(N, layout_of));
+    measure_whole::<A, false>(
+        repetitions,
+        slots,
+        room,
+        Content::Anything,
+        layout_of,
+        |arena: &mut A, slots: &mut [*mut u8], _| {
+            slots.iter_mut().all(|slot| {
+                *slot = arena.here::<Value>().cast();
+                !slot.is_null()
+            })
+        },
+    )
+}
+
 const PUSHES: usize = 10_000;
 
 fn pushes<A: Contender>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
@@ -237,19 +303,37 @@ fn lives<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut 
     measure_lives::<A>(repetitions, slots(place, N))
 }
 
+/// The rows of one contender, one by one.
+struct Rows(Vec<Entry>);
+
+impl Rows {
+    fn add<A: Contender>(&mut self, case: &'static str, operations: usize, need: Need, run: Run) {
+        self.add_unless::<A>(case, operations, A::lacks(need), run);
+        let entry = self.0.last_mut().expect("just added");
+        entry.alone = need == Need::Life;
+        entry.weighs = matches!(need, Need::Str | Need::Layout | Need::Vec) || case == "aligned types";
+    }
+
+    fn add_unless<A: Contender>(
+        &mut self,
+        case: &'static str,
+        operations: usize,
+        lacks: Option<&'static str>,
+        run: Run,
+    ) {
+        let run = lacks.map_or(Ok(run), Err);
+        self.0.push(Entry { case, contender: A::NAME, operations, alone: false, weighs: false, long: 1, run });
+    }
+}
+
+use Need::{Allocator, Life, Mixed, Slice, Str, Typed};
+const U: u8 = UNTOUCHED;
+const W: u8 = WRITTEN;
+
 /// All rows of one contender, in the order of the tables.
 pub fn entries<A: Contender>() -> Vec<Entry> {
-    let mut all = Vec::new();
-    let mut add = |case, operations, need, run: Run| {
-        let run = A::lacks(need).map_or(Ok(run), Err);
-        let (alone, weighs) = (need == Need::Life, matches!(need, Need::Str | Need::Layout | Need::Vec));
-        let weighs = weighs || case == "aligned types";
-        all.push(Entry { case, contender: A::NAME, operations, alone, weighs, run });
-    };
-    use Need::{Allocator, Life, Mixed, Slice, Str, Typed};
-    const U: u8 = UNTOUCHED;
-    const W: u8 = WRITTEN;
-
+    let mut rows = Rows(Vec::new());
+    let mut add = |case, operations, need, run| rows.add::<A>(case, operations, need, run);
     add("64 B", 1000, Typed, values::<A, [u64; 8], 1000, U, false>);
     add("256 B", 1000, Typed, values::<A, [u64; 32], 1000, U, false>);
     add("1 KB", 256, Typed, values::<A, [u64; 128], 256, U, false>);
@@ -262,26 +346,14 @@ pub fn entries<A: Contender>() -> Vec<Entry> {
     add("64 KB written", 4, Typed, values::<A, [u64; 8192], 4, W, false>);
     add("hot by four", 1000, Typed, by_four::<A, 1000>);
 
-    add("batch", 1000, Typed, values::<A, [u64; 8], 1000, U, false>);
-    add("batch written", 1000, Typed, values::<A, [u64; 8], 1000, W, false>);
     add("slice", 1, Slice, slices_of::<A, 1000, 1, U>);
     add("slice written", 1, Slice, slices_of::<A, 1000, 1, W>);
     add("arrays", 125, Slice, slices_of::<A, 8, 125, U>);
     add("arrays written", 125, Slice, slices_of::<A, 8, 125, W>);
 
-    add("physics", 800, Mixed, physics::<A, U>);
-    add("physics written", 800, Mixed, physics::<A, W>);
-    add("particles 64", 10_000, Typed, values::<A, [u64; 8], 10_000, U, false>);
-    add("particles 64 written", 10_000, Typed, values::<A, [u64; 8], 10_000, W, false>);
-    add("particles 48", 50_000, Typed, values::<A, [u64; 6], 50_000, U, false>);
-    add("particles 48 written", 50_000, Typed, values::<A, [u64; 6], 50_000, W, false>);
-    add("render", 7500, Mixed, render::<A, U>);
-    add("render written", 7500, Mixed, render::<A, W>);
-    add("UI", 200, Mixed, ui::<A, U>);
-    add("UI written", 200, Mixed, ui::<A, W>);
-    add("16 B", 100_000, Typed, values::<A, [u64; 2], 100_000, U, false>);
-    add("16 B written", 100_000, Typed, values::<A, [u64; 2], 100_000, W, false>);
+    add_frames::<A>(&mut rows);
 
+    let mut add = |case, operations, need, run| rows.add::<A>(case, operations, need, run);
     add("take", 1000, Typed, values::<A, [u64; 32], 1000, U, false>);
     add("take write", 1000, Typed, values::<A, [u64; 32], 1000, W, false>);
     add("take read", 1000, Typed, values::<A, [u64; 32], 1000, READ, false>);
@@ -300,7 +372,33 @@ pub fn entries<A: Contender>() -> Vec<Entry> {
     add("life of 1", 1, Life, lives::<A, 1>);
     add("life of 100", 100, Life, lives::<A, 100>);
     add("life of 10,000", 10_000, Life, lives::<A, 10_000>);
+    rows.0
+}
 
-    // Frames, threads and diagnostics have their rows here when the crate has them.
-    all
+fn add_frames<A: Contender>(rows: &mut Rows) {
+    let mut add = |case, operations, need, run| rows.add::<A>(case, operations, need, run);
+    add("batch", 1000, Typed, values::<A, [u64; 8], 1000, U, false>);
+    add("batch written", 1000, Typed, values::<A, [u64; 8], 1000, W, false>);
+    add("physics", 800, Mixed, physics::<A, U>);
+    add("physics written", 800, Mixed, physics::<A, W>);
+    add("UI", 200, Mixed, ui::<A, U>);
+    add("UI written", 200, Mixed, ui::<A, W>);
+    add("particles 64", 10_000, Typed, values::<A, [u64; 8], 10_000, U, false>);
+    add("particles 64 written", 10_000, Typed, values::<A, [u64; 8], 10_000, W, false>);
+    add("particles 48", 50_000, Typed, values::<A, [u64; 6], 50_000, U, false>);
+    add("particles 48 written", 50_000, Typed, values::<A, [u64; 6], 50_000, W, false>);
+    add("render", 7500, Mixed, render::<A, U>);
+    add("render written", 7500, Mixed, render::<A, W>);
+    add("16 B", 100_000, Typed, values::<A, [u64; 2], 100_000, U, false>);
+    add("16 B written", 100_000, Typed, values::<A, [u64; 2], 100_000, W, false>);
+    rows.add_unless::<A>("empty frame", 1, A::LACKS_EMPTY, empty::<A>);
+    rows.add_unless::<A>("nested frame", 100, A::LACKS_NESTED, nested::<A, 100>);
+    rows.add_unless::<A>("here", 1000, A::LACKS_HERE, here::<A, 1000>);
+}
+
+/// The rows of frames alone: what an arena does in others, it does without them.
+pub fn entries_of_frames<A: Contender>() -> Vec<Entry> {
+    let mut rows = Rows(Vec::new());
+    add_frames::<A>(&mut rows);
+    rows.0
 }

@@ -51,6 +51,13 @@ pub trait Contender: Sized + 'static {
     /// With room it is one block, so that addresses tell what was consumed.
     const ONE_BLOCK: bool = true;
 
+    /// Why it has no row of an empty frame.
+    const LACKS_EMPTY: Option<&'static str> = None;
+    /// Why `nested` is not called.
+    const LACKS_NESTED: Option<&'static str> = Some("has no scopes");
+    /// Why `here` is not called.
+    const LACKS_HERE: Option<&'static str> = Some("is passed on, or held in a variable");
+
     /// What is kept in a local variable while a batch is taken.
     type Hand<'a>: Hand
     where
@@ -87,6 +94,16 @@ pub trait Contender: Sized + 'static {
     /// # Safety
     /// As `reset`.
     unsafe fn end(self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {}
+
+    /// A frame in the frame: a scope in which `ten` values are taken, and given back at its end.
+    fn nested<const CHECK: bool>(&mut self, _slots: &mut [*mut u8; 10], _tag: u8) -> bool {
+        unreachable!()
+    }
+
+    /// Takes one value, and asks for this thread's arena to do so.
+    fn here<T: 'static>(&mut self) -> *mut T {
+        unreachable!()
+    }
 
     /// How many bytes an allocation occupies, where a heap says so.
     ///

@@ -4,6 +4,7 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::loops::ten;
 use crate::push_all;
 use allocator_api2::alloc::{AllocError, Allocator};
 use std::alloc::Layout;
@@ -102,6 +103,7 @@ pub struct FloorMem(Box<Head>);
 
 impl Contender for FloorMem {
     const NAME: &'static str = "floor_mem";
+    const LACKS_NESTED: Option<&'static str> = None;
     type Hand<'a> = &'a Head;
 
     fn lacks(need: Need) -> Option<&'static str> {
@@ -120,6 +122,13 @@ impl Contender for FloorMem {
     #[inline(always)]
     unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
         self.0.reset();
+    }
+    #[inline(always)]
+    fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+        let mark = self.0.cursor.get(); // there is room: the block stays
+        let good = ten::<_, [u64; 8], CHECK>(&mut &*self.0, slots, tag);
+        self.0.cursor.set(mark);
+        good
     }
 }
 
@@ -288,6 +297,7 @@ pub struct FloorExact(Head);
 
 impl Contender for FloorExact {
     const NAME: &'static str = "floor_exact";
+    const LACKS_EMPTY: Option<&'static str> = Some("a floor of new + fill + drop only");
     type Hand<'a> = &'a Head;
 
     fn lacks(need: Need) -> Option<&'static str> {

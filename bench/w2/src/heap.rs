@@ -3,6 +3,7 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::loops::ten;
 use crate::push_all;
 use allocator_api2::alloc::{AllocError, Allocator};
 use allocator_api2::vec::Vec;
@@ -40,6 +41,9 @@ impl<M> Clone for HeapHand<M> {
 
 impl<M: Malloc> Contender for Heap<M> {
     const NAME: &'static str = M::NAME;
+    const LACKS_EMPTY: Option<&'static str> = Some("frees each: an empty frame is nothing");
+    const LACKS_NESTED: Option<&'static str> = None;
+    const LACKS_HERE: Option<&'static str> = None;
     type Hand<'a> = HeapHand<M>;
 
     fn new(_room: Room) -> Self {
@@ -63,6 +67,17 @@ impl<M: Malloc> Contender for Heap<M> {
     unsafe fn end(mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
         // SAFETY: the same contract.
         unsafe { self.reset(taken) };
+    }
+    #[inline(always)]
+    fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+        let good = ten::<_, [u64; 8], CHECK>(&mut self.hand(), slots, tag);
+        // SAFETY: just taken, each once; a null ends the measuring.
+        unsafe { self.reset(slots.iter().map(|&data| (data, Layout::new::<[u64; 8]>()))) };
+        good
+    }
+    #[inline(always)]
+    fn here<T: 'static>(&mut self) -> *mut T {
+        self.hand().take()
     }
     unsafe fn occupied(data: *mut u8) -> Option<usize> {
         // SAFETY: the same contract.

@@ -18,6 +18,14 @@ pub struct Outcome {
     /// Pages that the system had to bring meanwhile.
     pub faults: u64,
     pub bytes: Option<Bytes>,
+    /// Of several threads the one that took longest, by its own clock.
+    pub slowest: Option<Duration>,
+}
+
+impl Outcome {
+    pub fn new(time: Duration, verified: bool, faults: u64) -> Outcome {
+        Outcome { time, verified, faults, bytes: None, slowest: None }
+    }
 }
 
 /// What a batch asked for, and what it occupied.
@@ -94,6 +102,22 @@ pub fn many<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
     slots.iter_mut().all(|slot| one::<A, T, USE, PREFETCH>(hand, slot, tag))
 }
 
+/// Takes ten values, written. `CHECK`: looks at them too, as far as their memory may be gone soon.
+#[inline(always)]
+pub fn ten<H: Hand, T: 'static, const CHECK: bool>(hand: &mut H, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+    let taken = slots.iter_mut().all(|slot| {
+        let data = hand.take::<T>();
+        if data.is_null() {
+            return false;
+        }
+        // SAFETY: it is ours, and of that size.
+        unsafe { data.cast::<u8>().write_bytes(tag, size_of::<T>()) };
+        *slot = data.cast();
+        true
+    });
+    taken && (!CHECK || is_right(slots, |_| Layout::new::<T>(), Content::Tag, tag))
+}
+
 /// Slices of that many 64 B.
 #[inline(always)]
 pub fn slices<A: Contender, const LEN: usize, const USE: u8>(
@@ -117,23 +141,23 @@ pub fn slices<A: Contender, const LEN: usize, const USE: u8>(
 
 /// What `repeat` needs besides.
 #[derive(Clone, Copy)]
-struct Times {
-    repetitions: usize,
+pub struct Times {
+    pub repetitions: usize,
     /// The last batch stays, to be looked at.
-    keep: bool,
+    pub keep: bool,
 }
 
 /// The loop that is timed. `ALLOCATOR`: the batch was taken by the trait `Allocator`.
 #[inline(never)]
-fn repeat<A: Contender, const ALLOCATOR: bool>(
+pub fn repeat<A: Contender, const ALLOCATOR: bool>(
     arena: &mut A,
     slots: &mut [*mut u8],
     times: Times,
     layout_of: impl Fn(usize) -> Layout,
-    fill: impl for<'a> Fn(A::Hand<'a>, &mut [*mut u8], u8) -> bool,
+    fill: impl Fn(&mut A, &mut [*mut u8], u8) -> bool,
 ) -> bool {
     for i in 0..times.repetitions {
-        if !fill(arena.hand(), slots, i as u8) {
+        if !fill(arena, slots, i as u8) {
             return false;
         }
         black_box(slots.as_mut_ptr());
@@ -153,8 +177,7 @@ fn repeat<A: Contender, const ALLOCATOR: bool>(
     true
 }
 
-/// A sample: a new arena with room for the batch, two batches to warm up, then `repetitions` of them, a reset after
-/// each.
+/// A sample of batches that one hand takes.
 pub fn measure<A: Contender, const ALLOCATOR: bool>(
     repetitions: usize,
     slots: &mut [*mut u8],
@@ -162,6 +185,27 @@ pub fn measure<A: Contender, const ALLOCATOR: bool>(
     content: Content,
     layout_of: impl Fn(usize) -> Layout + Copy,
     fill: impl for<'a> Fn(A::Hand<'a>, &mut [*mut u8], u8) -> bool + Copy,
+) -> Outcome {
+    measure_whole::<A, ALLOCATOR>(
+        repetitions,
+        slots,
+        room,
+        content,
+        layout_of,
+        #[inline(always)]
+        |arena: &mut A, slots: &mut [*mut u8], tag| fill(arena.hand(), slots, tag),
+    )
+}
+
+/// A sample: a new arena with room for the batch, two batches to warm up, then `repetitions` of them, a reset after
+/// each.
+pub fn measure_whole<A: Contender, const ALLOCATOR: bool>(
+    repetitions: usize,
+    slots: &mut [*mut u8],
+    room: Room,
+    content: Content,
+    layout_of: impl Fn(usize) -> Layout + Copy,
+    fill: impl Fn(&mut A, &mut [*mut u8], u8) -> bool + Copy,
 ) -> Outcome {
     let mut arena = A::with_room(room);
     let mut run = |repetitions, keep| {
@@ -172,7 +216,7 @@ pub fn measure<A: Contender, const ALLOCATOR: bool>(
     let (_, _, warm) = run(2, false);
     let (time, faults, good) = if warm { run(repetitions, false) } else { (Duration::MAX, 0, false) };
     if !good || !run(2, true).2 {
-        return Outcome { time, verified: false, faults, bytes: None };
+        return Outcome::new(time, false, faults);
     }
     let verified = is_right(slots, layout_of, content, 1);
     let bytes = Some(bytes_of::<A>(slots, layout_of));
@@ -185,7 +229,7 @@ pub fn measure<A: Contender, const ALLOCATOR: bool>(
             arena.reset(taken);
         }
     }
-    Outcome { time, verified, faults, bytes }
+    Outcome { bytes, ..Outcome::new(time, verified, faults) }
 }
 
 /// A sample of lives: a new arena, values of 64 B written, its end.
@@ -221,17 +265,17 @@ pub fn measure_lives<A: Contender>(repetitions: usize, slots: &mut [*mut u8]) ->
     let before = (faults(), Instant::now());
     let last = repeat::<A>(slots, room, repetitions);
     let Some(arena) = last else {
-        return Outcome { time: Duration::MAX, verified: false, faults: 0, bytes: None };
+        return Outcome::new(Duration::MAX, false, 0);
     };
     // The last end belongs to the time; what was written is looked at in one more life.
     end(arena, slots);
     let (time, faults) = (before.1.elapsed(), faults() - before.0);
     let Some(arena) = repeat::<A>(slots, room, 2) else {
-        return Outcome { time, verified: false, faults, bytes: None };
+        return Outcome::new(time, false, faults);
     };
     let verified = is_right(slots, |_| Layout::new::<Value>(), Content::Tag, 1);
     end(arena, slots);
-    Outcome { time, verified, faults, bytes: None }
+    Outcome::new(time, verified, faults)
 }
 
 /// A sample of vectors that grow from nothing.
@@ -277,10 +321,11 @@ pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome 
     let word = Layout::new::<u64>();
     // SAFETY: all that there is.
     unsafe { arena.reset([vector, (first.cast(), word), (last.cast(), word)].into_iter()) };
-    Outcome { time, verified, faults, bytes: occupied.map(|occupied| Bytes { asked, occupied }) }
+    let bytes = occupied.map(|occupied| Bytes { asked, occupied });
+    Outcome { bytes, ..Outcome::new(time, verified, faults) }
 }
 
-fn is_right(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content: Content, tag: u8) -> bool {
+pub fn is_right(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content: Content, tag: u8) -> bool {
     let mut spans: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
     for (i, &data) in slots.iter().enumerate() {
         let layout = layout_of(i);

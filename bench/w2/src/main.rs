@@ -3,7 +3,8 @@
 //!     w2 [--quick] [--only CASE] [--contender NAME]
 //!
 //! Each round samples everyone once in each case, and begins with another one. New + fill + drop (`life`) runs in a
-//! process of its own per case and contender: this program starts itself with `--alone`.
+//! process of its own per case and contender: this program starts itself with `--alone`. So do the rows of bytes held.
+//! A CASE that ends in a star means those that begin so.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -33,22 +34,30 @@ struct Row<'a> {
     times: Vec<f64>,
     /// Page faults a batch.
     faults: Vec<f64>,
+    /// ns an operation of the slowest of several threads, one a sample.
+    slowest: Vec<f64>,
     bytes: Option<Bytes>,
     verified: bool,
     repetitions: usize,
 }
 
 impl Row<'_> {
+    fn of(entry: &Entry) -> Row<'_> {
+        let (times, faults, slowest) = (vec![], vec![], vec![]);
+        Row { entry, times, faults, slowest, bytes: None, verified: true, repetitions: 0 }
+    }
+
     fn add(&mut self, outcome: &Outcome, repetitions: usize) {
         let operations = (repetitions * self.entry.operations) as f64;
         self.times.push(outcome.time.as_nanos() as f64 / operations);
         self.faults.push(outcome.faults as f64 / repetitions as f64);
+        self.slowest.extend(outcome.slowest.map(|time| time.as_nanos() as f64 / operations));
         self.bytes = outcome.bytes;
         self.verified &= outcome.verified;
     }
 
     fn print(&self) {
-        let Entry { case, contender, operations, alone, weighs, run } = self.entry;
+        let Entry { case, contender, operations, alone, weighs, run, .. } = self.entry;
         let names =
             format!(r#""workload":"W2","case":"{case}","contender":"{contender}","language":"Rust","unit":"ns""#);
         if let Err(why) = run {
@@ -62,6 +71,9 @@ impl Row<'_> {
         }
         if *alone {
             more += &format!(r#","faults":{:.2}"#, median(&self.faults));
+        }
+        if !self.slowest.is_empty() {
+            more += &format!(r#","slowest":{:.4}"#, median(&self.slowest));
         }
         let (low, high) = self.times.iter().fold((f64::MAX, 0f64), |(low, high), &t| (low.min(t), high.max(t)));
         let (median, rounds, verified) = (median(&self.times), self.times.len(), self.verified);
@@ -81,15 +93,22 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// How many batches take as long as a sample should; 0 if they go wrong.
+/// How many batches take as long as a sample should; 0 if they go wrong. Threads do not begin at the same moment: of
+/// their samples the shortest of three counts, by the slowest thread's own clock.
 fn calibrate(run: Run, place: &mut Vec<*mut u8>, sample: Duration) -> usize {
     let mut repetitions = 1;
     loop {
-        let outcome = run(repetitions, place);
+        let mut outcome = run(repetitions, place);
+        let mut time = outcome.time;
+        for _ in 0..2 {
+            let Some(slowest) = outcome.slowest else { break };
+            time = time.min(slowest);
+            outcome = run(repetitions, place);
+        }
         if !outcome.verified {
             return 0;
         }
-        let time = outcome.time.max(Duration::from_nanos(20));
+        time = time.min(outcome.slowest.unwrap_or(time)).max(Duration::from_nanos(20));
         if time * 4 >= sample {
             let wanted = repetitions as f64 * sample.as_secs_f64() / time.as_secs_f64();
             return (wanted.ceil() as usize).max(1);
@@ -102,7 +121,7 @@ fn calibrate(run: Run, place: &mut Vec<*mut u8>, sample: Duration) -> usize {
 fn measure_together(rows: &mut [Row], effort: Effort, place: &mut Vec<*mut u8>) {
     for row in rows.iter_mut() {
         if let Ok(run) = row.entry.run {
-            row.repetitions = calibrate(run, place, effort.sample);
+            row.repetitions = calibrate(run, place, effort.sample * row.entry.long);
             row.verified = row.repetitions > 0;
         }
     }
@@ -155,7 +174,7 @@ fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result
                 let mut number = || fields.next().and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
                 let (repetitions, nanos, faults) = (number(), number(), number());
                 let verified = fields.next() == Some("true");
-                let outcome = Outcome { time: Duration::from_nanos(nanos), verified, faults, bytes: None };
+                let outcome = Outcome::new(Duration::from_nanos(nanos), verified, faults);
                 row.add(&outcome, (repetitions as usize).max(1));
                 samples += 1;
             }
@@ -167,12 +186,14 @@ fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (mut quick, mut only, mut contender, mut alone) = (false, None, None, None);
+    let (mut quick, mut only, mut contender) = (false, None, None);
+    let (mut alone, mut held) = (None, None);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => quick = true,
             "--only" => only = arguments.next(),
             "--contender" => contender = arguments.next(),
+            "--held" => held = arguments.next().zip(arguments.next()),
             "--alone" => alone = arguments.next().zip(arguments.next()),
             _ => {
                 eprintln!("w2 [--quick] [--only CASE] [--contender NAME]");
@@ -190,16 +211,24 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
 
+    if let Some((case, contender)) = held {
+        for held in w2::held::all().iter().filter(|h| h.case == case && h.contender == contender) {
+            println!("{}", (held.row)());
+        }
+        return ExitCode::SUCCESS;
+    }
+
+    let is_asked = |case: &str, name: &str| {
+        let only = only.as_ref().is_none_or(|only| match only.strip_suffix('*') {
+            Some(begin) => case.starts_with(begin),
+            None => case == only,
+        });
+        only && contender.as_ref().is_none_or(|contender| contender == name)
+    };
     let mut place = Vec::new();
     let mut good = true;
-    for at in 0..all[0].len() {
-        let mut rows: Vec<Row> = all
-            .iter()
-            .map(|entries| &entries[at])
-            .filter(|e| only.as_ref().is_none_or(|case| case == e.case))
-            .filter(|e| contender.as_ref().is_none_or(|name| name == e.contender))
-            .map(|entry| Row { entry, times: vec![], faults: vec![], bytes: None, verified: true, repetitions: 0 })
-            .collect();
+    for entries in &all {
+        let mut rows: Vec<Row> = entries.iter().filter(|e| is_asked(e.case, e.contender)).map(Row::of).collect();
         if rows.is_empty() {
             continue;
         }
@@ -214,6 +243,17 @@ fn main() -> ExitCode {
         for row in &rows {
             row.print();
             good &= row.verified;
+        }
+    }
+    for held in w2::held::all().iter().filter(|h| is_asked(h.case, h.contender)) {
+        let said = std::env::current_exe()
+            .and_then(|program| Command::new(program).args(["--held", held.case, held.contender]).output());
+        match said {
+            Ok(done) if done.status.success() => print!("{}", String::from_utf8_lossy(&done.stdout)),
+            _ => {
+                eprintln!("w2: {}, {}: could not be measured", held.case, held.contender);
+                good = false;
+            }
         }
     }
     ExitCode::from(u8::from(!good))

@@ -3,19 +3,21 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Contender, Hand, Pushed, Room};
-use crate::push_all;
+use crate::loops::ten;
+use crate::{push_all, values_only};
 use allocator_api2_04::alloc::Allocator;
 use allocator_api2_04::vec::Vec;
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
 use std::ptr;
-use stumpalo::Arena;
+use stumpalo::{Arena, ArenaRef};
 
 pub struct Stumpalo(Arena);
 
 impl Contender for Stumpalo {
     const NAME: &'static str = "stumpalo";
     const DOWN: bool = true;
+    const LACKS_NESTED: Option<&'static str> = None;
     type Hand<'a> = &'a Arena;
 
     fn new(_room: Room) -> Self {
@@ -32,6 +34,18 @@ impl Contender for Stumpalo {
     unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
         self.0.clear();
     }
+    #[inline(always)]
+    fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+        self.0.with_scope(|inner| ten::<_, [u64; 8], CHECK>(&mut &*inner, slots, tag))
+    }
+}
+
+impl Hand for &ArenaRef<'_> {
+    #[inline(always)]
+    fn take<T: 'static>(&mut self) -> *mut T {
+        self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
+    }
+    values_only!();
 }
 
 impl Hand for &Arena {

@@ -3,13 +3,14 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::loops::ten;
 use crate::{push_all, values_only};
 use allocator_api2::alloc::Allocator;
 use std::alloc::Layout;
 use std::ptr;
 use toft::{Arena, Options};
 
-fn arena_with(room: Room) -> Arena {
+pub fn arena_with(room: Room) -> Arena {
     Options::new().reserve(room.bytes).create().expect("memory for the arena")
 }
 
@@ -17,6 +18,7 @@ pub struct Toft(Arena);
 
 impl Contender for Toft {
     const NAME: &'static str = "toft";
+    const LACKS_NESTED: Option<&'static str> = None;
     type Hand<'a> = &'a Arena;
 
     fn new(_room: Room) -> Self {
@@ -32,6 +34,10 @@ impl Contender for Toft {
     #[inline(always)]
     unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
         self.0.reset();
+    }
+    #[inline(always)]
+    fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+        self.0.scope_mut(|inner| ten::<_, [u64; 8], CHECK>(&mut &*inner, slots, tag))
     }
 }
 
@@ -101,6 +107,7 @@ pub struct ToftPack(Arena);
 
 impl Contender for ToftPack {
     const NAME: &'static str = "toft pack";
+    const LACKS_EMPTY: Option<&'static str> = Some("packs strings");
     type Hand<'a> = toft::Pack<'a>;
 
     fn lacks(need: Need) -> Option<&'static str> {

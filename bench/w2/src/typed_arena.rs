@@ -30,6 +30,7 @@ pub struct TypedArena {
 
 impl Contender for TypedArena {
     const NAME: &'static str = "typed-arena";
+    const LACKS_EMPTY: Option<&'static str> = Some("has no reset");
     type Hand<'a> = &'a Typed;
 
     fn lacks(need: Need) -> Option<&'static str> {

@@ -77,11 +77,11 @@ impl Arena {
     pub fn reset_again(self) -> bool {
         let (epoch, round, start) = (self.head.epoch.get(), self.rounds.get(), self.settled.get());
         // Bit 0, watched, is in the epoch: no range is out, and no cleanup is running.
-        if epoch != self.last_reset.get() || start.is_null() || round % WINDOW == 0 {
+        if epoch != self.last_reset.get() || start.is_null() {
             return false;
         }
         let used = self.head.cursor.get().addr() - start.addr();
-        if used > self.settled_high.get() {
+        if used > self.settled_high.get() || (round % WINDOW == 0 && !self.next_window(round, used as u64)) {
             return false;
         }
         if used > self.settled_peak.get() {
@@ -97,6 +97,27 @@ impl Arena {
         self.head.epoch.set(epoch.wrapping_add(2));
         self.last_reset.set(epoch.wrapping_add(2));
         true
+    }
+
+    /// A window ends with the round before, and the oldest is forgotten: says whether that leaves the highest need as it
+    /// was, with `used` for the round that ends now. If not, a whole reset does it all.
+    #[inline(never)]
+    fn next_window(self, round: u32, used: u64) -> bool {
+        let slow = self.slow();
+        let quick = self.settled_peak.take() as u64;
+        let before = &slow.window_peaks[(round.wrapping_sub(1) / WINDOW) as usize % WINDOWS];
+        before.set(before.get().max(quick));
+        slow.peak.set(slow.peak.get().max(quick));
+        let oldest = (round / WINDOW) as usize % WINDOWS;
+        let mut high = used;
+        for (i, window) in slow.window_peaks.iter().enumerate() {
+            high = high.max(if i == oldest { 0 } else { window.get() });
+        }
+        let same = high == self.settled_high.get() as u64;
+        if same {
+            slow.window_peaks[oldest].set(0);
+        }
+        same
     }
 
     /// P10: nothing is allocated any more; what is to stay for the next round?

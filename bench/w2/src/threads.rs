@@ -1,0 +1,296 @@
+//! Threads at the same time: each with an arena of its own, or all with one `Frames` or pool that is emptied for all of
+//! them. They are started beforehand, make their arenas, warm them up and wait for each other; then the clock runs.
+//!
+//! An operation is one allocation, and its time is that of a processor: the wall's, times the processors at work. Where
+//! nobody waits for another, a row is the same for all numbers of threads.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::cases::{room_of, slots, Entry};
+use crate::contender::{Contender, Hand, Room};
+use crate::loops::{faults, is_right, many, repeat, Content, Outcome, Times, WRITTEN};
+use std::alloc::Layout;
+use std::hint::black_box;
+use std::ptr;
+use std::sync::{Barrier, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+type Value = [u64; 8];
+/// Of 64 B, written, in a batch or frame of one thread.
+const BATCH: usize = 1000;
+
+fn layout_of(_: usize) -> Layout {
+    Layout::new::<Value>()
+}
+
+fn room() -> Room {
+    room_of(BATCH, layout_of)
+}
+
+/// What one thread saw.
+pub struct Span {
+    pub begin: Instant,
+    pub end: Instant,
+    pub good: bool,
+}
+
+/// The processors at work.
+fn at_work(threads: usize) -> u32 {
+    thread::available_parallelism().map_or(1, |cores| cores.get().min(threads)) as u32
+}
+
+fn outcome(spans: &[Span], threads: usize, faults: u64) -> Outcome {
+    let begin = spans.iter().map(|span| span.begin).min();
+    let end = spans.iter().map(|span| span.end).max();
+    let wall = begin.zip(end).map_or(Duration::MAX, |(begin, end)| end - begin);
+    let verified = spans.len() == threads && spans.iter().all(|span| span.good);
+    // Its own allocations only, and a row divides by everyone's.
+    let slowest = spans.iter().map(|span| span.end - span.begin).max().map(|slowest| slowest * threads as u32);
+    Outcome { slowest, ..Outcome::new(wall * at_work(threads), verified, faults) }
+}
+
+/// Threads that do the same. What each times begins when all have come to the first barrier; none goes on beyond the
+/// second before all are there.
+pub fn race(threads: usize, thread: impl Fn(&Barrier, &Barrier) -> Span + Sync) -> Outcome {
+    let (start, done, before) = (Barrier::new(threads), Barrier::new(threads), faults());
+    let spans: Vec<Span> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(|| thread(&start, &done))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    outcome(&spans, threads, faults() - before)
+}
+
+/// Each has its own.
+fn apart<A: Contender, const THREADS: usize>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
+    race(THREADS, |start, done| {
+        let mut place = Vec::new();
+        let slots = slots(&mut place, BATCH);
+        let mut arena = A::with_room(room());
+        let mut run = |repetitions, keep| {
+            repeat::<A, false>(&mut arena, slots, Times { repetitions, keep }, layout_of, |arena, slots, tag| {
+                many::<A, Value, WRITTEN, false>(&mut arena.hand(), slots, tag)
+            })
+        };
+        let warm = run(2, false);
+        start.wait();
+        let begin = Instant::now();
+        let good = run(repetitions, false);
+        let end = Instant::now();
+        done.wait();
+        let kept = run(2, true);
+        let right = kept && is_right(slots, layout_of, Content::Tag, 1);
+        // SAFETY: the batch that was kept.
+        unsafe { arena.reset(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
+        Span { begin, end, good: warm && good && right }
+    })
+}
+
+/// What all threads take from, and one of them empties.
+pub trait Shared: Sync + 'static {
+    const NAME: &'static str;
+    fn new() -> Self;
+    /// A thread's part of a frame: the slots are filled.
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool;
+    /// The end of the frame, where threads do something for it.
+    ///
+    /// # Safety
+    /// The slots are as `part` left them, and not used again.
+    unsafe fn end_part(&self, _slots: &mut [*mut u8]) {}
+    /// The end of the frame for all.
+    fn advance(&mut self);
+}
+
+/// Takes what a part takes.
+#[inline(always)]
+fn take_part<H: Hand>(hand: &mut H, slots: &mut [*mut u8], tag: u8) -> bool {
+    slots.iter_mut().all(|slot| {
+        let data = hand.take::<Value>();
+        if data.is_null() {
+            return false;
+        }
+        // SAFETY: it is ours, and of that size.
+        unsafe { data.cast::<u8>().write_bytes(tag, size_of::<Value>()) };
+        *slot = data.cast();
+        true
+    })
+}
+
+/// One for all. A frame is begun and ended together.
+fn together<S: Shared + Send, const THREADS: usize>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
+    const WARM: usize = 3;
+    let shared = RwLock::new(S::new());
+    let (begin, end) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
+    let frames = WARM + repetitions + 1;
+    let thread = || {
+        let mut place = Vec::new();
+        let slots = slots(&mut place, BATCH);
+        let mut good = true;
+        for frame in 0..frames {
+            begin.wait();
+            let shared = shared.read().unwrap_or_else(PoisonError::into_inner);
+            good &= shared.part(slots, frame as u8);
+            black_box(slots.as_mut_ptr());
+            if frame + 1 == frames {
+                good = good && is_right(slots, layout_of, Content::Tag, frame as u8);
+            }
+            // SAFETY: just taken; a null ends the measuring.
+            unsafe { shared.end_part(slots) };
+            drop(shared);
+            end.wait();
+        }
+        good
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(thread)).collect();
+        let run = |frames| {
+            for _ in 0..frames {
+                begin.wait();
+                end.wait();
+                shared.write().unwrap_or_else(PoisonError::into_inner).advance();
+            }
+        };
+        run(WARM);
+        let (began, before) = (Instant::now(), faults());
+        run(repetitions);
+        let (wall, faults) = (began.elapsed(), faults() - before);
+        run(1); // the one that is looked at
+        let verified = threads.into_iter().all(|thread| thread.join().unwrap_or(false));
+        Outcome::new(wall * at_work(THREADS), verified, faults)
+    })
+}
+
+/// The floor: the barriers, and the writes. Each thread has a place for all.
+pub struct Barriers;
+
+thread_local! {
+    static PLACE: std::cell::RefCell<Vec<Value>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+impl Shared for Barriers {
+    const NAME: &'static str = "floor_barriers";
+    fn new() -> Self {
+        Barriers
+    }
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
+        PLACE.with_borrow_mut(|place| {
+            place.resize(BATCH, [0; 8]);
+            for (slot, value) in slots.iter_mut().zip(place) {
+                *value = [u64::from_ne_bytes([tag; 8]); 8];
+                *slot = ptr::from_mut(value).cast();
+            }
+        });
+        true
+    }
+    fn advance(&mut self) {}
+}
+
+#[cfg(feature = "toft")]
+impl Shared for toft::Frames {
+    const NAME: &'static str = "toft frames";
+    fn new() -> Self {
+        toft::Frames::with(|| toft::Options::new().reserve(room().bytes).create())
+    }
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
+        take_part(&mut self.here(), slots, tag)
+    }
+    fn advance(&mut self) {
+        toft::Frames::advance(self);
+    }
+}
+
+/// A thread's own, which it empties before its next part.
+#[cfg(feature = "bumpalo")]
+pub struct Locals;
+
+#[cfg(feature = "bumpalo")]
+impl Shared for Locals {
+    const NAME: &'static str = "bumpalo, local";
+    fn new() -> Self {
+        Locals
+    }
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
+        thread_local! {
+            static BUMP: std::cell::RefCell<bumpalo::Bump> =
+                std::cell::RefCell::new(bumpalo::Bump::with_capacity(room().bytes));
+        }
+        BUMP.with_borrow_mut(bumpalo::Bump::reset);
+        BUMP.with_borrow(|mut bump| take_part(&mut bump, slots, tag))
+    }
+    fn advance(&mut self) {}
+}
+
+#[cfg(feature = "bumpalo")]
+impl Shared for bumpalo_herd::Herd {
+    const NAME: &'static str = "bumpalo-herd";
+    fn new() -> Self {
+        bumpalo_herd::Herd::new()
+    }
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
+        take_part(&mut self.get().as_bump(), slots, tag)
+    }
+    fn advance(&mut self) {
+        self.reset();
+    }
+}
+
+#[cfg(feature = "bump-scope")]
+impl Shared for crate::leases::BumpPool {
+    const NAME: &'static str = "bump-scope pool";
+    fn new() -> Self {
+        crate::leases::BumpPool::new()
+    }
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
+        take_part(&mut &*self.get(), slots, tag)
+    }
+    fn advance(&mut self) {
+        self.reset();
+    }
+}
+
+/// A heap: each thread frees what it took.
+pub struct Freed<A>(std::marker::PhantomData<fn() -> A>);
+
+impl<A: Contender> Shared for Freed<A> {
+    const NAME: &'static str = A::NAME;
+    fn new() -> Self {
+        Freed(std::marker::PhantomData)
+    }
+    fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
+        take_part(&mut A::new(room()).hand(), slots, tag)
+    }
+    unsafe fn end_part(&self, slots: &mut [*mut u8]) {
+        // SAFETY: the same contract.
+        unsafe { A::new(room()).reset(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
+    }
+    fn advance(&mut self) {}
+}
+
+/// Samples of threads last longer: they do not begin at the same moment.
+pub const LONG: u32 = 8;
+
+fn entry(case: &'static str, contender: &'static str, threads: usize, run: crate::cases::Run) -> Entry {
+    Entry { case, contender, operations: threads * BATCH, alone: false, weighs: false, long: LONG, run: Ok(run) }
+}
+
+/// Each thread with its own.
+pub fn entries_apart<A: Contender>() -> Vec<Entry> {
+    vec![
+        entry("1 thread", A::NAME, 1, apart::<A, 1>),
+        entry("2 threads", A::NAME, 2, apart::<A, 2>),
+        entry("4 threads", A::NAME, 4, apart::<A, 4>),
+        entry("8 threads", A::NAME, 8, apart::<A, 8>),
+        entry("16 threads", A::NAME, 16, apart::<A, 16>),
+    ]
+}
+
+/// All threads with one.
+pub fn entries_together<S: Shared + Send>() -> Vec<Entry> {
+    vec![
+        entry("1 shared", S::NAME, 1, together::<S, 1>),
+        entry("2 shared", S::NAME, 2, together::<S, 2>),
+        entry("4 shared", S::NAME, 4, together::<S, 4>),
+        entry("8 shared", S::NAME, 8, together::<S, 8>),
+        entry("16 shared", S::NAME, 16, together::<S, 16>),
+    ]
+}
