@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 fn main() {
     println!("cargo:rerun-if-changed=src/user.c");
+    println!("cargo:rerun-if-changed=src/watched.c");
     println!("cargo:rerun-if-changed=../../c/single/toft.c");
     let mut build = cc::Build::new();
     build
         .include("../../c/single")
         .file("src/user.c")
+        .file("src/watched.c")
         .file("../../c/single/toft.c")
         .warnings(true)
         .extra_warnings(true);

@@ -16,6 +16,9 @@ const MIRI: bool = cfg!(miri);
 const NEW: u8 = 0xCD;
 const GONE: u8 = 0xDD;
 
+type SwitchTo = fn(&Arena, bool) -> Result<(), SwitchError>;
+type SwitchOn = fn(&Arena) -> Result<(), SwitchError>;
+
 fn checked() -> Arena {
     let arena = Arena::new();
     arena.set_checked(true).unwrap();
@@ -83,11 +86,10 @@ fn each_byte_around_an_allocation_is_watched() {
 #[test]
 fn the_first_byte_that_was_written_is_told_for_each_allocation() {
     let mut arena = checked();
-    let first = arena.alloc([0u8; 10]).as_mut_ptr();
-    let fine = arena.alloc([0u8; 10]).as_mut_ptr();
-    let second = arena.alloc([0u8; 10]).as_mut_ptr();
+    let first = arena.alloc_layout(layout(10, 1)).as_ptr();
+    let fine = arena.alloc_layout(layout(10, 1)).as_ptr();
+    let second = arena.alloc_layout(layout(10, 1)).as_ptr();
     unsafe {
-        // Within a reference's reach there is nothing outside of it: raw pointers of the whole block.
         first.wrapping_add(12).write(0);
         first.wrapping_add(11).write(0);
         fine.wrapping_add(9).write(0);
@@ -104,10 +106,11 @@ fn the_first_byte_that_was_written_is_told_for_each_allocation() {
 #[test]
 fn what_is_given_back_is_filled() {
     let mut arena = checked();
-    let kept = arena.alloc_slice_fill(40, 7u8).as_ptr();
+    let kept = arena.alloc_layout(layout(40, 8)).as_ptr();
+    unsafe { kept.write_bytes(7, 40) };
     // A rewind.
     let mark = arena.mark();
-    let gone = arena.alloc_slice_fill(40, 7u8).as_ptr();
+    let gone = arena.alloc_layout(layout(40, 8)).as_ptr();
     unsafe { arena.rewind(mark) }.unwrap();
     assert_eq!((bytes_at(gone, 40), bytes_at(kept, 40)), (vec![GONE; 40], vec![7; 40]));
     // A scope, whose memory is the arena's again.
@@ -207,11 +210,11 @@ fn stale_marks_are_refused_exactly() {
     refused(&arena, two);
     unsafe { arena.rewind(one) }.unwrap();
     // Nor do large ones, which have blocks of their own.
-    arena.alloc_slice_fill(1 << 20, 0u8);
+    arena.alloc_layout(layout(1 << 20, 1));
     let large = arena.mark();
     unsafe { arena.rewind(one) }.unwrap();
     refused(&arena, large);
-    arena.alloc_slice_fill(1 << 20, 0u8);
+    arena.alloc_layout(layout(1 << 20, 1));
     refused(&arena, large);
     unsafe { arena.rewind(empty) }.unwrap();
     refused(&arena, one);
@@ -228,6 +231,34 @@ fn stale_marks_are_refused_exactly() {
     arena.scope(|inner| inner.alloc(4u8) as *const u8);
     unsafe { arena.rewind(good) }.unwrap();
     assert_eq!(arena.findings(), []);
+}
+
+#[test]
+fn good_marks_stay_good() {
+    let arena = Arena::new();
+    let first = arena.mark();
+    let before = arena.alloc_layout(layout(8, 8)).as_ptr();
+    unsafe { before.write(1) };
+    let early = arena.mark();
+    arena.set_checked(true).unwrap();
+    arena.alloc(2u64);
+    let mark = arena.mark();
+    arena.alloc(3u64);
+    arena.set_checked(false).unwrap();
+    arena.alloc(4u64);
+    let unchecked = arena.mark();
+    arena.set_checked(true).unwrap();
+    arena.alloc(5u64);
+    for good in [unchecked, mark, early] {
+        unsafe { arena.rewind(good) }.unwrap();
+        unsafe { arena.rewind(good) }.unwrap();
+        let p = arena.alloc_layout(layout(2000, 1)).as_ptr();
+        unsafe { arena.rewind(good) }.unwrap();
+        assert_eq!((bytes_at(p, 1)[0], unsafe { *before }), (GONE, 1));
+        arena.scope(|inner| inner.alloc(1u8) as *const u8);
+    }
+    unsafe { arena.rewind(first) }.unwrap();
+    assert_eq!((arena.stats().live, arena.findings()), (0, vec![]));
 }
 
 // ---- leaks ----
@@ -298,7 +329,6 @@ fn values_that_nobody_drops_are_told_by_who_made_them() {
         }
     });
     assert_eq!(found, due);
-    forget(three.map(drop));
 }
 
 #[test]
@@ -423,6 +453,31 @@ fn what_lives_outside_of_a_checked_scope_grows_meanwhile() {
     assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
 }
 
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn what_is_served_aside_is_known() {
+    let mut arena = checked();
+    arena.alloc_slice_fill(3000, 1u8);
+    let scope = arena.scope_guard();
+    let aside = arena.alloc_layout(layout(100, 8)).as_ptr();
+    let mut vec = allocator_api2::vec::Vec::with_capacity_in(3, &arena);
+    vec.extend([1u64, 2, 3, 4, 5]);
+    drop(scope); // a free does nothing while it is open
+    unsafe {
+        abi::free(arena.as_raw(), aside, 100);
+        abi::free(arena.as_raw(), aside, 100);
+        aside.wrapping_add(100).write(0);
+    }
+    assert_eq!(bytes_at(aside, 100), vec![GONE; 100]);
+    assert_eq!(*vec, [1, 2, 3, 4, 5]);
+    drop(vec);
+    assert_eq!(arena.allocations().len(), 1);
+    arena.reset();
+    let found = arena.findings();
+    let kinds: Vec<_> = lines(&found).into_iter().map(|(kind, _, size)| (kind, size)).collect();
+    assert_eq!(kinds, [("bad free", 100), ("corrupt", 100)]);
+}
+
 #[test]
 fn cursors_and_packs_work_in_checked_arenas() {
     let mut arena = checked();
@@ -434,7 +489,6 @@ fn cursors_and_packs_work_in_checked_arenas() {
         let pack = arena.pack();
         let words: Vec<&mut str> = (0..100).map(|i| pack.alloc_str(&format!("word {i}"))).collect();
         let empty = pack.alloc_str("");
-        drop(pack);
         assert!(squares.iter().enumerate().all(|(i, s)| **s == (i * i) as u64));
         assert!(words.iter().enumerate().all(|(i, w)| **w == *format!("word {i}")));
         assert_eq!((*other, &*empty), (5, ""));
@@ -446,14 +500,15 @@ fn cursors_and_packs_work_in_checked_arenas() {
 #[test]
 fn scopes_end_in_any_order() {
     let mut arena = checked();
-    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+    let orders = [[0, 2, 1], [2, 1, 0], [0, 1, 2], [1, 0, 2], [1, 2, 0], [2, 0, 1]];
+    for order in orders.into_iter().take(if MIRI { 2 } else { 6 }) {
         let mut scopes = [0; 3].map(|_| Some(arena.scope_guard()));
-        let values: Vec<*mut u64> =
-            scopes.iter().flatten().map(|scope| std::ptr::from_mut(scope.alloc(1u64))).collect();
+        let values: Vec<*mut u8> =
+            scopes.iter().flatten().map(|scope| scope.alloc_layout(layout(8, 8)).as_ptr()).collect();
         let p = arena.alloc_layout(layout(10, 1)).as_ptr(); // outside, while all are open
         for (k, i) in order.into_iter().enumerate() {
-            scopes[i].as_ref().unwrap().alloc_slice_fill(100_000, 1u8);
-            unsafe { values[i].cast::<u8>().wrapping_add(8 + k).write(0) };
+            scopes[i].as_ref().unwrap().alloc_layout(layout(100_000, 1));
+            unsafe { values[i].wrapping_add(8 + k).write(0) };
             scopes[i] = None;
             let found = arena.findings();
             assert!(matches!(found[..], [Finding::Corrupt { size: 8, offset, .. }] if offset == 8 + k as isize));
@@ -483,6 +538,11 @@ fn leaked_guards_end_with_a_reset_and_tell() {
     found.sort();
     assert_eq!(found, [("leak", line, size_of::<String>()), ("leak", line + 2, size_of::<String>())]);
     assert_eq!((arena.stats().live, arena.set_checked(false)), (0, Ok(())));
+    // The arena may end with them as well.
+    arena.set_checked(true).unwrap();
+    let scope = arena.scope_guard();
+    scope.alloc_drop(String::from("dropped, or leaked with its scope"));
+    forget(scope);
 }
 
 toft::root!(struct Words => Vec<&'a str>);
@@ -507,19 +567,20 @@ fn it_is_switched_in_the_middle_of_a_life() {
     let mark = arena.mark();
     let mut vec = allocator_api2::vec::Vec::new_in(&arena);
     vec.extend(0..100u32);
-    let mut large = allocator_api2::vec::Vec::with_capacity_in(1 << 20, &arena);
+    let many = if MIRI { 10 } else { 1000u32 };
+    let mut large = allocator_api2::vec::Vec::with_capacity_in(if MIRI { 1 << 13 } else { 1 << 20 }, &arena);
     large.extend(0..1000u32);
     for round in 0..4 {
         arena.set_checked(round % 2 == 0).unwrap();
-        vec.extend(0..1000 * (round + 1));
-        large.extend(0..1 << 19);
+        vec.extend(0..many * (round + 1));
+        large.extend(0..many << 9);
         let live = arena.allocations();
         assert!(live.iter().all(|a| a.size != 32), "what is older is not known");
     }
     arena.set_checked(true).unwrap();
     vec.shrink_to_fit();
     let (short, long) = (vec.len(), large.len());
-    assert_eq!((short, long), (100 + 10_000, 1000 + (4 << 19)));
+    assert_eq!((short, long), (100 + 10 * many as usize, 1000 + ((many as usize) << 11)));
     drop((vec, large, boxed));
     assert_eq!((unsafe { *early }, &*text), ([7; 4], "before"));
     unsafe { arena.rewind(mark) }.unwrap();
@@ -539,7 +600,7 @@ fn off_means_off() {
         (stats.live, stats.reserved, stats.blocks, stats.budget)
     };
     let (limit, stats) = (end(&arena), held(&arena));
-    let all: [fn(&Arena, bool) -> Result<(), SwitchError>; 5] = [
+    let all: [SwitchTo; 5] = [
         |arena, on| arena.set_checked(on),
         |arena, on| arena.set_metered(on),
         |arena, on| arena.set_sampling(on as u64 * 64),
@@ -644,7 +705,7 @@ fn threads_that_come_later_have_checked_arenas_of_their_own() {
 
 #[test]
 fn many_allocations_are_freed_in_any_order_in_time() {
-    let n = if MIRI { 50 } else { 20_000 };
+    let n = if MIRI { 50 } else { 100_000 };
     let arena = checked();
     let began = std::time::Instant::now();
     let all: Vec<_> = (0..n).map(|i| (arena.alloc_layout(layout(i % 64 + 1, 8)).as_ptr(), i % 64 + 1)).collect();
@@ -655,12 +716,12 @@ fn many_allocations_are_freed_in_any_order_in_time() {
         }
     }
     assert_eq!((arena.findings(), arena.allocations().len()), (vec![], 0));
-    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    assert!(MIRI || began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
 }
 
 #[test]
 fn marks_stay_fast_among_many_allocations() {
-    let n = if MIRI { 50 } else { 20_000 };
+    let n = if MIRI { 50 } else { 100_000 };
     let arena = checked();
     let began = std::time::Instant::now();
     for i in 0..n {
@@ -670,14 +731,15 @@ fn marks_stay_fast_among_many_allocations() {
         unsafe { arena.rewind(mark) }.unwrap();
     }
     assert_eq!((arena.findings(), arena.allocations().len()), (vec![], n));
-    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    assert!(MIRI || began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
 }
 
+#[cfg_attr(miri, ignore)] // it is slow
 #[test]
 fn findings_are_bounded() {
-    let mut arena = checked();
+    let (mut arena, lost) = (checked(), Arc::new(()));
     for _ in 0..1234 {
-        arena.alloc(String::from("lost"));
+        arena.alloc(Noisy(lost.clone()));
     }
     arena.reset();
     let found = arena.findings();
@@ -741,12 +803,12 @@ fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
 
 #[test]
 fn a_decision_may_panic_look_and_be_replaced_but_not_allocate() {
-    thread_local!(static ARENA: &'static Arena = Box::leak(Box::new(Options::new().budget(64).create().unwrap())));
-    let arena = ARENA.with(|arena| *arena);
+    thread_local!(static ARENA: *mut Arena = Box::into_raw(Box::new(Options::new().budget(64).create().unwrap())));
+    let arena = unsafe { &*ARENA.with(|arena| *arena) };
     static SEEN: AtomicU64 = AtomicU64::new(0);
     arena
         .on_refusal(|refusal| {
-            let arena = ARENA.with(|arena| *arena);
+            let arena = unsafe { &*ARENA.with(|arena| *arena) };
             assert_eq!((arena.stats().live, arena.report().stats.budget), (refusal.live, refusal.budget));
             assert!(arena.findings().is_empty() && arena.allocations().is_empty());
             assert!(arena.try_alloc(1u8).is_err());
@@ -772,22 +834,22 @@ fn a_decision_may_panic_look_and_be_replaced_but_not_allocate() {
     assert!(arena.try_alloc(1u8).is_err());
     arena.on_refusal(|_| Some(u64::MAX)).unwrap();
     arena.alloc([0u8; 1000]);
-    drop(unsafe { Box::from_raw(std::ptr::from_ref(arena).cast_mut()) });
+    drop(unsafe { Box::from_raw(ARENA.with(|arena| *arena)) });
 }
 
 #[test]
 fn a_decision_that_is_dropped_may_use_the_arena() {
-    thread_local!(static ARENA: &'static Arena = Box::leak(Box::new(Options::new().budget(1 << 20).create().unwrap())));
+    thread_local!(static ARENA: *mut Arena = Box::into_raw(Box::new(Options::new().budget(1 << 20).create().unwrap())));
     struct Uses;
     impl Drop for Uses {
         fn drop(&mut self) {
-            ARENA.with(|arena| _ = arena.try_alloc([1u8; 1000]).map(|x| x.len()));
+            ARENA.with(|arena| _ = unsafe { &**arena }.try_alloc([1u8; 1000]).map(|x| x.len()));
         }
     }
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {
-            ARENA.with(|arena| _ = arena.try_alloc([1u8; 10]).map(|x| x.len()));
+            ARENA.with(|arena| _ = unsafe { &**arena }.try_alloc([1u8; 10]).map(|x| x.len()));
             panic!("a destructor");
         }
     }
@@ -795,20 +857,20 @@ fn a_decision_that_is_dropped_may_use_the_arena() {
         let _ = uses;
         Some(refusal.budget * 2)
     }
-    let arena = ARENA.with(|arena| *arena);
+    let arena = unsafe { &*ARENA.with(|arena| *arena) };
     let uses = Uses;
     arena.on_refusal(move |refusal| raise(&uses, refusal)).unwrap();
     let panics = Panics;
     arena.on_refusal(move |refusal| raise(&panics, refusal)).unwrap();
     assert_eq!(arena.stats().live, 1000);
     std::panic::set_hook(Box::new(|_| ()));
-    let r = std::panic::catch_unwind(|| ARENA.with(|arena| arena.on_refusal(|_| None)));
+    let r = std::panic::catch_unwind(|| ARENA.with(|arena| unsafe { &**arena }.on_refusal(|_| None)));
     let _ = std::panic::take_hook();
     assert!(r.is_err());
     assert_eq!(arena.stats().live, 1016);
     arena.set_budget(Some(1016)).unwrap();
     assert!(arena.try_alloc(1u8).is_err(), "the new decision is in force");
-    drop(unsafe { Box::from_raw(std::ptr::from_ref(arena).cast_mut()) });
+    drop(unsafe { Box::from_raw(ARENA.with(|arena| *arena)) });
 }
 
 // ---- no memory ----
@@ -881,9 +943,8 @@ fn without_memory_for_findings_they_are_counted() {
 }
 
 #[test]
-#[ignore = "aborts"]
 fn without_memory_nothing_is_switched() {
-    let all: [fn(&Arena) -> Result<(), SwitchError>; 6] = [
+    let all: [SwitchOn; 6] = [
         |arena| arena.set_checked(true),
         |arena| arena.set_metered(true),
         |arena| arena.set_sampling(100),
@@ -909,7 +970,6 @@ fn without_memory_nothing_is_switched() {
 }
 
 #[test]
-#[ignore = "aborts"]
 fn without_memory_a_scope_of_a_checked_arena_is_refused_or_works() {
     let mut arena = Arena::with_capacity(1 << 16);
     arena.set_checked(true).unwrap();
@@ -945,14 +1005,14 @@ unsafe impl Source for Few {
 
 #[test]
 fn where_there_is_no_more_memory_what_there_is_stays_right() {
-    for blocks in 1..6 {
+    for blocks in 1..if MIRI { 2 } else { 6 } {
         let source = Few(Cell::new(blocks));
         let mut arena = Scope::from_source(&source).unwrap();
         arena.set_checked(true).unwrap();
         arena.set_metered(true).unwrap();
         for round in 0..3 {
             let (mut made, mut bytes) = (0, 0);
-            for n in 1..500usize {
+            for n in 1..if MIRI { 40 } else { 500usize } {
                 let line = line!() + 1;
                 if let Ok(slice) = arena.try_alloc_slice_fill(n, n as u8) {
                     assert!(slice.iter().all(|b| *b == n as u8));

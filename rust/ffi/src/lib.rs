@@ -1,7 +1,7 @@
 //! What C has: libtoft's arenas, and a user of any arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::ptr::NonNull;
 
 use toft::abi::Head;
@@ -21,6 +21,9 @@ extern "C" {
     pub fn user_scope(arena: *mut Head, size: usize) -> c_int;
     pub fn user_bytes(arena: *mut Head, n: usize) -> *const u8;
     pub fn user_live(arena: *mut Head) -> usize;
+    pub fn watched_fill(arena: *mut Head, n: usize, size: usize, site: usize, tag: u64, name: *const c_char) -> usize;
+    pub fn watched_fault(arena: *mut Head, size: usize, at: isize) -> c_int;
+    pub fn watched_misuse(arena: *mut Head, size: usize) -> c_int;
 }
 
 /// An arena of libtoft's, in Rust's hands.
