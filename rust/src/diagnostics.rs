@@ -157,7 +157,7 @@ impl Arena {
     }
 
     /// Limits the bytes of a tag that may be allocated at a time, to the byte, while the arena is metered. `None`: no
-    /// limit.
+    /// limit. The tag `""` is what is under none.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -266,7 +266,8 @@ impl Arena {
     /// nothing while the arena is not [metered](Arena::set_metered): one branch.
     ///
     /// Bytes are those of their tag until they are given back, whatever the tag is then. Scopes begin with the tag of the
-    /// arena around them.
+    /// arena around them. Tags end in the reverse order of their beginnings, as blocks of code see to; dropped in another
+    /// order, the last one to be dropped leaves the tag that was there when it began.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();

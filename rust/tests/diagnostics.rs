@@ -1028,3 +1028,15 @@ fn where_there_is_no_more_memory_what_there_is_stays_right() {
         }
     }
 }
+
+#[test]
+fn a_tags_budget_holds_while_the_arena_is_metered_alone() {
+    let arena = Arena::new();
+    arena.set_checked(true).unwrap();
+    arena.set_tag_budget("", Some(0)).unwrap();
+    assert!(arena.try_alloc(1u8).is_ok());
+    arena.set_metered(true).unwrap();
+    assert!(arena.try_alloc(1u8).is_err());
+    arena.set_metered(false).unwrap();
+    assert!(arena.try_alloc(1u8).is_ok());
+}

@@ -506,7 +506,7 @@ impl Arena {
             room = room.min(if alone { shared.soft_budget.saturating_sub(live) & !7 } else { 0 });
         }
         let budget = shared.tags[own.tag].budget;
-        if budget != u64::MAX {
+        if budget != u64::MAX && watch.metered.get() {
             room = room.min(if alone { budget.saturating_sub(own.live_of(own.tag, live)) & !7 } else { 0 });
         }
         room
@@ -526,7 +526,7 @@ impl Arena {
         let Some(watch) = self.watch() else { return true };
         let (tag, budget) = {
             let (own, shared) = (watch.own.borrow(), watch.shared().borrow());
-            if !shared.tag_budgets {
+            if !shared.tag_budgets || !watch.metered.get() {
                 return true;
             }
             (own.tag, shared.tags[own.tag].budget)
