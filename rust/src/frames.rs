@@ -267,7 +267,8 @@ impl Frames {
     }
 
     /// Ends the frame: the arenas of all threads are emptied, as by [`Arena::reset`], and the next frame begins.
-    /// What [`alloc_drop`](Arena::alloc_drop) was given is dropped here, on this thread.
+    /// What [`alloc_drop`](Arena::alloc_drop) was given is dropped here, on this thread, and blocks that are not kept go to
+    /// this thread's [cache](crate::cache).
     ///
     /// ```
     /// let mut frames = toft::Frames::new();

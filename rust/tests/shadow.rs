@@ -23,9 +23,10 @@ use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 use shadow::{Ground, Rules, Step, World};
 use toft::{Arena, Limited, Options, Reserve, Scope};
 
-const ENDLESS: Rules = Rules { may_refuse: false, is_foreign: false };
-const BOUNDED: Rules = Rules { may_refuse: true, is_foreign: false };
-const FOREIGN: Rules = Rules { may_refuse: true, is_foreign: true };
+const ENDLESS: Rules = Rules { may_refuse: false, is_foreign: false, is_checked: false };
+const BOUNDED: Rules = Rules { may_refuse: true, ..ENDLESS };
+const FOREIGN: Rules = Rules { may_refuse: true, is_foreign: true, ..ENDLESS };
+const CHECKED: Rules = Rules { is_checked: true, ..ENDLESS };
 
 /// How many streams, and how long: `PROPTEST_CASES` says how many, as it does for all tests of that kind.
 fn streams() -> (u32, usize) {
@@ -177,6 +178,32 @@ fn within_a_scope_of_a_foreign_arena() {
     play(13, |steps| {
         let arena = disguise::Disguised::new(Arena::new());
         on(&mut arena.scope_guard(), ENDLESS, steps);
+    });
+}
+
+#[test]
+fn metered_and_sampled() {
+    play(14, |steps| {
+        let mut arena = Arena::new();
+        arena.set_metered(true).unwrap();
+        on(&mut arena, ENDLESS, steps);
+        arena.set_sampling(500).unwrap();
+        on(&mut arena, ENDLESS, steps);
+        let mut scope = arena.scope_guard();
+        on(&mut scope, ENDLESS, steps);
+        assert!(scope.findings().is_empty());
+    });
+}
+
+#[test]
+fn checked() {
+    play(15, |steps| {
+        let mut arena = Arena::new();
+        arena.set_checked(true).unwrap();
+        on(&mut arena, CHECKED, steps);
+        arena.reset();
+        let wrong = |found: &toft::Finding| !matches!(found, toft::Finding::Leak { .. });
+        assert_eq!(arena.findings().into_iter().find(wrong), None);
     });
 }
 

@@ -24,11 +24,11 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let steps = Step::all(&bytes[..bytes.len().min(4000)]);
     let on = |ground: &mut dyn Ground, may_refuse: bool, is_foreign: bool| {
-        World::new(ground, Rules { may_refuse, is_foreign }).play(&steps);
+        World::new(ground, Rules { may_refuse, is_foreign, is_checked: false }).play(&steps);
     };
     let pages = Pages::new();
     let mut buffer = [MaybeUninit::uninit(); 20_000];
-    match kind % 12 {
+    match kind % 15 {
         0 | 1 => on(&mut Arena::new(), false, false),
         2 => on(&mut Arena::with_capacity(50_000), false, false),
         3 => on(&mut Scope::from_source(&pages).unwrap(), false, false),
@@ -46,6 +46,17 @@ fuzz_target!(|bytes: &[u8]| {
             // SAFETY: a live head, and nobody else's.
             let mut arena = unsafe { Arena::from_raw(memory.make()) }.unwrap();
             on(&mut arena, true, true)
+        }
+        11 => {
+            let mut arena = Arena::new();
+            arena.set_checked(true).unwrap();
+            World::new(&mut arena, Rules { may_refuse: false, is_foreign: false, is_checked: true }).play(&steps);
+        }
+        12 | 13 => {
+            let mut arena = Arena::new();
+            arena.set_metered(true).unwrap();
+            arena.set_sampling(if kind % 2 == 0 { 0 } else { 300 }).unwrap();
+            on(&mut arena, false, false)
         }
         _ => on(disguise::Disguised::new(Arena::new()).arena(), true, true),
     }

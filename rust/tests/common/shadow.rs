@@ -73,6 +73,8 @@ pub struct Rules {
     pub may_refuse: bool,
     /// Made in another language: a scope takes its memory as allocations there, and there is one at a time.
     pub is_foreign: bool,
+    /// With red zones, which count as live too.
+    pub is_checked: bool,
 }
 
 struct Entry {
@@ -230,6 +232,9 @@ impl<'g> World<'g> {
 
     /// With the scopes in it; `None`: not known.
     fn total(&self, i: usize) -> Option<u64> {
+        if self.rules.is_checked {
+            return None;
+        }
         let mut sum = self.nodes[i].exact.then_some(self.nodes[i].live)?;
         for child in self.children(i) {
             sum += self.total(child)?;
