@@ -1040,3 +1040,23 @@ fn a_tags_budget_holds_while_the_arena_is_metered_alone() {
     arena.set_metered(false).unwrap();
     assert!(arena.try_alloc(1u8).is_ok());
 }
+
+#[test]
+fn what_a_decision_captured_may_panic_when_it_ends() {
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let loud = Loud;
+    let arena = Options::new().budget(100).create().unwrap();
+    arena
+        .on_refusal(move |refusal| {
+            let _ = &loud;
+            Some(refusal.budget + 1000)
+        })
+        .unwrap();
+    assert!(arena.try_alloc([0u8; 200]).is_ok());
+    drop(arena); // goes on
+}

@@ -197,7 +197,12 @@ impl Own {
 
     fn live_of(&self, tag: usize, live: u64) -> u64 {
         let ends = self.tag_stack.iter().skip(1).map(|entry| entry.0).chain([live]);
-        self.tag_stack.iter().zip(ends).filter(|(entry, _)| entry.1 == tag).map(|(entry, end)| end - entry.0).sum()
+        self.tag_stack
+            .iter()
+            .zip(ends)
+            .filter(|(entry, _)| entry.1 == tag)
+            .map(|(entry, end)| end.saturating_sub(entry.0))
+            .sum()
     }
 }
 
@@ -351,7 +356,8 @@ impl Arena {
             let watch = unsafe { Box::from_raw(watch.as_ptr()) };
             if self.parent.get().is_none() {
                 // SAFETY: as above.
-                drop(unsafe { Box::from_raw(watch.shared.as_ptr()) });
+                let shared = unsafe { Box::from_raw(watch.shared.as_ptr()) };
+                crate::drops::stop_panic(|| drop(shared)); // what a decision about refusals captured may panic
             }
         }
     }
@@ -498,8 +504,8 @@ impl Arena {
             return 0;
         }
         if watch.period.get() != 0 {
+            // The allocation that passes the next sample is seen.
             room = room.min(own.next_sample.saturating_sub(slow.allocated.get()) & !7);
-            // the one that passes it is seen
         }
         let alone = self.parent.get().is_none() && slow.scopes.get().is_none();
         if shared.soft_budget != u64::MAX && !shared.soft_passed {
