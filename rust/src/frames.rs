@@ -8,7 +8,7 @@ use core::cell::{Cell, RefCell};
 use core::fmt;
 use core::mem;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arena::Arena;
@@ -16,6 +16,9 @@ use crate::diagnostics::SwitchError;
 use crate::error::AllocError;
 use crate::maker;
 use crate::snapshot::{Summary, Switches};
+
+mod presence;
+use presence::Presence;
 
 /// Memory that is emptied at the end of each frame, on all threads at once.
 ///
@@ -63,7 +66,7 @@ pub struct Frames {
 struct Seat {
     arena: ptr::NonNull<Arena>,
     /// Shared with the thread that sits here; it clears it when it ends.
-    taken: Arc<AtomicBool>,
+    presence: Presence,
     /// Of a thread whose locals are gone already: it has no flag to clear.
     stray: bool,
     /// For the next thread. Seats become free between frames only: a thread that has said that it ends may run more
@@ -89,7 +92,7 @@ impl Seat {
     /// It is what it was: nobody came or went.
     #[inline]
     fn is_settled(&self) -> bool {
-        !self.stray && (self.free || self.taken.load(Ordering::Acquire))
+        !self.stray && (self.free || self.presence.is_here())
     }
 }
 
@@ -110,13 +113,13 @@ std::thread_local! {
 }
 
 /// A thread's seats. The arenas are those of `Frames`; if it is gone, nobody else has the flag.
-struct Seats(Vec<(u64, *const Arena, Arc<AtomicBool>)>);
+struct Seats(Vec<(u64, *const Arena, Presence)>);
 
 impl Drop for Seats {
     fn drop(&mut self) {
         LAST.with(|last| last.set((0, ptr::null()))); // a destructor that runs later must not come here
-        for (_, _, taken) in &self.0 {
-            taken.store(false, Ordering::Release); // what this thread did to the arena comes before
+        for (_, _, presence) in &self.0 {
+            presence.leave();
         }
     }
 }
@@ -223,24 +226,24 @@ impl Frames {
         let mut free = None;
         for seat in self.lock().iter_mut() {
             if mem::take(&mut seat.free) {
-                seat.taken.store(true, Ordering::Relaxed);
+                seat.presence.come();
                 seat.stray = stray;
                 seat.name = name.clone();
                 seat.thread = maker::this_thread();
-                free = Some((seat.arena.as_ptr().cast_const(), seat.taken.clone()));
+                free = Some((seat.arena.as_ptr().cast_const(), seat.presence.clone()));
                 break;
             }
         }
-        let (arena, taken) = match free {
+        let (arena, presence) = match free {
             Some(seat) => seat,
             None => {
                 let arena = (self.make)()?; // nothing is locked meanwhile
                 let _ = self.switches.throw(&arena); // one of another maker may not know them
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
-                let taken = Arc::new(AtomicBool::new(true));
+                let presence = Presence::new();
                 let thread = maker::this_thread();
-                self.lock().push(Seat { arena, taken: taken.clone(), stray, free: false, name, thread });
-                (arena.as_ptr().cast_const(), taken)
+                self.lock().push(Seat { arena, presence: presence.clone(), stray, free: false, name, thread });
+                (arena.as_ptr().cast_const(), presence)
             }
         };
         if self.switches.checked {
@@ -250,8 +253,8 @@ impl Frames {
         if !stray {
             SEATS.with(|seats| {
                 let mut seats = seats.borrow_mut();
-                seats.0.retain(|seat| Arc::strong_count(&seat.2) > 1); // those of `Frames` that are gone
-                seats.0.push((self.id, arena, taken));
+                seats.0.retain(|seat| seat.2.is_shared()); // those of `Frames` that are gone
+                seats.0.push((self.id, arena, presence));
             });
         }
         Ok(arena)
@@ -394,7 +397,7 @@ impl Frames {
             fn go(&mut self) {
                 for seat in self.0.by_ref() {
                     // Nobody borrows an arena now.
-                    if mem::take(&mut seat.stray) || !seat.taken.load(Ordering::Acquire) {
+                    if mem::take(&mut seat.stray) || !seat.presence.is_here() {
                         seat.free = true;
                     }
                     // SAFETY: nobody else has it while `Frames` is borrowed exclusively.
