@@ -71,7 +71,7 @@ class Mode:
             return int(number[1]) if number else 0
         lines = sorted(self.log.read_text().splitlines(), key=program)
         telling = [n for n, line in enumerate(lines) if not line.startswith("-- ") and re.search(
-            r"FAILED|--- FAIL|panicked at|SURVIVES|DOES NOT APPLY|\*\*\*|\berror:|ERROR|WARNING: Thread|runtime error|Traceback", line)]
+            r"FAILED|--- FAIL|panicked at|SURVIVES|DOES NOT APPLY|\*\*\*|\berror:|ERROR|WARNING: Thread|runtime error|Traceback|^Diff in", line)]
         if telling:
             near = sorted({k for n in telling[:20] for k in range(max(n - 2, 0), min(len(lines), n + 3))})
             lines = [lines[k] for k in near]
