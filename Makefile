@@ -5,7 +5,7 @@ WORKLOAD ?=
 
 help:
 	@echo "make run                document trees of real parsers on five allocators and Toft; std::pmr maps; SQLite from Go; frames in Bevy"
-	@echo "make test               every check that a change must pass, within 25 minutes; FULL=1: the long runs as well"
+	@echo "make test               every check that a change must pass; FULL=1: the long runs as well"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
 	@echo "make lint               formatting, warnings, clang-tidy, shellcheck"
 	@echo "make cross              the C tests on other processors, C libraries and systems"

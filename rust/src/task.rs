@@ -32,7 +32,7 @@ use crate::lease::{Lease, Leases};
 /// futures inside a task, on whatever threads they are polled. What is allocated lives as long as the arena is
 /// borrowed.
 ///
-/// Each call locks for the time it takes to move a pointer: about 10 ns where nobody else wants it. Closures, iterators
+/// Each call locks for the time it takes to move a pointer: about 15 ns where nobody else wants it. Closures, iterators
 /// and the like run outside, and may use the arena themselves. Where one future alone allocates, a [`Lease`] is faster.
 ///
 /// ```
