@@ -215,7 +215,7 @@ impl Arena {
     /// leaked: it stays claimed.
     #[inline]
     pub fn reset(&mut self) {
-        if !self.own().is_some_and(|a| a.reset_again()) {
+        if !self.reset_short() {
             self.reset_slow();
         }
     }
@@ -502,10 +502,9 @@ impl Arena {
     }
 
     /// A reset that is like the last one, if it may be so short. The caller has the arena exclusively.
-    #[cfg(feature = "std")]
-    #[inline]
-    pub(crate) fn reset_as_before(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_again())
+    #[inline(always)]
+    pub(crate) fn reset_short(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_short())
     }
 
     /// Ends scopes and cursors that were forgotten: an exclusive borrow of the arena says that they are not in use.
@@ -521,7 +520,9 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {
-        self.reset_with(Keep::Recent);
+        if !self.own().is_some_and(|a| a.reset_again()) {
+            self.reset_with(Keep::Recent);
+        }
     }
 
     #[cold]

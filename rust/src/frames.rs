@@ -298,7 +298,7 @@ impl Frames {
         }
         // Most frames are like those before; a reset that is short runs nothing that could panic.
         let seats = self.seats();
-        let done = seats.iter().take_while(|seat| seat.is_settled() && seat.arena().reset_as_before()).count();
+        let done = seats.iter().take_while(|seat| seat.is_settled() && seat.arena().reset_short()).count();
         if done < seats.len() {
             self.each(done, Arena::reset);
         }

@@ -317,7 +317,7 @@ impl Leases {
     /// change of it is an event that `reset_again` does not overlook.
     #[inline]
     fn take_back(&self, arena: Arena) {
-        let again = arena.own().is_some_and(|a| a.reset_again() && a.is_as_leased(self.bytes.max(HOME)));
+        let again = arena.own().is_some_and(|a| a.reset_short() && a.is_as_leased(self.bytes.max(HOME)));
         if again {
             self.put(arena);
         } else {

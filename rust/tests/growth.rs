@@ -25,7 +25,8 @@ fn rounds(most: usize) -> usize {
     }
 }
 
-/// The limit of the caches is for all threads: who changes it, or measures what a cache holds, is alone.
+/// The limit of the caches is for all threads, and so is the count of allocations: who changes the one, reads the other,
+/// or allocates much, is alone.
 static CACHE: Mutex<()> = Mutex::new(());
 
 fn alone() -> impl Drop {
@@ -132,6 +133,149 @@ fn a_steady_workload_comes_to_rest() {
         assert!(arena.stats().blocks <= 2);
         assert!(pages.bytes.get() <= (4 * size as u64).max(16384), "{} for {size}", pages.bytes.get());
     }
+}
+
+/// To set a budget, also none, is an event, after which a reset is a whole one. What the short resets of a settled arena
+/// leave unsaid must come out the same, at whatever call it is asked for.
+#[test]
+fn a_settled_arena_counts_as_one_that_counts_each_round() {
+    let _alone = alone();
+    for seed in 1..=if MIRI { 2 } else { 60 } {
+        let mut dice = Dice(seed * 0x9E37_79B9);
+        let (mut quick, mut whole) = (Arena::new(), Arena::new());
+        let (mut most, mut left) = (3000, 0);
+        for round in 0..if MIRI { 40 } else { 1500 } {
+            if left == 0 {
+                // A time of steady rounds, mostly small, some empty; then another.
+                most = [0, 1, 500, 3000, 60_000, 200_000][dice.below(6)];
+                left = 1 + dice.below(150);
+            }
+            left -= 1;
+            let before = (quick.mark(), whole.mark());
+            let size = if dice.below(4) == 0 { most / 2 } else { most };
+            for part in 0..dice.below(4) {
+                let offset = |arena: &Arena| take(arena, size / 4, 1 << (part + 2)).addr();
+                let (a, b) = (offset(&quick), offset(&whole));
+                assert_eq!(a & 63, b & 63);
+            }
+            let said = |arena: &Arena| {
+                let s = arena.stats();
+                (s.live, s.allocated, s.peak, s.reserved, s.blocks, s.wasted, s.source_calls)
+            };
+            match dice.below(12) {
+                0 => assert_eq!(said(&quick), said(&whole), "seed {seed}, round {round}"),
+                1 => {
+                    // Given back inline: what the maker saw of it, and what not.
+                    let look = dice.below(2) == 0;
+                    for (arena, mark) in [(&quick, before.0), (&whole, before.1)] {
+                        if look {
+                            arena.stats();
+                        }
+                        // SAFETY: nothing is used.
+                        unsafe { arena.rewind(mark) }.unwrap();
+                    }
+                    if dice.below(2) == 0 {
+                        assert_eq!((quick.stats().live, whole.stats().live), (0, 0));
+                    }
+                }
+                2 => {
+                    let look = dice.below(2) == 0; // which the arena around hears of
+                    for arena in [&quick, &whole] {
+                        arena.scope(|inner| {
+                            take(inner, size, 8);
+                            look.then(|| inner.stats())
+                        });
+                    }
+                    if dice.below(2) == 0 {
+                        std::mem::forget(quick.scope_guard());
+                        std::mem::forget(whole.scope_guard());
+                    }
+                }
+                3 if dice.below(8) == 0 => {
+                    let keep = dice.below(100_000);
+                    quick.trim(keep);
+                    whole.trim(keep);
+                }
+                4 if dice.below(4) == 0 => {
+                    quick.reset_with(Keep::Bytes(most));
+                    whole.reset_with(Keep::Bytes(most));
+                }
+                _ => {}
+            }
+            let _ = whole.set_budget(None); // or a scope was leaked, which is an event too
+            quick.reset();
+            whole.reset();
+            if dice.below(16) == 0 {
+                if dice.below(2) == 0 {
+                    quick.set_budget(None).unwrap();
+                }
+                // SAFETY: nothing is used.
+                let stale = unsafe { (quick.rewind(before.0), whole.rewind(before.1)) };
+                assert!(stale.0.is_err() && stale.1.is_err(), "seed {seed}, round {round}");
+            }
+        }
+        let (a, b) = (quick.stats(), whole.stats());
+        assert_eq!((a.live, a.allocated, a.peak, a.source_calls), (b.live, b.allocated, b.peak, b.source_calls));
+    }
+}
+
+/// Rounds that need nothing count too: memory that only one round needed goes back.
+#[test]
+fn empty_rounds_return_what_a_peak_took() {
+    let _alone = alone();
+    let mut arena = Arena::new();
+    for peak in 0..3 {
+        (0..2).for_each(|_| {
+            take(&arena, 1 << 20, 8); // the second time in one block, which stays
+            arena.reset();
+        });
+        assert!(arena.stats().reserved > 1 << 20);
+        let rounds = (1..).find(|_| {
+            arena.reset();
+            arena.stats().reserved <= 4096
+        });
+        assert!(rounds.is_some_and(|rounds| (56..=65).contains(&rounds)), "{peak}: {rounds:?}");
+        (0..2).for_each(|_| {
+            take(&arena, 1 << 20, 8);
+            arena.reset();
+        });
+        (0..70).for_each(|_| arena.reset()); // nobody looks meanwhile
+        assert_eq!(arena.stats().reserved, 4096);
+    }
+}
+
+/// What a scope took, of which the arena around it sees nothing but the blocks that it leaves.
+#[test]
+fn a_scopes_peak_goes_back_too() {
+    let _alone = alone();
+    let mut arena = Arena::new();
+    let mut steady = |rounds: usize| {
+        for _ in 0..rounds {
+            take(&arena, 500, 8);
+            arena.reset();
+        }
+        arena.scope(|inner| take(inner, 3 << 20, 8));
+        arena.reset();
+        for _ in 0..rounds {
+            take(&arena, 500, 8);
+            arena.reset();
+        }
+        arena.stats().reserved
+    };
+    for rounds in 70..90 {
+        assert_eq!(steady(rounds), 4096);
+    }
+    // One that needs no more in all, but a block of its own.
+    let mut arena = Arena::new();
+    for size in [3000, 3000, 2600] {
+        take(&arena, size, 8);
+        if size == 2600 {
+            arena.scope(|inner| take(inner, 100, 8));
+            assert_eq!(arena.stats().reserved, 8192);
+        }
+        arena.reset();
+    }
+    assert_eq!(arena.stats().reserved, 4096);
 }
 
 #[test]

@@ -20,7 +20,13 @@ impl Arena {
         if moved > 0 {
             slow.allocated.set(slow.allocated.get() + moved as u64);
         }
-        slow.live.set(slow.live.get().wrapping_add_signed(moved as i64));
+        let settled = slow.settled.get();
+        if settled.is_null() {
+            slow.live.set(slow.live.get().wrapping_add_signed(moved as i64));
+        } else {
+            slow.live.set((self.head.cursor.get().addr() - settled.addr()) as u64);
+            self.settled_top.set(0); // the next reset must see how far the cursor came from here
+        }
         self.anchor.set(self.head.cursor.get());
         if slow.live.get() > slow.peak.get() {
             slow.peak.set(slow.live.get());
@@ -67,6 +73,7 @@ impl Arena {
 
     /// M11: marks from before this point must ask the table.
     pub fn bump_epoch(self) {
+        self.unsettle();
         self.head.epoch.set(self.head.epoch.get().wrapping_add(2));
     }
 
@@ -271,6 +278,7 @@ impl Arena {
     /// P12: what is not needed now is a spare. Of more than the bound allows, the newest stay.
     pub fn drop_block(self, b: Block) {
         let slow = self.slow();
+        self.unsettle(); // of a scope's block the arena around has heard nothing yet: the next reset decides about it
         let bound = SPARE.max(slow.spare_keep.get()).max(slow.first.get()) as u64;
         let bound = bound.max(slow.round_peak.get().saturating_mul(2));
         b.kind.set(Kind::Spare);

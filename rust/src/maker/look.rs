@@ -78,7 +78,7 @@ impl Arena {
             s.blocks += inner.blocks - scope.is(BORROWED) as u64;
             s.source_calls += inner.source_calls - !scope.is(BORROWED) as u64;
         });
-        s.peak = s.peak.max(s.live).max(self.settled_peak.get() as u64);
+        s.peak = s.peak.max(s.live).max(slow.settled_peak.get() as u64);
         slow.peak.set(s.peak);
         s
     }

@@ -131,7 +131,7 @@ impl Arena {
         if !self.is(FRESH) {
             let slow = self.slow();
             let home = self.home();
-            parent.note_peak(outer.live.get() + slow.round_peak.get().max(slow.live.get()));
+            parent.note_inner_peak(outer.live.get() + slow.round_peak.get().max(slow.live.get()));
             outer.peak.set(outer.peak.get().max(outer.live.get() + slow.peak.get()));
             let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // home was taken by the parent
             outer.source_calls.set(outer.source_calls.get() + calls);

@@ -9,19 +9,15 @@ use crate::policy::{self, CAP, HOME, MERGE};
 impl Arena {
     /// The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H.
     fn end_round(self) -> u64 {
+        self.unsettle();
         let slow = self.slow();
-        let round = self.rounds.get();
-        let quick = self.settled_peak.take() as u64; // of the rounds before, which lie in one window
-        if quick != 0 {
-            let window = &slow.window_peaks[(round.wrapping_sub(1) / WINDOW) as usize % WINDOWS];
-            window.set(window.get().max(quick));
-            slow.peak.set(slow.peak.get().max(quick));
-        }
+        let round = slow.rounds.get();
+        self.end_settled_rounds(round);
         let window = &slow.window_peaks[(round / WINDOW) as usize % WINDOWS];
         if round % WINDOW == 0 {
             window.set(0);
         }
-        self.rounds.set(round.wrapping_add(1));
+        slow.rounds.set(round.wrapping_add(1));
         window.set(window.get().max(slow.round_peak.get()));
         slow.round_peak.set(0);
         slow.window_peaks.iter().map(|w| w.get()).max().unwrap_or(0).saturating_add(512)
@@ -70,54 +66,133 @@ impl Arena {
         largest
     }
 
-    /// A reset by `KEEP_RECENT` whose answer is that of the last one: nothing happened since that moved the epoch, so the
-    /// same block is all there is; no more was needed than then; and no window is forgotten. The peak is written down for
-    /// `end_round`. Says whether it was done.
+    // ---- settled: the same block is all there is, and nothing happened since that moved the epoch ----
+
+    /// The shortest reset by `KEEP_RECENT`: the arena is settled, no call of the maker looked at it since, and this round
+    /// needed no more than one before it in the window. Three words move; what else a reset changes is read off them:
+    /// what was allocated, off the anchor, which falls by as much; how many rounds there were, off the epoch. Says
+    /// whether it was done.
     #[inline(always)]
-    pub fn reset_again(self) -> bool {
-        let (epoch, round, start) = (self.head.epoch.get(), self.rounds.get(), self.settled.get());
-        // Bit 0, watched, is in the epoch: no range is out, and no cleanup is running.
-        if epoch != self.last_reset.get() || start.is_null() {
+    pub fn reset_short(self) -> bool {
+        let (cursor, epoch) = (self.head.cursor.get(), self.head.epoch.get());
+        if cursor.addr() > self.settled_top.get() {
             return false;
-        }
-        let used = self.head.cursor.get().addr() - start.addr();
-        if used > self.settled_high.get() || (round % WINDOW == 0 && !self.next_window(round, used as u64)) {
-            return false;
-        }
-        if used > self.settled_peak.get() {
-            self.settled_peak.set(used);
         }
         let slow = self.slow();
-        let seen = self.anchor.get().addr() - start.addr();
-        slow.allocated.set(slow.allocated.get().wrapping_add_signed(used as i64 - seen as i64));
-        slow.live.set(0);
-        self.rounds.set(round.wrapping_add(1));
+        // Bit 0, watched, is clear: no range is out.
+        if epoch & 1 != 0 || epoch == slow.window_end.get() {
+            return false;
+        }
+        let start = slow.settled.get();
+        self.anchor.set(self.anchor.get().wrapping_sub(cursor.addr() - start.addr()));
         self.head.cursor.set(start);
-        self.anchor.set(start);
         self.head.epoch.set(epoch.wrapping_add(2));
-        self.last_reset.set(epoch.wrapping_add(2));
+        true
+    }
+
+    /// A reset of a settled arena whose answer is that of the last one: no more was needed than is remembered, and no
+    /// window is forgotten that matters. It makes the next ones short.
+    #[inline(never)]
+    pub fn reset_again(self) -> bool {
+        if self.is(FRESH) {
+            return false;
+        }
+        let slow = self.slow();
+        let (cursor, epoch, start) = (self.head.cursor.get(), self.head.epoch.get(), slow.settled.get());
+        if start.is_null() || epoch & 1 != 0 {
+            return false;
+        }
+        let used = cursor.addr() - start.addr();
+        if used > slow.settled_high.get() || (epoch == slow.window_end.get() && !self.next_window(used)) {
+            return false;
+        }
+        slow.settled_peak.set(slow.settled_peak.get().max(used));
+        let moved = cursor.addr().wrapping_sub(self.anchor.get().addr()) as isize;
+        if moved > 0 {
+            slow.allocated.set(slow.allocated.get() + moved as u64);
+        }
+        self.anchor.set(start);
+        self.head.cursor.set(start);
+        self.head.epoch.set(epoch.wrapping_add(2));
+        self.settled_top.set(start.addr() + slow.settled_peak.get());
         true
     }
 
     /// A window ends with the round before, and the oldest is forgotten: says whether that leaves the highest need as it
     /// was, with `used` for the round that ends now. If not, a whole reset does it all.
-    #[inline(never)]
-    fn next_window(self, round: u32, used: u64) -> bool {
+    fn next_window(self, used: usize) -> bool {
         let slow = self.slow();
-        let quick = self.settled_peak.take() as u64;
-        let before = &slow.window_peaks[(round.wrapping_sub(1) / WINDOW) as usize % WINDOWS];
-        before.set(before.get().max(quick));
-        slow.peak.set(slow.peak.get().max(quick));
+        let round = slow.rounds.get();
+        self.end_settled_rounds(round);
         let oldest = (round / WINDOW) as usize % WINDOWS;
-        let mut high = used;
+        let mut high = used as u64;
         for (i, window) in slow.window_peaks.iter().enumerate() {
             high = high.max(if i == oldest { 0 } else { window.get() });
         }
-        let same = high == self.settled_high.get() as u64;
+        let same = high == slow.settled_high.get() as u64;
         if same {
             slow.window_peaks[oldest].set(0);
+            slow.rounds.set(round.wrapping_add(WINDOW));
+            slow.window_end.set(slow.window_end.get().wrapping_add(2 * WINDOW as usize));
         }
         same
+    }
+
+    /// What the settled rounds before this one needed joins their window: they lie in one.
+    fn end_settled_rounds(self, round: u32) {
+        let slow = self.slow();
+        let peak = slow.settled_peak.take() as u64;
+        let window = &slow.window_peaks[(round.wrapping_sub(1) / WINDOW) as usize % WINDOWS];
+        window.set(window.get().max(peak));
+        slow.peak.set(slow.peak.get().max(peak));
+    }
+
+    /// From now on resets may be short.
+    fn become_settled(self, high: u64) {
+        let slow = self.slow();
+        let (round, start) = (slow.rounds.get(), self.head.cursor.get());
+        let left = round.wrapping_neg() % WINDOW;
+        slow.rounds.set(round.wrapping_add(left));
+        slow.window_end.set(self.epoch().wrapping_add(2 * left as usize));
+        slow.settled_high.set(high as usize);
+        slow.settled.set(start);
+        self.settled_top.set(start.addr());
+    }
+
+    /// Something happens that moves the epoch by another way than a short reset: what was read off it is written down.
+    /// The arena is entered.
+    pub fn unsettle(self) {
+        let slow = self.slow();
+        if slow.settled.replace(core::ptr::null_mut()).is_null() {
+            return;
+        }
+        debug_assert!(self.anchor.get().addr() == self.head.cursor.get().addr());
+        self.settled_top.set(0);
+        let left = slow.window_end.get().wrapping_sub(self.epoch()) / 2;
+        slow.rounds.set(slow.rounds.get().wrapping_sub(left as u32));
+        slow.last_reset.set(self.epoch());
+    }
+
+    /// P10: what a round needed when a scope of it ended, which the cursor does not show. It does not unsettle what
+    /// needed as much before.
+    pub fn note_inner_peak(self, live: u64) {
+        let slow = self.slow();
+        let begins = self.epoch() == slow.window_end.get(); // the peak that is at hand is of the window before
+        if slow.settled.get().is_null() || begins || live > slow.settled_high.get() as u64 {
+            self.unsettle();
+            self.note_peak(live);
+        } else {
+            slow.settled_peak.set(slow.settled_peak.get().max(live as usize));
+        }
+    }
+
+    /// Marks from before this epoch are refused.
+    pub fn last_reset(self) -> usize {
+        if self.slow().settled.get().is_null() {
+            self.slow().last_reset.get()
+        } else {
+            self.epoch()
+        }
     }
 
     /// P10: nothing is allocated any more; what is to stay for the next round?
@@ -177,14 +252,14 @@ impl Arena {
         self.bump_epoch();
         home.born.set(self.epoch());
         slow.current.get().born.set(self.epoch());
-        self.last_reset.set(self.epoch());
+        slow.last_reset.set(self.epoch());
         if self.is(WATCHED) {
             self.rearm();
         }
-        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED);
-        let again = policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.home_idles();
-        self.settled.set(if again { self.head.cursor.get() } else { core::ptr::null_mut() });
-        self.settled_high.set((round.high - 512) as usize);
+        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | WATCHED);
+        if policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.home_idles() {
+            self.become_settled(round.high - 512);
+        }
     }
 
     /// P13

@@ -132,22 +132,16 @@ pub struct State {
     pub head: Head,
     /// The true end of the current block; `limit` may be lower.
     pub end: Cell<*mut u8>,
-    /// The cursor when live was last brought up to date. In the cache: the next ready arena.
+    /// The cursor when live was last brought up to date; lower by what short resets gave back since. In the cache: the
+    /// next ready arena.
     pub anchor: Cell<*mut u8>,
+    /// The address up to which the next reset may be short, or 0: see `settle.rs`.
+    pub settled_top: Cell<usize>,
     pub flags: Cell<u32>,
-    pub rounds: Cell<u32>,
     /// On live; [`u64::MAX`]: none.
     pub budget: Cell<u64>,
     /// `None`: the heap.
     pub source: Cell<Option<NonNull<dyn Source>>>,
-    /// The epoch of the last reset: marks from before are refused.
-    pub last_reset: Cell<usize>,
-    /// After a reset that left one block and nothing else: its first byte, and how many bytes a round may need for the
-    /// next reset to be like that one. Else null. See `reset_again`.
-    pub settled: Cell<*mut u8>,
-    pub settled_high: Cell<usize>,
-    /// The highest need of the rounds since.
-    pub settled_peak: Cell<usize>,
     pub home_end: Cell<*mut u8>,
     pub home_size: Cell<usize>,
     /// The arena around this one, of which this is a scope.
@@ -161,6 +155,18 @@ pub struct State {
 /// The rest of the state. `live` and `allocated` are those at `anchor`.
 #[repr(C)]
 pub struct Slow {
+    /// In a settled arena the first byte of its one block, else null.
+    pub settled: Cell<*mut u8>,
+    /// The epoch at which the next reset begins a window.
+    pub window_end: Cell<usize>,
+    /// The highest need that is remembered: more makes a whole reset.
+    pub settled_high: Cell<usize>,
+    /// The highest need of the rounds of this window that ended settled.
+    pub settled_peak: Cell<usize>,
+    /// Resets so far; in a settled arena, those when the window ends.
+    pub rounds: Cell<u32>,
+    /// Unless settled, the epoch of the last reset: marks from before are refused.
+    pub last_reset: Cell<usize>,
     pub live: Cell<u64>,
     pub allocated: Cell<u64>,
     pub peak: Cell<u64>,
@@ -257,14 +263,10 @@ impl Arena {
             });
             (&raw mut (*s).end).write(Cell::new(end));
             (&raw mut (*s).anchor).write(Cell::new(start));
+            (&raw mut (*s).settled_top).write(Cell::new(0));
             (&raw mut (*s).flags).write(Cell::new(FRESH | flags));
-            (&raw mut (*s).rounds).write(Cell::new(0));
             (&raw mut (*s).budget).write(Cell::new(u64::MAX));
             (&raw mut (*s).source).write(Cell::new(source));
-            (&raw mut (*s).last_reset).write(Cell::new(0));
-            (&raw mut (*s).settled).write(Cell::new(core::ptr::null_mut()));
-            (&raw mut (*s).settled_high).write(Cell::new(0));
-            (&raw mut (*s).settled_peak).write(Cell::new(0));
             (&raw mut (*s).home_end).write(Cell::new(end));
             (&raw mut (*s).home_size).write(Cell::new(size));
             (&raw mut (*s).parent).write(Cell::new(parent));
@@ -311,6 +313,12 @@ impl Arena {
         let header = BlockHeader::new(self.home_size.get());
         header.born.set(self.head.epoch.get() & !1);
         let slow = Slow {
+            settled: Cell::new(core::ptr::null_mut()),
+            window_end: Cell::new(0),
+            settled_high: Cell::new(0),
+            settled_peak: Cell::new(0),
+            rounds: Cell::new(0),
+            last_reset: Cell::new(0),
             live: Cell::new(0),
             allocated: Cell::new(0),
             peak: Cell::new(0),

@@ -232,7 +232,7 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
 
 /// M14: the block that a mark points into, and where: the newest regular one that was there.
 fn mark_block(a: Arena, at: usize, epoch: usize) -> Option<(Block, usize)> {
-    if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset.get() {
+    if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset() {
         return None;
     }
     let slow = a.slow();
@@ -296,7 +296,7 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
 unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     // SAFETY: the table's contract.
     let a = unsafe { Arena::of(head) };
-    if policy == abi::KEEP_RECENT && a.reset_again() {
+    if policy == abi::KEEP_RECENT && (a.reset_short() || a.reset_again()) {
         return abi::OK;
     }
     a.enter();
