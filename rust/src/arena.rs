@@ -507,6 +507,11 @@ impl Arena {
         self.own().is_some_and(|a| a.reset_short())
     }
 
+    /// The same where [`reset_short`](Arena::reset_short) had to count; it runs nothing of anybody either.
+    pub(crate) fn reset_again(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_again())
+    }
+
     /// Ends scopes and cursors that were forgotten: an exclusive borrow of the arena says that they are not in use.
     #[inline]
     pub(crate) fn end_leaked(&mut self) {
@@ -520,7 +525,7 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {
-        if !self.own().is_some_and(|a| a.reset_again()) {
+        if !self.reset_again() {
             self.reset_with(Keep::Recent);
         }
     }

@@ -18,7 +18,7 @@ use crate::maker;
 use crate::snapshot::{Summary, Switches};
 
 mod presence;
-use presence::Presence;
+use presence::{Door, Presence};
 
 /// Memory that is emptied at the end of each frame, on all threads at once.
 ///
@@ -56,6 +56,8 @@ pub struct Frames {
     number: u64,
     make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
     seats: Mutex<Vec<Seat>>,
+    /// Knocked at when a seat may become free.
+    door: Door,
     switches: Switches,
     /// Any of them is on.
     watched: bool,
@@ -87,12 +89,6 @@ impl Seat {
     fn arena(&self) -> &Arena {
         // SAFETY: it lives as long as its seat, and no other thread has it now.
         unsafe { self.arena.as_ref() }
-    }
-
-    /// It is what it was: nobody came or went.
-    #[inline]
-    fn is_settled(&self) -> bool {
-        !self.stray && (self.free || self.presence.is_here())
     }
 }
 
@@ -151,6 +147,7 @@ impl Frames {
             number: 0,
             make: Box::new(make),
             seats: Mutex::new(Vec::new()),
+            door: Door::new(),
             switches: Switches::default(),
             watched: false,
             last: None,
@@ -240,7 +237,7 @@ impl Frames {
                 let arena = (self.make)()?; // nothing is locked meanwhile
                 let _ = self.switches.throw(&arena); // one of another maker may not know them
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
-                let presence = Presence::new();
+                let presence = Presence::new(self.door.clone());
                 let thread = maker::this_thread();
                 self.lock().push(Seat { arena, presence: presence.clone(), stray, free: false, name, thread });
                 (arena.as_ptr().cast_const(), presence)
@@ -250,7 +247,9 @@ impl Frames {
             // SAFETY: this thread's seat.
             unsafe { &*arena }.pin_thread(maker::this_thread());
         }
-        if !stray {
+        if stray {
+            self.door.knock(); // it is free when the frame ends
+        } else {
             SEATS.with(|seats| {
                 let mut seats = seats.borrow_mut();
                 seats.0.retain(|seat| seat.2.is_shared()); // those of `Frames` that are gone
@@ -296,9 +295,12 @@ impl Frames {
         if self.watched {
             return self.advance_watched();
         }
-        // Most frames are like those before; a reset that is short runs nothing that could panic.
+        // Most frames are like those before: nobody went, and a reset that is short runs nothing that could panic.
+        if !self.door.is_quiet() {
+            return self.each(0, Arena::reset);
+        }
         let seats = self.seats();
-        let done = seats.iter().take_while(|seat| seat.is_settled() && seat.arena().reset_short()).count();
+        let done = seats.iter().take_while(|seat| seat.arena().reset_short() || seat.arena().reset_again()).count();
         if done < seats.len() {
             self.each(done, Arena::reset);
         }
@@ -410,6 +412,9 @@ impl Frames {
             fn drop(&mut self) {
                 self.go();
             }
+        }
+        if from == 0 {
+            self.door.hush(); // all seats are looked at
         }
         let mut rest = Rest(self.seats()[from..].iter_mut(), f);
         rest.go();

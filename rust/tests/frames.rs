@@ -383,6 +383,37 @@ fn destructors_of_a_threads_locals_use_its_frames() {
     }
 }
 
+/// A thread that comes to frames when its locals are gone has nothing left to say that it ends.
+#[test]
+fn an_arena_that_an_ending_thread_took_is_the_next_ones_too() {
+    // In one of the two the thread's seats end before the destructor runs, whatever order this system has.
+    for first in [true, false] {
+        let frames = Arc::new(RwLock::new(Frames::new()));
+        for _ in 0..3 {
+            let uses = {
+                let frames = frames.clone();
+                move || drop(frames.read().unwrap().here().alloc(1))
+            };
+            thread::spawn(move || {
+                let others = Frames::new();
+                if first {
+                    FIRST.with(|end| end.set(uses));
+                    others.here();
+                } else {
+                    others.here();
+                    LATER.with(|end| end.set(uses));
+                }
+            })
+            .join()
+            .unwrap();
+            let mut frames = frames.write().unwrap();
+            assert_eq!(live(&mut frames), 8);
+            frames.advance();
+            assert_eq!((frames.arenas().count(), live(&mut frames)), (1, 0));
+        }
+    }
+}
+
 /// Frames that never end give arenas for good: a thread's last destructor may still use its own.
 #[test]
 fn nobody_gets_the_arena_of_a_thread_that_is_still_ending() {
