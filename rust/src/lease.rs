@@ -17,22 +17,22 @@ use crate::options::Options;
 use crate::policy::HOME;
 
 mod slots;
-use slots::{Line, Slots};
+use slots::{Kept, Line, Slots};
 
 const LINES: usize = 16;
 const WIDE: usize = 8;
 type Waiting = Slots<Head, LINES, WIDE>;
+type Place<'l> = Kept<'l, Head>;
 
 /// A cache of arenas that all threads take from and return to.
 ///
 /// [`get`](Leases::get) takes an arena out of it, or makes one; when the [`Lease`] is dropped, on whatever thread, the
 /// arena is emptied and waits for the next. What it keeps is memory that was touched already: the next request
-/// allocates without asking anybody. No lock: the two ends take about as long as two uncontended locks do, and nobody
-/// waits.
+/// allocates without asking anybody. No lock: to take is one exchange, to return mostly a store, and nobody waits.
 ///
 /// At most [`keep_idle`](Leases::keep_idle) arenas wait, with about [`keep_bytes`](Leases::keep_bytes) each. Threads
 /// begin to look at different places, so that they do not meet; if all is taken, an arena is made, and if all is full,
-/// one is ended. A thread that ends leaves nothing behind, and the cache's own end ends what waits.
+/// one is ended. Where 32 or more may wait, up to 16 places are kept for the arenas that were taken out of them. A thread that ends leaves nothing behind, and the cache's own end ends what waits.
 ///
 /// ```
 /// use toft::Leases;
@@ -206,12 +206,12 @@ impl Leases {
     /// ```
     #[inline]
     pub fn try_get(&self) -> Result<Lease<'_>, AllocError> {
-        let arena = match self.waiting.take(hint(), self.idle) {
+        let (arena, place) = match self.waiting.take(hint(), self.idle) {
             // SAFETY: it was in a slot.
-            Some(head) => unsafe { arena_of(head) },
-            None => self.make()?,
+            Some((head, place)) => (unsafe { arena_of(head) }, place),
+            None => (self.make()?, None),
         };
-        Ok(Lease { arena: ManuallyDrop::new(arena), leases: self })
+        Ok(Lease { arena: ManuallyDrop::new(arena), place, leases: self })
     }
 
     #[cold]
@@ -249,13 +249,12 @@ impl Leases {
     pub fn held(&self) -> usize {
         let mut held = 0;
         let look = |head| {
-            // SAFETY: it was in a slot, and goes back there or is the next closure's.
+            // SAFETY: it was in a slot, and goes back there.
             let arena = ManuallyDrop::new(unsafe { arena_of(head) });
             held += arena.stats().reserved as usize;
             Some(head)
         };
-        // SAFETY: it was in a slot.
-        self.waiting.each(look, |head| self.put(unsafe { arena_of(head) }));
+        self.waiting.each(look);
         held
     }
 
@@ -291,18 +290,19 @@ impl Leases {
             self.end(unsafe { arena_of(head) });
             None
         };
-        self.waiting.each(end, |_| ());
+        self.waiting.each(end);
     }
 
     // ---- taking back ----
 
-    /// For an arena that is empty.
+    /// For an arena that is empty, and the place that was kept for it.
     #[inline]
-    fn put(&self, arena: Arena) {
-        if !self.waiting.put(hint(), self.idle, arena.head()) {
-            self.end(arena);
-        } else {
-            core::mem::forget(arena);
+    fn put(&self, arena: Arena, place: Option<Place<'_>>) {
+        let arena = ManuallyDrop::new(arena);
+        match place {
+            Some(place) => place.fill(arena.head()),
+            None if self.waiting.put(hint(), self.idle, arena.head()) => {}
+            None => self.end(ManuallyDrop::into_inner(arena)),
         }
     }
 
@@ -313,48 +313,56 @@ impl Leases {
         drop(arena);
     }
 
+    #[cold]
+    fn end_unfit(&self, arena: Arena, place: Option<Place<'_>>) {
+        if let Some(place) = place {
+            place.leave();
+        }
+        self.end(arena);
+    }
+
     /// The way back after a round that was as those before: what is kept is what was kept, and the budget too, since a
-    /// change of it is an event that `reset_again` does not overlook.
+    /// change of it is an event that `reset_short` does not overlook.
     #[inline]
-    fn take_back(&self, arena: Arena) {
+    fn take_back(&self, arena: Arena, place: Option<Place<'_>>) {
         let again = arena.own().is_some_and(|a| a.reset_short() && a.is_as_leased(self.bytes.max(HOME)));
         if again {
-            self.put(arena);
+            self.put(arena, place);
         } else {
-            self.take_back_slow(arena);
+            self.take_back_slow(arena, place);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn take_back_slow(&self, arena: Arena) {
+    fn take_back_slow(&self, arena: Arena, place: Option<Place<'_>>) {
         /// Also when a destructor panics: the arena is empty then.
-        struct Back<'a>(&'a Leases, ManuallyDrop<Arena>);
+        struct Back<'a>(&'a Leases, ManuallyDrop<Arena>, Option<Place<'a>>);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
                 // SAFETY: taken once.
                 let arena = unsafe { ManuallyDrop::take(&mut self.1) };
-                self.0.take_back_empty(arena);
+                self.0.take_back_empty(arena, self.2.take());
             }
         }
-        let mut back = Back(self, ManuallyDrop::new(arena));
+        let mut back = Back(self, ManuallyDrop::new(arena), place);
         back.1.reset();
     }
 
-    fn take_back_empty(&self, mut arena: Arena) {
+    fn take_back_empty(&self, mut arena: Arena, place: Option<Place<'_>>) {
         // A range that unsafe code claimed and did not give makes the arena unfit. And what a holder switched on, or
         // the function it gave for a passed budget, is not for the next: an arena that was watched ends.
         let fit = arena.own().filter(|a| !a.has_leaked() && !a.was_watched());
-        let Some(a) = fit else { return self.end(arena) };
+        let Some(a) = fit else { return self.end_unfit(arena, place) };
         if a.budget.get() != self.budget && arena.set_budget(Some(self.budget)).is_err() {
-            return self.end(arena);
+            return self.end_unfit(arena, place);
         }
         let slow = a.slow();
         let most = slow.first.get().max(slow.current.get().size.get()).max(slow.spare_bytes.get());
         if most > self.bytes.max(HOME) {
             arena.reset_with(Keep::Bytes(self.bytes)); // of which the need of recent rounds is a part
         }
-        self.put(arena);
+        self.put(arena, place);
     }
 }
 
@@ -388,7 +396,8 @@ impl fmt::Debug for Leases {
 /// An arena from [`Leases`], which has it back when the lease is dropped. All of [`Arena`]'s calls work on it.
 ///
 /// Destructors of [`alloc_drop`](Arena::alloc_drop) run then, on the thread that drops the lease; if one panics, the
-/// others run, the arena is returned, and the panic goes on. A lease that is leaked leaks its arena, and nothing else.
+/// others run, the arena is returned, and the panic goes on. A lease that is leaked leaks its arena, and perhaps the place
+/// where that waited, of which at most 16 are lost so.
 ///
 /// What is set on a lease ends with it: the next holder has the budget of the cache again, and an arena that was
 /// watched ([`set_metered`](Arena::set_metered) and the like) is ended rather than returned.
@@ -435,20 +444,24 @@ impl fmt::Debug for Leases {
 pub struct Lease<'l> {
     /// No `&mut` to it gets out: whoever had two could swap them, and return one to the other's cache.
     arena: ManuallyDrop<Arena>,
+    place: Option<Place<'l>>,
     leases: &'l Leases,
 }
 
 impl<'l> Lease<'l> {
-    /// Its parts; `of` puts them together again.
+    /// Its parts; `of` puts them together again. Its place is anybody's.
     pub(crate) fn into_parts(self) -> (Arena, &'l Leases) {
         let mut this = ManuallyDrop::new(self);
+        if let Some(place) = this.place.take() {
+            place.leave();
+        }
         // SAFETY: taken once.
         (unsafe { ManuallyDrop::take(&mut this.arena) }, this.leases)
     }
 
     /// A lease of an arena that came out of one.
     pub(crate) fn of(arena: Arena, leases: &'l Leases) -> Lease<'l> {
-        Lease { arena: ManuallyDrop::new(arena), leases }
+        Lease { arena: ManuallyDrop::new(arena), place: None, leases }
     }
 
     /// As [`Arena::reset`].
@@ -531,7 +544,7 @@ impl Drop for Lease<'_> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: taken once.
-        self.leases.take_back(unsafe { ManuallyDrop::take(&mut self.arena) });
+        self.leases.take_back(unsafe { ManuallyDrop::take(&mut self.arena) }, self.place.take());
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 #[path = "../../src/lease/slots.rs"]
 #[allow(dead_code)]
 mod slots;
-use slots::{Line, Slots};
+use slots::{Kept, Line, Slots};
 
 /// What waits in a slot.
 struct Value {
@@ -57,20 +57,43 @@ impl<const LINES: usize, const WIDE: usize> Cache<LINES, WIDE> {
 
     /// A lease: taken, or made; used; put back.
     fn lease(&self, hint: usize) {
-        let value = self.slots.take(hint, self.bound).unwrap_or_else(|| self.make());
+        let (value, place) = self.take(hint);
+        match place {
+            Some(place) => place.fill(value),
+            None => self.put(hint, value),
+        }
+    }
+
+    /// A lease that does not come back.
+    fn keep(&self, hint: usize) {
+        let (value, place) = self.take(hint);
+        if let Some(place) = place {
+            place.leave();
+        }
+        self.end(value);
+    }
+
+    fn take(&self, hint: usize) -> (NonNull<Value>, Option<Kept<'_, Value>>) {
+        let (value, place) = self.slots.take(hint, self.bound).unwrap_or_else(|| (self.make(), None));
         // SAFETY: who took it has it; loom sees it if not.
         unsafe { value.as_ref().uses.with_mut(|uses| *uses += 1) };
-        self.put(hint, value);
+        (value, place)
+    }
+
+    /// Each is looked at, and put back to where it was.
+    fn look(&self) {
+        self.slots.each(|value| {
+            // SAFETY: it is out of its slot.
+            unsafe { value.as_ref().uses.with_mut(|uses| *uses += 1) };
+            Some(value)
+        });
     }
 
     fn trim(&self) {
-        self.slots.each(
-            |value| {
-                self.end(value);
-                None
-            },
-            |_| unreachable!(),
-        );
+        self.slots.each(|value| {
+            self.end(value);
+            None
+        });
     }
 
     /// Nobody else is there any more: what waits is what lives, and not more than it may be.
@@ -80,6 +103,10 @@ impl<const LINES: usize, const WIDE: usize> Cache<LINES, WIDE> {
         assert_eq!(self.live.load(SeqCst), left, "lost, or in two slots");
         self.trim();
         assert_eq!((self.slots.full(), self.live.load(SeqCst)), (0, 0));
+        for hint in 0..self.bound {
+            assert!(self.slots.put(hint, self.bound, self.make()), "a slot is lost");
+        }
+        self.trim();
         left
     }
 }
@@ -170,20 +197,62 @@ fn trimmed_meanwhile() {
     each_interleaving::<1, 1>(1, 1, &[|c, _| c.trim(), |c, _| c.lease(0), |c, _| c.lease(0)]);
 }
 
-/// Looked at, one by one, and put back: to where it was, or away if that slot was taken meanwhile.
+/// Looked at, one by one, and put back to where it was.
 #[test]
 fn looked_at_meanwhile() {
-    let look: fn(&Cache<1, 1>, usize) = |c, _| {
-        // SAFETY: what `each` shows is out of its slot.
-        c.slots.each(
-            |value| {
-                unsafe { value.as_ref().uses.with_mut(|uses| *uses += 1) };
-                Some(value)
-            },
-            |value| c.put(0, value),
-        );
-    };
-    each_interleaving(1, 1, &[look, |c, _| c.lease(0), |c, _| c.lease(0)]);
+    each_interleaving::<1, 1>(1, 1, &[|c, _| c.look(), |c, _| c.lease(0), |c, _| c.lease(0)]);
+}
+
+/// A line's first slot is kept for what was taken there, if there are others.
+#[test]
+fn kept_slots() {
+    type Cache2 = Cache<1, 2>;
+    assert_eq!(Slots::<Value, 1, 2>::MANY, 2);
+    let lease: fn(&Cache2, usize) = |c, _| c.lease(0);
+    let keep: fn(&Cache2, usize) = |c, _| c.keep(0);
+    let twice: fn(&Cache2, usize) = |c, _| (0..2).for_each(|_| c.lease(0));
+    each_interleaving(2, 1, &[twice, twice]);
+    each_interleaving(2, 2, &[lease, lease, lease]);
+    each_interleaving(2, 2, &[lease, keep, lease]);
+    each_interleaving(2, 1, &[lease, keep, |c, _| c.trim()]);
+    each_interleaving(2, 1, &[lease, |c, _| c.look(), |c, _| c.trim()]);
+    each_interleaving(2, 2, &[lease, |c, _| c.look(), |c, _| c.look()]);
+    let lines: fn(&Cache<2, 2>, usize) = |c, i| c.lease(i);
+    each_interleaving(4, 1, &[lines, lines]);
+}
+
+/// What one thread took another returns, to where it was.
+#[test]
+fn returned_by_another_thread() {
+    loom::model(|| {
+        let cache = Cache::<1, 2>::new(2);
+        let value = cache.make();
+        cache.put(0, value);
+        let other = cache.clone();
+        let taker = thread::spawn(move || {
+            let (value, place) = other.take(0);
+            // SAFETY: the cache lives until both have ended.
+            let place =
+                place.map(|place| unsafe { std::mem::transmute::<Kept<'_, Value>, Kept<'static, Value>>(place) });
+            (value.as_ptr() as usize, place)
+        });
+        cache.lease(0);
+        let (value, place) = taker.join().unwrap();
+        let value = NonNull::new(value as *mut Value).unwrap();
+        let returner = thread::spawn({
+            let (cache, value) = (cache.clone(), value.as_ptr() as usize);
+            move || {
+                let value = NonNull::new(value as *mut Value).unwrap();
+                match place {
+                    Some(place) => place.fill(value),
+                    None => cache.put(0, value),
+                }
+            }
+        });
+        cache.lease(0);
+        returner.join().unwrap();
+        assert!(cache.finish() >= 1);
+    });
 }
 
 /// The slots end while values wait in them: none is left.

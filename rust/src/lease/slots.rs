@@ -1,6 +1,6 @@
 //! Where what is idle waits for any thread: slots of one pointer each, in lines of the processor's cache. One exchange
-//! takes, one compare-and-exchange puts; nobody waits for anybody. This file stands alone, so that `loom/` can try
-//! every interleaving of it.
+//! takes; what came from the first slot of a line goes back there by a store, and into another slot by one exchange.
+//! Nobody waits for anybody. This file stands alone, so that `loom/` can try every interleaving of it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicPtr, Ordering};
@@ -16,6 +16,23 @@ impl<T, const WIDE: usize> Line<T, WIDE> {
     }
 }
 
+/// A slot that is kept for what was taken out of it: nobody else puts into it or takes from it. Whoever has it either
+/// fills it or leaves it; if neither, it is lost.
+pub struct Kept<'a, T>(&'a AtomicPtr<T>);
+
+impl<T> Kept<'_, T> {
+    /// Release: the other half of `take_from`. A store will do, since nobody else writes here now.
+    #[inline(always)]
+    pub fn fill(self, one: NonNull<T>) {
+        self.0.store(one.as_ptr(), Ordering::Release);
+    }
+
+    /// It is empty, and anybody's.
+    pub fn leave(self) {
+        self.0.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
 /// A pointer in a slot belongs to the slot; whoever takes it out has it alone. So there is no ABA here: nobody looks at
 /// what a pointer points to before it has it.
 ///
@@ -25,6 +42,9 @@ pub struct Slots<T, const LINES: usize, const WIDE: usize>([Line<T, WIDE>; LINES
 
 impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
     pub const ALL: usize = LINES * WIDE;
+    /// With so many slots the first ones of the lines are kept for what was taken there. The others, as many at least, are
+    /// anybody's: what is out for long must not keep all.
+    pub const MANY: usize = 2 * LINES;
 
     pub const fn of(lines: [Line<T, WIDE>; LINES]) -> Slots<T, LINES, WIDE> {
         Slots(lines)
@@ -52,20 +72,25 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
         })
     }
 
-    /// Takes one out, if one is there.
+    /// Takes one out, if one is there; and with it, perhaps, its slot.
     #[inline]
-    pub fn take(&self, hint: usize, bound: usize) -> Option<NonNull<T>> {
-        if bound == 0 {
-            return None;
+    pub fn take(&self, hint: usize, bound: usize) -> Option<(NonNull<T>, Option<Kept<'_, T>>)> {
+        if bound >= Self::MANY {
+            let slot = &self.0[hint % LINES].0[0];
+            if let Some(one) = take_from(slot, kept()) {
+                return Some((one, Some(Kept(slot))));
+            }
         }
-        let line = Self::line(hint, bound);
-        take_from(&self.0[line].0[0]).or_else(|| self.take_other(line, bound))
+        self.take_other(hint, bound).map(|one| (one, None))
     }
 
     #[cold]
     #[inline(never)]
-    fn take_other(&self, line: usize, bound: usize) -> Option<NonNull<T>> {
-        self.from(line, bound).find_map(take_from)
+    fn take_other(&self, hint: usize, bound: usize) -> Option<NonNull<T>> {
+        if bound == 0 {
+            return None;
+        }
+        self.from(Self::line(hint, bound), bound).find_map(|slot| take_from(slot, ptr::null_mut()))
     }
 
     /// Puts one in, and says so: if not, no slot was empty, and it is the caller's as before.
@@ -85,13 +110,13 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
         self.from(line, bound).any(|slot| put_in(slot, one))
     }
 
-    /// Takes out all, one by one; what is put in meanwhile may stay. What `look` returns goes back to where it was, or
-    /// to `lost` if another took that slot meanwhile.
-    pub fn each(&self, mut look: impl FnMut(NonNull<T>) -> Option<NonNull<T>>, mut lost: impl FnMut(NonNull<T>)) {
+    /// Takes out all, one by one; what is put in meanwhile may stay. What `look` returns goes back to where it was.
+    pub fn each(&self, mut look: impl FnMut(NonNull<T>) -> Option<NonNull<T>>) {
         for slot in self.0.iter().flat_map(|line| &line.0) {
-            if let Some(back) = take_from(slot).and_then(&mut look) {
-                if !put_in(slot, back) {
-                    lost(back);
+            if let Some(one) = take_from(slot, kept()) {
+                match look(one) {
+                    Some(back) => Kept(slot).fill(back),
+                    None => Kept(slot).leave(),
                 }
             }
         }
@@ -100,18 +125,30 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
     /// How many slots are full. One after the other: while others put and take, no moment need have had so many.
     pub fn full(&self) -> usize {
         // Relaxed: nothing is done with what is there.
-        self.0.iter().flat_map(|line| &line.0).filter(|slot| !slot.load(Ordering::Relaxed).is_null()).count()
+        self.0.iter().flat_map(|line| &line.0).filter(|slot| is_full(slot.load(Ordering::Relaxed))).count()
     }
+}
+
+/// In a slot that is kept. Nothing that waits is at this address.
+#[inline(always)]
+fn kept<T>() -> *mut T {
+    ptr::without_provenance_mut(1)
+}
+
+#[inline(always)]
+fn is_full<T>(there: *mut T) -> bool {
+    there.addr() > 1
 }
 
 /// Acquire: what was written before the pointer was put is seen by whoever takes it. The load before is a guess, which
 /// spares the exchange: an exchange takes the line away from the other processors even where it finds nothing.
 #[inline(always)]
-fn take_from<T>(slot: &AtomicPtr<T>) -> Option<NonNull<T>> {
-    if slot.load(Ordering::Relaxed).is_null() {
+fn take_from<T>(slot: &AtomicPtr<T>, left: *mut T) -> Option<NonNull<T>> {
+    let there = slot.load(Ordering::Relaxed);
+    if !is_full(there) {
         return None;
     }
-    NonNull::new(slot.swap(ptr::null_mut(), Ordering::Acquire))
+    slot.compare_exchange(there, left, Ordering::Acquire, Ordering::Relaxed).ok().and_then(NonNull::new)
 }
 
 /// Release: the other half of `take_from`. Nothing is read through what was there, so a failure orders nothing.
