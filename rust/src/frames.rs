@@ -86,6 +86,7 @@ unsafe impl Send for Seat {}
 
 impl Seat {
     /// With the `Frames` held exclusively.
+    #[inline(always)]
     fn arena(&self) -> &Arena {
         // SAFETY: it lives as long as its seat, and no other thread has it now.
         unsafe { self.arena.as_ref() }
@@ -264,6 +265,7 @@ impl Frames {
     }
 
     /// The arenas of all threads.
+    #[inline(always)]
     fn seats(&mut self) -> &mut Vec<Seat> {
         self.seats.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -295,13 +297,26 @@ impl Frames {
         if self.watched {
             return self.advance_watched();
         }
-        // Most frames are like those before: nobody went, and a reset that is short runs nothing that could panic.
         if !self.door.is_quiet() {
             return self.each(0, Arena::reset);
         }
+        // Most frames are like those before: nobody went, and nothing that is called runs code of others.
         let seats = self.seats();
-        let done = seats.iter().take_while(|seat| seat.arena().reset_short() || seat.arena().reset_again()).count();
-        if done < seats.len() {
+        let mut done = 0;
+        for seat in &*seats {
+            if !seat.arena().reset_short() {
+                return self.advance_from(done);
+            }
+            done += 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_from(&mut self, from: usize) {
+        let short = |seat: &&Seat| seat.arena().reset_short() || seat.arena().reset_again();
+        let done = from + self.seats()[from..].iter().take_while(short).count();
+        if done < self.seats().len() {
             self.each(done, Arena::reset);
         }
     }
