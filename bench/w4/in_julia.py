@@ -1,0 +1,71 @@
+"""W4 in Julia: one program holds all contenders (julia/main.jl).
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LANGUAGE = "Julia"
+
+# Of what the package takes when it is not told: these kinds.
+DEFAULTS = {"list": "free list growing", "stack": "growing", "queue": "growing", "set": "free list growing",
+            "dict": "free list growing", "scan": "free list fixed", "iterate": "free list", "head": "mark"}
+BASE = ["heap nodes", "Vector", "Vector fresh", "Set", "Set reused", "Dict", "Dict reused", "Vector{Union}", "Vectors",
+        "malloc"]
+
+
+def script(bench):
+    return os.path.join(bench.root, "scripts", "julia")
+
+
+def folder(bench):
+    return os.path.join(bench.build, "w4")
+
+
+def julia(bench, *arguments, **how):
+    """In a depot of our own for what is compiled; after it those where a user's packages are."""
+    depots = "%s:%s" % (os.path.join(folder(bench), "depot"), os.environ.get("JULIA_DEPOT_PATH", ""))
+    library = os.path.join(folder(bench), "libtoft.so")
+    return subprocess.Popen((script(bench), "--startup-file=no", "--project=" + os.path.join(bench.root, "julia/Toft"))
+                            + arguments, text=True, stdout=subprocess.PIPE,
+                            env=dict(os.environ, JULIA_DEPOT_PATH=depots, TOFT_LIBRARY=library), **how)
+
+
+def compilers(bench):
+    cc = subprocess.run(bench.cc.split() + ["--version"], capture_output=True, text=True)
+    return {"julia": julia(bench, "--version").communicate()[0].strip(), bench.cc: cc.stdout.split("\n")[0]}
+
+
+def build(bench):
+    if subprocess.run([script(bench), "--which"], capture_output=True).returncode != 0:
+        bench.stop("W4 needs Julia 1.5 or later; scripts/bootstrap bench installs it")
+    os.makedirs(folder(bench), exist_ok=True)
+    source = os.path.join(bench.root, "julia/Toft/deps/toft.c")
+    made = subprocess.run(bench.cc.split() + ["-O2", "-fPIC", "-shared", "-pthread", "-o",
+                                              os.path.join(folder(bench), "libtoft.so"), source])
+    if made.returncode != 0 or julia(bench, "-e", "import Toft; Toft.library()").wait() != 0:
+        bench.stop("W4: the Julia package cannot be built")
+
+
+def rows(bench):
+    main = os.path.join(HERE, "julia", "main.jl")
+    # A quick run mostly compiles: it does so on two processors, and its times are the rougher for it.
+    parts = 2 if bench.quick and (os.cpu_count() or 1) > 1 else 1
+    flags = ["--quick"] if bench.quick else []
+    running = [julia(bench, main, "--part=%d/%d" % (k, parts), *flags) for k in range(parts)]
+    found = []
+    for k, process in enumerate(running):
+        for line in process.stdout:
+            said = json.loads(line)
+            if "left_out" not in said:
+                found.append(said)
+            elif k == 0:
+                # Packages of the language's own registry, which is not always to be had: not an error in CI.
+                bench.left_out[said["left_out"]] = said["why"]
+                print("bench: left out: %(left_out)s: %(why)s" % said, file=sys.stderr)
+    if any(process.wait() != 0 for process in running):
+        bench.stop("W4: julia/main.jl failed")
+    return sorted(found, key=lambda r: r["order"])

@@ -1,0 +1,203 @@
+# Lists, stacks and queues of (number, payload).
+#
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"`P` numbers: what is stored beside a key."
+struct Payload{P}
+    numbers::NTuple{P,Float64}
+end
+
+"A payload of which every number is `x`."
+@inline filled(::Type{Payload{P}}, x) where {P} = Payload{P}(ntuple(_ -> Float64(x), Val(P)))
+
+const Item{P} = Tuple{Int,Payload{P}}
+
+sum_to(n) = n * (n + 1) ÷ 2
+
+# ---- lists ----
+
+# Cells in a pool, linked by index: the list that one makes by hand.
+const Cell{P} = Tuple{Item{P},Int}
+
+@inline take(pool, cell) = Model.allocateend!(pool, cell)
+@inline car(pool, i) = Model.field(pool, i, Val(1))
+@inline cdr(pool, i) = Model.field(pool, i, Val(2))
+@inline give(pool, i) = Model.deallocate!(pool, i)
+@inline give_all(pool) = Model.emptyend!(pool)
+@inline take(pool::Toft.AbstractPool, cell) = Toft.allocateend!(pool, cell)
+@inline car(pool::Toft.AbstractPool, i) = pool[i, 1]
+@inline cdr(pool::Toft.AbstractPool, i) = pool[i, 2]
+@inline give(pool::Toft.AbstractPool, i) = Toft.deallocate!(pool, i)
+@inline give_all(pool::Toft.AbstractPool) = Toft.emptyend!(pool)
+
+function cells(pool, n, payload)
+    list = 0
+    for j in 1:n
+        list = take(pool, ((j, payload), list))
+    end
+    sum = 0
+    while list != 0
+        sum += car(pool, list)[1]
+        list = cdr(pool, list)
+    end
+    give_all(pool)
+    return sum == sum_to(n)
+end
+
+function cells_one_by_one(pool, n, payload)
+    list = 0
+    for j in 1:n
+        list = take(pool, ((j, payload), list))
+    end
+    sum = 0
+    while list != 0
+        sum += car(pool, list)[1]
+        next = cdr(pool, list)
+        give(pool, list)
+        list = next
+    end
+    return sum == sum_to(n) && isempty(pool)
+end
+
+cells_body(pool, n, payload, frees) =
+    frees ? (() -> cells_one_by_one(pool, n, payload)) : (() -> cells(pool, n, payload))
+
+function list(l, n, payload)
+    for j in 1:n
+        pushfirst!(l, (j, payload))
+    end
+    sum = 0
+    for item in l
+        sum += item[1]
+    end
+    empty!(l)
+    return sum == sum_to(n)
+end
+
+function list_one_by_one(l, n, payload)
+    for j in 1:n
+        pushfirst!(l, (j, payload))
+    end
+    sum = 0
+    while !isempty(l)
+        sum += popfirst!(l)[1]
+    end
+    return sum == sum_to(n)
+end
+
+list_body(l, n, payload, frees) = frees ? (() -> list_one_by_one(l, n, payload)) : (() -> list(l, n, payload))
+
+struct Cons{T}
+    car::T
+    cdr::Union{Nothing,Cons{T}}
+end
+
+function heap_list(n, payload::P) where {P}
+    list = nothing
+    for j in 1:n
+        list = Cons{Tuple{Int,P}}((j, payload), list)
+    end
+    sum = 0
+    while list !== nothing
+        sum += list.car[1]
+        list = list.cdr
+    end
+    return sum == sum_to(n)
+end
+
+function vector_list(v, n, payload)
+    for j in 1:n
+        push!(v, (j, payload))
+    end
+    sum = 0
+    for k in length(v):-1:1
+        sum += v[k][1]
+    end
+    empty!(v)
+    return sum == sum_to(n)
+end
+
+# ---- stacks and queues: one body, for what is pushed at the end and popped at one of them ----
+
+function stack(s, n, payload)
+    for j in 1:n
+        push!(s, (j, payload))
+    end
+    right = true
+    for j in n:-1:1
+        right &= pop!(s)[1] == j
+    end
+    right &= isempty(s)
+    empty!(s)
+    return right
+end
+
+function queue(q, n, payload)
+    for j in 1:n
+        push!(q, (j, payload))
+    end
+    right = true
+    for j in 1:n
+        right &= popfirst!(q)[1] == j
+    end
+    right &= isempty(q)
+    empty!(q)
+    return right
+end
+
+# A pool by the scheme of Allocators.jl, as a stack and as a queue.
+struct ModelEnds{P}
+    pool::P
+end
+
+@inline Base.push!(m::ModelEnds, x) = (Model.allocateend!(m.pool, x); m)
+@inline Base.pop!(m::ModelEnds) = (x = m.pool[m.pool.last]; Model.deallocateend!(m.pool); x)
+@inline Base.popfirst!(m::ModelEnds) = (x = m.pool[m.pool.first]; Model.deallocatebegin!(m.pool); x)
+@inline Base.isempty(m::ModelEnds) = isempty(m.pool)
+@inline Base.empty!(m::ModelEnds) = (Model.emptyend!(m.pool); m)
+
+# ---- contenders ----
+
+# The kinds of pools, by the names of the tables: (name, with columns, with a free list, fixed)
+const KINDS = [(string(free ? "free " : "", columns ? "columns " : free ? "list " : "", fixed ? "fixed" : "growing"),
+                columns, free, fixed) for free in (false, true) for columns in (false, true) for fixed in (true, false)]
+
+toft_kind(columns, free) = free ? (columns ? Toft.FreeListSOAllocator : Toft.FreeListAllocator) :
+                                  (columns ? Toft.SOAllocator : Toft.Allocator)
+model_kind(free) = free ? Model.FreePool : Model.Pool
+model_store(columns) = columns ? Model.columns_of : Model.vector_of
+size_of(fixed, n) = fixed ? n : nothing
+
+function lists(p)
+    payload = filled(Payload{p}, 0)
+    all = [Contender("heap nodes", n -> (() -> heap_list(n, payload))),
+           Contender("Vector", n -> (v = Item{p}[]; () -> vector_list(v, n, payload))),
+           Contender("Vector fresh", n -> (() -> vector_list(Item{p}[], n, payload)))]
+    for (name, columns, free, fixed) in KINDS
+        push!(all, Contender("toft " * name, n ->
+            list_body(Toft.List{Item{p}}(toft_kind(columns, free), size_of(fixed, n)), n, payload, free)))
+        push!(all, Contender("toft by hand " * name, n ->
+            cells_body(toft_kind(columns, free){Cell{p}}(size_of(fixed, n)), n, payload, free)))
+        push!(all, Contender("model " * name, n ->
+            cells_body(model_kind(free){Cell{p}}(model_store(columns), size_of(fixed, n)), n, payload, free)))
+    end
+    return all
+end
+
+function ends(p, body, collection)
+    payload = filled(Payload{p}, 0)
+    make(c, n) = () -> body(c, n, payload)
+    all = [Contender("Vector", n -> make(Item{p}[], n)),
+           Contender("Vector fresh", n -> (() -> body(Item{p}[], n, payload)))]
+    for (name, columns, free, fixed) in KINDS
+        free && continue
+        push!(all, Contender("toft " * name, n ->
+            make(collection{Item{p}}(toft_kind(columns, free), size_of(fixed, n)), n)))
+        push!(all, Contender("model " * name, n ->
+            make(ModelEnds(Model.Pool{Item{p}}(model_store(columns), size_of(fixed, n))), n)))
+    end
+    return all
+end
+
+stacks(p) = ends(p, stack, Toft.Stack)
+queues(p) = ends(p, queue, Toft.Queue)
