@@ -302,12 +302,10 @@ impl Frames {
         }
         // Most frames are like those before: nobody went, and nothing that is called runs code of others.
         let seats = self.seats();
-        let mut done = 0;
-        for seat in &*seats {
+        for (done, seat) in seats.iter().enumerate() {
             if !seat.arena().reset_short() {
                 return self.advance_from(done);
             }
-            done += 1;
         }
     }
 

@@ -303,6 +303,10 @@ impl Deref for Scope<'_> {
 impl Drop for Scope<'_> {
     #[inline]
     fn drop(&mut self) {
+        // As it began, which most scopes are at their end: nothing can be on its list, or open in it.
+        if self.arena.own().is_some_and(|a| a.end_fresh_scope()) {
+            return;
+        }
         struct End(Option<NonNull<foreign::Outer>>);
         impl Drop for End {
             #[inline]

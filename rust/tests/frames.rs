@@ -392,7 +392,9 @@ fn an_arena_that_an_ending_thread_took_is_the_next_ones_too() {
         for _ in 0..3 {
             let uses = {
                 let frames = frames.clone();
-                move || drop(frames.read().unwrap().here().alloc(1))
+                move || {
+                    frames.read().unwrap().here().alloc(1);
+                }
             };
             thread::spawn(move || {
                 let others = Frames::new();

@@ -573,3 +573,22 @@ fn a_budget_of_a_foreign_arena_holds_in_its_scopes() {
     assert_eq!(exhaust(&arena.scope_guard()), used);
     assert!(arena.stats().live <= 20_000);
 }
+
+/// A tag may be set beside an open scope; from then on the maker must see marks and rewinds.
+#[test]
+fn a_tag_that_is_set_beside_a_scope_stays_watched() {
+    let arena = Arena::new();
+    arena.stats(); // the scope begins in its block
+    let head = arena.as_raw();
+    let scope = arena.scope_guard();
+    scope.alloc(1);
+    // SAFETY: the arena is alive, as are its head and table; the name has so many bytes.
+    let (code, watched) = unsafe {
+        let head = head.as_ref();
+        let set = (*head.ops.get()).set;
+        let code = set(arena.as_raw().as_ptr(), toft::abi::SET_TAG, 7, c"fast".as_ptr(), 4);
+        drop(scope);
+        (code, head.epoch.get() & 1)
+    };
+    assert_eq!((code, watched), (toft::abi::OK, 1));
+}

@@ -33,14 +33,28 @@ impl Arena {
         self.claim_for(scope);
         // As `aim` would.
         self.head.limit.set(cursor);
-        self.head.epoch.set(self.head.epoch.get() | 1);
+        self.head.epoch.set(self.head.epoch.get().wrapping_add(1));
         Some(scope)
+    }
+
+    /// Raises and lowers `CLAIMED`; bit 0 of the epoch goes the same way. By sums, since compilers make of setting a bit
+    /// the store of one byte, after which processors wait with a load of the whole word until that byte is in the cache.
+    #[inline(always)]
+    fn close(self) {
+        debug_assert!(!self.is(CLAIMED));
+        self.flags.set(self.flags.get().wrapping_add(CLAIMED));
+    }
+
+    #[inline(always)]
+    fn open(self) {
+        debug_assert!(self.is(CLAIMED) && self.head.epoch.get() & 1 != 0);
+        self.flags.set(self.flags.get().wrapping_sub(CLAIMED));
     }
 
     /// The room is claimed, and by nobody who could give it: until the scopes end.
     pub fn claim_for(self, scope: Arena) {
         let (slow, cursor) = (self.slow(), self.head.cursor.get());
-        self.raise(CLAIMED);
+        self.close();
         slow.claim_id.set(scope.base().addr()); // no range that anyone holds says this
         slow.claim_start.set(cursor);
         slow.claim_limit.set(cursor);
@@ -102,15 +116,15 @@ impl Arena {
         }
         let Some(parent) = self.parent.get() else { return false };
         let outer = parent.slow();
-        if outer.scopes.get() != Some(self) || self.sibling.get().is_some() {
+        if outer.scopes.get() != Some(self) || self.sibling.get().is_some() || parent.is(WATCHED) {
             return false;
         }
         outer.scopes.set(None);
         outer.aside.set(None);
-        parent.lower(CLAIMED);
+        parent.open();
         // As `aim` would: there is no budget, or the scope would say so.
         parent.head.limit.set(parent.end.get());
-        parent.head.epoch.set(parent.head.epoch.get() & !1);
+        parent.head.epoch.set(parent.head.epoch.get().wrapping_sub(1));
         true
     }
 
@@ -172,13 +186,13 @@ impl Arena {
             return None;
         }
         let (slow, cursor, limit) = (self.slow(), self.head.cursor.get(), self.end.get());
-        self.raise(CLAIMED);
+        self.close();
         slow.claim_start.set(cursor);
         slow.claim_limit.set(limit);
         slow.claim_id.set(self.next_claim());
         slow.aside.set(None);
         self.head.limit.set(cursor);
-        self.head.epoch.set(self.head.epoch.get() | 1);
+        self.head.epoch.set(self.head.epoch.get().wrapping_add(1));
         Some(Range { cursor, limit, maker: slow.claim_id.get() })
     }
 
@@ -199,10 +213,10 @@ impl Arena {
         }
         // As the holder moved it: within the claim, and of the current block.
         self.head.cursor.set(range.cursor.with_addr(crate::abi::round8(range.cursor.addr())));
-        self.lower(CLAIMED);
+        self.open();
         slow.aside.set(None);
         self.head.limit.set(self.end.get());
-        self.head.epoch.set(self.head.epoch.get() & !1);
+        self.head.epoch.set(self.head.epoch.get().wrapping_sub(1));
         true
     }
 

@@ -239,7 +239,7 @@ impl Arena {
     /// Makes the first part of the state, in `size` bytes at `base`.
     ///
     /// # Safety
-    /// `base` is a multiple of 64 and valid for `size` bytes, more than [`HOME_START`], until the arena is released.
+    /// `base` is a multiple of 64 and valid for `size` bytes, a multiple of 8 above [`HOME_START`], until the arena is released.
     #[inline]
     pub unsafe fn write(
         base: NonNull<u8>,
@@ -251,7 +251,7 @@ impl Arena {
         base.as_ptr().expose_provenance(); // M22
         let at = base.cast::<State>();
         let start = base.as_ptr().wrapping_add(HOME_START);
-        let end = base.as_ptr().wrapping_add(size & !7);
+        let end = base.as_ptr().wrapping_add(size);
         // SAFETY: the caller's contract. Field by field, so that the slow part is not touched.
         unsafe {
             let s = at.as_ptr();
