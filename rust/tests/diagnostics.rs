@@ -233,6 +233,28 @@ fn stale_marks_are_refused_exactly() {
     assert_eq!(arena.findings(), []);
 }
 
+/// More than are noted one by one.
+#[test]
+fn very_many_stale_marks_are_refused() {
+    let arena = checked();
+    let mut stale = Vec::new();
+    for i in 0..if MIRI { 20 } else { 10_000u32 } {
+        arena.alloc(i);
+        let good = arena.mark();
+        arena.alloc(i);
+        stale.push(arena.mark());
+        unsafe { arena.rewind(good) }.unwrap();
+    }
+    let last = arena.alloc(7u64);
+    let good = arena.mark();
+    arena.alloc(8u64);
+    for mark in &stale {
+        assert_eq!(unsafe { arena.rewind(*mark) }, Err(RewindError::Stale));
+    }
+    unsafe { arena.rewind(good) }.unwrap();
+    assert_eq!((*last, arena.allocations().len(), arena.findings()), (7, stale.len() + 1, vec![]));
+}
+
 #[test]
 fn good_marks_stay_good() {
     let arena = Arena::new();
@@ -259,6 +281,54 @@ fn good_marks_stay_good() {
     }
     unsafe { arena.rewind(first) }.unwrap();
     assert_eq!((arena.stats().live, arena.findings()), (0, vec![]));
+}
+
+/// Whose bytes before it name a record that is not there, or one that is another's.
+#[test]
+fn a_free_of_bytes_that_look_like_a_zone_is_told() {
+    let arena = checked();
+    let head = arena.as_raw();
+    let word = size_of::<usize>();
+    let first = arena.alloc_layout(layout(64, 8)).as_ptr();
+    let p = arena.alloc_layout(layout(64, 8)).as_ptr();
+    let inside = p.wrapping_add(32);
+    for number in [0, 1, 2, 3, usize::MAX] {
+        unsafe {
+            // Before the first allocation stands the number 0, in whatever way.
+            let none = first.wrapping_sub(16).cast::<usize>().read_unaligned();
+            p.wrapping_add(16).cast::<usize>().write_unaligned(none ^ number);
+            p.wrapping_add(16 + word).cast::<usize>().write_unaligned(none ^ number);
+            abi::free(head, inside, 64); // as large as what the number names
+            assert!(abi::resize(head, inside, 64, 8, 8).is_none());
+        }
+    }
+    let kinds: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
+    assert_eq!(kinds, vec![("bad free", 64); 10]);
+    assert_eq!(arena.allocations().len(), 2);
+}
+
+/// While a scope is open, a free beside it gives nothing back; in a checked arena it ends the allocation all the same.
+#[test]
+fn frees_beside_an_open_scope() {
+    for (is_checked, size) in [(false, 64), (false, 1 << 20), (true, 64), (true, 1 << 20)] {
+        let arena = Arena::new();
+        arena.set_checked(is_checked).unwrap();
+        let p = arena.alloc_layout(layout(size, 8)).as_ptr();
+        unsafe { p.write_bytes(7, size) };
+        let scope = arena.scope_guard();
+        let inner = scope.alloc_slice_fill(100, 5u8);
+        let before = (arena.stats().live, arena.stats().reserved);
+        unsafe { abi::free(arena.as_raw(), p, size) };
+        assert_eq!((arena.stats().live, arena.stats().reserved), before);
+        assert_eq!(bytes_at(p, size), vec![if is_checked { GONE } else { 7 }; size]);
+        let other = arena.alloc_layout(layout(size, 8)).as_ptr();
+        assert!(other.addr().abs_diff(p.addr()) >= size && inner.iter().all(|x| *x == 5));
+        drop(scope);
+        unsafe { abi::free(arena.as_raw(), p, size) };
+        let sizes: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
+        assert_eq!(sizes, if is_checked { vec![("bad free", size)] } else { vec![] }); // twice
+        assert_eq!(arena.allocations().len(), is_checked as usize);
+    }
 }
 
 // ---- leaks ----
@@ -835,6 +905,36 @@ fn a_decision_may_panic_look_and_be_replaced_but_not_allocate() {
     arena.on_refusal(|_| Some(u64::MAX)).unwrap();
     arena.alloc([0u8; 1000]);
     drop(unsafe { Box::from_raw(ARENA.with(|arena| *arena)) });
+}
+
+/// By a scope of the arena, which shares it, and is not closed while the decision runs.
+#[test]
+fn a_decision_may_replace_itself_while_it_runs() {
+    struct Counts(&'static AtomicU64);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    thread_local!(static INNER: Cell<Option<NonNull<abi::Head>>> = const { Cell::new(None) });
+    let arena = Options::new().budget(1000).create().unwrap();
+    let counts = Counts(&ENDED);
+    arena
+        .on_refusal(move |_| {
+            let inner = unsafe { Arena::borrow_raw(INNER.get().unwrap()) }.unwrap();
+            inner.on_refusal(|refusal| Some(refusal.budget * 2)).unwrap();
+            let whole = &counts; // what runs is there until it returns
+            assert_eq!(whole.0.load(Ordering::Relaxed), 0);
+            None
+        })
+        .unwrap();
+    let scope = arena.scope_guard();
+    INNER.set(Some(scope.as_raw()));
+    assert!(arena.try_alloc([0u8; 1001]).is_err());
+    assert_eq!((ENDED.load(Ordering::Relaxed), arena.stats().budget), (1, 1000));
+    assert!(arena.try_alloc([0u8; 1001]).is_ok());
+    assert_eq!((ENDED.load(Ordering::Relaxed), arena.stats().budget), (1, 2000));
 }
 
 #[test]
