@@ -10,6 +10,7 @@ import subprocess
 
 import cppmodes  # these import this file: nobody uses another before all()
 import gomodes
+import juliamodes
 import rustmodes
 import targets
 
@@ -71,7 +72,7 @@ class Mode:
             return int(number[1]) if number else 0
         lines = sorted(self.log.read_text().splitlines(), key=program)
         telling = [n for n, line in enumerate(lines) if not line.startswith("-- ") and re.search(
-            r"FAILED|--- FAIL|panicked at|SURVIVES|DOES NOT APPLY|\*\*\*|\berror:|ERROR|WARNING: Thread|runtime error|Traceback|^Diff in", line)]
+            r"FAILED|--- FAIL|Test Failed|Error During Test|panicked at|SURVIVES|DOES NOT APPLY|\*\*\*|\berror:|ERROR|WARNING: Thread|runtime error|Traceback|^Diff in", line)]
         if telling:
             near = sorted({k for n in telling[:20] for k in range(max(n - 2, 0), min(len(lines), n + 3))})
             lines = [lines[k] for k in near]
@@ -195,4 +196,4 @@ def all():
         Mode("snippets", script(["scripts/check-snippets"])),
         Mode("mutants", mutants),
         Mode("lint", script(["scripts/lint"])),
-    ] + cppmodes.all() + gomodes.all() + rustmodes.all() + targets.make()
+    ] + cppmodes.all() + gomodes.all() + rustmodes.all() + juliamodes.all() + targets.make()
