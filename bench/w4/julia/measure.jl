@@ -16,7 +16,7 @@ struct Settings
     rounds::Int
     batch_ns::Int # a batch takes at least so long
     case_ns::Int  # of a case no further round begins after so long
-    collect::Bool # before each contender, or only before each round
+    collect::Bool # before each contender, or only before the case
 end
 
 @noinline function batch(body::F, k::Int) where {F}
@@ -72,7 +72,6 @@ function measure(case, order, contenders, n, per, settings::Settings)
     samples = [NTuple{4,Float64}[] for _ in bodies]
     for round in 1:settings.rounds
         round > 1 && time_ns() - began > settings.case_ns && break
-        settings.collect || GC.gc()
         for turn in eachindex(bodies)
             j = mod1(turn + 5round, length(bodies))
             settings.collect && GC.gc()
