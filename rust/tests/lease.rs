@@ -114,6 +114,7 @@ struct Message<'a> {
     counts: Counts,
 }
 toft::root!(struct Messages => Message<'a>);
+toft::root!(struct Number => &'a u32);
 
 #[test]
 fn parcels_travel_and_arenas_return() {
@@ -436,6 +437,48 @@ fn a_destructor_may_lease() {
     assert_eq!((leases.idle(), leases.stats().made), (2, 2));
     leases.get(); // the arena has no share of the cache any more, or neither would end
     assert_eq!(Arc::strong_count(&leases), 1);
+}
+
+/// A place is kept for what was taken out of it. What does not come back leaves it, and what is out for long keeps few.
+#[test]
+fn places_are_not_lost() {
+    let leases = Leases::new();
+    let fill = || {
+        let all: Vec<_> = (0..64).map(|_| leases.get()).collect();
+        drop(all);
+        leases.idle()
+    };
+    assert_eq!(fill(), 64);
+    for _ in 0..20 {
+        drop(leases.get().into_arena());
+        drop(leases.get()); // to the first place again
+        leases.get().set_metered(true).unwrap(); // it ends when it comes back
+        drop(leases.get());
+        drop(leases.parcel::<Number>(|arena| &*arena.alloc(1)));
+        leases.held();
+    }
+    assert_eq!(fill(), 64);
+    leases.trim();
+    assert_eq!((leases.idle(), fill()), (0, 64));
+    // Threads that hold one each, for long: what others need meanwhile waits as ever.
+    let (taken, done) = (Barrier::new(17), Barrier::new(17));
+    thread::scope(|threads| {
+        for _ in 0..16 {
+            threads.spawn(|| {
+                let lease = leases.get();
+                taken.wait();
+                done.wait();
+                drop(lease);
+            });
+        }
+        taken.wait();
+        assert_eq!(leases.idle(), 48);
+        let made = leases.stats().made;
+        (0..100).for_each(|_| drop((leases.get(), leases.get())));
+        assert_eq!((leases.stats().made, leases.idle()), (made, 48));
+        done.wait();
+    });
+    assert_eq!((leases.idle(), leases.stats().ended, fill()), (64, 64 + 40, 64));
 }
 
 #[test]
