@@ -1,0 +1,1532 @@
+/* Toft 0.1.0, the header of two files. Made by scripts/amalgamate: do not edit.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Toft: an arena allocator. Allocate by moving a pointer; give everything back at once.
+ *
+ *     toft_arena *a = toft_create();
+ *     struct node *n = toft_new(a, struct node);
+ *     char *name = toft_strdup(a, "toft");
+ *     ...
+ *     toft_release(a);                       everything above is gone, in one call
+ *
+ * This header is the reference. Three layers: this one says what the calls do; toft/inline.h is what they cost;
+ * src/ is what happens when a block is full. Sizes are bytes unless a parameter says otherwise.
+ *
+ * FAILURE. A call that cannot do its work returns NULL or a negative code (toft_error_name names it) and leaves the
+ * arena as it was. Nothing here prints, exits or aborts. options.failure is told first, if it is set.
+ *
+ * THREADS. An arena belongs to one thread at a time and may move between threads; calls on two arenas never
+ * interfere. Exceptions are stated at the call.
+ *
+ * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
+ * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
+ *
+ * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of
+ * two, a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
+ * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked): a mark already rewound past,
+ * writes beyond an allocation, sizes given back that were not the sizes asked for. Not told apart: a NULL or released
+ * arena, two threads in one arena, alignments 3, 5, 6 and 7 (served as 8).
+ *
+ * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
+ * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
+ */
+#ifndef TOFT_H
+#define TOFT_H
+
+#include <stdarg.h>
+
+/* ==== toft/abi.h ==== */
+/* The Toft arena ABI, version 1 (draft). Copy this file into any project, guard included; SPEC.md says what each member
+ * means. Allocate inline: if (limit - cursor < size) ask ops->alloc; else p = cursor, cursor += round_up(size, 8). */
+#ifndef TOFT_ABI
+#define TOFT_ABI 1
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct toft_arena toft_arena;
+typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
+  unsigned char *cursor;
+  uintptr_t epoch;
+} toft_mark;
+typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
+  unsigned char *cursor, *limit;
+  uintptr_t maker; /* the maker's; 0: nothing claimed */
+} toft_range;
+typedef struct toft_cleanup { /* fn == NULL: cancelled */
+  void (*fn)(void *arg);
+  void *arg;
+} toft_cleanup;
+typedef struct toft_stats { /* bytes, but for the last two; grows at the end */
+  uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
+} toft_stats;
+/* flags of alloc and resize: zero the new bytes; fail rather than move */
+enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
+/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
+enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
+/* what ops->set can change */
+enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
+/* results; every failure leaves the arena as it was, but for ECORRUPT: done, and a checked arena found bytes written
+ * outside an allocation */
+enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
+enum { TOFT_ECORRUPT = -6 };
+typedef struct toft_arena_ops {
+  uint32_t size;    /* bytes of this table that its maker filled in */
+  uint32_t version; /* 1 */
+  void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
+  void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                  uintptr_t site);
+  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
+  int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
+  int (*reset)(toft_arena *, uint32_t policy, size_t keep);
+  void (*trim)(toft_arena *, size_t keep);
+  toft_cleanup *(*cleanup)(toft_arena *, void (*fn)(void *), void *arg);
+  void *(*claim)(toft_arena *, toft_range *, size_t size, size_t align);
+  int (*give)(toft_arena *, toft_range *);
+  int (*contains)(const toft_arena *, const void *p);
+  size_t (*stats)(toft_arena *, toft_stats *out, size_t out_size);
+  int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
+  void (*release)(toft_arena *);
+} toft_arena_ops;
+struct toft_arena {          /* pinned: never copied, never moved */
+  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
+  const toft_arena_ops *ops; /* re-read at every call: the maker may swap it */
+  unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
+  uintptr_t epoch;           /* bit 0: watched, so rewind, resize and free must go through ops */
+};
+#define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
+TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(ops, offsetof(struct toft_arena, ops) == sizeof(void *));
+TOFT_STATIC_ASSERT(limit, offsetof(struct toft_arena, limit) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(epoch, offsetof(struct toft_arena, epoch) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(table, sizeof(toft_arena_ops) == 8 + 13 * sizeof(void *));
+TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
+TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/compiler.h ==== */
+/* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything. */
+#ifndef TOFT_COMPILER_H
+#define TOFT_COMPILER_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TOFT_CONSTANT(x) __builtin_constant_p(x)
+#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
+#define TOFT_APART() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
+#define TOFT_INLINE static inline __attribute__((always_inline, unused))
+#define TOFT_NODISCARD __attribute__((warn_unused_result))
+#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
+#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
+#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn)))
+#define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_UNUSED __attribute__((unused))
+#else
+#define TOFT_LIKELY(x) (x)
+#define TOFT_UNLIKELY(x) (x)
+#define TOFT_CONSTANT(x) 0
+#define TOFT_ASSUME(x) ((void)0)
+#define TOFT_APART() ((void)0)
+#define TOFT_INLINE static inline
+#define TOFT_NODISCARD
+#define TOFT_FORMAT(fmt, first)
+#define TOFT_SIZED(n)
+#define TOFT_SIZED2(n, m)
+#define TOFT_AT_EXIT(fn)
+#define TOFT_COLD
+#define TOFT_UNUSED
+#endif
+
+/* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
+ * TOFT_SHARED: it is a shared library; TOFT_BUILD says that this is the library being built. */
+#if defined(TOFT_STATIC)
+#define TOFT_API static TOFT_UNUSED
+#elif defined(_WIN32) && defined(TOFT_SHARED)
+#ifdef TOFT_BUILD
+#define TOFT_API extern __declspec(dllexport)
+#else
+#define TOFT_API extern __declspec(dllimport)
+#endif
+#elif defined(__GNUC__) || defined(__clang__)
+#define TOFT_API extern __attribute__((visibility("default")))
+#else
+#define TOFT_API extern
+#endif
+
+#ifdef __cplusplus
+#define TOFT_ALIGNOF(T) alignof(T)
+#define TOFT_THREAD_LOCAL thread_local
+#else
+#define TOFT_ALIGNOF(T) _Alignof(T)
+#define TOFT_THREAD_LOCAL _Thread_local
+#endif
+
+/* TOFT_PREFIX: every external symbol gets it in front, so that two libraries can each embed a copy. */
+#define TOFT_PASTE_(a, b) a##b
+#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
+#ifdef TOFT_PREFIX
+#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
+#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_init TOFT_PASTE(TOFT_PREFIX, toft_budget_init)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
+#define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
+#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
+#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
+#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
+#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
+#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
+#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
+#define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
+#define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
+#define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
+#define toft_pool_insert_more TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_more)
+#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
+#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
+#define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
+#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
+#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
+#define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
+#define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
+#define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
+#define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
+#define toft_recycler_more TOFT_PASTE(TOFT_PREFIX, toft_recycler_more)
+#define toft_recycler_noticed TOFT_PASTE(TOFT_PREFIX, toft_recycler_noticed)
+#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
+#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
+#define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
+#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
+#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
+#define toft_sync_recycler_destroy TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_destroy)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
+#define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
+#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
+#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
+#endif
+
+#endif
+
+/* ==== toft/inline.h ==== */
+/* The inline layer: what an allocation costs. These functions know the four words of the ABI's head and nothing
+ * else, so they serve arenas of every maker. toft.h documents them. */
+#ifndef TOFT_INLINE_H
+#define TOFT_INLINE_H
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TOFT_ROUND8(n) (((n) + 7u) & ~(size_t)7)
+
+/* Room is a multiple of 8, so room >= size implies room >= TOFT_ROUND8(size): the raw compare cannot be fooled by
+ * a size near SIZE_MAX, and the add cannot pass limit. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
+  unsigned char *p = a->cursor;
+  if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
+  a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL); /* so the ABI says: the caller's check for NULL costs nothing on this path */
+  return p;
+}
+
+/* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
+ * that is no power of two fails here or in ops. Of constants whose sum cannot wrap one compare is enough. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+  unsigned char *p = a->cursor;
+  size_t room = (size_t)(a->limit - p);
+  if (TOFT_LIKELY(align - 1 < 8)) {
+    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, align, 0, 0);
+  } else {
+    uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
+    size_t pad = (size_t)(q - (uintptr_t)p);
+    int full = TOFT_CONSTANT(size) && TOFT_CONSTANT(align) && size < 0x1000000 && align < 0x1000000
+                   ? room < pad + size
+                   : room < pad || room - pad < size;
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || full)) return a->ops->alloc(a, size, align, 0, 0);
+    p = (unsigned char *)q; /* p + pad, but two steps nearer to p: the next allocation waits for it */
+  }
+  a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align) {
+  void *p = toft_alloc_aligned(a, size, align);
+  if (TOFT_LIKELY(p != NULL)) memset(p, 0, size);
+  return p;
+}
+
+/* count * size, or SIZE_MAX, which no arena can serve. */
+TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
+#if defined(__GNUC__) || defined(__clang__)
+  size_t bytes;
+  return TOFT_UNLIKELY(__builtin_mul_overflow(count, size, &bytes)) ? SIZE_MAX : bytes;
+#else
+  return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size;
+#endif
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a, size_t count, size_t size,
+                                                                    size_t align) {
+  return toft_alloc_aligned(a, toft_array_size(count, size), align);
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size,
+                                                                           size_t align) {
+  return toft_alloc_zeroed(a, toft_array_size(count, size), align);
+}
+
+/* In place when p is the newest allocation and there is room, else by ops: a watched arena always goes there.
+ * The end of one block is never the start of another's first byte, so p + size == cursor means the newest. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
+                                                           size_t align) {
+  unsigned char *q = (unsigned char *)p;
+  if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
+                  (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
+                  (align & (align - 1)) == 0)) {
+    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size)); /* from cursor: q is the caller's word */
+    return p;
+  }
+  return a->ops->resize(a, p, old_size, new_size, align, 0, 0);
+}
+
+TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size) {
+  unsigned char *q = (unsigned char *)p;
+  if (q == NULL) return;
+  if (TOFT_LIKELY(!(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(size)))
+    a->cursor = q;
+  else if (a->ops->free)
+    a->ops->free(a, p, size);
+}
+
+TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a) {
+  toft_mark m;
+  m.cursor = a->cursor;
+  m.epoch = a->epoch & ~(uintptr_t)1;
+  return m;
+}
+
+TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m) {
+  if (TOFT_UNLIKELY(m.epoch != a->epoch || m.cursor > a->cursor)) return a->ops->rewind(a, m.cursor, m.epoch);
+  a->cursor = m.cursor;
+  return TOFT_OK;
+}
+
+TOFT_INLINE int toft_reset(toft_arena *a) { return a->ops->reset(a, TOFT_KEEP_RECENT, 0); }
+
+TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes) {
+  return a->ops->reset(a, policy, bytes);
+}
+
+TOFT_INLINE void toft_trim(toft_arena *a, size_t keep) { a->ops->trim(a, keep); }
+
+TOFT_INLINE void toft_release(toft_arena *a) {
+  if (a != NULL) a->ops->release(a);
+}
+
+TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), void *arg) {
+  return a->ops->cleanup(a, fn, arg);
+}
+
+TOFT_INLINE int toft_contains(const toft_arena *a, const void *p) { return a->ops->contains(a, p); }
+
+TOFT_INLINE toft_stats toft_stats_of(toft_arena *a) {
+  toft_stats s;
+  memset(&s, 0, sizeof s);
+  a->ops->stats(a, &s, sizeof s);
+  return s;
+}
+
+TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes) {
+  return a->ops->set(a, TOFT_SET_BUDGET, bytes, NULL, 0);
+}
+
+TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, TOFT_SET_CHECKED, on != 0, NULL, 0); }
+
+/* ---- a claimed range: cursor and limit in the caller's locals ---- */
+
+/* Ops see a copy of the range, or its address would escape and it could not live in registers. The barrier: gcc fuses
+ * the two words into one vector register, and keeps them there in the loop. */
+TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
+  to->cursor = from->cursor;
+  TOFT_APART();
+  to->limit = from->limit;
+  to->maker = from->maker;
+}
+
+TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  toft_range seen;
+  void *p;
+  toft_range_copy(&seen, r);
+  p = a->ops->claim(a, &seen, size, align);
+  toft_range_copy(r, &seen);
+  return p;
+}
+
+TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
+  r->cursor = r->limit = NULL;
+  r->maker = 0;
+  return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
+}
+
+TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) {
+  toft_range seen;
+  int code;
+  toft_range_copy(&seen, r);
+  code = a->ops->give(a, &seen);
+  toft_range_copy(r, &seen);
+  return code;
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return toft_range_claim(a, r, size, 8);
+  r->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+/* Byte-granular: no rounding, no alignment. What a new claim returned is shortened to its last byte. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
+    p = (unsigned char *)toft_range_claim(a, r, size, 1);
+    if (p != NULL && r->cursor == p + TOFT_ROUND8(size)) r->cursor = p + size;
+    return p;
+  }
+  r->cursor = p + size;
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE void toft_range_align(toft_range *r) {
+  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8: never passed */
+}
+
+/* ---- scopes ---- */
+
+typedef struct toft_scope {
+  toft_arena *arena; /* NULL: ended */
+  toft_mark mark;
+} toft_scope;
+
+TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
+  toft_scope s;
+  s.arena = a;
+  s.mark = toft_mark_here(a);
+  return s;
+}
+
+TOFT_INLINE void toft_scope_end(toft_scope *s) {
+  if (s->arena != NULL) (void)toft_rewind(s->arena, s->mark);
+  s->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/pool.h ==== */
+/* Pools: slots of one size that are reused, named by 32-bit handles that tell when they are stale.
+ *
+ *     toft_pool pool;
+ *     toft_pool_options o = TOFT_POOL_OPTIONS;
+ *     o.slot_size = sizeof(struct node);
+ *     if (toft_pool_init(&pool, &o) != TOFT_OK) ...
+ *     toft_handle h;
+ *     struct node *n = (struct node *)toft_pool_insert(&pool, &h);
+ *     ...
+ *     n = (struct node *)toft_pool_at(&pool, h);     NULL once it was removed
+ *     toft_pool_remove(&pool, h);
+ *     toft_pool_release(&pool);
+ *
+ * A slot never moves: a pointer into it is good until that slot is removed, or the pool is cleared or released. Behind
+ * a pointer there is no check; behind a handle there is one compare.
+ *
+ * HANDLES. The low bits are the slot's number, as many as max_slots needs; the rest is its generation, which grows by
+ * one each time the slot is removed. So a handle kept for too long is told apart until the generations have gone
+ * round: after 256 removals of its slot with 24 bits for the number (the default), after 4 million at 1000 slots. With
+ * TOFT_POOL_RETIRE a slot whose generations are spent is not used again, and a stale handle is always told apart. 0 is
+ * no handle. A handle is good in its own pool only; in another it may name something else.
+ *
+ * GROWING AND FIXED. A pool that grows takes address space for max_slots when it is made, which costs next to nothing,
+ * and memory as it is needed. A fixed pool takes all its memory when it is made, as one block of a source or from the
+ * caller's buffer, and asks nobody later. Each growing pool is a mapping of its own: where there are thousands of small
+ * pools, make them fixed.
+ *
+ * COST. Insert, remove and at take constant time; a growing pool asks the system when it is full, by doubling steps of
+ * 64 KiB to 64 MiB. A walk visits live slots only, found 64 at a time: its cost is that of the live ones, and about a
+ * nanosecond for 64 slots without any. Besides its size a slot takes 4 bytes and a bit, rounded up to a power of two.
+ *
+ * THREADS. A pool belongs to one thread at a time; several may read it while none changes it.
+ *
+ * MOVING. A toft_pool may be copied to another place in memory: use the copy from then on.
+ */
+#ifndef TOFT_POOL_H
+#define TOFT_POOL_H
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef uint32_t toft_handle; /* 0: none */
+
+/* options.flags. FIXED: `slots` is all there ever is. RETIRE: see HANDLES. */
+enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
+
+#define TOFT_POOL_ALIGN_MAX 4096
+#define TOFT_POOL_SLOTS_MAX 0x7fffffff
+
+typedef struct toft_pool_options {
+  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size; /* bytes; 0 counts as 1 */
+  size_t align;     /* a power of two up to TOFT_POOL_ALIGN_MAX, to which slot_size is rounded up. 0: the largest up to
+                        * 16 of which slot_size is a multiple, which is enough for any type of that size */
+  size_t slots;     /* these have memory from the start. With a buffer 0 means as many as it holds */
+  size_t max_slots; /* 0: 2^24 - 1, less where that were more than a TiB, or than there is address space */
+  struct toft_source *source; /* of a fixed pool's block; NULL: toft_heap() */
+  void *buffer;               /* the pool is fixed, and lives in here; NULL: in memory of its own */
+  size_t buffer_size;         /* see TOFT_POOL_BUFFER */
+  uint32_t flags;             /* TOFT_POOL_..., or 0 */
+} toft_pool_options;
+/* clang-format off */
+#define TOFT_POOL_OPTIONS { sizeof(toft_pool_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
+/* clang-format on */
+
+/* A buffer of this size has room for so many slots, wherever it starts. `align` is not 0. */
+#define TOFT_POOL_BUFFER(slots, slot_size, align)                                                                 \
+  ((size_t)(slots) * (((size_t)(slot_size) + ((slot_size) == 0) + (align)-1) / (align) * (align)) + 8 + (align) + \
+   8 * ((size_t)(slots) + 1) + 8 * ((size_t)(slots) / 64 + 1))
+
+/* Read what you like; the functions below write. */
+typedef struct toft_pool {
+  unsigned char *slots;        /* slot 1: slot 0 is never used */
+  uint32_t *keys;              /* one for each slot */
+  uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
+  size_t stride;               /* bytes from slot to slot */
+  uint32_t mask;               /* of the number in a handle */
+  uint32_t reach;              /* the part of mask for which keys have memory */
+  uint32_t free;               /* the slot removed last; 0: none */
+  uint32_t used;               /* slots up to here have been used since the last clear */
+  uint32_t top;                /* used may grow so far without a look: see draw_more */
+  uint32_t idle;               /* slots up to used that are not live */
+  uint32_t spent;              /* a key from which on a slot is retired */
+  uint32_t room, max;          /* slots that have memory; that may have it */
+  uint32_t retired;            /* how many slots are */
+  uint32_t dirty;              /* no slot above it, nor above used, has been used yet */
+  uint32_t flags;              /* TOFT_POOL_..., and more */
+  size_t keys_size, bits_size; /* bytes committed, if it grows */
+  size_t slots_size;           /* of all kinds */
+  void *block;                 /* everything lies in here */
+  size_t block_size;           /* 0: closed */
+  struct toft_source *source;  /* of the block; NULL: it is the caller's buffer, or address space */
+} toft_pool;
+
+/* Makes an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that overflow.
+ * TOFT_EARG: options that contradict each other or are out of range; a buffer that is too small. After a failure the
+ * pool is closed, as after a release. */
+TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
+
+/* Gives all memory back. The pool is closed then: no handle is live, insert returns NULL, and it may be released
+ * again. */
+TOFT_API void toft_pool_release(toft_pool *pool);
+
+/* A closed pool, without any call of the system. */
+TOFT_INLINE toft_pool toft_pool_closed(void);
+
+/* A free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it). NULL if
+ * the pool is full or there is no memory; nothing has changed then, and *handle neither. The slot removed last is
+ * used first; after a clear, slots are used in order. */
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
+
+/* The slot behind a handle. NULL if it was removed, for 0, and for a handle that the pool never gave. */
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle);
+TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
+
+/* TOFT_EARG, and nothing changed, where toft_pool_at returns NULL: removed twice is told apart. */
+TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle);
+
+/* The handle of a slot's address; 0 if it is no slot's, or that of a slot that is not live. A division. */
+TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot);
+
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool);    /* live slots */
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots that have memory, retired ones included */
+
+/* Memory for so many slots in all: inserts up to there ask nobody. TOFT_ENOMEM; TOFT_EARG above max_slots. */
+TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
+
+/* Removes all. Memory is kept: see trim. Linear in the slots used since the last clear, since each
+ * has its generation. */
+TOFT_API void toft_pool_clear(toft_pool *pool);
+
+/* Gives memory above the highest live slot back to the system; 4 bytes and a bit for each slot stay, to tell stale
+ * handles. From then on the lowest free slot is used first. A fixed pool keeps its memory. Time as clear. */
+TOFT_API void toft_pool_trim(toft_pool *pool);
+
+typedef struct toft_pool_stats {
+  uint64_t live, capacity, retired; /* slots */
+  uint64_t reserved;                /* bytes: address space, or the block */
+  uint64_t committed;               /* bytes of it that memory was asked for */
+} toft_pool_stats;
+TOFT_API toft_pool_stats toft_pool_stats_of(const toft_pool *pool);
+
+/* A walk over the live slots, in the order of their numbers:
+ *
+ *     TOFT_POOL_EACH(w, &pool) {
+ *       struct node *n = (struct node *)toft_pool_walk_slot(&w);
+ *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
+ *     }
+ *
+ * Meanwhile any slot may be removed, the current one too, and the pool may be cleared or trimmed: what is removed
+ * before it was reached is not visited. Whether slots inserted meanwhile are visited is not said. */
+typedef struct toft_pool_walk {
+  const toft_pool *pool;
+  const uint64_t *word; /* 64 bits of live_bits */
+  uint64_t ahead;       /* those of them that are still to be visited, the current one included; 0: all are set */
+  uint32_t base;        /* the slot that their first is */
+  uint32_t slot;        /* the current one; 0: at the end */
+} toft_pool_walk;
+#define TOFT_POOL_EACH(w, pool) \
+  for (toft_pool_walk w = toft_pool_walk_begin(pool); (w).slot != 0; toft_pool_walk_next(&(w)))
+TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool);
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w);
+TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w);
+TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline layer. A slot's key says all about it:
+ *
+ *     live        the handle: generation and number
+ *     free        the generation that comes next, and in place of the number the next free slot, 0 for none
+ *     retired     the last generation, and 0
+ *     never used  0; after a clear, the generation that comes next, and 0
+ *
+ * Slot 0 is never used, and no slot is linked to itself: so a key has its own slot's number in it only if that is live.
+ * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number
+ * is equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
+ *
+ * Slots that were not used since the last clear are taken in order, without any work on bits or counts: the bits of a
+ * word are set at once, but for its last one. Removed slots are taken first.
+ *
+ * Bindings for languages with constructors and destructors do it in two steps, so that a slot is neither live nor free
+ * while they run: draw, construct, admit; expel, destroy, shelve. In between the pool must not be cleared or trimmed.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Its keys are two that lead no handle to itself. */
+TOFT_INLINE toft_pool toft_pool_closed(void) {
+  static const uint32_t none[2] = {1, 0}; /* never written: nothing is live */
+  toft_pool p;
+  memset(&p, 0, sizeof p);
+  p.keys = (uint32_t *)(uintptr_t)none;
+  p.mask = p.reach = 1;
+  p.spent = UINT32_MAX;
+  p.stride = 1;
+  return p;
+}
+
+/* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0:
+ * none, and nothing has changed. */
+TOFT_API toft_handle toft_pool_insert_more(toft_pool *pool);
+
+/* Slots in order are fetched into the cache ahead of use: what inserts and walks do in between takes so much of the
+ * processor's window that it would not look that far by itself. Too much work for slots that share a line. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) \
+  (TOFT_CONSTANT(stride) && (stride) < 32              \
+       ? (void)0                                       \
+       : __builtin_prefetch((const void *)((uintptr_t)(pool)->slots + (size_t)(i) * (stride) + (bytes)), write))
+#else
+#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
+#endif
+
+/* A free slot, made live. 0: none, nothing changed. stride: the pool's, which may be known as a constant. */
+TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
+  uint32_t i = pool->free, key, next;
+  if (i != 0) {
+    key = pool->keys[i];
+    next = key & pool->mask;
+    key = (key ^ next) | i;
+    pool->free = next;
+    pool->keys[i] = key;
+    pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+    pool->idle--;
+    return key;
+  }
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_more(pool);
+  i = pool->used + 1;
+  key = pool->keys[i] | i; /* its number was 0 */
+  pool->used = i;
+  pool->keys[i] = key;
+  TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
+  TOFT_ASSUME(key != 0);
+  return key;
+}
+
+/* From now on the handle is stale; 0: it was. */
+TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
+  uint32_t i = h & pool->reach;
+  if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
+  pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->idle++;
+  return i;
+}
+
+/* Puts a slot drawn or expelled to the free ones, if it is not spent. */
+TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
+  uint32_t key = pool->keys[i];
+  if (TOFT_UNLIKELY(key >= pool->spent)) {
+    pool->retired++;
+    return;
+  }
+  pool->keys[i] = key | pool->free;
+  pool->free = i;
+}
+
+/* Takes a slot off the free ones; 0: none, nothing changed. */
+TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
+  uint32_t i = pool->free, key, next;
+  if (i != 0) {
+    key = pool->keys[i];
+    next = key & pool->mask;
+    pool->free = next;
+    pool->keys[i] = key ^ next; /* its generation, and 0 */
+    return i;
+  }
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) {
+    toft_handle h = toft_pool_insert_more(pool);
+    if (h == 0) return 0;
+    i = h & pool->mask;
+    pool->keys[i] = h ^ i;
+  } else {
+    i = ++pool->used;
+  }
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->idle++;
+  return i;
+}
+
+/* Makes a drawn slot live. */
+TOFT_INLINE toft_handle toft_pool_admit(toft_pool *pool, uint32_t i) {
+  toft_handle h = pool->keys[i] | i;
+  pool->keys[i] = h;
+  pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+  pool->idle--;
+  TOFT_ASSUME(h != 0);
+  return h;
+}
+
+TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
+  return pool->slots + ((size_t)i - 1) * pool->stride;
+}
+
+TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
+  toft_handle h = toft_pool_insert_handle(pool, pool->stride);
+  void *slot;
+  if (TOFT_UNLIKELY(h == 0)) return NULL;
+  if (handle != NULL) *handle = h;
+  slot = toft_pool_slot(pool, h & pool->mask);
+  TOFT_ASSUME(slot != NULL);
+  return slot;
+}
+
+TOFT_INLINE void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle) {
+  void *slot = toft_pool_insert(pool, handle);
+  if (TOFT_LIKELY(slot != NULL)) memset(slot, 0, pool->stride);
+  return slot;
+}
+
+TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle) {
+  return pool->keys[handle & pool->reach] == handle;
+}
+
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle) {
+  uint32_t i = handle & pool->reach;
+  return TOFT_LIKELY(pool->keys[i] == handle) ? toft_pool_slot(pool, i) : NULL;
+}
+
+TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
+  uint32_t key, i = handle & pool->reach;
+  if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->idle++;
+  key = (handle | pool->mask) + 1;
+  if (TOFT_UNLIKELY(key >= pool->spent)) {
+    pool->keys[i] = key;
+    pool->retired++;
+  } else {
+    pool->keys[i] = key | pool->free;
+    pool->free = i;
+  }
+  return TOFT_OK;
+}
+
+/* The handle of the slot `offset` bytes behind the first; 0: none is live there. With a constant stride it is cheap. */
+TOFT_INLINE toft_handle toft_pool_handle_behind(const toft_pool *pool, size_t offset, size_t stride) {
+  size_t n = offset / stride;
+  uint32_t i;
+  if (n >= pool->used || n * stride != offset) return 0;
+  i = (uint32_t)n + 1;
+  return ((pool->keys[i] ^ i) & pool->mask) == 0 ? pool->keys[i] : 0;
+}
+
+TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot) {
+  return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
+}
+
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
+
+/* The number of the lowest bit that is set; n is not 0. */
+TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+  return (uint32_t)__builtin_ctzll(n);
+#else
+  uint32_t bit = 0, step;
+  for (step = 32; step != 0; step /= 2)
+    if ((n & (((uint64_t)1 << step) - 1)) == 0) n >>= step, bit += step;
+  return bit;
+#endif
+}
+
+/* The bits of the word at base, less those set in advance. */
+TOFT_INLINE uint64_t toft_pool_walk_word(const toft_pool_walk *w) {
+  uint32_t more = w->pool->used - w->base;
+  return more >= 63 ? *w->word : *w->word & (((uint64_t)2 << more) - 1);
+}
+
+/* To the first of some bits of the word; if there are none, to the next word that has any. Words without a gap are
+ * counted through: there, looking for bits would cost more than the slots. */
+TOFT_INLINE void toft_pool_walk_to(toft_pool_walk *w, uint64_t bits) {
+  while (bits == 0) {
+    w->slot = 0;
+    if (w->base + 64 > w->pool->used) return;
+    w->base += 64;
+    w->word++;
+    bits = toft_pool_walk_word(w);
+    if (bits == ~(uint64_t)0) {
+      w->ahead = 0;
+      w->slot = w->base;
+      TOFT_ASSUME(w->slot != 0);
+      return;
+    }
+  }
+  w->ahead = bits;
+  w->slot = w->base + toft_lowest_bit(bits);
+  TOFT_ASSUME(w->slot != 0);
+}
+
+TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
+  toft_pool_walk w;
+  w.pool = pool;
+  w.word = pool->live_bits;
+  w.ahead = 0;
+  w.base = w.slot = 0;
+  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* closed, it has no word */
+  return w;
+}
+
+/* The word is read again, for what was removed meanwhile; and used, since after a clear bits are set in advance
+ * again: but never all of a word. */
+TOFT_INLINE void toft_pool_walk_next_by(toft_pool_walk *w, size_t stride) {
+  uint32_t next = w->slot + 1;
+  uint64_t bits = w->ahead;
+  if (bits == 0) {
+    if (TOFT_LIKELY((next & 63) != 0 && *w->word == ~(uint64_t)0)) {
+      TOFT_POOL_AHEAD(w->pool, next, stride, 3072, 0);
+      TOFT_ASSUME(next != 0);
+      w->slot = next;
+      return;
+    }
+    if ((next & 63) != 0) bits = *w->word & ~(uint64_t)0 << (next & 63);
+  } else {
+    bits = (bits & *w->word) & (bits - 1);
+  }
+  toft_pool_walk_to(w, bits);
+  if (TOFT_UNLIKELY(w->slot > w->pool->used)) w->slot = 0;
+}
+
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) { toft_pool_walk_next_by(w, w->pool->stride); }
+
+TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }
+TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return w->pool->keys[w->slot]; }
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/recycler.h ==== */
+/* Recyclers: memory that is freed piece by piece, and comes back by itself. Allocation moves a cursor, as in an arena;
+ * each block counts its live bytes, and when none is left the block is filled anew. Blocks that are pinned by a few
+ * long-lived objects have their holes filled.
+ *
+ *     toft_recycler r;
+ *     toft_recycler_init(&r, NULL);
+ *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
+ *     ...
+ *     toft_recycler_free(&r, n, sizeof *n);      the size as it was asked for
+ *     toft_recycler_release(&r);                 what was not freed goes too
+ *
+ * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
+ * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
+ * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
+ * second free.
+ *
+ * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
+ * not all, is swept before it is filled again, in time linear in its holes; an allocation looks at four such blocks at
+ * most, at sixteen of those had by count; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
+ * calls the source at most once, but where that has no memory: then smaller segments are asked for, down to 64 KiB.
+ * release and trim are linear in blocks held, statistics in blocks.
+ *
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Requests above TOFT_RECYCLER_DIRECT
+ * have a block each, kept for reuse; when more than 1 MiB of these is in use, those up to 1 MiB are placed side by side
+ * in regions of 4 MiB. Nothing goes back to the source before trim or release, but for blocks of one request beyond
+ * twice those that were ever in use at once (which may be thrice as large as what is in them).
+ *
+ * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
+ * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
+ * used: they may have left its locks taken.
+ */
+#ifndef TOFT_RECYCLER_H
+#define TOFT_RECYCLER_H
+
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef struct toft_recycler_options {
+  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
+  struct toft_source *source; /* NULL: toft_heap() */
+  size_t count, block_size;   /* take count blocks of block_size bytes at once, and fill these first; 0: none */
+  uint32_t shards; /* of a toft_sync_recycler: how many threads can allocate at once; 0: 8, or 1 with count */
+} toft_recycler_options;
+#define TOFT_RECYCLER_OPTIONS \
+  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
+
+/* Bytes, but for the counts. */
+typedef struct toft_recycler_stats {
+  uint64_t used;         /* by live objects, rounded up to 8 */
+  uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
+  uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
+  uint64_t wasted;       /* headers, and what alignment cut off */
+  uint64_t reserved;     /* held of the source: the sum of the four above */
+  uint64_t peak;         /* the most that reserved ever was */
+  uint64_t blocks;       /* blocks that hold live objects, large ones included */
+  uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
+  uint64_t large_blocks; /* of blocks: those of one large object each */
+  uint64_t source_calls; /* how often the source was asked, ever */
+} toft_recycler_stats;
+
+/* Requests up to this size share blocks. */
+#define TOFT_RECYCLER_DIRECT (TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE)
+
+typedef struct toft_recycler toft_recycler;
+
+/* TOFT_EARG if options contradict each other or ask for too much: a block of more than 1 GiB, above 256 shards, or
+ * shards and a count. */
+TOFT_API int toft_recycler_check(const toft_recycler_options *options);
+
+/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure
+ * must stay where it is until the last call on it. */
+TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked
+ * for by count are taken when they are needed. */
+TOFT_API void toft_recycler_release(toft_recycler *r);
+/* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+/* size: as it was asked for. NULL is ignored. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
+/* In place if it shrinks (but for a large object that would keep four times what it needs), or if p is the newest
+ * allocation and there is room; else a copy. NULL: nothing changed. p == NULL allocates. */
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
+                                                   size_t align);
+
+/* ---- synchronized ---- */
+
+/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own
+ * shard, or of another if that is taken; a free takes the lock of the shard that the memory came from. The source is
+ * called by one thread at a time. Memory may be freed by any thread. */
+typedef struct toft_sync_recycler toft_sync_recycler;
+
+/* NULL if there is no memory, or the options are bad. */
+TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
+/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
+TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+/* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
+ * moment. */
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
+TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
+                                                        size_t new_size, size_t align);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline layer: the members below are for it and for src/recycler.c.
+ *
+ * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
+ * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the
+ * headers of many blocks do not fall into one set of the processor's caches.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+#define TOFT_RECYCLER_UNIT ((size_t)32768)
+#define TOFT_RECYCLER_ZONE ((size_t)512)
+
+/* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
+#define TOFT_RECYCLER_NONE 1u /* no hole */
+typedef struct toft_recycler_block {
+  int32_t live;   /* what is not free; what a range has yet to hand out is not */
+  int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
+  uint32_t holes; /* the piece freed last, which says where the one freed before is */
+  int32_t list;   /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t start;  /* from the header, either way */
+  int32_t capacity;
+  int32_t swept;   /* since it was empty */
+  uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
+  toft_recycler *owner;
+  struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
+  struct toft_recycler_block *next, *previous;
+} toft_recycler_block;
+
+/* In the first 8 bytes of what was freed. */
+typedef struct toft_recycler_hole {
+  uint32_t next, size;
+} toft_recycler_hole;
+
+/* What is being filled. */
+typedef struct toft_recycler_range {
+  unsigned char *cursor, *limit;
+  toft_recycler_block *block; /* NULL: none, and cursor == limit */
+  uint32_t sweep;             /* holes of the block that are yet to be filled, by address */
+} toft_recycler_range;
+
+typedef struct toft_recycler_list {
+  toft_recycler_block *first, *last;
+} toft_recycler_list;
+
+/* What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. */
+typedef struct toft_recycler_run {
+  unsigned char *first, *end; /* none: both are an address where no allocation ends or starts */
+} toft_recycler_run;
+
+/* A large object's own block: the object is gone, and it is kept for the next. */
+typedef struct toft_recycler_spare {
+  unsigned char *base;
+  size_t size;
+} toft_recycler_spare;
+#define TOFT_RECYCLER_SPARES 16
+
+struct toft_recycler {
+  toft_recycler_range now;
+  toft_recycler_run gone;
+  size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
+  int32_t shard;             /* of a toft_sync_recycler */
+  toft_recycler_range aside; /* for requests that would waste now */
+  toft_recycler_list sparse; /* blocks worth a sweep */
+  toft_recycler_list empty, empty_counted;
+  struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
+  unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
+  struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
+  size_t region_used;                     /* by live objects */
+  struct toft_recycler_large *own;        /* large objects in blocks of their own */
+  size_t own_bytes, own_peak, spare_bytes, spare_count;
+  size_t segment_bytes, reserved, peak;
+  struct toft_source *source;
+  unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
+  size_t count, stride;
+  uint64_t source_calls;
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
+};
+
+TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
+TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
+
+TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
+
+/* The header of the unit that p lies in. */
+TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
+  uintptr_t at = (uintptr_t)p;
+  uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
+  return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
+}
+
+/* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
+ * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
+TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
+  toft_recycler_hole hole;
+  uint32_t next = b->holes, bytes = (uint32_t)size;
+  b->holes = (uint32_t)(uintptr_t)p;
+  if (next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    next = hole.next;
+    bytes += hole.size;
+  }
+  memcpy(p, &next, sizeof next);
+  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
+}
+
+/* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
+  unsigned char *p = r->now.cursor;
+  int apart = size - 1 >= (size_t)(r->now.limit - p);
+  if (align > 8) apart |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
+  if (TOFT_UNLIKELY(apart)) return NULL;
+  r->now.cursor = p + ((size + 7) & ~(size_t)7);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  void *p = toft_recycler_bump(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_more(r, size, align);
+}
+
+/* A piece of a block of `direct` size is gone. */
+TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  int32_t live = b->live - (int32_t)bytes;
+  b->live = live;
+  toft_recycler_hole_at(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
+}
+
+/* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
+ * where an allocation ended at the cursor, that goes back. No large object ends where a block starts, nor starts where
+ * one ends. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
+  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
+  unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
+  if (end == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->now.cursor = q;
+    return;
+  }
+  if (end == r->gone.first) {
+    r->gone.first = q;
+    return;
+  }
+  if (TOFT_UNLIKELY(q == NULL)) return;
+  if (TOFT_UNLIKELY(bytes > r->direct)) {
+    toft_recycler_free_apart(r, p, size);
+    return;
+  }
+  if (q == r->gone.end) {
+    r->gone.end = end;
+    return;
+  }
+  p = r->gone.first;
+  before = (size_t)(r->gone.end - r->gone.first);
+  r->gone.first = q;
+  r->gone.end = end;
+  if (before != 0) toft_recycler_drop(r, p, before);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TOFT_VERSION "0.1.0"
+
+/* The version of the library linked, as TOFT_VERSION. */
+TOFT_API const char *toft_version(void);
+
+/* "TOFT_ENOMEM" for TOFT_ENOMEM, and so on; "unknown" for what is no code. Static, never NULL. */
+TOFT_API const char *toft_error_name(int code);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Sources: where blocks come from. A source must outlive every arena that uses it.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct toft_source toft_source;
+struct toft_source {
+  /* A block of at least `size` bytes on a 64-byte boundary, or NULL. `size` is a multiple of 4096. */
+  void *(*take)(toft_source *self, size_t size);
+  /* Returns what take gave; same size. */
+  void (*put)(toft_source *self, void *block, size_t size);
+  /* May be NULL. Grows or shrinks a block where it stands, from `size` to `want` bytes, both multiples of 4096:
+   * non-zero if it did. Arenas grow such a block instead of taking another. */
+  int (*extend)(toft_source *self, void *block, size_t size, size_t want);
+};
+
+/* The default: malloc, and for blocks of 1 MiB and more whole pages, with huge pages asked for. Blocks returned to
+ * it go to the thread's cache first (see toft_cache_limit). Thread-safe. */
+TOFT_API toft_source *toft_heap(void);
+
+/* Pages straight from the operating system. TOFT_PAGES_HUGE: ask for huge pages for blocks of 2 MiB and more.
+ * TOFT_PAGES_LAZY: put keeps up to 64 MiB of address space and tells the system that it may take the memory, which
+ * makes taking it again cheap; toft_pages_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
+enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
+typedef struct toft_pages {
+  toft_source source;
+  uint32_t flags;
+  void *kept;
+  size_t kept_bytes;
+} toft_pages;
+TOFT_API toft_source *toft_pages_init(toft_pages *pages, uint32_t flags);
+TOFT_API void toft_pages_trim(toft_pages *pages);
+
+/* Reserve and commit: one contiguous range of `max` bytes of address space, which never moves; memory is committed as
+ * the arena grows, so its newest allocation can grow in place up to `max`. Serves one arena at a time. NULL if the
+ * address space cannot be had. toft_reserve_done gives it back, after the arena's release. */
+typedef struct toft_reserve {
+  toft_source source;
+  unsigned char *base;
+  size_t max, committed;
+  int taken;
+} toft_reserve;
+TOFT_API toft_source *toft_reserve_init(toft_reserve *reserve, size_t max);
+TOFT_API void toft_reserve_done(toft_reserve *reserve);
+
+/* Puts a limit, in bytes, on what all arenas together may hold of another source. Exact at blocks, not at allocations:
+ * for a limit on allocations, see toft_set_budget. Thread-safe if the inner source is. */
+typedef struct toft_budget {
+  toft_source source;
+  toft_source *inner;
+  size_t limit, used; /* used is updated atomically */
+} toft_budget;
+TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, size_t limit);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Arenas
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Told why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY. The arena is as it was,
+ * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an
+ * allocation around which bytes were written; that call goes on, so this must return. The callback must not call into
+ * the arena. */
+typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
+
+enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
+
+typedef struct toft_options {
+  size_t size;           /* sizeof(toft_options): TOFT_OPTIONS sets it */
+  toft_source *source;   /* NULL: toft_heap(), or nothing if there is a buffer */
+  void *buffer;          /* the arena lives in here first; NULL: in a block of the source */
+  size_t buffer_size;    /* at least TOFT_BUFFER(0) */
+  uint64_t budget;       /* limit on live bytes; 0: none */
+  size_t reserve;        /* bytes expected: the first block after the arena's own is made this large */
+  toft_failure *failure; /* may be NULL */
+  void *failure_arg;
+  uint32_t flags; /* TOFT_CHECKED, or 0 */
+} toft_options;
+/* clang-format off */
+#define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
+/* clang-format on */
+
+/* A buffer of this size has room for `bytes` bytes of allocations, wherever it starts. */
+#define TOFT_BUFFER(bytes) ((size_t)(bytes) + 576)
+
+/* An arena with defaults: on the heap, no budget. NULL if there is no memory. Taken from the thread's cache when it has
+ * one, which is the fast way. */
+TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
+/* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
+TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
+/* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
+ * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). */
+TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
+
+/* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup, nor while a range is
+ * claimed: give it first. */
+TOFT_INLINE void toft_release(toft_arena *a);
+
+/* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
+ * this point, and its cleanups run when they end. `donor` must not be used again. TOFT_ENOMEM if a's budget has no room
+ * for it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if it is `a` itself. An arena of another maker works
+ * too; it is kept until it is to be released. */
+TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Allocation. Every result is aligned to 8 at least. A size of 0 gives a pointer that must not be read.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+TOFT_INLINE TOFT_NODISCARD void *toft_alloc(toft_arena *a, size_t size);
+/* `align`: a power of two, as large as you like. */
+TOFT_INLINE TOFT_NODISCARD void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align);
+TOFT_INLINE TOFT_NODISCARD void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align);
+/* count elements of `size` bytes: NULL if the product overflows. */
+TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array(toft_arena *a, size_t count, size_t size, size_t align);
+TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size, size_t align);
+
+/* One T, n of T; uninitialised or zeroed. */
+#define toft_new(a, T) ((T *)toft_alloc_aligned((a), sizeof(T), TOFT_ALIGNOF(T)))
+#define toft_new_zeroed(a, T) ((T *)toft_alloc_zeroed((a), sizeof(T), TOFT_ALIGNOF(T)))
+#define toft_new_array(a, T, n) ((T *)toft_alloc_array((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
+#define toft_new_array_zeroed(a, T, n) ((T *)toft_alloc_array_zeroed((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
+
+/* Resizes an allocation of `old_size` bytes: in place if it is the newest and there is room, or if it shrinks; else a
+ * copy, and the old bytes stay used. NULL: nothing changed. p == NULL allocates. */
+TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align);
+/* Gives the newest allocation back, if p is that one; else does nothing. `size` as asked for. NULL is ignored. */
+TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size);
+
+/* Copies; NULL if there is no memory. toft_memdup aligns to 16. */
+TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a, const void *p, size_t size);
+TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a, const char *s);
+/* At most n bytes of s, and a NUL. */
+TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size_t n);
+/* printf into the arena. NULL if there is no memory or the format fails. */
+TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
+TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Marks and scopes
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* A point to come back to: two words, to be kept or dropped as you like. */
+TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
+/* Gives back everything allocated since the mark, and runs the cleanups registered since, newest first. The mark stays
+ * good for another rewind. TOFT_EMARK if it is from another arena or from before a reset; TOFT_EBUSY. A mark already
+ * rewound past is told apart on checked arenas only. */
+TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
+
+/* Everything allocated in the block that follows is given back at its end:
+ *     TOFT_SCOPE(a) { char *s = toft_printf(a, "%d", i); ... }
+ * With gcc and clang also when it is left by break, return or goto; elsewhere only when its end is reached. */
+#define TOFT_SCOPE(a) TOFT_SCOPE_NAMED(a, TOFT_PASTE(toft_scope_, __COUNTER__))
+#define TOFT_SCOPE_NAMED(a, name) \
+  for (toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); name.arena != NULL; toft_scope_end(&name))
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Reset, trim, budgets
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Gives back every allocation and runs the cleanups, but keeps blocks for the next round: as much as the largest of the
+ * last 64 rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops asking for blocks. */
+TOFT_INLINE int toft_reset(toft_arena *a);
+/* The same, keeping all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as toft_reset
+ * (TOFT_KEEP_RECENT, bytes ignored). TOFT_EBUSY, TOFT_EARG. */
+TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
+/* Returns memory that holds no allocation to the source, until about `keep` bytes of it are left. Marks stay good. */
+TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
+/* At most this many bytes may be live from now on, paddings included; UINT64_MAX: no limit. Costs nothing until it is
+ * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */
+TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
+/* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
+ * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD; stale marks are
+ * refused with TOFT_EMARK; resize and free of what is no allocation, or with a wrong size, are refused with TOFT_EARG.
+ * Slow, and exact. TOFT_EBUSY. */
+TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Cleanups
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Registers a function to run once, when this point is rewound, reset or released; newest first. It must not throw or
+ * longjmp; the arena gives no memory while it runs. The node lives in the arena: set node->fn = NULL to cancel, or
+ * register with fn NULL and arm the node when its object is complete. NULL if there is no memory. */
+TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), void *arg);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Claimed ranges: the register-cursor mode. For loops that allocate several small objects a turn: cursor and limit live
+ * in locals, and nobody else can hand out the same bytes, because the arena shows no room meanwhile (others are served
+ * from blocks of their own; rewind, reset, release and a second claim are refused).
+ *
+ *     toft_range r;
+ *     toft_claim(a, &r);
+ *     for (...) { struct node *n = (struct node *)toft_range_alloc(a, &r, sizeof *n); ... }
+ *     toft_give(a, &r);
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* TOFT_EBUSY if the arena is claimed already. */
+TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r);
+/* Aligned to 8; claims a further block when the range is full. NULL: nothing changed, still claimed. */
+TOFT_INLINE TOFT_NODISCARD void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size);
+/* Byte by byte, without alignment: for text. Such a piece cannot be given to toft_resize or toft_free. Before
+ * toft_range_alloc is used again: toft_range_align. */
+TOFT_INLINE TOFT_NODISCARD void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size);
+TOFT_INLINE void toft_range_align(toft_range *r);
+/* Hands the rest back. TOFT_EARG if r does not hold a's claim. */
+TOFT_INLINE int toft_give(toft_arena *a, toft_range *r);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Packed bytes: strings side by side, without the rounding to 8 that costs 13 to 61 % on real strings. A pack takes
+ * chunks of its arena and fills them byte by byte; ordinary allocations may come in between. It belongs to the scope it
+ * was begun in: after a rewind past that or a reset, begin a new one. Nothing to release.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct toft_pack {
+  toft_arena *arena;
+  unsigned char *cursor, *limit;
+  size_t chunk; /* size of the next chunk */
+} toft_pack;
+
+TOFT_INLINE toft_pack toft_pack_begin(toft_arena *a);
+/* n uninitialised bytes, aligned to 1. */
+TOFT_INLINE TOFT_NODISCARD void *toft_pack_alloc(toft_pack *k, size_t n);
+/* A copy of n bytes; of n bytes and a NUL; of a string. */
+TOFT_API TOFT_NODISCARD void *toft_pack_bytes(toft_pack *k, const void *p, size_t n);
+TOFT_INLINE TOFT_NODISCARD char *toft_pack_strndup(toft_pack *k, const char *s, size_t n);
+TOFT_INLINE TOFT_NODISCARD char *toft_pack_strdup(toft_pack *k, const char *s);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Looking at an arena
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Does p lie in memory that this arena has handed out? Walks the blocks. */
+TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
+/* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
+ * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
+ * blocks. blocks: how many are in use. source_calls: how often the source was asked, ever. */
+TOFT_INLINE toft_stats toft_stats_of(toft_arena *a);
+
+typedef struct toft_block {
+  const void *base;  /* the block, as the source gave it */
+  size_t size;       /* its bytes */
+  const void *start; /* the first byte that can be handed out */
+  size_t used;       /* bytes from there that are */
+  int kind;          /* TOFT_BLOCK_... */
+} toft_block;
+enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
+/* Calls fn for each block, newest first, kept ones last, adopted arenas' blocks in their places, until fn returns
+ * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. */
+TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *block), void *arg);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The thread's cache. toft_release keeps arenas and heap blocks of the thread that calls it, up to a limit, for the
+ * next toft_create and the next block. They are returned when the thread ends, when the library is unloaded, and on
+ * request. In a fork's child the cache of the forking thread goes on; those of other threads are lost with them.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Limit per thread, in bytes; 4 MiB unless set, 0 is off. Affects every thread from its next release on; thread-safe.
+ * Returns the old limit. */
+TOFT_API size_t toft_cache_limit(size_t bytes);
+/* Bytes this thread's cache holds. */
+TOFT_API size_t toft_cache_held(void);
+/* Returns all of this thread's cache to the system. */
+TOFT_API void toft_cache_trim(void);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * Hooks: malloc-like functions for libraries that let one set their allocator. They keep the size in front of each
+ * object (16 bytes), align to 16, and reuse memory only when the newest object is freed or grown.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+TOFT_API void *toft_hook_malloc(void *arena, size_t size);
+TOFT_API void *toft_hook_realloc(void *arena, void *p, size_t size);
+TOFT_API void toft_hook_free(void *arena, void *p);
+
+/* For hooks without a context pointer: the calling thread's current arena. NULL until set. */
+TOFT_API toft_arena *toft_current(void);
+/* Sets it (NULL: none) and returns the one before, to be put back. */
+TOFT_API toft_arena *toft_current_swap(toft_arena *a);
+/* On the current arena; NULL if there is none. */
+TOFT_API void *toft_current_malloc(size_t size);
+TOFT_API void *toft_current_calloc(size_t count, size_t size);
+TOFT_API void *toft_current_realloc(void *p, size_t size);
+TOFT_API void toft_current_free(void *p);
+
+/* ---- small inline bodies, documented above ---- */
+
+TOFT_INLINE void *toft_memdup(toft_arena *a, const void *p, size_t size) {
+  void *q = toft_alloc_aligned(a, size, 16);
+  if (TOFT_LIKELY(q != NULL && size != 0)) memcpy(q, p, size);
+  return q;
+}
+
+TOFT_INLINE char *toft_strndup(toft_arena *a, const char *s, size_t n) {
+  const char *end = (const char *)memchr(s, 0, n);
+  size_t length = end != NULL ? (size_t)(end - s) : n;
+  char *q = (char *)toft_alloc(a, length < SIZE_MAX ? length + 1 : SIZE_MAX);
+  if (TOFT_LIKELY(q != NULL)) {
+    memcpy(q, s, length);
+    q[length] = 0;
+  }
+  return q;
+}
+
+TOFT_INLINE char *toft_strdup(toft_arena *a, const char *s) {
+  size_t size = strlen(s) + 1;
+  char *q = (char *)toft_alloc(a, size);
+  if (TOFT_LIKELY(q != NULL)) memcpy(q, s, size);
+  return q;
+}
+
+TOFT_INLINE toft_pack toft_pack_begin(toft_arena *a) {
+  toft_pack k;
+  k.arena = a;
+  k.cursor = k.limit = a->cursor; /* empty, and never NULL */
+  k.chunk = 256;
+  return k;
+}
+
+TOFT_API void *toft_pack_more(toft_pack *k, size_t n);
+
+TOFT_INLINE void *toft_pack_alloc(toft_pack *k, size_t n) {
+  unsigned char *p = k->cursor;
+  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* a copy, so that k can live in registers */
+    toft_pack seen = *k;
+    void *q = toft_pack_more(&seen, n);
+    *k = seen;
+    return q;
+  }
+  k->cursor = p + n;
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE char *toft_pack_strndup(toft_pack *k, const char *s, size_t n) {
+  const char *end = (const char *)memchr(s, 0, n);
+  size_t length = end != NULL ? (size_t)(end - s) : n;
+  char *q = (char *)toft_pack_alloc(k, length < SIZE_MAX ? length + 1 : SIZE_MAX);
+  if (TOFT_LIKELY(q != NULL)) {
+    memcpy(q, s, length);
+    q[length] = 0;
+  }
+  return q;
+}
+
+TOFT_INLINE char *toft_pack_strdup(toft_pack *k, const char *s) {
+  size_t size = strlen(s) + 1;
+  char *q = (char *)toft_pack_alloc(k, size);
+  if (TOFT_LIKELY(q != NULL)) memcpy(q, s, size);
+  return q;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

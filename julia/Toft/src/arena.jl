@@ -1,0 +1,681 @@
+# Arenas: memory that is handed out by moving a pointer and given back at once, outside the garbage collector. The head
+# is the four words that C, C++, Rust and Go see too: Julia moves its cursor inline and calls the maker when room ends.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+include("arena_library.jl")
+
+# What arrays look at to know that their memory was given back: they hold a Life and the stamp it had. There is one for
+# each stretch between two marks in which an array was made; giving that stretch back counts its stamp up. An object of
+# its own, so that arrays keep the arena reachable through it.
+mutable struct Life{A}
+    stamp::UInt
+    arena::A
+end
+
+# What C gets as the argument of a cleanup.
+mutable struct Cleanup
+    f::Any
+    arena::Any
+    done::Bool
+    error::Any # nothing, or what f threw
+end
+
+"""
+    Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+    arena(f; ...)
+
+Memory outside the garbage collector, handed out by moving a pointer ([`alloc`](@ref), [`ArenaArray`](@ref),
+[`cstring`](@ref)) and given back as a whole ([`release!`](@ref), [`reset!`](@ref), [`rewind!`](@ref)). It holds bits
+types only. C, C++, Rust and Go can allocate from the same arena: pass [`pointer(a)`](@ref pointer(::Arena)).
+
+    arena() do a
+        v = ArenaArray{Float64}(a, undef, 1000)
+        ...
+    end                                 # released here, also when an exception passes
+
+An `Arena` is released by `release!` or `close`; or by a finalizer when nothing refers to it any more, arrays of it
+included. Raw pointers do not keep it: `GC.@preserve a` does.
+
+* `budget`: bytes that may be live at once, paddings included; `nothing`: no limit (see [`budget!`](@ref)).
+* `reserve`: bytes expected; the first block is made that large.
+* `contiguous`: not 0: one range of at most so many bytes of address space, committed as the arena grows.
+* `checked`: start with checks (see [`checked!`](@ref)).
+
+Throws `OutOfMemoryError` where there is no memory or address space, `ArgumentError` for options that make no sense, and
+an `ErrorException` where libtoft is missing (see [`Toft.library`](@ref)).
+
+Threads: one task at a time; it may pass from one to another. The finalizer, and the cleanups that it runs, may run on
+any thread.
+"""
+mutable struct Arena
+    head::Ptr{UInt}                # once released, that of an arena without room: the inline paths need no check
+    life::Life{Arena}              # of arrays made now, unless fresh
+    fresh::Bool                    # a mark was made since: the next array begins a Life
+    depth::Int                     # how many Lives are in use
+    lives::Vector{Life{Arena}}     # those, and some to be used again
+    cleanups::Vector{Cleanup}      # oldest first
+    calling::Bool                  # the maker may be running cleanups for us
+    owned::Bool
+    range::Ptr{RawReserve}         # goes after the arena; NULL: none
+
+    function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool)
+        a = new(head)
+        a.life = Life{Arena}(first_stamp(), a)
+        a.fresh = false
+        a.depth = 1
+        a.lives = NO_LIVES
+        a.cleanups = NO_CLEANUPS
+        a.calling = false
+        a.owned = owned
+        a.range = range
+        finalized && finalizer(finish, a)
+        a
+    end
+end
+
+# No Life begins with a stamp of another, so that a mark of another arena is told: its epoch and cursor may well fit.
+const LIVES = Threads.Atomic{UInt}(1) # made so far, and one
+first_stamp() = Threads.atomic_add!(LIVES, UInt(1)) << (3 * WORD)
+
+const NO_LIVES = Life{Arena}[] # never changed: most arenas need no list of their own
+const NO_CLEANUPS = Cleanup[]
+
+"""
+    Toft.ArenaError
+
+What went wrong with an arena, but for memory that ran out (`OutOfMemoryError`) and bad arguments (`ArgumentError`).
+`code` is the C library's: `Toft.TOFT_EMARK`, a mark of another arena, from before a reset or already rewound past;
+`Toft.TOFT_EBUSY`, a range of the arena is claimed or a cleanup is running; `Toft.TOFT_ENOSYS`, the arena's maker does
+not offer this; `Toft.TOFT_ECORRUPT`, done, and a checked arena found bytes written outside an allocation. `what` is the
+call.
+"""
+struct ArenaError <: Exception
+    code::Cint
+    what::String
+end
+
+function Base.showerror(io::IO, e::ArenaError)
+    why = e.code == TOFT_EMARK ? "the mark is of another arena, from before a reset, or was already rewound past" :
+          e.code == TOFT_EBUSY ? "a range of the arena is claimed, or a cleanup is running" :
+          e.code == TOFT_ENOSYS ? "the arena's maker does not offer this" :
+          e.code == TOFT_ECORRUPT ? "done, but bytes were written outside an allocation" : "code $(e.code)"
+    print(io, "ArenaError: ", e.what, ": ", why)
+end
+
+failure(code, what) =
+    code == TOFT_ENOMEM ? OutOfMemoryError() :
+    code == TOFT_EARG ? ArgumentError("$what: an argument that has no meaning") : ArenaError(code, what)
+
+check(code, what) = code >= TOFT_OK ? nothing : throw(failure(code, what))
+
+# ---- making and ending ----
+
+const CLOSED = Ref{Ptr{UInt}}(C_NULL)
+
+# The head of released arenas: no room, and watched, so that every inline path ends in a slow one, which knows it.
+function closed_head()
+    CLOSED[] == C_NULL && lock(LOADING) do
+        CLOSED[] == C_NULL || return
+        head = Ptr{UInt}(Libc.malloc(4 * WORD))
+        head == C_NULL && throw(OutOfMemoryError())
+        unsafe_store!(head, UInt(head), HEAD_CURSOR)
+        unsafe_store!(head, 0, HEAD_OPS)
+        unsafe_store!(head, UInt(head), HEAD_LIMIT)
+        unsafe_store!(head, 1, HEAD_EPOCH)
+        CLOSED[] = head
+    end
+    CLOSED[]
+end
+
+# The head of an open arena, for calls to its maker.
+function opened(a::Arena)
+    a.head == CLOSED[] && throw(ArgumentError("the arena was released"))
+    a.head
+end
+
+@noinline function make(budget, reserve, contiguous, checked)
+    ccall(:jl_generating_output, Cint, ()) == 0 ||
+        error("Toft: an arena that is made while a package is precompiled would not be there when it is loaded")
+    library()
+    closed_head()
+    limit = limit_of(budget)
+    reserve, contiguous = size_of("reserve", reserve), size_of("contiguous", contiguous)
+    contiguous != 0 && reserve > contiguous && throw(ArgumentError("reserve exceeds contiguous"))
+    range = Ptr{RawReserve}(C_NULL)
+    source = C_NULL
+    if contiguous != 0
+        range = Ptr{RawReserve}(Libc.malloc(sizeof(RawReserve)))
+        range == C_NULL && throw(OutOfMemoryError())
+        source = ccall(LIBRARY.reserve_init, Ptr{Cvoid}, (Ptr{RawReserve}, Csize_t), range, contiguous)
+        source == C_NULL && (Libc.free(range); throw(OutOfMemoryError()))
+    end
+    head = if limit == typemax(UInt64) && reserve == 0 && contiguous == 0 && !checked
+        ccall(LIBRARY.create, Ptr{UInt}, ())
+    else # a budget of 0 would be none there: it is set below
+        options = Ref(RawOptions(sizeof(RawOptions), source, C_NULL, 0, limit, reserve, C_NULL, C_NULL, checked))
+        ccall(LIBRARY.create_with, Ptr{UInt}, (Ref{RawOptions},), options)
+    end
+    head == C_NULL && (end_range(range); throw(OutOfMemoryError()))
+    limit == 0 && op_set(head, TOFT_SET_BUDGET, 0)
+    head, range
+end
+
+end_range(range) = range == C_NULL ||
+                   (ccall(LIBRARY.reserve_done, Cvoid, (Ptr{RawReserve},), range); Libc.free(range))
+
+limit_of(::Nothing) = typemax(UInt64)
+function limit_of(bytes::Integer)
+    bytes >= 0 || throw(ArgumentError("a negative budget: $bytes"))
+    bytes > typemax(UInt64) ? typemax(UInt64) : UInt64(bytes)
+end
+
+function size_of(name, bytes::Integer)
+    bytes >= 0 || throw(ArgumentError("$name is negative: $bytes"))
+    bytes > MAX_REQUEST ? throw(OutOfMemoryError()) : UInt(bytes)
+end
+
+Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false) =
+    ((head, range) = make(budget, reserve, contiguous, checked); Arena(head, true, range, true))
+
+"""
+    arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+
+Calls `f(a)` with a new [`Arena`](@ref), releases it, also when an exception passes, and returns what `f` did, which
+must not be memory of the arena. Errors as `Arena` and [`release!`](@ref).
+"""
+function arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+    head, range = make(budget, reserve, contiguous, checked)
+    a = Arena(head, true, range, false) # no finalizer, which would cost more than the arena
+    try
+        return f(a)
+    finally
+        release!(a)
+    end
+end
+
+"""
+    unsafe_wrap(Arena, p::Ptr; own = false)
+
+The arena at `p`, a `toft_arena *` that C, C++, Rust or Go made. With `own = false` it stays theirs: they release it,
+and not while it is used here; `release!` refuses. With `own = true` it is released here, by `release!` or the
+finalizer. libtoft is not needed. Unsafe: `p` must point to the head of a living arena. Throws an `ArgumentError` for
+what does not look like one, and `Toft.ArenaError` (`TOFT_ENOSYS`) for another version of the ABI.
+
+What another side rewinds, resets or releases is not noticed by arrays made here.
+"""
+function Base.unsafe_wrap(::Type{Arena}, p::Ptr; own::Bool = false)
+    head = Ptr{UInt}(p)
+    code = look(head)
+    code == TOFT_EARG && throw(ArgumentError("this is not the head of an arena"))
+    check(code, "unsafe_wrap")
+    closed_head()
+    head == CLOSED[] && throw(ArgumentError("this is not the head of an arena"))
+    Arena(head, own, Ptr{RawReserve}(C_NULL), own)
+end
+
+"""
+    pointer(a::Arena) -> Ptr{Cvoid}
+
+The arena as C knows it, a `toft_arena *`: for `ccall`s that allocate from it. Keep `a` reachable meanwhile
+(`GC.@preserve a`). Throws an `ArgumentError` once `a` is released.
+"""
+Base.pointer(a::Arena) = Ptr{Cvoid}(opened(a))
+
+Base.cconvert(::Type{Ptr{Cvoid}}, a::Arena) = a
+Base.unsafe_convert(::Type{Ptr{Cvoid}}, a::Arena) = pointer(a)
+
+# Here and below: nothing refers to an arena whose last use this is, and the collector may run between reading its head
+# and the call, so it is preserved.
+
+# Calls to the maker that may run cleanups. They must not nest, or an inner one would collect the outer's errors.
+@inline function calling(f, a::Arena, what)
+    a.calling && throw(ArenaError(TOFT_EBUSY, what))
+    head = opened(a)
+    a.calling = true
+    code = f(head)
+    a.calling = false # which also keeps a until now
+    code
+end
+
+"""
+    release!(a::Arena)
+    close(a::Arena)
+
+Runs the cleanups and gives all memory back. Arrays of `a` throw from then on, and so does whatever is asked of `a`.
+A released arena is left as it is. Throws `Toft.ArenaError` (`TOFT_EBUSY`), having done nothing, while a cleanup is
+running or a range is claimed; `TOFT_ECORRUPT`, having done its work, where a checked arena found damage; and what
+cleanups threw. An arena that was wrapped without `own` is not ours to release: `ArgumentError`.
+"""
+function release!(a::Arena)
+    isopen(a) || return nothing
+    a.owned || throw(ArgumentError("release!: the arena is wrapped, and its maker's to release"))
+    code = calling(a, "release!") do head
+        # The maker would refuse without a word, and does not tell of damage. A head that is not watched is not closed.
+        first = isodd(word(head, HEAD_EPOCH)) ? op_reset(head, TOFT_KEEP_BYTES, 0) : TOFT_OK
+        first == TOFT_EBUSY || op_release(head)
+        first
+    end
+    code == TOFT_EBUSY && throw(ArenaError(code, "release!"))
+    a.head = CLOSED[]
+    end_lives!(a, 0)
+    end_range(a.range)
+    a.range = C_NULL
+    settle(a, code, "release!")
+end
+
+Base.close(a::Arena) = release!(a)
+
+# A range that C claimed and never gave keeps the arena for ever, as the ABI has it.
+finish(a::Arena) = try
+    release!(a)
+catch e
+    e isa ArenaError && e.code == TOFT_EBUSY || rethrow() # Julia prints what finalizers throw
+end
+
+"""
+    isopen(a::Arena) -> Bool
+
+Whether `a` is not released yet.
+"""
+Base.isopen(a::Arena) = a.head != CLOSED[]
+
+Base.deepcopy_internal(a::Arena, ::IdDict) =
+    throw(ArgumentError("an arena cannot be copied: two heads would hand out the same bytes"))
+
+# ---- allocation ----
+
+# The inline path. Room is a multiple of 8, so the raw size is compared, and nothing can wrap. Size 0 goes the slow way,
+# by `size - 1`, because on a released arena it must not succeed.
+# `a.head` is read for each allocation, since the store may have been to it for all the compiler knows: about 1 ns each.
+@inline function take(a::Arena, size::UInt, align::UInt)
+    GC.@preserve a begin
+        head = a.head
+        p = word(head, HEAD_CURSOR)
+        room = word(head, HEAD_LIMIT) - p
+        pad = align <= 8 ? UInt(0) : (-p) & (align - 1)
+        if pad <= room && size - 1 < room - pad
+            unsafe_store!(head, p + pad + ((size + 7) & ~UInt(7)), HEAD_CURSOR)
+            p + pad
+        else
+            take_slow(a, size, align)
+        end
+    end
+end
+
+@noinline function take_slow(a::Arena, size::UInt, align::UInt)
+    p = op_alloc(opened(a), size, align, UInt32(0))
+    p == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "alloc") : OutOfMemoryError())
+    p
+end
+
+# A count as an Int. Beyond that there is no memory.
+@inline whole(n::Int) = n
+function whole(n::Integer)
+    n < 0 && throw(ArgumentError("a negative count: $n"))
+    n > typemax(Int) ? throw(OutOfMemoryError()) : Int(n)
+end
+
+@noinline function bad_count(n)
+    n < 0 && throw(ArgumentError("a negative count: $n"))
+    throw(OutOfMemoryError())
+end
+
+# The bytes of n T. One compare for what is negative and for what overflows or is beyond any arena.
+@inline function bytes_of(::Type{T}, n::Int) where {T}
+    n % UInt <= MAX_REQUEST ÷ max(sizeof(T), 1) || bad_count(n)
+    n % UInt * (sizeof(T) % UInt)
+end
+
+@noinline bad_align(align) = throw(ArgumentError("an alignment that is not a power of two: $align"))
+@noinline huge_align() = throw(OutOfMemoryError())
+@inline function align_of(align::Integer)
+    align > 0 && ispow2(align) || bad_align(align)
+    align <= MAX_REQUEST || huge_align()
+    align % UInt
+end
+
+@generated function alignment(::Type{T}) where {T}
+    isbitstype(T) || return UInt(1)
+    isdefined(Base, :datatype_alignment) && return UInt(Base.datatype_alignment(T))
+    UInt(clamp(nextpow(2, max(sizeof(T), 1)), 1, 64)) # more than enough
+end
+
+changeable(T::DataType) = isdefined(Base, :ismutabletype) ? Base.ismutabletype(T) : T.mutable
+
+# The first thing in T that is not made of bits, as a path of fields.
+function fault(@nospecialize(T), path)
+    T isa DataType && isconcretetype(T) || return "$path is no concrete type"
+    changeable(T) && return "$path is mutable, so it lives with the garbage collector"
+    for (name, F) in zip(fieldnames(T), fieldtypes(T))
+        isbitstype(F) || return fault(F, "$path.$name::$F")
+    end
+    "$path is no bits type"
+end
+
+@noinline not_bits(@nospecialize(T)) =
+    throw(ArgumentError("arenas hold bits types only, since the garbage collector does not see into them: " *
+                        fault(T, "$T")))
+
+"""
+    alloc(a::Arena, T) -> Ptr{T}
+    alloc(a::Arena, T, n; align) -> Ptr{T}
+    alloc(a::Arena, bytes; align = 8) -> Ptr{UInt8}
+
+Memory for one `T`, `n` of them, or a number of bytes, not initialised: an add and a compare, and no Julia allocation.
+Aligned as `T` is and to 8 at least; `align` asks for any other power of two. `n` or `bytes` 0 gives an address that
+must not be read. `T` must be a bits type: else an `ArgumentError` names the field at fault.
+
+The memory is valid until `a` is rewound to a mark from before, reset or released; nobody frees it piece by piece. The
+pointer does not keep `a` alive: see [`Arena`](@ref). For arrays that do, and that notice: [`ArenaArray`](@ref).
+
+Throws `OutOfMemoryError` where memory ends or the budget, `ArgumentError` for negative sizes, for alignments that are
+no power of two and for a released arena, and `Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`. The arena is then as
+it was.
+"""
+@inline function alloc(a::Arena, ::Type{T}) where {T}
+    isbitstype(T) || not_bits(T)
+    Ptr{T}(take(a, sizeof(T) % UInt, alignment(T)))
+end
+
+@inline function alloc(a::Arena, ::Type{T}, n::Integer; align::Integer = 1) where {T}
+    isbitstype(T) || not_bits(T)
+    Ptr{T}(take(a, bytes_of(T, whole(n)), max(align_of(align), alignment(T))))
+end
+
+@inline alloc(a::Arena, bytes::Integer; align::Integer = 8) = alloc(a, UInt8, bytes; align = align)
+
+"""
+    resize!(a::Arena, p::Ptr{T}, old, new; align) -> Ptr{T}
+
+Grows or shrinks what `alloc(a, T, old)` gave to `new` elements: where it is if it is the newest and there is room, or
+if it shrinks; else it is copied, and the old place stays used until a rewind or reset. `old` is the count last asked
+for. Errors as [`alloc`](@ref); then `p` is as it was. An [`ArenaArray`](@ref) over `p` keeps its own size.
+"""
+function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::Integer = 1) where {T}
+    isbitstype(T) || not_bits(T)
+    from, to = bytes_of(T, whole(old)), bytes_of(T, whole(new))
+    align = max(align_of(align), alignment(T))
+    GC.@preserve a begin
+        head = opened(a)
+        cursor, room_from = word(head, HEAD_CURSOR), word(head, HEAD_LIMIT) - UInt(p)
+        if p != C_NULL && iseven(word(head, HEAD_EPOCH)) && cursor - UInt(p) == (from + 7) & ~UInt(7) &&
+           room_from >= to && UInt(p) & (align - 1) == 0
+            unsafe_store!(head, UInt(p) + ((to + 7) & ~UInt(7)), HEAD_CURSOR)
+            return p
+        end
+        q = op_resize(head, UInt(p), from, to, align, UInt32(0))
+        q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
+        return Ptr{T}(q)
+    end
+end
+
+"""
+    deallocate!(a::Arena, p::Ptr{T}, n = 1)
+
+Gives back what `alloc(a, T, n)` gave, if it is the newest allocation, and does nothing else: older ones wait for a
+rewind or reset. `n` is the count last asked for. `C_NULL` is ignored.
+"""
+function deallocate!(a::Arena, p::Ptr{T}, n::Integer = 1) where {T}
+    isbitstype(T) || not_bits(T)
+    size = bytes_of(T, whole(n))
+    GC.@preserve a begin
+        head = opened(a)
+        if p == C_NULL
+        elseif iseven(word(head, HEAD_EPOCH)) && word(head, HEAD_CURSOR) - UInt(p) == (size + 7) & ~UInt(7)
+            unsafe_store!(head, UInt(p), HEAD_CURSOR)
+        else
+            op_free(head, UInt(p), size)
+        end
+    end
+    nothing
+end
+
+"""
+    cstring(a::Arena, s::AbstractString) -> Ptr{UInt8}
+
+A copy of `s` in the arena with a NUL at its end, as C wants it: UTF-8, valid as long as what [`alloc`](@ref) gives, and
+with its errors. `ArgumentError` if `s` holds a NUL itself.
+"""
+function cstring(a::Arena, s::Union{String,SubString{String}})
+    n = sizeof(s)
+    GC.@preserve a s begin
+        from = pointer(s)
+        ccall(:memchr, Ptr{Cvoid}, (Ptr{UInt8}, Cint, Csize_t), from, 0, n) == C_NULL ||
+            throw(ArgumentError("cstring: the string holds a NUL"))
+        p = alloc(a, n + 1)
+        unsafe_copyto!(p, from, n)
+        unsafe_store!(p, 0x00, n + 1)
+    end
+    p
+end
+cstring(a::Arena, s::AbstractString) = cstring(a, String(s))
+
+# ---- marks ----
+
+"""
+    Toft.Mark
+
+A point of an arena to come back to; made by `mark(a)`. Plain bits, to be kept or dropped as one likes.
+"""
+struct Mark
+    cursor::UInt
+    epoch::UInt
+    depth::Int  # the Lives there were, and the stamp of the last: a mark that outlived them is told
+    stamp::UInt
+end
+
+"""
+    mark(a::Arena) -> Toft.Mark
+
+Remembers this point of the arena, for [`rewind!`](@ref): a few loads. Throws an `ArgumentError` once `a` is released.
+"""
+@inline function Base.mark(a::Arena)
+    GC.@preserve a begin
+        head = a.head
+        epoch = word(head, HEAD_EPOCH)
+        isodd(epoch) && opened(a)
+        a.fresh = true
+        Mark(word(head, HEAD_CURSOR), epoch & ~UInt(1), a.depth, a.life.stamp)
+    end
+end
+
+"""
+    rewind!(a::Arena, m::Toft.Mark)
+
+Gives back everything allocated since `m = mark(a)` and runs the cleanups registered since, the newest first. Arrays
+made since throw from then on. The mark stays good for another rewind. Inline, a compare and a store, unless a block
+came or cleanups were registered meanwhile.
+
+Throws `Toft.ArenaError`: `TOFT_EMARK` for a mark of another arena, from before a reset, or already rewound past (the
+last is told for certain on checked arenas only, else where arrays were made in between); `TOFT_EBUSY` in a cleanup of
+`a`; the arena is then as it was. `TOFT_ECORRUPT` after the work, on a checked arena; and what cleanups threw.
+`ArgumentError` for a released arena.
+"""
+@inline function rewind!(a::Arena, m::Mark)
+    GC.@preserve a begin
+        head = a.head
+        if m.epoch == word(head, HEAD_EPOCH) && m.cursor <= word(head, HEAD_CURSOR)
+            m.depth == a.depth && m.stamp == a.life.stamp || end_lives_since!(a, m)
+            unsafe_store!(head, m.cursor, HEAD_CURSOR)
+            nothing
+        else
+            rewind_slow!(a, m)
+        end
+    end
+end
+
+@noinline function rewind_slow!(a::Arena, m::Mark)
+    code = calling(a, "rewind!") do head
+        outlived(a, m) ? TOFT_EMARK : op_rewind(head, m.cursor, m.epoch)
+    end
+    code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "rewind!"))
+    end_lives!(a, m.depth)
+    settle(a, code, "rewind!")
+end
+
+@noinline function end_lives_since!(a::Arena, m::Mark)
+    outlived(a, m) && throw(ArenaError(TOFT_EMARK, "rewind!"))
+    end_lives!(a, m.depth)
+end
+
+outlived(a, m) = m.depth > a.depth || m.stamp != life_at(a, m.depth).stamp
+
+"""
+    scope(f, a::Arena)
+
+Calls `f()` and gives back what was allocated meanwhile, also when an exception passes: [`rewind!`](@ref) to where it
+began. Returns what `f` did, which must not be memory of the scope.
+
+    scope(a) do
+        name = cstring(a, "toft")
+        ccall(...)
+    end
+"""
+function scope(f, a::Arena)
+    m = mark(a)
+    try
+        return f()
+    finally
+        rewind!(a, m)
+    end
+end
+
+# ---- the Lives of arrays ----
+
+life_at(a, depth) = depth == 1 && a.lives === NO_LIVES ? a.life : a.lives[depth]
+
+# Arrays are made with this.
+@inline function life(a::Arena)
+    a.fresh && begin_life!(a)
+    a.life
+end
+
+@noinline function begin_life!(a::Arena)
+    a.lives === NO_LIVES && (a.lives = [a.life])
+    a.depth == length(a.lives) && push!(a.lives, Life{Arena}(first_stamp(), a))
+    a.depth += 1
+    a.life = a.lives[a.depth]
+    a.fresh = false
+    nothing
+end
+
+# Whatever was made in the Lives beyond depth is gone: 0 is all of them, and the first begins again.
+function end_lives!(a::Arena, depth)
+    if a.depth == 1 && depth == 0 # the usual reset
+        a.life.stamp += 1
+        a.fresh = false
+        return
+    end
+    for i in a.depth:-1:depth+1
+        life_at(a, i).stamp += 1
+    end
+    a.depth = max(depth, 1)
+    a.life = life_at(a, a.depth)
+    a.fresh = depth != 0
+    nothing
+end
+
+# ---- resetting ----
+
+"""
+    reset!(a::Arena; keep = :recent)
+
+Gives back every allocation and runs the cleanups, but keeps memory for the next round: `:recent`, as much as the
+largest of the last 64 rounds needed; `:all`; or at most about a number of bytes. Marks and arrays from before are
+refused then. Throws `Toft.ArenaError` (`TOFT_EBUSY`; `TOFT_ECORRUPT`, having done its work) and what cleanups threw;
+`ArgumentError` for another `keep` and for a released arena.
+"""
+function reset!(a::Arena; keep::Union{Symbol,Integer} = :recent)
+    policy, bytes = keep === :recent ? (TOFT_KEEP_RECENT, UInt(0)) : keep === :all ? (TOFT_KEEP_ALL, UInt(0)) :
+                    keep isa Integer && keep >= 0 ? (TOFT_KEEP_BYTES, min(keep, typemax(UInt)) % UInt) :
+                    throw(ArgumentError("reset!: keep is :recent, :all or a number of bytes, not $(repr(keep))"))
+    code = calling(head -> op_reset(head, policy, bytes), a, "reset!")
+    code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "reset!"))
+    end_lives!(a, 0)
+    settle(a, code, "reset!")
+end
+
+"""
+    trim!(a::Arena, keep = 0)
+
+Returns memory that holds no allocation to where it came from, until about `keep` bytes of it are left. Marks, pointers
+and arrays stay good. Nothing happens in a cleanup of `a`.
+"""
+function trim!(a::Arena, keep::Integer = 0)
+    keep >= 0 || throw(ArgumentError("trim!: negative: $keep"))
+    bytes = min(keep, typemax(UInt)) % UInt
+    GC.@preserve a op_trim(opened(a), bytes)
+end
+
+"""
+    budget!(a::Arena, bytes)
+
+From now on at most so many bytes may be live in `a`, paddings included: what would exceed it throws `OutOfMemoryError`.
+It costs nothing until it is reached. A budget below what is live refuses everything until enough is given back.
+`nothing` lifts it. Throws `Toft.ArenaError` (`TOFT_EBUSY`).
+"""
+function budget!(a::Arena, bytes::Union{Nothing,Integer})
+    limit = limit_of(bytes)
+    GC.@preserve a check(op_set(opened(a), TOFT_SET_BUDGET, limit), "budget!")
+end
+
+"""
+    checked!(a::Arena, on = true)
+
+Switches checks of what is allocated from now on: red zones around it, looked at when it is given back (`rewind!`,
+`reset!` and `release!` then throw `Toft.ArenaError` with `TOFT_ECORRUPT`, having done their work); what is given back
+is filled with `0xDD`; marks already rewound past are refused. Slow, and exact. Throws `Toft.ArenaError`: `TOFT_EBUSY`,
+or `TOFT_ENOSYS` where the maker offers no checks.
+"""
+checked!(a::Arena, on::Bool = true) =
+    GC.@preserve a check(op_set(opened(a), TOFT_SET_CHECKED, on), "checked!")
+
+# ---- looking at an arena ----
+
+"""
+    ArenaStats
+
+What [`stats`](@ref) tells, in bytes: `live`, allocated and not given back, with paddings: exact; `allocated`, ever, and
+`peak`, the most that was live: as seen at slow calls, so that what was allocated and rewound in between within one
+block is missing; `budget`, or `nothing`; `reserved`, held of the source, kept blocks included; `wasted`, about what
+headers and unused ends of blocks come to. And counts: `blocks` in use; `source_calls`, how often blocks were asked for,
+ever.
+"""
+struct ArenaStats
+    live::Int64
+    allocated::Int64
+    peak::Int64
+    budget::Union{Nothing,Int64}
+    reserved::Int64
+    wasted::Int64
+    blocks::Int64
+    source_calls::Int64
+end
+
+"""
+    stats(a::Arena) -> ArenaStats
+
+What the arena holds now: see [`ArenaStats`](@ref). An `ArgumentError` once it is released.
+"""
+function stats(a::Arena)
+    s = GC.@preserve a op_stats(opened(a))
+    budget = s.budget > typemax(Int64) ? nothing : Int64(s.budget)
+    ArenaStats(s.live, s.allocated, s.peak, budget, s.reserved, s.wasted, s.blocks, s.source_calls)
+end
+
+"""
+    in(p::Ptr, a::Arena) -> Bool
+    p in a
+
+Whether `p` points into memory that the arena has handed out. Walks the blocks.
+"""
+Base.in(p::Ptr, a::Arena) = GC.@preserve a op_contains(opened(a), Ptr{Cvoid}(p)) == 1
+
+function Base.show(io::IO, a::Arena)
+    isopen(a) || return print(io, "Arena(released)")
+    s = GC.@preserve a op_stats(a.head)
+    print(io, "Arena(", s.live, " bytes live, ", s.reserved, " reserved)")
+end
+
+include("arena_cleanup.jl")
+include("arena_array.jl")

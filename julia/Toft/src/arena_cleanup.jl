@@ -1,0 +1,70 @@
+# Cleanups: Julia functions that an arena's maker runs when their point is given back. C gets one static function, and
+# as its argument a Cleanup, which the arena keeps; so a cleanup that refers to its arena does not keep that for ever.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+# Cleanups of arenas that are not ours: their maker may run them when nothing here refers to them any more.
+const KEPT = IdDict{Cleanup,Nothing}()
+const KEEPING = ReentrantLock()
+
+# What C calls. An exception must not pass through C: it waits until the call that ran the cleanup returns; where
+# nobody here called, it is printed.
+function run_cleanup(at::Ptr{Cvoid})
+    c = unsafe_pointer_to_objref(at)::Cleanup
+    c.done = true
+    a = c.arena::Arena
+    try
+        a.owned || lock(() -> delete!(KEPT, c), KEEPING)
+        Base.invokelatest(c.f)
+    catch e
+        if a.calling
+            c.error = e
+        else
+            Core.println(Core.stderr, "Toft: error in a cleanup: ", sprint(showerror, e))
+        end
+    end
+    nothing
+end
+
+"""
+    cleanup!(f, a::Arena)
+
+Has `f()` called once, when this point of the arena is rewound, reset or released; the newest first, before the memory
+is given back.
+
+    cleanup!(() -> ccall(:close, Cint, (Cint,), fd), a)
+
+`f` may use other arenas, but not allocate from `a` nor rewind, reset or release it (`Toft.ArenaError`, `TOFT_EBUSY`).
+What `f` throws is thrown by the `rewind!`, `reset!` or `release!` that ran it, after all cleanups have run and the
+memory is given back; several as a `CompositeException`. When the finalizer releases the arena, `f` runs in the
+finalizer: it must not wait, and what it refers to may have been finalized before; what it throws is printed. The same
+holds when C gives back, which must happen on a thread of Julia's. A cleanup takes about 40 bytes of the arena, and
+`OutOfMemoryError` says that they are not there; `Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`.
+"""
+function cleanup!(f, a::Arena)
+    head = opened(a)
+    c = Cleanup(f, a, false, nothing)
+    a.cleanups === NO_CLEANUPS && (a.cleanups = Cleanup[])
+    push!(a.cleanups, c)
+    a.owned || lock(() -> KEPT[c] = nothing, KEEPING)
+    node = op_cleanup(head, @cfunction(run_cleanup, Cvoid, (Ptr{Cvoid},)), pointer_from_objref(c))
+    node != 0 && return nothing
+    pop!(a.cleanups)
+    a.owned || lock(() -> delete!(KEPT, c), KEEPING)
+    throw(a.calling ? ArenaError(TOFT_EBUSY, "cleanup!") : OutOfMemoryError())
+end
+
+# After a call that may have run cleanups: throws what they threw, and what the call's own code says.
+@inline settle(a::Arena, code, what) = isempty(a.cleanups) ? check(code, what) : settle_slow(a, code, what)
+
+@noinline function settle_slow(a::Arena, code, what)
+    errors = nothing
+    while !isempty(a.cleanups) && last(a.cleanups).done
+        c = pop!(a.cleanups)
+        c.error === nothing && continue
+        errors === nothing && (errors = Any[])
+        push!(errors, c.error)
+    end
+    errors === nothing && return check(code, what)
+    code < TOFT_OK && push!(errors, failure(code, what))
+    throw(length(errors) == 1 ? errors[1] : CompositeException(errors))
+end

@@ -1,0 +1,220 @@
+# The C side of arenas: libtoft, which makes them, and the words and tables of the ABI, through which arenas of every
+# maker are used. libtoft is loaded when the first arena is made; nothing else in this package asks for it.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+using Libdl
+
+# ---- the ABI: abi/SPEC.md, version 1 ----
+
+const WORD = sizeof(UInt)
+const MAX_REQUEST = UInt(typemax(Int)) >> 1 # larger ones no maker serves
+
+# The head, in words from 1, as unsafe_load counts.
+const HEAD_CURSOR = 1
+const HEAD_OPS = 2
+const HEAD_LIMIT = 3
+const HEAD_EPOCH = 4
+
+# The table: its size and version, 32 bits each, then functions.
+const OPS_FUNCTIONS = 8
+const OPS_SIZE = OPS_FUNCTIONS + 13 * WORD
+const OPS_ALLOC, OPS_RESIZE, OPS_FREE, OPS_REWIND, OPS_RESET, OPS_TRIM, OPS_CLEANUP, OPS_CLAIM, OPS_GIVE, OPS_CONTAINS,
+      OPS_STATS, OPS_SET, OPS_RELEASE = 1:13
+
+const TOFT_ZERO = UInt32(1)
+const TOFT_STAY = UInt32(2)
+const TOFT_KEEP_RECENT = UInt32(0)
+const TOFT_KEEP_ALL = UInt32(1)
+const TOFT_KEEP_BYTES = UInt32(2)
+const TOFT_SET_BUDGET = UInt32(1)
+const TOFT_SET_CHECKED = UInt32(4)
+const TOFT_OK = Cint(0)
+const TOFT_ENOMEM = Cint(-1)
+const TOFT_EMARK = Cint(-2)
+const TOFT_EBUSY = Cint(-3)
+const TOFT_EARG = Cint(-4)
+const TOFT_ENOSYS = Cint(-5)
+const TOFT_ECORRUPT = Cint(-6)
+
+struct RawStats # toft_stats
+    live::UInt64
+    allocated::UInt64
+    peak::UInt64
+    budget::UInt64
+    reserved::UInt64
+    wasted::UInt64
+    blocks::UInt64
+    source_calls::UInt64
+end
+
+struct RawOptions # toft_options
+    size::Csize_t
+    source::Ptr{Cvoid}
+    buffer::Ptr{Cvoid}
+    buffer_size::Csize_t
+    budget::UInt64
+    reserve::Csize_t
+    failure::Ptr{Cvoid}
+    failure_arg::Ptr{Cvoid}
+    flags::UInt32
+end
+
+struct RawReserve # toft_reserve
+    take::Ptr{Cvoid}
+    put::Ptr{Cvoid}
+    extend::Ptr{Cvoid}
+    base::Ptr{Cvoid}
+    max::Csize_t
+    committed::Csize_t
+    taken::Cint
+end
+
+@inline word(head::Ptr{UInt}, i) = unsafe_load(head, i)
+
+# The maker's function: read again for each call, since a maker may swap its table.
+operation(head::Ptr{UInt}, i) = unsafe_load(Ptr{Ptr{Cvoid}}(word(head, HEAD_OPS) + OPS_FUNCTIONS), i)
+
+op_alloc(head, size, align, flags) =
+    ccall(operation(head, OPS_ALLOC), UInt, (Ptr{UInt}, Csize_t, Csize_t, UInt32, UInt), head, size, align, flags, 0)
+op_resize(head, p, old, new, align, flags) =
+    ccall(operation(head, OPS_RESIZE), UInt, (Ptr{UInt}, UInt, Csize_t, Csize_t, Csize_t, UInt32, UInt), head, p, old,
+          new, align, flags, 0)
+function op_free(head, p, size)
+    f = operation(head, OPS_FREE)
+    f == C_NULL || ccall(f, Cvoid, (Ptr{UInt}, UInt, Csize_t), head, p, size)
+    nothing
+end
+op_rewind(head, cursor, epoch) = ccall(operation(head, OPS_REWIND), Cint, (Ptr{UInt}, UInt, UInt), head, cursor, epoch)
+op_reset(head, policy, keep) = ccall(operation(head, OPS_RESET), Cint, (Ptr{UInt}, UInt32, Csize_t), head, policy, keep)
+op_trim(head, keep) = ccall(operation(head, OPS_TRIM), Cvoid, (Ptr{UInt}, Csize_t), head, keep)
+op_cleanup(head, f, arg) =
+    ccall(operation(head, OPS_CLEANUP), UInt, (Ptr{UInt}, Ptr{Cvoid}, Ptr{Cvoid}), head, f, arg)
+op_contains(head, p) = ccall(operation(head, OPS_CONTAINS), Cint, (Ptr{UInt}, Ptr{Cvoid}), head, p)
+function op_stats(head)
+    out = Ref(RawStats(0, 0, 0, 0, 0, 0, 0, 0))
+    ccall(operation(head, OPS_STATS), Csize_t, (Ptr{UInt}, Ref{RawStats}, Csize_t), head, out, sizeof(RawStats))
+    out[]
+end
+op_set(head, what, value) =
+    ccall(operation(head, OPS_SET), Cint, (Ptr{UInt}, UInt32, UInt64, Ptr{UInt8}, Csize_t), head, what, value,
+          C_NULL, 0)
+op_release(head) = ccall(operation(head, OPS_RELEASE), Cvoid, (Ptr{UInt},), head)
+
+# Is this the head of an arena that we understand? TOFT_OK, TOFT_EARG or TOFT_ENOSYS.
+function look(head::Ptr{UInt})
+    (head == C_NULL || UInt(head) % WORD != 0 || word(head, HEAD_OPS) == 0) && return TOFT_EARG
+    cursor, limit = word(head, HEAD_CURSOR), word(head, HEAD_LIMIT)
+    (cursor == 0 || limit < cursor || (cursor | limit) % 8 != 0) && return TOFT_EARG
+    size, version = unsafe_load.(Ptr{UInt32}(word(head, HEAD_OPS)), (1, 2))
+    version == 1 && size >= OPS_SIZE ? TOFT_OK : TOFT_ENOSYS
+end
+
+# ---- libtoft ----
+
+# Pointers are filled in when the library is loaded: in a precompiled image they are all NULL.
+mutable struct Library
+    create::Ptr{Cvoid}
+    create_with::Ptr{Cvoid}
+    reserve_init::Ptr{Cvoid}
+    reserve_done::Ptr{Cvoid}
+    cache_limit::Ptr{Cvoid}
+    cache_held::Ptr{Cvoid}
+    cache_trim::Ptr{Cvoid}
+    path::String
+    version::String
+end
+
+const LIBRARY = Library(C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, "", "")
+const LOADING = ReentrantLock()
+
+const HEADER = joinpath(@__DIR__, "..", "deps", "toft.h")
+include_dependency(HEADER)
+# The release of the C library whose structs are declared above.
+const HEADER_VERSION = VersionNumber(match(r"#define TOFT_VERSION \"(.*)\"", read(HEADER, String)).captures[1])
+
+# Structs may change with the major number, and before 1.0 with the minor one.
+fits(v::VersionNumber) = v.major == HEADER_VERSION.major && (v.major > 0 || v.minor == HEADER_VERSION.minor)
+
+built_library() = normpath(joinpath(@__DIR__, "..", "deps", "libtoft." * Libdl.dlext))
+
+"""
+    Toft.library() -> (path, version)
+
+Loads libtoft, if that has not happened yet, and tells which file it is and its version. The file is
+`ENV["TOFT_LIBRARY"]` if that is set, else the one that `Pkg.build("Toft")` made. Throws an `ErrorException` where there
+is none, where it cannot be loaded, or where it is of another release. Making an arena calls this; pools and collections
+never do. Safe from any thread.
+"""
+function library()
+    LIBRARY.create == C_NULL && load_library()
+    (path = LIBRARY.path, version = LIBRARY.version)
+end
+
+@noinline function load_library()
+    lock(LOADING) do
+        LIBRARY.create == C_NULL || return
+        path = get(ENV, "TOFT_LIBRARY", "")
+        if isempty(path)
+            path = built_library()
+            isfile(path) || error("Toft: arenas need libtoft, which is not built: put a C compiler on PATH (or in ",
+                                  "ENV[\"CC\"]) and run `import Pkg; Pkg.build(\"Toft\")`, or name a libtoft in ",
+                                  "ENV[\"TOFT_LIBRARY\"]. Pools and collections work without.")
+        end
+        handle = try
+            dlopen(path)
+        catch e
+            error("Toft: arenas need libtoft, and ", path, " cannot be loaded (", sprint(showerror, e), "). `import ",
+                  "Pkg; Pkg.build(\"Toft\")` builds one; ENV[\"TOFT_LIBRARY\"] names one.")
+        end
+        found(name) = something(dlsym(handle, name; throw_error = false), C_NULL)
+        told = found(:toft_version)
+        version = told == C_NULL ? "unknown" : unsafe_string(ccall(told, Ptr{UInt8}, ()))
+        if told == C_NULL || !fits(VersionNumber(version))
+            dlclose(handle)
+            error("Toft: ", path, " is of version ", version, ", and this package needs ", HEADER_VERSION)
+        end
+        LIBRARY.create_with = found(:toft_create_with)
+        LIBRARY.reserve_init = found(:toft_reserve_init)
+        LIBRARY.reserve_done = found(:toft_reserve_done)
+        LIBRARY.cache_limit = found(:toft_cache_limit)
+        LIBRARY.cache_held = found(:toft_cache_held)
+        LIBRARY.cache_trim = found(:toft_cache_trim)
+        LIBRARY.path = path
+        LIBRARY.version = version
+        LIBRARY.create = found(:toft_create) # last: it says that the rest is there
+    end
+    nothing
+end
+
+"""
+    cache_limit!(bytes) -> Int
+
+How many bytes of released arenas and blocks libtoft keeps for each thread, for the next arena: 4 MiB unless set, 0 is
+off. Returns the limit there was. Every thread sees it from its next release on; what a finalizer releases, the thread
+that runs it keeps. Safe from any thread.
+"""
+function cache_limit!(bytes::Integer)
+    bytes >= 0 || throw(ArgumentError("cache_limit!: negative: $bytes"))
+    library()
+    Int(ccall(LIBRARY.cache_limit, Csize_t, (Csize_t,), bytes))
+end
+
+"""
+    cache_held() -> Int
+
+Bytes that the calling thread's cache holds: see [`cache_limit!`](@ref).
+"""
+function cache_held()
+    library()
+    Int(ccall(LIBRARY.cache_held, Csize_t, ()))
+end
+
+"""
+    cache_trim!()
+
+Returns all that the calling thread's cache holds to the system: see [`cache_limit!`](@ref).
+"""
+function cache_trim!()
+    library()
+    ccall(LIBRARY.cache_trim, Cvoid, ())
+end

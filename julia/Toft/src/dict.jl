@@ -1,0 +1,241 @@
+# SortedDict: keys and values in a pool, the order of the keys in a tree.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"""
+    SortedDict{K,V}(kind=FreeListAllocator, n=nothing)
+    SortedDict{K,V}(pairs...)
+    SortedDict(pairs...)
+
+A dictionary whose keys are in the order of `isless`: an `AbstractDict`. What [`SortedSet`](@ref) says of elements holds
+for its keys. Values stay where they were put until they are deleted, however the order changes; with a
+structure-of-arrays kind of pool the keys and the values are a column each. [`between`](@ref) gives the pairs of a range
+of keys, `first` and `last` the pairs of the least and greatest, `pop!(dict)` removes the last, `popfirst!` the first.
+
+    julia> d = SortedDict("b" => 2, "a" => 1);
+
+    julia> first(d)
+    "a" => 1
+"""
+struct SortedDict{K,V,P<:AbstractPool,C} <: AbstractDict{K,V}
+    pool::P
+    tree::Tree{C}
+end
+
+function SortedDict{K,V}(kind::Type{<:AbstractPool}, n::Union{Integer,Nothing}=nothing) where {K,V}
+    pool = kind{Tuple{K,V},UInt32}(n)
+    tree = Tree{code_type(K)}(something(n, 0))
+    return SortedDict{K,V,typeof(pool),code_type(K)}(pool, tree)
+end
+
+SortedDict{K,V}() where {K,V} = SortedDict{K,V}(FreeListAllocator)
+SortedDict{K,V}(ps::Pair...) where {K,V} = SortedDict{K,V}(ps)
+function SortedDict{K,V}(pairs) where {K,V}
+    d = SortedDict{K,V}()
+    for (k, v) in pairs
+        d[k] = v
+    end
+    return d
+end
+SortedDict() = SortedDict{Any,Any}()
+SortedDict(ps::Pair{K,V}...) where {K,V} = SortedDict{K,V}(ps)
+SortedDict(ps::Pair...) = SortedDict(ps)
+function SortedDict(pairs)
+    P = eltype(pairs)
+    P <: Pair && isconcretetype(P) && return SortedDict{fieldtype(P, 1),fieldtype(P, 2)}(pairs)
+    found = [k => v for (k, v) in pairs] # of the types that they have
+    K = mapreduce(p -> typeof(p.first), typejoin, found; init=Union{})
+    V = mapreduce(p -> typeof(p.second), typejoin, found; init=Union{})
+    isempty(found) && return SortedDict{Any,Any}()
+    return SortedDict{K,V}(found)
+end
+
+Base.length(d::SortedDict) = d.tree.count
+Base.isempty(d::SortedDict) = d.tree.count == 0
+
+# The slot of a key; 0: it is not there.
+@inline function slot_of(d::SortedDict{K}, k::K) where {K}
+    at, there = search(d.tree, encode(K, k))
+    return there ? slot_at(d.tree, at) : UInt32(0)
+end
+function slot_of(d::SortedDict{K}, k) where {K}
+    key = as_key(K, k)
+    return key === nothing ? UInt32(0) : slot_of(d, something(key))
+end
+
+@inline value_of(d::SortedDict{K,V}, slot) where {K,V} = @inbounds(d.pool[slot, 2])::V
+
+@inline Base.haskey(d::SortedDict, k) = slot_of(d, k) != 0
+
+@inline function Base.getindex(d::SortedDict, k)
+    slot = slot_of(d, k)
+    slot == 0 && throw_key(k)
+    return value_of(d, slot)
+end
+
+@noinline throw_key(k) = throw(KeyError(k))
+
+@inline function Base.get(d::SortedDict, k, default)
+    slot = slot_of(d, k)
+    return slot == 0 ? default : value_of(d, slot)
+end
+
+@inline function Base.get(f::Union{Function,Type}, d::SortedDict, k)
+    slot = slot_of(d, k)
+    return slot == 0 ? f() : value_of(d, slot)
+end
+
+function Base.getkey(d::SortedDict{K}, k, default) where {K}
+    slot = slot_of(d, k)
+    return slot == 0 ? default : @inbounds(d.pool[slot, 1])::K
+end
+
+# k, as Base's Dict takes it: a key that conversion changes is an error.
+@inline strict_key(::Type{K}, k::K) where {K} = k
+function strict_key(::Type{K}, k) where {K}
+    key = convert(K, k)::K
+    isequal(key, k) || throw(ArgumentError("$k is not a valid key for type $K"))
+    return key
+end
+
+@inline function put_pair!(d::SortedDict{K,V}, k::K, v::V) where {K,V}
+    code = encode(K, k)
+    at, there = search(d.tree, code)
+    if there
+        @inbounds d.pool[slot_at(d.tree, at), 2] = v
+    else
+        put_key!(d.tree, at, code, allocateend!(d.pool, (k, v)))
+    end
+    return d
+end
+
+@inline Base.setindex!(d::SortedDict{K,V}, v, k) where {K,V} = put_pair!(d, strict_key(K, k), convert(V, v)::V)
+
+Base.get!(d::SortedDict, k, default) = get!(() -> default, d, k)
+function Base.get!(f::Union{Function,Type}, d::SortedDict{K,V}, k) where {K,V}
+    key = strict_key(K, k)
+    slot = slot_of(d, key)
+    slot == 0 || return value_of(d, slot)
+    v = convert(V, f())::V # f may have changed d
+    put_pair!(d, key, v)
+    return v
+end
+
+@inline function Base.delete!(d::SortedDict{K}, k::K) where {K}
+    code = encode(K, k)
+    at, there = search(d.tree, code)
+    there && give_back!(d.pool, take_key!(d.tree, at, code))
+    return d
+end
+function Base.delete!(d::SortedDict{K}, k) where {K}
+    key = as_key(K, k)
+    return key === nothing ? d : delete!(d, something(key))
+end
+
+function Base.pop!(d::SortedDict, k)
+    v = d[k]
+    delete!(d, k)
+    return v
+end
+
+function Base.pop!(d::SortedDict, k, default)
+    slot = slot_of(d, k)
+    slot == 0 && return default
+    v = value_of(d, slot)
+    delete!(d, k)
+    return v
+end
+
+function Base.pop!(d::SortedDict)
+    pair = last(d)
+    delete!(d, pair.first)
+    return pair
+end
+
+function Base.popfirst!(d::SortedDict)
+    pair = first(d)
+    delete!(d, pair.first)
+    return pair
+end
+
+function Base.empty!(d::SortedDict)
+    emptyend!(d.pool)
+    start!(d.tree)
+    return d
+end
+
+# Order
+
+@inline function element(d::SortedDict{K,V}, at) where {K,V}
+    k = decode(K, key_at(d.tree, at))::K
+    return Pair{K,V}(k, value_of(d, slot_at(d.tree, at)))
+end
+
+function Base.iterate(d::SortedDict, at::Int=first_at(d.tree))
+    is_key(d.tree, at) || return nothing
+    return element(d, at), at_after(d.tree, at)
+end
+
+function Base.iterate(r::Iterators.Reverse{<:SortedDict}, at::Int=last_at(r.itr.tree))
+    is_key(r.itr.tree, at) || return nothing
+    return element(r.itr, at), at_before(r.itr.tree, at)
+end
+
+function Base.first(d::SortedDict)
+    isempty(d) && throw(ArgumentError("collection must be non-empty"))
+    return element(d, first_at(d.tree))
+end
+
+function Base.last(d::SortedDict)
+    isempty(d) && throw(ArgumentError("collection must be non-empty"))
+    return element(d, last_at(d.tree))
+end
+
+"""
+    trim!(set) -> set
+    trim!(dict) -> dict
+    trim!(list) -> list
+
+Return what memory lies behind the last element of a collection that grows; see [`trim!`](@ref) of its pool.
+"""
+function trim!(c::Union{SortedSet,SortedDict})
+    if !is_fixed(c.pool)
+        trim!(c.pool)
+        trim_tree!(c.tree)
+    end
+    return c
+end
+
+between(d::SortedDict{K}, low, high) where {K} = Between{typeof(d),K}(d, low, high)
+
+# What Base's functions of dictionaries make
+
+Base.empty(::SortedDict, ::Type{K}, ::Type{V}) where {K,V} = SortedDict{K,V}()
+Base.copy(d::SortedDict{K,V}) where {K,V} = SortedDict{K,V}(d)
+function Base.merge(d::SortedDict, others::AbstractDict...)
+    return merge!(promoted(d, others...), others...)
+end
+function Base.merge(f::Function, d::SortedDict, others::AbstractDict...)
+    return merge!(f, promoted(d, others...), others...)
+end
+if isdefined(Base, :mergewith)
+    Base.mergewith(f, d::SortedDict, others::AbstractDict...) = mergewith!(f, promoted(d, others...), others...)
+end
+
+# d, with the types that all of them have in common.
+function promoted(ds::AbstractDict...)
+    K, V = promote_type(map(keytype, ds)...), promote_type(map(valtype, ds)...)
+    return SortedDict{K,V}(ds[1])
+end
+
+Base.filter(f, d::SortedDict{K,V}) where {K,V} = SortedDict{K,V}(Iterators.filter(f, d))
+
+function Base.filter!(f, d::SortedDict)
+    foreach(k -> delete!(d, k), [p.first for p in d if !f(p)])
+    return d
+end
+
+function Base.show(io::IO, d::SortedDict{K,V}) where {K,V}
+    print(io, "SortedDict{", K, ", ", V, "}(")
+    show_elements(io, d; open="", close="")
+    print(io, ")")
+end

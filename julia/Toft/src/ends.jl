@@ -1,0 +1,512 @@
+# Pools that are filled and emptied at their two ends: Allocator and SOAllocator.
+#
+# The slots are numbered 1 to n and a number never moves. `runs` says in which order they follow each other: at first
+# 1:n, and around again, so a fixed pool is a ring. A pool that grows adds its new slots as a run between the end and
+# the beginning, wherever these two have met; the order then is not that of the numbers.
+#
+#     fast path    one compare: the end moves within its run (take_end!, drop_end!, take_begin!, drop_begin!)
+#     slow path    the ..._slow! functions: to the next run, empty and full pools, growth
+#
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"""
+    AbstractPool{T,I}
+
+A pool: slots for elements of type `T`, addressed by indices of the integer type `I`, of which 0 is none. The four kinds
+are [`Allocator`](@ref), [`SOAllocator`](@ref), [`FreeListAllocator`](@ref) and [`FreeListSOAllocator`](@ref).
+
+A pool belongs to one task at a time.
+"""
+abstract type AbstractPool{T,I<:Integer} end
+
+const LEAST = 16 # slots that a pool begins with when it grows
+
+mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
+    store::S
+    first::Int # index of the first live slot; last + 1 when there is none
+    last::Int  # and of the last
+    stop::Int  # the end may go so far without asking: not beyond its run, and not into what is live
+    straight::Bool # the live slots are first:last
+    resizable::Bool
+    wrapped::Bool # the end has come around into the run where the beginning is
+    low::Int # the slots are low:n; low is 1 but for what `init` leaves out
+    n::Int
+    runs::Vector{UnitRange{Int}} # all slots, in the order in which they follow each other, and around
+    end_run::Int # in which of them is last
+    begin_run::Int # and first
+    end_low::Int # their bounds
+    begin_low::Int
+    begin_high::Int
+
+    function EndPool{T,I,S}(store::S, n::Int, resizable::Bool, init::Int) where {T,I<:Integer,S<:AbstractVector{T}}
+        low = init + 1
+        pool = new{T,I,S}(store, low, init, n, true, resizable, false, low, n, [low:n], 1, 1, low, low, n)
+        settle!(pool)
+        return pool
+    end
+end
+
+"""
+    Allocator{T,I=Int}(n, init=0)
+    Allocator{T,I=Int}(nothing, init=0)
+
+A pool of elements of type `T` in a `Vector{T}`: of `n` slots for good, or one that grows (it begins with 16 slots).
+
+[`allocateend!`](@ref) and [`allocatebegin!`](@ref) take a slot at one of the ends and return its index, of the type
+`I`; [`deallocateend!`](@ref) and [`deallocatebegin!`](@ref) give back the last or the first. An index is good until its
+slot is given back: growth does not move it. A fixed pool is a ring: what is given back at one end can be taken at the
+other. The first `init` slots are left out until the pool is emptied.
+
+[`deallocate!`](@ref) gives back nothing in a pool of this kind; [`emptyend!`](@ref) gives back all. An index is
+checked: outside of the live slots it is a `BoundsError`, `@inbounds` leaves the check out. When all slots are taken, a
+fixed pool throws [`PoolFullError`](@ref), as one that grows does when `I` cannot number more.
+
+    julia> using Toft
+
+    julia> pool = Allocator{Float64}(2);
+
+    julia> i = allocateend!(pool, 2.5)
+    1
+
+    julia> pool[i]
+    2.5
+"""
+const Allocator{T,I<:Integer} = EndPool{T,I,Vector{T}}
+
+"""
+    SOAllocator{T,I=Int}(n, init=0)
+    SOAllocator{T,I=Int}(nothing, init=0)
+
+As [`Allocator`](@ref), with a column for each field of the tuple, named tuple or struct `T`. `pool[i, j]` and
+`pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column.
+"""
+const SOAllocator{T,I<:Integer,S<:Columns{T}} = EndPool{T,I,S}
+
+# Constructors
+
+function index_limit(::Type{I}) where {I<:Integer}
+    isbitstype(I) && I !== Bool || throw(ArgumentError("$I cannot number slots"))
+    return Int(min(typemax(I), typemax(Int) >> 1))
+end
+
+function check_size(::Type{I}, n::Integer, init::Integer) where {I}
+    0 <= n <= index_limit(I) || throw(ArgumentError("a pool with indices of type $I cannot have $n slots"))
+    0 <= init <= n || throw(ArgumentError("of $n slots, $init cannot be left out"))
+    return Int(n)
+end
+
+first_size(::Type{I}, init::Integer) where {I} = check_size(I, max(min(LEAST, index_limit(I)), init), init)
+
+function EndPool{T,I,S}(n::Integer, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}}
+    n = check_size(I, n, init)
+    return EndPool{T,I,S}(empty_store(S, n), n, false, Int(init))
+end
+
+function EndPool{T,I,S}(::Nothing, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}}
+    n = first_size(I, init)
+    return EndPool{T,I,S}(empty_store(S, n), n, true, Int(init))
+end
+
+# With a store that the caller made, as long as the pool is to be
+function EndPool{T,I,S}(store::S, n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:Columns{T}}
+    n === nothing || n == length(store) ||
+        throw(ArgumentError("a store of $(length(store)) slots for a pool of $n"))
+    return EndPool{T,I,S}(store, check_size(I, length(store), init), n === nothing, Int(init))
+end
+
+Allocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = Allocator{T,Int}(n, init)
+
+columns_type(::Type{T}) where {T} = typeof(Columns{T}(0))
+SOAllocator{T,I}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I} = SOAllocator{T,I,columns_type(T)}(n, init)
+SOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = SOAllocator{T,Int}(n, init)
+
+# Elements
+
+# Whether a slot is live.
+@inline is_live(p::EndPool, i::Int) = (p.first <= i) & (i <= p.last) & p.straight || is_live_slow(p, i)
+
+@noinline function is_live_slow(p::EndPool, i::Int)
+    !p.straight && p.low <= i <= p.n || return false
+    k = 1
+    while !(i in p.runs[k])
+        k += 1
+    end
+    k == p.begin_run && k == p.end_run && return i >= p.first || i <= p.last
+    k == p.begin_run && return i >= p.first
+    k == p.end_run && return i <= p.last
+    return mod(k - p.begin_run, length(p.runs)) < mod(p.end_run - p.begin_run, length(p.runs)) || p.wrapped
+end
+
+# The live slots as ranges, from the first to the last.
+function live_pieces(p::EndPool)
+    p.straight && return [p.first:p.last]
+    pieces = [p.first:p.begin_high]
+    k = p.begin_run
+    while true
+        k = k == length(p.runs) ? 1 : k + 1
+        k == p.end_run && break
+        push!(pieces, p.runs[k])
+    end
+    return push!(pieces, p.end_low:p.last)
+end
+
+@inline function check_slot(p::EndPool, i::Integer)
+    in_int = i % Int
+    (in_int == i && is_live(p, in_int)) || throw_bounds(p, i)
+    return nothing
+end
+
+@noinline throw_bounds(p, i) = throw(BoundsError(p, i))
+
+Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer)
+    @boundscheck check_slot(p, i)
+    return @inbounds p.store[i % Int]
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::EndPool{T}, t, i::Integer) where {T}
+    @boundscheck check_slot(p, i)
+    @inbounds p.store[i % Int] = convert(T, t)::T
+    return p
+end
+
+const Field = Union{Integer,Symbol}
+
+Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer, j::Field)
+    @boundscheck check_slot(p, i)
+    return read_field(p.store, i % Int, j)
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::EndPool, x, i::Integer, j::Field)
+    @boundscheck check_slot(p, i)
+    write_field!(p.store, x, i % Int, j)
+    return p
+end
+
+# The fast paths: at each end, take and drop a slot
+
+@inline function take_end!(p::EndPool)
+    i = p.last
+    i == p.stop && return take_end_slow!(p)
+    i += 1
+    p.last = i
+    return i
+end
+
+@inline function drop_end!(p::EndPool)
+    i = p.last
+    end_may_drop(p, i) || return drop_end_slow!(p)
+    refers(p.store) && forget!(p.store, i)
+    p.last = i - 1
+    return nothing
+end
+
+# Whether i, the last or the first slot, is live, and dropping it leaves its run the one that it is.
+@inline end_may_drop(p::EndPool, i::Int) = ((i >= p.first) & p.straight) || !p.straight && i > p.end_low
+@inline begin_may_drop(p::EndPool, i::Int) = ((i <= p.last) & p.straight) || !p.straight && i < p.begin_high
+
+@inline function take_begin!(p::EndPool)
+    i = p.first - 1
+    (i < p.begin_low) | (i == p.last) && return take_begin_slow!(p)
+    p.first = i
+    if p.last < i # they may be about to meet: the end must ask
+        p.stop = min(p.stop, i - 1)
+    end
+    return i
+end
+
+@inline function drop_begin!(p::EndPool)
+    i = p.first
+    begin_may_drop(p, i) || return drop_begin_slow!(p)
+    refers(p.store) && forget!(p.store, i)
+    p.first = i + 1
+    return nothing
+end
+
+# The slow paths
+
+# What follows from first, last, runs, end_run, begin_run and wrapped.
+function settle!(p::EndPool)
+    end_slots, begin_slots = p.runs[p.end_run], p.runs[p.begin_run]
+    p.straight = p.end_run == p.begin_run && !p.wrapped
+    p.stop = p.wrapped ? p.first - 1 : last(end_slots)
+    p.end_low = first(end_slots)
+    p.begin_low, p.begin_high = first(begin_slots), last(begin_slots)
+    return nothing
+end
+
+# Nothing is live: all slots are one run again, and the end takes `next` first.
+function restart!(p::EndPool, next::Int)
+    length(p.runs) == 1 || resize!(p.runs, 1)
+    p.runs[1] = p.low:p.n
+    p.first, p.last = next, next - 1
+    p.end_run = p.begin_run = 1
+    p.wrapped = false
+    settle!(p)
+    return nothing
+end
+
+run_after(p::EndPool, k::Int) = k == length(p.runs) ? 1 : k + 1
+run_before(p::EndPool, k::Int) = k == 1 ? length(p.runs) : k - 1
+
+@noinline function take_end_slow!(p::EndPool)
+    while true
+        if isempty(p)
+            p.last == last(p.runs[p.end_run]) && restart!(p, p.low)
+        elseif !p.wrapped && p.last == last(p.runs[p.end_run])
+            next = run_after(p, p.end_run)
+            if next != p.begin_run || p.first > first(p.runs[next]) # it has room
+                p.wrapped = next == p.begin_run
+                p.end_run = next
+                p.last = first(p.runs[next]) - 1
+            end
+        end
+        settle!(p)
+        p.last < p.stop && break
+        grow!(p)
+    end
+    p.last += 1
+    return p.last
+end
+
+@noinline function take_begin_slow!(p::EndPool)
+    while true
+        if isempty(p)
+            p.first == first(p.runs[p.begin_run]) && restart!(p, p.n + 1)
+        elseif !p.wrapped && p.first == first(p.runs[p.begin_run])
+            next = run_before(p, p.begin_run)
+            if next != p.end_run || p.last < last(p.runs[next])
+                p.wrapped = next == p.end_run
+                p.begin_run = next
+                p.first = last(p.runs[next]) + 1
+            end
+        end
+        settle!(p)
+        (p.wrapped ? p.last : p.begin_low - 1) < p.first - 1 && break
+        grow!(p)
+    end
+    p.first -= 1
+    settle!(p)
+    return p.first
+end
+
+# The pool is empty, or goes on in another run.
+
+@noinline function drop_end_slow!(p::EndPool)
+    isempty(p) && throw(ArgumentError("pool must be non-empty"))
+    forget!(p.store, p.last)
+    p.end_run = run_before(p, p.end_run)
+    p.last = last(p.runs[p.end_run])
+    p.wrapped = false
+    settle!(p)
+    return nothing
+end
+
+@noinline function drop_begin_slow!(p::EndPool)
+    isempty(p) && throw(ArgumentError("pool must be non-empty"))
+    forget!(p.store, p.first)
+    p.begin_run = run_after(p, p.begin_run)
+    p.first = first(p.runs[p.begin_run])
+    p.wrapped = false
+    settle!(p)
+    return nothing
+end
+
+# All slots are live, or there are none: as many again, between the end and the beginning.
+function grow!(p::EndPool{T,I}) where {T,I}
+    n, limit = p.n, index_limit(I)
+    p.resizable && n < limit || throw(PoolFullError(n))
+    more = n > limit >> 1 ? limit : max(2n, min(LEAST, limit))
+    grow_store!(p.store, more)
+    slots, k = p.runs[p.end_run], p.end_run
+    if p.wrapped # they met within a run
+        splice!(p.runs, k, [first(slots):p.last, n+1:more, p.first:last(slots)])
+        p.begin_run = k + 2
+        p.wrapped = false
+    elseif last(slots) == n
+        p.runs[k] = first(slots):more
+    else
+        insert!(p.runs, k + 1, n+1:more)
+        p.begin_run > k && (p.begin_run += 1)
+    end
+    p.n = more
+    settle!(p)
+    return nothing
+end
+
+# The interface
+
+"""
+    allocateend!(pool, t) -> index
+    allocateend!(pool) -> index
+
+Take a slot after the last one, put `t` there, and return its index. Without `t` the slot holds what was there before,
+or nothing (`UndefRefError` when it is read before it is set, for types that hold references). In the free-list kinds a
+slot that was given back is taken first, the last such first. Throws [`PoolFullError`](@ref) when there is none.
+"""
+@inline function allocateend!(p::EndPool{T,I}, t::T) where {T,I}
+    i = take_end!(p)
+    @inbounds p.store[i] = t
+    return i % I
+end
+allocateend!(p::AbstractPool{T}, t) where {T} = allocateend!(p, convert(T, t)::T)
+allocateend!(p::EndPool{T,I}) where {T,I} = take_end!(p) % I
+
+"""
+    allocatebegin!(pool, t) -> index
+    allocatebegin!(pool) -> index
+
+As [`allocateend!`](@ref), before the first slot. In an empty pool it begins at the highest index.
+"""
+@inline function allocatebegin!(p::EndPool{T,I}, t::T) where {T,I}
+    i = take_begin!(p)
+    @inbounds p.store[i] = t
+    return i % I
+end
+allocatebegin!(p::AbstractPool{T}, t) where {T} = allocatebegin!(p, convert(T, t)::T)
+allocatebegin!(p::EndPool{T,I}) where {T,I} = take_begin!(p) % I
+
+"""
+    deallocateend!(pool)
+
+Give back the last slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds, where any slot can
+be given back: [`deallocate!`](@ref).
+"""
+@inline deallocateend!(p::EndPool) = drop_end!(p)
+
+"""
+    deallocatebegin!(pool)
+
+Give back the first slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds.
+"""
+@inline deallocatebegin!(p::EndPool) = drop_begin!(p)
+
+"""
+    deallocate!(pool, index)
+
+Give back the slot with this index, or [`handle`](@ref). In [`Allocator`](@ref) and [`SOAllocator`](@ref), which give
+back at their ends alone, this only checks the index: the memory returns with [`emptyend!`](@ref). In the free-list
+kinds an index that was given back already is a [`StaleIndexError`](@ref); one outside of what was ever taken, a
+`BoundsError`.
+"""
+Base.@propagate_inbounds function deallocate!(p::EndPool, i::Integer)
+    @boundscheck check_slot(p, i)
+    return nothing
+end
+
+"""
+    emptyend!(pool)
+
+Give back all slots; [`allocateend!`](@ref) begins at index 1 again. The memory is kept: [`trim!`](@ref) returns it.
+Time does not depend on how many there are, unless they hold references.
+"""
+@inline function emptyend!(p::EndPool)
+    forget_all!(p)
+    if p.straight & (p.low == 1) & (length(p.runs) == 1)
+        p.first, p.last, p.stop = 1, 0, p.n
+    else
+        p.low = 1
+        restart!(p, 1)
+    end
+    return nothing
+end
+
+"""
+    emptybegin!(pool)
+
+Give back all slots; [`allocatebegin!`](@ref) begins at the highest index again.
+"""
+function emptybegin!(p::EndPool)
+    forget_all!(p)
+    p.low = 1
+    restart!(p, p.n + 1)
+    return nothing
+end
+
+@inline forget_all!(p::EndPool) = refers(p.store) && forget_live!(p)
+
+@noinline function forget_live!(p::EndPool)
+    for piece in live_pieces(p), i in piece
+        forget!(p.store, i)
+    end
+end
+
+"""
+    capacity(pool)
+
+How many slots the pool has, live or not.
+"""
+capacity(p::EndPool) = p.n - p.low + 1
+
+is_fixed(p::EndPool) = !p.resizable
+
+"""
+    trim!(pool) -> pool
+
+Return the memory behind the last live slot of a pool that grows. No index moves. A pool whose live slots go around,
+from its highest to its lowest index, keeps its memory, and a fixed one does.
+"""
+function trim!(p::EndPool)
+    p.resizable && p.straight || return p
+    n = max(isempty(p) ? p.low - 1 : p.last, min(LEAST, p.n))
+    if n < p.n
+        p.store = shrunk(p.store, n)
+        p.n = n
+        if isempty(p)
+            restart!(p, p.low)
+        else
+            resize!(p.runs, 1)
+            p.runs[1] = p.low:n
+            p.end_run = p.begin_run = 1
+            settle!(p)
+        end
+    end
+    return p
+end
+
+"""
+    column(pool, j)
+
+The column of field `j` (a number or a name) of a structure-of-arrays pool: the `Vector` itself, whose element `i`
+belongs to the slot with index `i`, live or not. It is replaced when the pool grows or is trimmed.
+"""
+@inline column(p::EndPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
+
+@inline Base.isempty(p::EndPool) = (p.last + 1 == p.first) & p.straight
+Base.length(p::EndPool) = p.straight ? p.last - p.first + 1 : sum(length, live_pieces(p))
+Base.eltype(::Type{<:AbstractPool{T}}) where {T} = T
+
+# Iteration: elements from the first to the last; eachindex: their indices. The state is a slot and its run.
+
+next_slot(p::EndPool, i::Int, k::Int) =
+    i == p.last ? (0, 0) : i == last(p.runs[k]) ? (first(p.runs[run_after(p, k)]), run_after(p, k)) : (i + 1, k)
+
+slot_before(p::EndPool, i::Int, k::Int) =
+    i == p.first ? (0, 0) : i == first(p.runs[k]) ? (last(p.runs[run_before(p, k)]), run_before(p, k)) : (i - 1, k)
+
+first_slot(p::EndPool) = isempty(p) ? (0, 0) : (p.first, p.begin_run)
+
+function Base.iterate(p::EndPool, (i, k)=first_slot(p))
+    i == 0 && return nothing
+    return p[i], next_slot(p, i, k)
+end
+
+struct LiveIndices{I,P<:AbstractPool}
+    pool::P
+end
+
+Base.eachindex(p::AbstractPool{T,I}) where {T,I} = LiveIndices{I,typeof(p)}(p)
+Base.eltype(::Type{<:LiveIndices{I}}) where {I} = I
+Base.length(live::LiveIndices) = length(live.pool)
+
+function Base.iterate(live::LiveIndices{I,<:EndPool}, (i, k)=first_slot(live.pool)) where {I}
+    i == 0 && return nothing
+    return i % I, next_slot(live.pool, i, k)
+end
+
+kind_name(::Allocator) = "Allocator"
+kind_name(::SOAllocator) = "SOAllocator"
+
+function Base.show(io::IO, p::AbstractPool{T,I}) where {T,I}
+    print(io, kind_name(p), "{", T, ", ", I, "}: ", length(p), " of ", capacity(p), " slots live")
+end
+Base.show(io::IO, ::MIME"text/plain", p::AbstractPool) = show(io, p)

@@ -1,0 +1,290 @@
+# Pools whose slots can be given back one by one: FreeListAllocator and FreeListSOAllocator.
+#
+# Beside the slots lie a key for each, which counts how often it was taken and given back, and a stack of those that
+# were given back. A slot is live when it lies within what the underlying pool has taken and its key is odd. So emptying
+# the pool need not touch the keys: a slot that is taken again gets the next odd one.
+#
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+mutable struct FreePool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
+    used::EndPool{T,I,S} # what was ever taken
+    keys::Vector{UInt32}
+    free::Vector{I} # the slots given back: the first free_count of it
+    free_count::Int
+    new_key::UInt32 # where the keys of new slots begin: above those of slots that trim! returned
+
+    FreePool{T,I,S}(used::EndPool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
+        new{T,I,S}(used, zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0)
+end
+
+"""
+    FreeListAllocator{T,I=Int}(n, init=0)
+    FreeListAllocator{T,I=Int}(nothing, init=0)
+
+As [`Allocator`](@ref), but any slot can be given back by [`deallocate!`](@ref) and is taken again: the last one given
+back first. An index that was given back is a [`StaleIndexError`](@ref) until its slot is taken again; a
+[`handle`](@ref) is one for good. `@inbounds` leaves these checks out.
+"""
+const FreeListAllocator{T,I<:Integer} = FreePool{T,I,Vector{T}}
+
+"""
+    FreeListSOAllocator{T,I=Int}(n, init=0)
+    FreeListSOAllocator{T,I=Int}(nothing, init=0)
+
+As [`FreeListAllocator`](@ref), with a column for each field, as [`SOAllocator`](@ref) has.
+"""
+const FreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = FreePool{T,I,S}
+
+FreePool{T,I,S}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}} =
+    FreePool{T,I,S}(EndPool{T,I,S}(n, init))
+FreePool{T,I,S}(store::S, n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:Columns{T}} =
+    FreePool{T,I,S}(EndPool{T,I,S}(store, n, init))
+
+FreeListAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = FreeListAllocator{T,Int}(n, init)
+FreeListSOAllocator{T,I}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I} =
+    FreeListSOAllocator{T,I,columns_type(T)}(n, init)
+FreeListSOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = FreeListSOAllocator{T,Int}(n, init)
+
+# The names under which programs written for Allocators.jl know what the kinds share
+const AbstractFreeListAllocator{T,I<:Integer} = AbstractPool{T,I}
+const AbstractAllocator{T,I<:Integer} = EndPool{T,I}
+const AbstractSOAllocator{T,I<:Integer,S<:Columns{T}} = SOAllocator{T,I,S}
+const AbstractFreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = Union{SOAllocator{T,I,S},FreeListSOAllocator{T,I,S}}
+
+# Elements
+
+@inline is_live(p::FreePool, i::Int) = is_live(p.used, i) && isodd(@inbounds(p.keys[i]))
+
+@inline function check_slot(p::FreePool, i::Integer)
+    in_int = i % Int
+    (in_int == i && is_live(p.used, in_int)) || throw_bounds(p, i)
+    isodd(@inbounds(p.keys[in_int])) || throw_stale(i)
+    return nothing
+end
+
+@noinline throw_stale(i) = throw(StaleIndexError(i))
+
+Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer)
+    @boundscheck check_slot(p, i)
+    return @inbounds p.used.store[i % Int]
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::FreePool{T}, t, i::Integer) where {T}
+    @boundscheck check_slot(p, i)
+    @inbounds p.used.store[i % Int] = convert(T, t)::T
+    return p
+end
+
+Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer, j::Field)
+    @boundscheck check_slot(p, i)
+    return read_field(p.used.store, i % Int, j)
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::FreePool, x, i::Integer, j::Field)
+    @boundscheck check_slot(p, i)
+    write_field!(p.used.store, x, i % Int, j)
+    return p
+end
+
+# Slots
+
+# The slot given back last; there is one.
+@inline function take_free!(p::FreePool)
+    count = p.free_count
+    i = @inbounds p.free[count] % Int
+    p.free_count = count - 1
+    return i
+end
+
+# The next odd key, whether the slot was given back or the pool was emptied over it.
+@inline function open_slot!(p::FreePool, i::Int)
+    i > length(p.keys) && grow_keys!(p)
+    @inbounds p.keys[i] = (p.keys[i] | 0x00000001) + 0x00000002
+    return i
+end
+
+@noinline function grow_keys!(p::FreePool)
+    have = length(p.keys)
+    resize!(p.keys, p.used.n)
+    fill!(view(p.keys, have+1:p.used.n), p.new_key)
+    return nothing
+end
+
+@inline take_end!(p::FreePool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_end!(p.used))
+@inline take_begin!(p::FreePool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_begin!(p.used))
+
+@inline function allocateend!(p::FreePool{T,I}, t::T) where {T,I}
+    i = take_end!(p)
+    @inbounds p.used.store[i] = t
+    return i % I
+end
+allocateend!(p::FreePool{T,I}) where {T,I} = take_end!(p) % I
+
+@inline function allocatebegin!(p::FreePool{T,I}, t::T) where {T,I}
+    i = take_begin!(p)
+    @inbounds p.used.store[i] = t
+    return i % I
+end
+allocatebegin!(p::FreePool{T,I}) where {T,I} = take_begin!(p) % I
+
+Base.@propagate_inbounds function deallocate!(p::FreePool{T,I}, i::Integer) where {T,I}
+    @boundscheck check_slot(p, i)
+    count = p.free_count + 1
+    count > length(p.free) && grow_free!(p)
+    slot = i % Int
+    refers(p.used.store) && forget!(p.used.store, slot)
+    @inbounds p.keys[slot] += 0x00000001
+    @inbounds p.free[count] = slot % I
+    p.free_count = count
+    return nothing
+end
+
+@noinline grow_free!(p::FreePool) = resize!(p.free, min(max(LEAST, 2 * length(p.free)), p.used.n))
+
+@inline function emptyend!(p::FreePool)
+    p.free_count = 0
+    return emptyend!(p.used)
+end
+
+function emptybegin!(p::FreePool)
+    p.free_count = 0
+    return emptybegin!(p.used)
+end
+
+capacity(p::FreePool) = capacity(p.used)
+is_fixed(p::FreePool) = is_fixed(p.used)
+@inline column(p::FreePool, j::Field) = column(p.used, j)
+
+"""
+Slots given back at the highest indices are forgotten first, so that a pool of which many were given back shrinks.
+"""
+function trim!(p::FreePool)
+    used = p.used
+    used.resizable && used.straight || return p
+    while !isempty(used) && iseven(p.keys[used.last])
+        drop_end!(used)
+    end
+    top = isempty(used) ? 0 : used.last
+    keep = filter!(i -> used.first <= i <= top, p.free[1:p.free_count])
+    p.free, p.free_count = keep, length(keep)
+    trim!(used)
+    if used.n < length(p.keys)
+        p.new_key = max(p.new_key, maximum(@view p.keys[used.n+1:end]))
+        p.keys = p.keys[1:used.n]
+    end
+    return p
+end
+
+@inline Base.isempty(p::FreePool) = length(p) == 0
+@inline Base.length(p::FreePool) = length(p.used) - p.free_count
+
+# Handles
+
+"""
+    Handle{I}
+
+A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was given back it is
+a [`StaleIndexError`](@ref), also when the slot was taken again. (After 2^31 such rounds of one slot it would be good
+again.)
+"""
+struct Handle{I<:Integer}
+    index::I
+    generation::UInt32
+end
+
+"""
+    handle(pool, index) -> Handle
+
+The [`Handle`](@ref) of a live slot of a free-list pool.
+"""
+Base.@propagate_inbounds function handle(p::FreePool{T,I}, i::Integer) where {T,I}
+    @boundscheck check_slot(p, i)
+    return Handle{I}(i % I, @inbounds(p.keys[i % Int]))
+end
+
+"""
+    isvalid(pool, handle) -> Bool
+
+Whether the slot of this handle, or with this index, is live (and for a handle, still the same).
+"""
+function Base.isvalid(p::FreePool, h::Handle)
+    i = h.index % Int
+    return i == h.index && is_live(p, i) && @inbounds(p.keys[i]) == h.generation
+end
+Base.isvalid(p::AbstractPool, i::Integer) = i % Int == i && is_live(p, i % Int)
+
+@inline check_handle(p::FreePool, h::Handle) = isvalid(p, h) || throw_stale(h)
+
+Base.@propagate_inbounds function Base.getindex(p::FreePool, h::Handle)
+    @boundscheck check_handle(p, h)
+    return @inbounds p[h.index]
+end
+
+Base.@propagate_inbounds function Base.getindex(p::FreePool, h::Handle, j::Field)
+    @boundscheck check_handle(p, h)
+    return @inbounds p[h.index, j]
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::FreePool, t, h::Handle)
+    @boundscheck check_handle(p, h)
+    @inbounds p[h.index] = t
+    return p
+end
+
+Base.@propagate_inbounds function Base.setindex!(p::FreePool, x, h::Handle, j::Field)
+    @boundscheck check_handle(p, h)
+    @inbounds p[h.index, j] = x
+    return p
+end
+
+Base.@propagate_inbounds function deallocate!(p::FreePool, h::Handle)
+    @boundscheck check_handle(p, h)
+    return @inbounds deallocate!(p, h.index)
+end
+
+# Iteration goes by the index. Which of 64 slots are live is gathered in a word, without a branch for each; the state is
+# where these slots begin, and those of them that are still to come.
+
+const SlotWord = Tuple{Int,UInt64}
+
+function live_word(p::FreePool, start::Int)
+    word = zero(UInt64)
+    keys = p.keys
+    stop = min(start + 63, length(keys))
+    @inbounds for i in start:stop
+        word |= UInt64(keys[i] & 0x00000001) << ((i - start) & 63)
+    end
+    p.used.straight && p.used.first <= start && stop <= p.used.last && return word
+    for i in start:stop
+        is_live(p.used, i) || (word &= ~(one(UInt64) << (i - start)))
+    end
+    return word
+end
+
+# The next words that are not zero, up to the last slot.
+@inline function next_word(p::FreePool, (start, word)::SlotWord)
+    while word == 0
+        start += 64
+        start > length(p.keys) && return start, word
+        word = live_word(p, start)
+    end
+    return start, word
+end
+
+first_word(p::FreePool) = isempty(p) ? (length(p.keys) + 1, zero(UInt64)) : (-63, zero(UInt64))
+
+@inline function Base.iterate(p::FreePool, state::SlotWord=first_word(p))
+    start, word = next_word(p, state)
+    word == 0 && return nothing
+    i = start + trailing_zeros(word)
+    return p[i], (start, word & (word - 1))
+end
+
+@inline function Base.iterate(live::LiveIndices{I,<:FreePool}, state::SlotWord=first_word(live.pool)) where {I}
+    start, word = next_word(live.pool, state)
+    word == 0 && return nothing
+    return (start + trailing_zeros(word)) % I, (start, word & (word - 1))
+end
+
+kind_name(::FreeListAllocator) = "FreeListAllocator"
+kind_name(::FreeListSOAllocator) = "FreeListSOAllocator"

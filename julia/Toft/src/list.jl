@@ -1,0 +1,130 @@
+# List: cells in a pool, each with the index of the next.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"""
+    List{T}(kind=FreeListAllocator, n=nothing)
+    List{T}(elements)
+    List(elements)
+    List(pool)
+
+A singly linked list of elements of type `T`: `pushfirst!`, `popfirst!` and `push!` (at the end) in constant time;
+iteration from the first. Its cells are `Tuple{T,I}`, an element and the index of the next cell (0: none). They lie in a
+pool of its own of this kind, for `n` elements at most, or as many as there are; or in a pool of such cells that several
+lists share, each with cells of its own. When the pool is full, [`PoolFullError`](@ref) is thrown. In the kinds that do
+not free, what is removed keeps its slot until `empty!` (where the pool is shared, until [`emptyend!`](@ref) of it),
+unless it was the last one taken.
+"""
+mutable struct List{T,I,P<:AbstractPool}
+    pool::P
+    head::Int # 0: empty
+    tail::Int
+    count::Int
+    shares::Bool
+end
+
+function List{T}(kind::Type{<:AbstractPool}=FreeListAllocator, n::Union{Integer,Nothing}=nothing) where {T}
+    pool = kind{Tuple{T,Int},Int}(n)
+    return List{T,Int,typeof(pool)}(pool, 0, 0, 0, false)
+end
+List(pool::AbstractPool{Tuple{T,I},I}) where {T,I} = List{T,I,typeof(pool)}(pool, 0, 0, 0, true)
+List{T}(elements) where {T} = append!(List{T}(), elements)
+List(elements) = List{eltype(elements)}(elements)
+
+# Cells of a pool of its own are known to be live.
+@inline cell(l::List, i::Int) = l.shares ? l.pool[i] : @inbounds(l.pool[i])
+@inline next_cell(l::List, i::Int) = Int(l.shares ? l.pool[i, 2] : @inbounds(l.pool[i, 2]))
+
+@inline function Base.pushfirst!(l::List{T,I}, x::T) where {T,I}
+    i = Int(allocateend!(l.pool, (x, l.head % I)))
+    l.head == 0 && (l.tail = i)
+    l.head = i
+    l.count += 1
+    return l
+end
+Base.pushfirst!(l::List{T}, x) where {T} = pushfirst!(l, convert(T, x)::T)
+
+@inline function Base.push!(l::List{T,I}, x::T) where {T,I}
+    i = Int(allocateend!(l.pool, (x, zero(I))))
+    if l.head == 0
+        l.head = i
+    else
+        @inbounds l.pool[l.tail, 2] = i % I
+    end
+    l.tail = i
+    l.count += 1
+    return l
+end
+Base.push!(l::List{T}, x) where {T} = push!(l, convert(T, x)::T)
+
+function Base.append!(l::List, elements)
+    foreach(x -> push!(l, x), elements)
+    return l
+end
+
+@inline function Base.popfirst!(l::List)
+    i = l.head
+    i == 0 && throw_empty()
+    x, next = cell(l, i)
+    drop_cell!(l.pool, i)
+    l.head = Int(next)
+    l.count -= 1
+    return x
+end
+
+@noinline throw_empty() = throw(ArgumentError("collection must be non-empty"))
+
+# A pool that does not free gives back its last slot.
+@inline drop_cell!(p::FreePool, i::Int) = @inbounds deallocate!(p, i)
+@inline drop_cell!(p::EndPool, i::Int) = i == p.last ? drop_end!(p) : give_back!(p, i)
+
+Base.first(l::List) = l.head == 0 ? throw_empty() : cell(l, l.head)[1]
+Base.last(l::List) = l.head == 0 ? throw_empty() : cell(l, l.tail)[1]
+Base.length(l::List) = l.count
+Base.isempty(l::List) = l.head == 0
+Base.eltype(::Type{<:List{T}}) where {T} = T
+
+@inline function Base.iterate(l::List, i::Int=l.head)
+    i == 0 && return nothing
+    x, next = cell(l, i)
+    return x, Int(next)
+end
+
+"""
+    empty!(list)
+
+Remove all elements. A list with a pool of its own gives back all slots at once, one that shares its cells one by one.
+"""
+function Base.empty!(l::List)
+    if l.shares
+        i = l.head
+        while i != 0
+            next = next_cell(l, i)
+            drop_cell!(l.pool, i)
+            i = next
+        end
+    else
+        emptyend!(l.pool)
+    end
+    l.head = l.count = 0
+    return l
+end
+
+function Base.reverse!(l::List{T,I}) where {T,I}
+    i, before = l.head, 0
+    l.tail = i
+    while i != 0
+        next = next_cell(l, i)
+        @inbounds l.pool[i, 2] = before % I
+        before, i = i, next
+    end
+    l.head = before
+    return l
+end
+
+function trim!(l::List)
+    trim!(l.pool)
+    return l
+end
+
+Base.copy(l::List{T}) where {T} = List{T}(l)
+Base.empty(::List{T}, ::Type{U}=T) where {T,U} = List{U}()

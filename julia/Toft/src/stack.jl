@@ -1,0 +1,157 @@
+# Stack and Queue: at the ends of a plain pool; in a free-list pool, which has no ends, a List.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"""
+    Stack{T}(kind=Allocator, n=nothing)
+    Stack{T}(elements)
+
+A stack of elements of type `T` in a pool of this kind, for `n` elements at most ([`PoolFullError`](@ref) beyond them),
+or as many as there are. `push!`, `pop!`, `first` (what `pop!` would return) and `last` (the oldest) take constant time;
+iteration goes from the top. In the plain kinds of pool the elements lie side by side; in the free-list kinds they are
+linked.
+"""
+struct Stack{T,S}
+    items::S # an EndPool, of which the end is the top; or a List, of which the first is
+end
+
+"""
+    Queue{T}(kind=Allocator, n=nothing)
+    Queue{T}(elements)
+
+A queue of elements of type `T` in a pool of this kind, for `n` elements at most ([`PoolFullError`](@ref) beyond them),
+or as many as there are. `push!` at the end, `popfirst!`, `first` and `last` take constant time; iteration goes from the
+first. In the plain kinds of pool it is a ring; in the free-list kinds the elements are linked.
+"""
+struct Queue{T,S}
+    items::S
+end
+
+# Columns need fields: a type without is stored as a tuple of one.
+stored_type(::Type{T}, ::Type{<:EndPool}) where {T} = T
+stored_type(::Type{T}, ::Type{<:SOAllocator}) where {T} = has_fields(T) ? T : Tuple{T}
+@inline pack(::Type{T}, ::EndPool{E}, x::T) where {T,E} = T === E ? x : (x,)
+@inline unpack(::Type{T}, ::EndPool{E}, x::E) where {T,E} = T === E ? x : x[1]
+
+make_items(::Type{T}, kind::Type{<:EndPool}, n) where {T} = kind{stored_type(T, kind),Int}(n)
+make_items(::Type{T}, kind::Type{<:FreePool}, n) where {T} = List{T}(kind, n)
+
+function Stack{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
+    items = make_items(T, kind, n)
+    return Stack{T,typeof(items)}(items)
+end
+Stack{T}(elements) where {T} = append!(Stack{T}(), elements)
+Stack(elements) = Stack{eltype(elements)}(elements)
+
+function Queue{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
+    items = make_items(T, kind, n)
+    return Queue{T,typeof(items)}(items)
+end
+Queue{T}(elements) where {T} = append!(Queue{T}(), elements)
+Queue(elements) = Queue{eltype(elements)}(elements)
+
+const EndStack{T} = Stack{T,<:EndPool}
+const EndQueue{T} = Queue{T,<:EndPool}
+const Line = Union{Stack,Queue}
+
+# What end of the pool is which
+
+@inline function Base.push!(s::EndStack{T}, x::T) where {T}
+    allocateend!(s.items, pack(T, s.items, x))
+    return s
+end
+@inline Base.push!(s::Stack{T,<:List}, x::T) where {T} = (pushfirst!(s.items, x); s)
+@inline function Base.push!(q::EndQueue{T}, x::T) where {T}
+    allocateend!(q.items, pack(T, q.items, x))
+    return q
+end
+@inline Base.push!(q::Queue{T,<:List}, x::T) where {T} = (push!(q.items, x); q)
+Base.push!(c::Stack{T}, x) where {T} = push!(c, convert(T, x)::T)
+Base.push!(c::Queue{T}, x) where {T} = push!(c, convert(T, x)::T)
+
+@inline element_at(c::Union{EndStack{T},EndQueue{T}}, i::Int) where {T} =
+    unpack(T, c.items, @inbounds(c.items.store[i]))::T
+
+@inline function Base.pop!(s::EndStack)
+    pool, i = s.items, s.items.last
+    end_may_drop(pool, i) || return pop_slow!(s)
+    x = element_at(s, i)
+    refers(pool.store) && forget!(pool.store, i)
+    pool.last = i - 1
+    return x
+end
+
+@noinline function pop_slow!(s::EndStack)
+    isempty(s) && throw_empty()
+    x = element_at(s, s.items.last)
+    drop_end_slow!(s.items)
+    return x
+end
+@inline Base.pop!(s::Stack{T,<:List}) where {T} = popfirst!(s.items)
+
+@inline function Base.popfirst!(q::EndQueue)
+    pool, i = q.items, q.items.first
+    begin_may_drop(pool, i) || return popfirst_slow!(q)
+    x = element_at(q, i)
+    refers(pool.store) && forget!(pool.store, i)
+    pool.first = i + 1
+    return x
+end
+
+@noinline function popfirst_slow!(q::EndQueue)
+    isempty(q) && throw_empty()
+    x = element_at(q, q.items.first)
+    drop_begin_slow!(q.items)
+    return x
+end
+@inline Base.popfirst!(q::Queue{T,<:List}) where {T} = popfirst!(q.items)
+
+Base.first(s::EndStack) = isempty(s.items) ? throw_empty() : element_at(s, s.items.last)
+Base.last(s::EndStack) = isempty(s.items) ? throw_empty() : element_at(s, s.items.first)
+Base.first(q::EndQueue) = isempty(q.items) ? throw_empty() : element_at(q, q.items.first)
+Base.last(q::EndQueue) = isempty(q.items) ? throw_empty() : element_at(q, q.items.last)
+Base.first(c::Line) = first(c.items)
+Base.last(c::Line) = last(c.items)
+
+# From the top of a stack, down
+function Base.iterate(s::EndStack, (i, k)=isempty(s.items) ? (0, 0) : (s.items.last, s.items.end_run))
+    i == 0 && return nothing
+    return element_at(s, i), slot_before(s.items, i, k)
+end
+
+function Base.iterate(q::EndQueue, (i, k)=first_slot(q.items))
+    i == 0 && return nothing
+    return element_at(q, i), next_slot(q.items, i, k)
+end
+
+Base.iterate(c::Line, state...) = iterate(c.items, state...)
+
+# Both
+
+Base.length(c::Line) = length(c.items)
+@inline Base.isempty(c::Line) = isempty(c.items)
+Base.eltype(::Type{<:Stack{T}}) where {T} = T
+Base.eltype(::Type{<:Queue{T}}) where {T} = T
+
+clear!(p::EndPool) = emptyend!(p)
+clear!(l::List) = empty!(l)
+
+function Base.empty!(c::Line)
+    clear!(c.items)
+    return c
+end
+
+function Base.append!(c::Line, elements)
+    foreach(x -> push!(c, x), elements)
+    return c
+end
+
+function trim!(c::Line)
+    trim!(c.items)
+    return c
+end
+
+# A stack is pushed anew from the oldest on.
+Base.copy(s::Stack{T}) where {T} = append!(Stack{T}(), reverse!(collect(s)))
+Base.copy(q::Queue{T}) where {T} = append!(Queue{T}(), q)
+Base.empty(::Stack{T}, ::Type{U}=T) where {T,U} = Stack{U}()
+Base.empty(::Queue{T}, ::Type{U}=T) where {T,U} = Queue{U}()

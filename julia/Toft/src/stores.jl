@@ -1,0 +1,165 @@
+# Where the elements of a pool lie: a Vector, or Columns with a Vector for each field. Both offer: store[i], field i j,
+# resizing, and forgetting what a slot referred to.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"""
+    Columns{T}(n)
+
+A vector of `n` elements of the tuple, named tuple or struct type `T`, stored as one `Vector` a field: a *structure of
+arrays*. What a `T` needs to be built is its fields, as its default constructor takes them; an inner constructor is not
+called. The fields of a nested struct stay together in one column.
+
+`TupleVector` is the same type under the name that Allocators.jl gave it.
+"""
+struct Columns{T,V<:Tuple} <: AbstractVector{T}
+    vectors::V
+    Columns{T,V}(vectors::V) where {T,V<:Tuple} = new{T,V}(vectors)
+end
+
+const TupleVector = Columns
+
+function Columns{T}(n::Integer) where {T}
+    has_fields(T) || throw(ArgumentError("structure of arrays needs a type with fields, and $T has none"))
+    return make_columns(T, convert(Int, n))
+end
+
+@generated function make_columns(::Type{T}, n::Int) where {T}
+    vectors = [:(Vector{$F}(undef, n)) for F in fieldtypes(T)]
+    return quote
+        vectors = ($(vectors...),)
+        return Columns{T,typeof(vectors)}(vectors)
+    end
+end
+
+if isdefined(Base, :ismutabletype)
+    is_mutable(::Type{T}) where {T} = Base.ismutabletype(T)
+else
+    is_mutable(::Type{T}) where {T} = T.mutable
+end
+
+function has_fields(::Type{T}) where {T}
+    T isa DataType || return false
+    T <: Tuple && return !Base.isvatuple(T) && fieldcount(T) > 0 # also one whose fields are of abstract types
+    return isconcretetype(T) && isstructtype(T) && !is_mutable(T) && fieldcount(T) > 0
+end
+
+Base.size(c::Columns) = (length(c.vectors[1]),)
+Base.IndexStyle(::Type{<:Columns}) = IndexLinear()
+
+@generated function read_row(c::Columns{T}, i::Int) where {T}
+    fields = [:(@inbounds(c.vectors[$j][i])) for j in 1:fieldcount(T)]
+    row = T <: Tuple ? Expr(:tuple, fields...) : Expr(:new, T, fields...)
+    return Expr(:block, Expr(:meta, :inline), row)
+end
+
+@generated function write_row!(c::Columns{T}, t::T, i::Int) where {T}
+    stores = [:(@inbounds(c.vectors[$j][i] = getfield(t, $j))) for j in 1:fieldcount(T)]
+    return Expr(:block, Expr(:meta, :inline), stores..., nothing)
+end
+
+Base.@propagate_inbounds function Base.getindex(c::Columns, i::Int)
+    @boundscheck checkbounds(c, i)
+    return read_row(c, i)
+end
+
+Base.@propagate_inbounds function Base.setindex!(c::Columns{T}, t, i::Int) where {T}
+    @boundscheck checkbounds(c, i)
+    write_row!(c, convert(T, t)::T, i)
+    return c
+end
+
+# A field of one element, without moving the others. The callers have checked i. A constant j is not known to Julia's
+# type inference here, so what is done is a chain over all fields, of which the compiler leaves one.
+
+function field_chain(leaf::Function, T, j)
+    has_fields(T) || return :(throw(ArgumentError("the elements, of type $($T), have no fields of their own")))
+    chain = :(throw_field($T, j))
+    for k in fieldcount(T):-1:1
+        is_it = j === Symbol ? :(j === $(QuoteNode(fieldname(T, k)))) : :(j == $k)
+        chain = Expr(:if, is_it, leaf(k), chain)
+    end
+    return Expr(:block, Expr(:meta, :inline), chain)
+end
+
+@noinline throw_field(::Type{T}, j) where {T} =
+    throw(ArgumentError("$T has no field $(repr(j)): it has $(fieldnames(T))"))
+
+field_kind(j::Type) = j <: Symbol ? Symbol : Integer
+
+@generated function read_field(store::Vector{T}, i::Int, j) where {T}
+    return field_chain(T, field_kind(j)) do k
+        F = fieldtype(T, k)
+        isbitstype(T) || return :(@inbounds(getfield(store[i], $k)))
+        # of a large element, only the field is read
+        :(GC.@preserve store unsafe_load(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k)))))
+    end
+end
+
+@generated function write_field!(store::Vector{T}, x, i::Int, j) where {T}
+    return field_chain(T, field_kind(j)) do k
+        F = fieldtype(T, k)
+        if isbitstype(T)
+            return quote
+                y = convert($F, x)::$F
+                GC.@preserve store unsafe_store!(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k))), y)
+                nothing
+            end
+        end
+        fields = [m == k ? :(convert($F, x)::$F) : :(getfield(t, $m)) for m in 1:fieldcount(T)]
+        t = T <: Tuple ? Expr(:tuple, fields...) : Expr(:new, T, fields...)
+        return :(t = @inbounds(store[i]); @inbounds(store[i] = $t); nothing)
+    end
+end
+
+@generated read_field(store::Columns{T}, i::Int, j) where {T} =
+    field_chain(k -> :(@inbounds(store.vectors[$k][i])), T, field_kind(j))
+@generated write_field!(store::Columns{T}, x, i::Int, j) where {T} =
+    field_chain(k -> :(@inbounds(store.vectors[$k][i] = x); nothing), T, field_kind(j))
+
+@generated whole_column(store::Columns{T}, j) where {T} = field_chain(k -> :(store.vectors[$k]), T, field_kind(j))
+
+# What an empty slot still refers to, the collector must not keep.
+
+if isdefined(Base, :isbitsunion)
+    has_references(::Type{T}) where {T} = !(isbitstype(T) || Base.isbitsunion(T))
+else
+    has_references(::Type{T}) where {T} = !isbitstype(T)
+end
+refers(::Vector{T}) where {T} = has_references(T)
+@generated refers(::Columns{T}) where {T} = any(F -> !isbitstype(F), fieldtypes(T))
+
+if isdefined(Base, :_unsetindex!)
+    @inline unset!(v::Vector{T}, i::Int) where {T} = has_references(T) && @inbounds(Base._unsetindex!(v, i))
+else # a slot of references is a row of pointers, null where nothing is set
+    @inline function unset!(v::Vector{T}, i::Int) where {T}
+        if has_references(T)
+            words = (pointer(v, 2) - pointer(v, 1)) ÷ sizeof(Ptr{Cvoid})
+            GC.@preserve v for k in 1:words
+                unsafe_store!(Ptr{Ptr{Cvoid}}(pointer(v, i)), C_NULL, k)
+            end
+        end
+    end
+end
+
+@inline forget!(store::Vector, i::Int) = (unset!(store, i); nothing)
+@inline function forget!(store::Columns, i::Int)
+    refers(store) && foreach(v -> unset!(v, i), store.vectors)
+    return nothing
+end
+
+# Sizes.
+
+empty_store(::Type{Vector{T}}, n::Int) where {T} = Vector{T}(undef, n)
+empty_store(::Type{<:Columns{T}}, n::Int) where {T} = Columns{T}(n)
+
+grow_store!(store::Vector, n::Int) = (resize!(store, n); nothing)
+grow_store!(store::Columns, n::Int) = foreach(v -> resize!(v, n), store.vectors)
+
+# A new store of n slots: shortening a Vector gives no memory back.
+shrunk(store::Vector, n::Int) = copyto!(similar(store, n), 1, store, 1, n)
+function shrunk(store::Columns{T,V}, n::Int) where {T,V}
+    return Columns{T,V}(map(v -> shrunk(v, n), store.vectors))
+end
+
+store_bytes(store::Vector) = sizeof(store)
+store_bytes(store::Columns) = sum(sizeof, store.vectors)

@@ -1,0 +1,684 @@
+# The order of SortedSet and SortedDict: a B+ tree of keys, each with the index of its element in the pool.
+#
+#     leaves    FANOUT places each: LEAF_KEYS for keys, two before and two behind that are always unused. The keys fill a
+#               window of the places, so that both ends have room, and a key goes in or out by moving the shorter side.
+#     inner     up to FANOUT children, and the bounds between them
+#
+# Keys that are small numbers, or can be mapped to such in the same order, are kept as integers ("codes"). In a leaf the
+# unused places then hold its fences: those below the window the greatest integer that is too small for this leaf, those
+# above it the greatest that belongs to it. So all places are in order, and are searched without knowing the window. And
+# a place can be proved without knowing more of its leaf: x belongs there if the place before is less and the place
+# itself is not. A tree has two fingers, where the last searches ended: a key beside one of them, either way, is found
+# with four loads. Other keys are searched by bisection with isless.
+#
+# A leaf of few keys is merged with a neighbour; an inner node goes when its last child does.
+#
+# A place is meant within its leaf, from 0; `at` is a place among those of all leaves, from 0, so that keys[at+1] is its
+# key.
+#
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+const FANOUT = 64
+const LEAF_KEYS = FANOUT - 4
+const LOWEST = 2 # the first place that a key can have
+const HIGHEST = FANOUT - 3
+const MIDDLE = FANOUT ÷ 2
+const Code = Union{Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64}
+
+# Codes: isless(a, b) is code(a) < code(b), and isequal(a, b) is ==.
+
+code_type(::Type{K}) where {K} = K
+code_type(::Type{Float64}) = Int64
+code_type(::Type{Float32}) = Int32
+code_type(::Type{Float16}) = Int16
+code_type(::Type{Char}) = UInt32
+code_type(::Type{Bool}) = UInt8
+
+@inline encode(::Type{K}, x) where {K} = x
+@inline encode(::Type{Bool}, x::Bool) = UInt8(x)
+@inline encode(::Type{Char}, x::Char) = reinterpret(UInt32, x)
+# A float's bits order as integers do; those of negative ones the other way around. All NaN are one key, behind Inf.
+@inline function encode(::Type{K}, x::K) where {K<:Union{Float16,Float32,Float64}}
+    S = code_type(K)
+    bits = reinterpret(S, isnan(x) ? K(NaN) : x)
+    return bits ⊻ ((bits >> (8sizeof(S) - 1)) & typemax(S))
+end
+
+@inline decode(::Type{K}, c) where {K} = c
+@inline decode(::Type{Bool}, c::UInt8) = c == 1
+@inline decode(::Type{Char}, c::UInt32) = reinterpret(Char, c)
+@inline decode(::Type{F}, c::Signed) where {F<:Union{Float16,Float32,Float64}} =
+    reinterpret(F, c ⊻ ((c >> (8sizeof(c) - 1)) & typemax(c)))
+
+@inline less(a::C, b::C) where {C<:Code} = a < b
+@inline less(a, b) = isless(a, b)
+
+# The keys of a leaf are at the places from:upto-1. Without keys, from is upto.
+struct Window
+    from::Int32
+    upto::Int32
+end
+
+# The neighbours of a leaf; 0: none. Of a free leaf, next is the next free one.
+struct Links
+    prev::UInt32
+    next::UInt32
+end
+
+mutable struct Tree{C}
+    keys::Vector{C} # FANOUT a leaf
+    slots::Vector{UInt32} # the index of the element in the pool, beside its key
+    windows::Vector{Window}
+    links::Vector{Links}
+    leaf_count::Int # leaves that were taken so far, free ones included
+    free_leaf::UInt32
+    bounds::Vector{C} # FANOUT an inner node, of which one less is used: keys from the i-th on belong behind child i
+    children::Vector{UInt32} # FANOUT an inner node
+    child_counts::Vector{Int32}
+    inner_count::Int
+    free_inner::UInt32 # chained by the first of the children
+    root::UInt32
+    height::Int # 0: the root is a leaf
+    first_leaf::UInt32
+    last_leaf::UInt32
+    count::Int
+    finger::Int # at: any place from LOWEST to HIGHEST + 1 of any leaf
+    older_finger::Int
+    path::Vector{UInt32} # of the last way down for a change: inner nodes from the root, and which child was taken
+    path_child::Vector{Int}
+
+    function Tree{C}(n::Integer) where {C} # places for n keys at least, in leaves that are half full
+        leaves = cld(n, LEAF_KEYS ÷ 2) + 1
+        t = new{C}(
+            Vector{C}(undef, leaves * FANOUT), Vector{UInt32}(undef, leaves * FANOUT), Vector{Window}(undef, leaves),
+            Vector{Links}(undef, leaves), 0, 0, C[], UInt32[], Int32[], 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros(UInt32, 24),
+            zeros(Int, 24),
+        )
+        start!(t)
+        return t
+    end
+end
+
+@inline base(node::UInt32) = (node % Int - 1) * FANOUT
+@inline leaf_at(at::Int) = ((at >>> 6) + 1) % UInt32 # FANOUT is 2^6
+@inline place_at(at::Int) = at & (FANOUT - 1)
+@inline width(w::Window) = (w.upto - w.from) % Int
+
+# What stands at unused places: the fences; and of references, nothing.
+
+fill_places!(t::Tree{C}, a::Int, b::Int, x) where {C} = # at a to b - 1
+    for i in a+1:b
+        C <: Code ? (@inbounds t.keys[i] = x) : unset!(t.keys, i)
+    end
+
+function fill_bounds!(t::Tree{C}, node::UInt32, a::Int, b::Int) where {C}
+    for i in base(node)+a+1:base(node)+b
+        C <: Code ? (@inbounds t.bounds[i] = typemax(C)) : unset!(t.bounds, i)
+    end
+end
+
+# Those of all keys. The least integer belongs to the first leaf though it is not above the fence: see search_far.
+low_fence(::Tree{C}) where {C} = C <: Code ? typemin(C) : nothing
+high_fence(::Tree{C}) where {C} = C <: Code ? typemax(C) : nothing
+# The greatest key that is too small for what begins with `bound`
+before(::Tree{C}, bound) where {C} = C <: Code ? bound - one(C) : nothing
+
+# Of a leaf
+low_fence(t::Tree{C}, leaf::UInt32) where {C} = C <: Code ? t.keys[base(leaf)+1] : nothing
+high_fence(t::Tree{C}, leaf::UInt32) where {C} = C <: Code ? t.keys[base(leaf)+FANOUT] : nothing
+
+function set_fences!(t::Tree, leaf::UInt32, low, high)
+    k, w = base(leaf), t.windows[leaf]
+    fill_places!(t, k, k + w.from, low)
+    fill_places!(t, k + w.upto, k + FANOUT, high)
+    return nothing
+end
+
+# n elements of v from one 0-based index to another; they may overlap.
+@inline function move!(v::Vector{E}, to::Int, from::Int, n::Int) where {E}
+    n <= 0 && return nothing
+    if isbitstype(E) || !is_inline(E)
+        unsafe_copyto!(v, to + 1, v, from + 1, n)
+    else # of these, Julia 1.5 copies overlapping ranges wrongly
+        for i in (to < from ? (1:n) : (n:-1:1))
+            @inbounds v[to+i] = v[from+i]
+        end
+    end
+    return nothing
+end
+
+if isdefined(Base, :allocatedinline)
+    is_inline(::Type{E}) where {E} = Base.allocatedinline(E)
+else
+    is_inline(::Type{E}) where {E} = true
+end
+
+# Taking and freeing nodes
+
+function new_leaf!(t::Tree)
+    leaf = t.free_leaf
+    if leaf != 0
+        t.free_leaf = t.links[leaf].next
+        return leaf
+    end
+    if t.leaf_count == length(t.windows)
+        more = 2 * t.leaf_count
+        more < typemax(UInt32) || throw(OutOfMemoryError())
+        resize!(t.keys, more * FANOUT)
+        resize!(t.slots, more * FANOUT)
+        resize!(t.windows, more)
+        resize!(t.links, more)
+    end
+    t.leaf_count += 1
+    return t.leaf_count % UInt32
+end
+
+# An empty leaf, whose window will begin at `from`.
+function open_leaf!(t::Tree, leaf::UInt32, from::Int, low, high, prev, next)
+    t.windows[leaf] = Window(from, from)
+    t.links[leaf] = Links(prev, next)
+    set_fences!(t, leaf, low, high)
+    return nothing
+end
+
+function free_leaf!(t::Tree, leaf::UInt32)
+    t.windows[leaf] = Window(0, 0)
+    t.links[leaf] = Links(0, t.free_leaf)
+    set_fences!(t, leaf, low_fence(t), low_fence(t)) # all places alike: no key belongs between two of them
+    t.free_leaf = leaf
+    return nothing
+end
+
+function new_inner!(t::Tree)
+    node = t.free_inner
+    if node != 0
+        t.free_inner = t.children[base(node)+1]
+    else
+        if t.inner_count == length(t.child_counts)
+            more = max(2 * t.inner_count, 4)
+            resize!(t.bounds, more * FANOUT)
+            resize!(t.children, more * FANOUT)
+            resize!(t.child_counts, more)
+        end
+        t.inner_count += 1
+        node = t.inner_count % UInt32
+    end
+    fill_bounds!(t, node, 0, FANOUT)
+    t.child_counts[node] = 0
+    return node
+end
+
+function free_inner!(t::Tree, node::UInt32)
+    fill_bounds!(t, node, 0, FANOUT)
+    t.children[base(node)+1] = t.free_inner
+    t.free_inner = node
+    return nothing
+end
+
+# One empty leaf. What was there before is forgotten, its memory kept.
+function start!(t::Tree{C}) where {C}
+    if has_references(C)
+        foreach(i -> unset!(t.keys, i), 1:t.leaf_count*FANOUT)
+        foreach(i -> unset!(t.bounds, i), 1:t.inner_count*FANOUT)
+    end
+    if t.leaf_count > 0 && t.height == 0
+        empty_leaf!(t, t.root)
+    else
+        t.leaf_count, t.free_leaf, t.inner_count, t.free_inner, t.height = 0, 0, 0, 0, 0
+        leaf = new_leaf!(t)
+        open_leaf!(t, leaf, MIDDLE, low_fence(t), high_fence(t), 0, 0)
+        t.root = t.first_leaf = t.last_leaf = leaf
+        t.finger = t.older_finger = base(leaf) + MIDDLE
+    end
+    t.count = 0
+    return nothing
+end
+
+# The window of the only leaf is closed in the middle, where both its ends have room.
+function empty_leaf!(t::Tree, leaf::UInt32)
+    k, w = base(leaf), t.windows[leaf]
+    fill_places!(t, k + w.from, k + MIDDLE, low_fence(t))
+    fill_places!(t, k + MIDDLE, k + w.upto, high_fence(t))
+    t.windows[leaf] = Window(MIDDLE, MIDDLE)
+    return nothing
+end
+
+# Search
+
+# How many of v[k+1:k+63], in order, are less than x, or x itself, if `equal`. Six steps without a branch, so that the
+# searches of independent keys overlap; counting all 64 by vector instructions takes twice as long.
+@inline function count_less(v::Vector{C}, k::Int, x::C, equal::Bool) where {C<:Code}
+    at = k
+    at += ifelse(is_less(v, at + 32, x, equal), 32, 0)
+    at += ifelse(is_less(v, at + 16, x, equal), 16, 0)
+    at += ifelse(is_less(v, at + 8, x, equal), 8, 0)
+    at += ifelse(is_less(v, at + 4, x, equal), 4, 0)
+    at += ifelse(is_less(v, at + 2, x, equal), 2, 0)
+    at += ifelse(is_less(v, at + 1, x, equal), 1, 0)
+    return at - k
+end
+
+@inline is_less(v::Vector, i::Int, x, equal::Bool) = equal ? @inbounds(v[i] <= x) : @inbounds(v[i] < x)
+
+# By bisection: the first place of low:high-1 whose key is not less than x (not above x, if `after`).
+@inline function bisect(v::Vector, k::Int, low::Int, high::Int, x, after::Bool)
+    while low < high
+        middle = (low + high) >>> 1
+        key = @inbounds v[k+middle+1]
+        if after ? !less(x, key) : less(key, x)
+            low = middle + 1
+        else
+            high = middle
+        end
+    end
+    return low
+end
+
+# Of a leaf, the first place whose key is not less than x; of an inner node, the child to which x belongs.
+
+@inline function place_of(t::Tree{C}, leaf::UInt32, w::Window, x::C) where {C<:Code}
+    n = count_less(t.keys, base(leaf), x, false)
+    return max(n, w.from % Int) # the least integer is not above the low fence of the first leaf
+end
+
+@inline function child_of(t::Tree{C}, node::UInt32, x::C) where {C<:Code}
+    last_child = @inbounds(t.child_counts[node]) % Int - 1
+    n = count_less(t.bounds, base(node), x, true)
+    return min(n, last_child) # the greatest integer is as great as unused places
+end
+
+place_of(t::Tree, leaf::UInt32, w::Window, x) = bisect(t.keys, base(leaf), Int(w.from), Int(w.upto), x, false)
+child_of(t::Tree, node::UInt32, x) = bisect(t.bounds, base(node), 0, t.child_counts[node] - 1, x, true)
+
+@inline function down(t::Tree, x)
+    node = t.root
+    for _ in 1:t.height
+        node = @inbounds t.children[base(node)+child_of(t, node, x)+1]
+    end
+    return node
+end
+
+# The same, and the way is kept for a change of the inner nodes.
+function down_for_change!(t::Tree, x)
+    node = t.root
+    for depth in 1:t.height
+        child = child_of(t, node, x)
+        t.path[depth], t.path_child[depth] = node, child
+        node = t.children[base(node)+child+1]
+    end
+    return node
+end
+
+# (at, whether x is there): of the first key that is not less than x in its leaf, or the end of the window. Lookups on
+# several threads may set the fingers at the same time: each is one word, and any value proves itself or is not used.
+@inline function search(t::Tree{C}, x::C) where {C<:Code}
+    at = t.finger
+    if is_near(t, at, x)
+        at = t.finger = step_to(t, at, x)
+    else
+        at = t.older_finger
+        if is_near(t, at, x)
+            at = t.older_finger = step_to(t, at, x)
+        else
+            at = search_far(t, x)
+        end
+    end
+    # A high fence may be x too.
+    return at, @inbounds(t.keys[at+1] == x) && place_at(at) < @inbounds(t.windows[leaf_at(at)]).upto
+end
+
+# Whether x belongs at the place of a finger, or at one beside it; and at which.
+@inline is_near(t::Tree, at::Int, x) = @inbounds((t.keys[at-1] < x) & (x <= t.keys[at+2]))
+@inline step_to(t::Tree, at::Int, x) = @inbounds(at - 1 + (t.keys[at] < x) + (t.keys[at+1] < x))
+
+@noinline function search_far(t::Tree{C}, x::C) where {C<:Code}
+    leaf = leaf_at(t.finger)
+    if !belongs(t, leaf, x)
+        leaf = leaf_at(t.older_finger)
+        if !belongs(t, leaf, x)
+            leaf = down(t, x)
+        end
+    end
+    at = base(leaf) + place_of(t, leaf, @inbounds(t.windows[leaf]), x)
+    t.older_finger = t.finger
+    t.finger = at
+    return at
+end
+
+@inline belongs(t::Tree, leaf::UInt32, x) = @inbounds((t.keys[base(leaf)+1] < x) & (x <= t.keys[base(leaf)+FANOUT]))
+
+@inline function search(t::Tree, x)
+    leaf = down(t, x)
+    w = @inbounds t.windows[leaf]
+    place = place_of(t, leaf, w, x)
+    return base(leaf) + place, place < w.upto && isequal(@inbounds(t.keys[base(leaf)+place+1]), x)
+end
+
+# Of the first key that is not less than x; -1: there is none.
+function first_from(t::Tree, x)
+    at, _ = search(t, x)
+    leaf = leaf_at(at)
+    place_at(at) < t.windows[leaf].upto && return at
+    next = t.links[leaf].next
+    return next == 0 ? -1 : base(next) + t.windows[next].from
+end
+
+# Insertion
+
+# x, which is not there, with the pool's index of its element; at is search's.
+@inline function put_key!(t::Tree, at::Int, x, slot::UInt32)
+    w = @inbounds t.windows[leaf_at(at)]
+    if width(w) == LEAF_KEYS
+        at = split_leaf!(t, at, x)
+        w = @inbounds t.windows[leaf_at(at)]
+    end
+    leaf, place = leaf_at(at), place_at(at)
+    k, from, upto = base(leaf), w.from % Int, w.upto % Int
+    if upto - place < place - from + (upto <= HIGHEST) # the upper side is the shorter one
+        if upto > HIGHEST
+            by = slide!(t, leaf, from, upto, -((from - LOWEST + 1) >> 1))
+            from, upto, at = from + by, upto + by, at + by
+        end
+        move_upper!(t.keys, at, k + upto, 1)
+        move_upper!(t.slots, at, k + upto, 1)
+        upto += 1
+    else
+        if from == LOWEST
+            by = slide!(t, leaf, from, upto, (HIGHEST - upto + 2) >> 1)
+            from, upto, at = from + by, upto + by, at + by
+        end
+        move_lower!(t.keys, k + from, at, -1)
+        move_lower!(t.slots, k + from, at, -1)
+        from -= 1
+        at -= 1
+    end
+    @inbounds t.keys[at+1] = x
+    @inbounds t.slots[at+1] = slot
+    @inbounds t.windows[leaf] = Window(from % Int32, upto % Int32)
+    t.count += 1
+    return nothing
+end
+
+# The keys at a to b - 1, the upper or the lower part of a window, move by one. Few are moved as a block of 8, if their
+# leaf has that many: what is beyond the window moves with them, and is unused and the same everywhere.
+
+@inline function move_upper!(v::Vector{E}, a::Int, b::Int, by::Int) where {E}
+    a == b && return nothing
+    if E <: Code && b - a <= 8 && place_at(a) <= FANOUT - 9
+        move_block!(v, a + by, a)
+    else
+        move!(v, a + by, a, b - a)
+    end
+    return nothing
+end
+
+@inline function move_lower!(v::Vector{E}, a::Int, b::Int, by::Int) where {E}
+    a == b && return nothing
+    if E <: Code && b - a <= 8 && place_at(b) >= 9
+        move_block!(v, b - 8 + by, b - 8)
+    else
+        move!(v, a + by, a, b - a)
+    end
+    return nothing
+end
+
+@inline function move_block!(v::Vector{E}, to::Int, from::Int) where {E}
+    Block = NTuple{8,E}
+    GC.@preserve v begin
+        p = pointer(v)
+        unsafe_store!(Ptr{Block}(p + to * sizeof(E)), unsafe_load(Ptr{Block}(p + from * sizeof(E))))
+    end
+    return nothing
+end
+
+# Moves the keys of a window, so that the side that grows has room for some time. The caller sets the window.
+@noinline function slide!(t::Tree, leaf::UInt32, from::Int, upto::Int, by::Int)
+    k = base(leaf)
+    low, high = low_fence(t, leaf), high_fence(t, leaf)
+    move!(t.keys, k + from + by, k + from, upto - from)
+    move!(t.slots, k + from + by, k + from, upto - from)
+    by < 0 ? fill_places!(t, k + upto + by, k + upto, high) : fill_places!(t, k + from, k + from + by, low)
+    return by
+end
+
+# A full leaf in two. Keys that come in order leave full leaves behind them. Where x goes now: at.
+@noinline function split_leaf!(t::Tree, at::Int, x)
+    leaf, place = leaf_at(at), place_at(at)
+    new = new_leaf!(t)
+    down_for_change!(t, x)
+    k, links = base(leaf), t.links[leaf]
+    low, high = low_fence(t, leaf), high_fence(t, leaf)
+    if place > HIGHEST && links.next == 0
+        open_leaf!(t, new, LOWEST, before(t, x), high, leaf, 0)
+        set_fences!(t, leaf, low, before(t, x))
+        link!(t, leaf, new)
+        insert_child!(t, x, new, true, true)
+        return base(new) + LOWEST
+    elseif place == LOWEST && links.prev == 0
+        least = t.keys[at+1]
+        open_leaf!(t, new, HIGHEST + 1, low, before(t, least), 0, leaf)
+        set_fences!(t, leaf, before(t, least), high)
+        link!(t, new, leaf)
+        insert_child!(t, least, new, false, true)
+        return base(new) + HIGHEST + 1
+    end
+    half, count, from = MIDDLE, HIGHEST + 1 - MIDDLE, FANOUT ÷ 4 # from place `half` on, they go
+    least = t.keys[k+half+1]
+    t.windows[new] = Window(from, from + count)
+    t.links[new] = Links(leaf, links.next)
+    unsafe_copyto!(t.keys, base(new) + from + 1, t.keys, k + half + 1, count)
+    unsafe_copyto!(t.slots, base(new) + from + 1, t.slots, k + half + 1, count)
+    t.windows[leaf] = Window(LOWEST, half)
+    set_fences!(t, new, before(t, least), high)
+    set_fences!(t, leaf, low, before(t, least))
+    links.next == 0 || link!(t, new, links.next)
+    link!(t, leaf, new)
+    insert_child!(t, least, new, true, false)
+    return place <= half ? at : base(new) + place - half + from
+end
+
+function link!(t::Tree, a::UInt32, b::UInt32) # b follows a; 0: nothing does
+    a == 0 ? (t.first_leaf = b) : (t.links[a] = Links(t.links[a].prev, b))
+    b == 0 ? (t.last_leaf = a) : (t.links[b] = Links(a, t.links[b].next))
+    a != 0 && t.links[a].prev == 0 && (t.first_leaf = a)
+    b != 0 && t.links[b].next == 0 && (t.last_leaf = b)
+    return nothing
+end
+
+# Beside the child at the end of t.path: after it (`right`) or before it. `bound` parts the two. `edge`: it is the first
+# or the last node of all, and those before it may stay full.
+function insert_child!(t::Tree, bound, child::UInt32, right::Bool, edge::Bool)
+    for depth in t.height:-1:1
+        node, c = t.path[depth], t.path_child[depth]
+        count = Int(t.child_counts[node])
+        if count < FANOUT
+            put_child!(t, node, count, c, bound, child, right)
+            return nothing
+        end
+        new = new_inner!(t)
+        if edge && c == (right ? count - 1 : 0)
+            t.children[base(new)+1] = child
+            t.child_counts[new] = 1
+        else
+            half = FANOUT ÷ 2
+            up = t.bounds[base(node)+half]
+            unsafe_copyto!(t.children, base(new) + 1, t.children, base(node) + half + 1, half)
+            unsafe_copyto!(t.bounds, base(new) + 1, t.bounds, base(node) + half + 1, half - 1)
+            fill_bounds!(t, node, half - 1, FANOUT)
+            t.child_counts[node] = t.child_counts[new] = half
+            if c < half
+                put_child!(t, node, half, c, bound, child, right)
+            else
+                put_child!(t, new, half, c - half, bound, child, right)
+            end
+            bound, right, edge = up, true, false
+        end
+        child = new
+    end
+    root = new_inner!(t)
+    k = base(root)
+    t.children[k+1], t.children[k+2] = right ? (t.root, child) : (child, t.root)
+    t.bounds[k+1] = bound
+    t.child_counts[root] = 2
+    t.root = root
+    t.height += 1
+    return nothing
+end
+
+function put_child!(t::Tree, node::UInt32, count::Int, c::Int, bound, child::UInt32, right::Bool)
+    k, at = base(node), c + right
+    move!(t.children, k + at + 1, k + at, count - at)
+    move!(t.bounds, k + c + 1, k + c, count - 1 - c)
+    t.children[k+at+1] = child
+    t.bounds[k+c+1] = bound
+    t.child_counts[node] = count + 1
+    return nothing
+end
+
+# Removal
+
+# The key x, which is there; the pool's index of its element.
+@inline function take_key!(t::Tree, at::Int, x)
+    leaf = leaf_at(at)
+    w = @inbounds t.windows[leaf]
+    k, place, from, upto = base(leaf), place_at(at), w.from % Int, w.upto % Int
+    slot = @inbounds t.slots[at+1]
+    if upto - place <= place - from
+        move_upper!(t.keys, at + 1, k + upto, -1)
+        move_upper!(t.slots, at + 1, k + upto, -1)
+        upto -= 1
+        fill_places!(t, k + upto, k + upto + 1, high_fence(t, leaf))
+    else
+        move_lower!(t.keys, k + from, at, 1)
+        move_lower!(t.slots, k + from, at, 1)
+        fill_places!(t, k + from, k + from + 1, low_fence(t, leaf))
+        from += 1
+    end
+    @inbounds t.windows[leaf] = Window(from % Int32, upto % Int32)
+    t.count -= 1
+    left = upto - from
+    # A merge is tried at a quarter and at an eighth only: most of the tries would find a full neighbour.
+    if (left == 0) | (left == FANOUT ÷ 4) | (left == FANOUT ÷ 8)
+        t.height == 0 ? (left == 0 && empty_leaf!(t, leaf)) : thin_out!(t, leaf, left, x)
+    end
+    return slot
+end
+
+@noinline function thin_out!(t::Tree, leaf::UInt32, left::Int, x)
+    down_for_change!(t, x)
+    left == 0 ? remove_leaf!(t, leaf) : merge_leaf!(t, leaf)
+    return nothing
+end
+
+# An empty leaf that is not the last one, at the end of t.path. A neighbour gets its range.
+function remove_leaf!(t::Tree, leaf::UInt32)
+    links = t.links[leaf]
+    depth = t.height
+    while t.child_counts[t.path[depth]] == 1
+        free_inner!(t, t.path[depth])
+        depth -= 1
+    end
+    c = t.path_child[depth]
+    take_child!(t, t.path[depth], c)
+    if c > 0
+        set_fences!(t, links.prev, low_fence(t, links.prev), high_fence(t, leaf))
+    else
+        set_fences!(t, links.next, low_fence(t, leaf), high_fence(t, links.next))
+    end
+    link!(t, links.prev, links.next)
+    free_leaf!(t, leaf)
+    lower_root!(t)
+    return nothing
+end
+
+# Child c out, and the bound before it (behind it, of the first).
+function take_child!(t::Tree, node::UInt32, c::Int)
+    k, count = base(node), Int(t.child_counts[node])
+    bound = max(c - 1, 0)
+    move!(t.children, k + c, k + c + 1, count - 1 - c)
+    move!(t.bounds, k + bound, k + bound + 1, count - 2 - bound)
+    fill_bounds!(t, node, count - 2, count - 1)
+    t.child_counts[node] = count - 1
+    return nothing
+end
+
+function lower_root!(t::Tree)
+    while t.height > 0 && t.child_counts[t.root] == 1
+        old = t.root
+        t.root = t.children[base(old)+1]
+        t.height -= 1
+        free_inner!(t, old)
+    end
+    return nothing
+end
+
+# With the next or the previous leaf of the same parent, if the two leave a quarter free.
+function merge_leaf!(t::Tree, leaf::UInt32)
+    node, c = t.path[t.height], t.path_child[t.height]
+    k = base(node)
+    for left in (c, c - 1)
+        0 <= left < t.child_counts[node] - 1 || continue
+        a, b = t.children[k+left+1], t.children[k+left+2]
+        width(t.windows[a]) + width(t.windows[b]) <= 3LEAF_KEYS ÷ 4 || continue
+        absorb!(t, a, b)
+        take_child!(t, node, left + 1)
+        lower_root!(t)
+        return nothing
+    end
+    return nothing
+end
+
+function absorb!(t::Tree, a::UInt32, b::UInt32) # b follows a
+    wa, wb = t.windows[a], t.windows[b]
+    from = (FANOUT - width(wa) - width(wb)) >> 1
+    upto = from + width(wa)
+    low, high = low_fence(t, a), high_fence(t, b)
+    from == wa.from || slide!(t, a, Int(wa.from), Int(wa.upto), from - wa.from)
+    unsafe_copyto!(t.keys, base(a) + upto + 1, t.keys, base(b) + wb.from + 1, width(wb))
+    unsafe_copyto!(t.slots, base(a) + upto + 1, t.slots, base(b) + wb.from + 1, width(wb))
+    t.windows[a] = Window(from, upto + width(wb))
+    set_fences!(t, a, low, high)
+    link!(t, a, t.links[b].next)
+    free_leaf!(t, b)
+    return nothing
+end
+
+# In order, by `at`; -1 at the end. Places are looked at anew, so that a change meanwhile gives other keys and not
+# memory that is no key.
+
+first_at(t::Tree) = t.count == 0 ? -1 : base(t.first_leaf) + t.windows[t.first_leaf].from
+last_at(t::Tree) = t.count == 0 ? -1 : base(t.last_leaf) + t.windows[t.last_leaf].upto - 1
+
+@inline function is_key(t::Tree, at::Int)
+    0 <= at < t.leaf_count * FANOUT || return false
+    w = @inbounds t.windows[leaf_at(at)]
+    return w.from <= place_at(at) < w.upto
+end
+
+@inline function at_after(t::Tree, at::Int)
+    leaf = leaf_at(at)
+    place_at(at) + 1 < @inbounds(t.windows[leaf]).upto && return at + 1
+    next = @inbounds(t.links[leaf]).next
+    return next == 0 ? -1 : base(next) + @inbounds(t.windows[next]).from
+end
+
+@inline function at_before(t::Tree, at::Int)
+    leaf = leaf_at(at)
+    place_at(at) > @inbounds(t.windows[leaf]).from && return at - 1
+    prev = @inbounds(t.links[leaf]).prev
+    return prev == 0 ? -1 : base(prev) + @inbounds(t.windows[prev]).upto - 1
+end
+
+@inline key_at(t::Tree, at::Int) = @inbounds t.keys[at+1]
+@inline slot_at(t::Tree, at::Int) = @inbounds t.slots[at+1]
+
+function trim_tree!(t::Tree)
+    n, m = t.leaf_count, t.inner_count
+    t.keys, t.slots = shrunk(t.keys, n * FANOUT), shrunk(t.slots, n * FANOUT)
+    t.windows, t.links = shrunk(t.windows, n), shrunk(t.links, n)
+    t.bounds, t.children = shrunk(t.bounds, m * FANOUT), shrunk(t.children, m * FANOUT)
+    t.child_counts = shrunk(t.child_counts, m)
+    return nothing
+end
+
+tree_bytes(t::Tree) = sum(sizeof, (t.keys, t.slots, t.windows, t.links, t.bounds, t.children, t.child_counts))

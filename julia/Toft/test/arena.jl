@@ -1,0 +1,992 @@
+# Arenas: allocation on the shared head, arrays, marks, cleanups, errors, the garbage collector's part in it.
+# TOFT_LONG=1 makes the random streams longer.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+module ArenaTests
+
+using Libdl, LinearAlgebra, Random, Test, Toft
+using Toft: ArenaError, TOFT_EBUSY, TOFT_ECORRUPT, TOFT_EMARK, TOFT_ENOSYS
+
+const LONG = get(ENV, "TOFT_LONG", "0") != "0"
+
+struct Point
+    x::Float64
+    y::Int32
+end
+
+struct Nothings end
+
+mutable struct Mutable
+    x::Int
+end
+
+struct Inner
+    n::Int
+    name::String
+end
+
+struct Outer
+    p::Point
+    inner::Inner
+end
+
+# The code of the ArenaError that f throws; nothing if it throws none.
+code_of(f) =
+    try
+        f()
+        nothing
+    catch e
+        e isa ArenaError || rethrow()
+        e.code
+    end
+
+message_of(f) =
+    try
+        f()
+        ""
+    catch e
+        sprint(showerror, e)
+    end
+
+head(a) = Ptr{UInt}(pointer(a))
+words(a) = ntuple(i -> unsafe_load(head(a), i), 4)
+
+# Is `f` refused with such an exception, and is `a` then as it was?
+function refused(f, a, what)
+    before, live = words(a), stats(a).live
+    try
+        f()
+    catch e
+        return e isa what && words(a) == before && stats(a).live == live
+    end
+    false
+end
+
+# A function of libtoft: to have C allocate, and to look behind Julia's back.
+c(name) = dlsym(dlopen(Toft.library().path), name)
+
+@testset "an arena's life" begin
+    a = Arena()
+    @test isopen(a)
+    @test occursin("bytes live", sprint(show, a))
+    p = alloc(a, Int)
+    unsafe_store!(p, 42)
+    @test unsafe_load(p) == 42
+    @test p in a
+    @test !(Ptr{Int}(pointer([1])) in a)
+    release!(a)
+    @test !isopen(a)
+    @test sprint(show, a) == "Arena(released)"
+    @test release!(a) === nothing # again: nothing to do
+    for f in (() -> alloc(a, Int), () -> alloc(a, 0), () -> alloc(a, Nothings), () -> alloc(a, Int, 3),
+              () -> alloc(a, 8; align = 4096), () -> cstring(a, "x"), () -> mark(a), () -> reset!(a), () -> trim!(a),
+              () -> budget!(a, 1), () -> checked!(a), () -> cleanup!(() -> 0, a), () -> stats(a), () -> pointer(a),
+              () -> p in a, () -> scope(() -> 0, a), () -> ArenaArray(a, [1]), () -> resize!(a, p, 1, 2),
+              () -> deallocate!(a, p), () -> rewind!(a, Toft.Mark(0, 0, 1, 0)))
+        @test_throws ArgumentError f()
+        @test occursin("released", message_of(f))
+    end
+
+    a = Arena()
+    close(a)
+    @test !isopen(a)
+
+    kept = nothing
+    @test arena(a -> (kept = a; unsafe_load(ArenaArray(a, [7, 8]).at, 2))) == 8
+    @test !isopen(kept)
+    @test_throws ErrorException arena(a -> (kept = a; error("out")))
+    @test !isopen(kept)
+    @test_throws ArgumentError deepcopy(Arena())
+end
+
+@testset "options" begin
+    arena(reserve = 1_000_000) do a
+        alloc(a, 8000)
+        at = stats(a)
+        alloc(a, 900_000)
+        @test stats(a).blocks == at.blocks && at.reserved > 1_000_000
+    end
+    arena(contiguous = 1 << 30) do a
+        from = alloc(a, UInt8, 100_000)
+        unsafe_store!(from, 0x55)
+        p, n = from, 100_000
+        for _ in 1:12
+            p = resize!(a, p, n, 2n)
+            n *= 2
+        end
+        @test p == from && unsafe_load(p) == 0x55 # 400 MB further on, where it was
+        @test_throws OutOfMemoryError alloc(a, 1 << 30)
+    end
+    if Sys.WORD_SIZE == 64
+        for _ in 1:(LONG ? 20_000 : 3000) # 64 GiB of address space each: were it not given back, it would end
+            arena(a -> alloc(a, 10_000), contiguous = 1 << 36)
+        end
+        @test isopen(Arena(contiguous = 1 << 36))
+    end
+    @test_throws ArgumentError Arena(reserve = 2, contiguous = 1)
+    @test_throws ArgumentError Arena(reserve = -1)
+    @test_throws ArgumentError Arena(contiguous = -1)
+    @test_throws ArgumentError Arena(budget = -1)
+    @test_throws OutOfMemoryError Arena(reserve = typemax(Int))
+    @test_throws OutOfMemoryError Arena(contiguous = typemax(Int) >> 2)
+    arena(a -> @test_throws(OutOfMemoryError, alloc(a, Int)), budget = 0)
+    arena(a -> @test(stats(a).budget === nothing))
+    arena(a -> @test(stats(a).budget == 100), budget = 100)
+    arena(a -> @test(isodd(words(a)[4])), checked = true)
+end
+
+@testset "allocation" begin
+    @test Toft.alignment(NTuple{8,VecElement{Float32}}) == 32 && Toft.alignment(Int32) == 4
+    a = Arena()
+    for T in (Int8, Int, Float32, Point, NTuple{3,UInt8}, Int128, Complex{Float64}, Ptr{Int}, Nothings, Bool, Char,
+              NTuple{8,VecElement{Float32}})
+        @test alloc(a, T) isa Ptr{T}
+        for _ in 1:5 # from each step of 8
+            alloc(a, 8)
+            @test UInt(alloc(a, T)) % max(8, Toft.alignment(T)) == 0
+            alloc(a, 8)
+            @test UInt(alloc(a, T, 3)) % max(8, Toft.alignment(T)) == 0
+        end
+        p = alloc(a, T, 5)
+        @test p isa Ptr{T} && (sizeof(T) == 0 || p in a && p + 5 * sizeof(T) - 1 in a)
+        @test UInt(alloc(a, UInt8)) - UInt(p) >= 5 * sizeof(T)
+    end
+    for shift in 0:16, size in (1, 7, 8, 9, 100, 5000), kind in 1:3
+        align = 1 << shift
+        p = kind == 1 ? alloc(a, size; align = align) : kind == 2 ? alloc(a, Point, size; align = align) :
+            ArenaArray{Int16}(a, undef, size; align = align).at
+        @test UInt(p) % max(align, 8) == 0
+    end
+    @test alloc(a, 0) != C_NULL && UInt(alloc(a, 0; align = 1024)) % 1024 == 0
+    @test alloc(a, Int, 0) != C_NULL && alloc(a, Int, big(3)) in a && alloc(a, 0x05) in a
+    # Rooms of 8, 16, ...: each size at the end of a block, where it fits and where it does not.
+    for room in 0:8:64, size in 0:65
+        reset!(a)
+        alloc(a, 8) # the block is there now
+        at = words(a)
+        left = at[3] - at[1]
+        @assert left > room
+        alloc(a, left - room)
+        cursor = words(a)[1]
+        p = UInt(alloc(a, size))
+        @test (p == cursor) == (size <= room)
+    end
+    release!(a)
+end
+
+@testset "what is refused" begin
+    a = Arena()
+    alloc(a, 24)
+    for n in (-1, typemin(Int), big(-1) << 70)
+        @test refused(() -> alloc(a, n), a, ArgumentError)
+        @test refused(() -> alloc(a, Int, n), a, ArgumentError)
+        @test refused(() -> ArenaArray{Int}(a, undef, n), a, ArgumentError)
+        @test refused(() -> ArenaArray{Int}(a, undef, 3, n), a, ArgumentError)
+        @test refused(() -> zeros(a, Int, n), a, ArgumentError)
+    end
+    for n in (typemax(Int), typemax(Int) >> 1, big(1) << 70, typemax(UInt))
+        @test refused(() -> alloc(a, n), a, OutOfMemoryError)
+        @test refused(() -> alloc(a, Int, n), a, OutOfMemoryError)
+        @test refused(() -> ArenaArray{Point}(a, undef, n), a, OutOfMemoryError)
+        @test refused(() -> ArenaArray{Point}(a, undef, 1, n), a, OutOfMemoryError)
+    end
+    # Products that wrap to something small.
+    @test refused(() -> alloc(a, Int128, (typemax(UInt) >> 4) + 2), a, OutOfMemoryError)
+    @test refused(() -> ArenaArray{Int}(a, undef, 1 << 32, 1 << 32), a, OutOfMemoryError)
+    @test refused(() -> ArenaArray{Int}(a, undef, 1 << 40, 1 << 40, 2), a, OutOfMemoryError)
+    @test size(ArenaArray{Int}(a, undef, 1 << 40, 0, 1 << 40)) == (1 << 40, 0, 1 << 40)
+    @test refused(() -> ArenaArray{Int}(a, undef, -1, 0), a, ArgumentError)
+    for align in (0, 3, 12, -8, typemin(Int))
+        @test refused(() -> alloc(a, 8; align = align), a, ArgumentError)
+        @test refused(() -> alloc(a, Int, 1; align = align), a, ArgumentError)
+        @test refused(() -> ArenaArray{Int}(a, undef, 1; align = align), a, ArgumentError)
+    end
+    @test refused(() -> alloc(a, 8; align = big(1) << 80), a, OutOfMemoryError)
+    @test refused(() -> alloc(a, 8; align = 1 << 62), a, OutOfMemoryError)
+    # Types: the path to the field at fault.
+    for (T, told) in ((Mutable, "Mutable is mutable"), (Outer, "Outer.inner::ArenaTests.Inner.name::String is mutable"),
+                      (Vector{Int}, "is mutable"), (Any, "Any is no concrete type"), (Real, "no concrete type"),
+                      (Union{Int,Nothing}, "no concrete type"), (Tuple{Int,String}, ".2::String is mutable"))
+        for f in (() -> alloc(a, T), () -> alloc(a, T, 2), () -> ArenaArray{T}(a, undef, 2),
+                  () -> resize!(a, Ptr{T}(alloc(a, 8)), 1, 2), () -> unsafe_wrap(ArenaArray, a, Ptr{T}(8), 1))
+            @test_throws ArgumentError f()
+            @test occursin(told, replace(message_of(f), "Main." => ""))
+        end
+    end
+    @test_throws ArgumentError trim!(a, -1)
+    @test_throws ArgumentError budget!(a, -1)
+    @test_throws ArgumentError reset!(a; keep = -1)
+    @test_throws ArgumentError reset!(a; keep = :some)
+    @test_throws ArgumentError cstring(a, "a\0b")
+    release!(a)
+end
+
+# What a call does, once compiled: the functions it calls, and if it allocates. With coverage counted, it is another.
+function calls(f, types)
+    found = String[]
+    for s in only(code_typed(f, types; optimize = true)).first.code
+        s isa Expr && s.head === :(=) && (s = s.args[2])
+        s isa Expr || continue
+        if s.head === :invoke
+            m = s.args[1]
+            m isa Core.MethodInstance || (m = m.def) # a CodeInstance, in later Julias
+            push!(found, string(m.def.name))
+        end
+        s.head in (:foreigncall, :new) && push!(found, string(s.head))
+        if s.head === :call
+            g = s.args[1]
+            g = g isa GlobalRef ? getfield(g.mod, g.name) : g
+            g isa Core.IntrinsicFunction || g isa Core.Builtin || push!(found, string(g))
+        end
+    end
+    sort(unique(found))
+end
+
+four(a) = (alloc(a, Int); alloc(a, Point); alloc(a, Float64, 3); alloc(a, 5); nothing)
+round_of(a) = (m = mark(a); four(a); rewind!(a, m))
+function array_round(a)
+    m = mark(a)
+    v = ArenaArray{Float64}(a, undef, 8)
+    v .= 1.0
+    v[3] = 2.0
+    total = sum(v)
+    rewind!(a, m)
+    total
+end
+function bytes_of(f, a)
+    f(a)
+    f(a)
+    @allocated for _ in 1:100
+        f(a)
+    end
+end
+
+@testset "the inline path" begin
+    if Base.JLOptions().code_coverage == 0
+        @test calls(a -> alloc(a, Int), (Arena,)) == ["take_slow"]
+        @test calls(a -> alloc(a, Point), (Arena,)) == ["take_slow"]
+        @test calls(a -> alloc(a, NTuple{8,VecElement{Float32}}), (Arena,)) == ["take_slow"]
+        @test calls((a, n) -> alloc(a, Int, n), (Arena, Int)) == ["bad_count", "take_slow"]
+        # Keywords leave a branch that is never taken, which the compiler drops later.
+        @test setdiff(calls(a -> alloc(a, 24; align = 64), (Arena,)), ["getindex"]) == ["take_slow"]
+        @test calls((a, m) -> rewind!(a, m), (Arena, Toft.Mark)) == ["end_lives_since!", "rewind_slow!"]
+    end
+    a = Arena()
+    @test bytes_of(four, a) == 0
+    @test bytes_of(round_of, a) == 0
+    @test bytes_of(array_round, a) == 0
+    @test array_round(a) == 9.0
+    # Within a block nothing but the cursor changes: the maker was not called.
+    reset!(a)
+    before = words(a)
+    four(a)
+    @test words(a)[2:4] == before[2:4] && words(a)[1] - before[1] == 8 + 16 + 24 + 8
+    release!(a)
+end
+
+@testset "marks and scopes" begin
+    a = Arena()
+    alloc(a, 8)
+    m = mark(a)
+    at = words(a)[1]
+    for size in (8, 3000, 100_000, 5_000_000), _ in 1:3
+        alloc(a, size)
+        alloc(a, 8)
+        rewind!(a, m)
+        @test words(a)[1] == at && stats(a).live == 8
+    end
+    @test scope(() -> (alloc(a, 100); 7), a) == 7
+    @test words(a)[1] == at
+    @test_throws ErrorException scope(() -> (alloc(a, 100_000); error("out")), a)
+    @test words(a)[1] == at
+    inner = Ref(UInt(0))
+    scope(a) do
+        alloc(a, 16)
+        inner[] = words(a)[1]
+        scope(() -> alloc(a, 100_000), a)
+        @test words(a)[1] == inner[]
+    end
+    @test words(a)[1] == at
+    # Marks that are not good.
+    fresh = Arena(), Arena(), Arena() # whose marks differ in nothing but the address
+    foreach(b -> alloc(b, 100), fresh)
+    for b in fresh, other in fresh
+        b === other || @test code_of(() -> rewind!(b, mark(other))) == TOFT_EMARK
+        @test stats(b).live == 104
+    end
+    foreach(release!, fresh)
+    reset!(a)
+    @test code_of(() -> rewind!(a, m)) == TOFT_EMARK
+    @test code_of(() -> scope(() -> reset!(a), a)) == TOFT_EMARK
+    release!(a)
+    a = Arena() # of one block, where the maker is not asked
+    outer = mark(a)
+    ArenaArray(a, [1])
+    stale = mark(a)
+    rewind!(a, outer)
+    v = ArenaArray(a, [1, 2, 3])
+    @test code_of(() -> rewind!(a, stale)) == TOFT_EMARK
+    @test v == [1, 2, 3]
+    @test rewind!(a, outer) === nothing && rewind!(a, outer) === nothing # good for ever
+    release!(a)
+end
+
+@testset "arrays" begin
+    a = Arena()
+    v = ArenaArray{Int}(a, undef, 5)
+    @test v isa ArenaVector{Int} && v isa DenseVector{Int} && size(v) == (5,) && length(v) == 5
+    v .= 1:5
+    @test v == 1:5 && collect(v) == 1:5 && sum(v) == 15 && [x for x in v] == 1:5 && v[end] == 5 && v[2:3] == [2, 3]
+    @test pointer(v) in a && pointer(v, 5) == pointer(v) + 4 * sizeof(Int)
+    @test IndexStyle(v) == IndexLinear() && strides(v) == (1,) && eachindex(v) == 1:5
+    for i in (0, 6, -1, typemin(Int), typemax(Int))
+        @test_throws BoundsError v[i]
+        @test_throws BoundsError v[i] = 1
+    end
+    @test_throws InexactError v[1] = 1.5
+    m = ArenaArray{Float64}(a, undef, 3, 4)
+    @test m isa ArenaMatrix{Float64} && strides(m) == (1, 3) && size(m, 2) == 4
+    m .= reshape(1.0:12, 3, 4)
+    @test m[2, 3] == 8 && m[8] == 8 && m[2, 3, 1] == 8 && m[:, 2] == [4, 5, 6] && m' == collect(m)'
+    m[2, 3] = 80
+    @test m[8] == 80
+    @test_throws BoundsError m[4, 1]
+    @test_throws BoundsError m[1, 5] = 0
+    @test_throws BoundsError m[2, 3, 2]
+    @test_throws BoundsError m[13]
+    t = ArenaArray{Int8}(a, undef, 2, 3, 4)
+    t .= reshape(1:24, 2, 3, 4)
+    @test t == reshape(1:24, 2, 3, 4) && strides(t) == (1, 2, 6) && t[2, 1, 3] == 14 && t[CartesianIndex(2, 3, 4)] == 24
+    @test t[5] == 5 && t[2, 1, 3, 1] == 14
+    @test_throws BoundsError t[2, 11]
+    scalar = ArenaArray{Int}(a, undef)
+    scalar[] = 3
+    @test ndims(scalar) == 0 && scalar[] == 3 && strides(scalar) == ()
+    @test isempty(ArenaArray{Int}(a, undef, 0)) && sum(ArenaArray{Int}(a, undef, 3, 0)) == 0
+    # Copies in and out, and what is computed.
+    @test ArenaArray(a, [1 2; 3 4]) == [1 2; 3 4] && ArenaArray{Float64}(a, 1:3) isa ArenaVector{Float64}
+    @test ArenaArray{Float64,1}(a, 1:3) == 1:3 && ArenaArray(a, view(v, 2:4)) == 2:4 && ArenaArray(a, v) == v
+    @test zeros(a, Int, 2, 3) == zeros(a, Int, (2, 3)) == zeros(Int, 2, 3)
+    @test ones(a, Float32, 4) isa ArenaVector{Float32} && ones(a, Float32, 4) == ones(4)
+    @test similar(v) isa Vector{Int} && copy(v) isa Vector{Int} && v .+ 1 isa Vector{Int} && map(abs, v) isa Vector{Int}
+    @test copyto!(zeros(Int, 7), 2, v, 3, 3) == [0, 3, 4, 5, 0, 0, 0]
+    @test copyto!(zeros(a, Int, 7), 2, [1, 2, 3], 2, 2) == [0, 2, 3, 0, 0, 0, 0]
+    @test copyto!(v, 2, v, 1, 4) == [1, 1, 2, 3, 4] # as memmove
+    @test_throws BoundsError copyto!(v, 3, [1, 2, 3, 4], 1, 4)
+    @test_throws BoundsError copyto!(v, [1, 2, 3, 4, 5, 6])
+    @test_throws BoundsError copyto!([1, 2], v)
+    @test_throws ArgumentError copyto!(v, 1, [1], 1, -1)
+    @test copyto!(zeros(a, Float64, 3), Int8[1, 2, 3]) == 1:3
+    @test fill!(v, 9) == fill(9, 5)
+    # Broadcasting where source and destination overlap, views, reshapes.
+    v .= 1:5
+    v[2:5] .= view(v, 1:4) .* 10
+    @test v == [1, 10, 20, 30, 40]
+    w = view(v, 2:3)
+    w .+= 1
+    @test v == [1, 11, 21, 30, 40] && w == [11, 21]
+    r = reshape(m, 4, 3)
+    @test r isa ArenaMatrix{Float64} && pointer(r) == pointer(m) && vec(r) == vec(m) && vec(m) isa ArenaVector
+    m .= reshape(m, 3, 4)
+    r .= reshape(collect(m), 4, 3) .+ 1
+    @test Base.mightalias(r, m) && !Base.mightalias(v, m)
+    @test_throws DimensionMismatch reshape(m, 5, 5)
+    @test reinterpret(UInt64, v) == UInt64[1, 11, 21, 30, 40]
+    # To LAPACK and C, without a copy.
+    x, y = ArenaArray(a, rand(20, 20)), ArenaArray(a, rand(20, 20))
+    z = ArenaArray{Float64}(a, undef, 20, 20)
+    @test mul!(z, x, y) === z && z ≈ collect(x) * collect(y)
+    @test x \ y ≈ collect(x) \ collect(y) && dot(x, y) ≈ dot(collect(x), collect(y))
+    @test lu!(copyto!(z, x)).L ≈ lu(collect(x)).L
+    @test ccall(:memcmp, Cint, (Ptr{Float64}, Ptr{Float64}, Csize_t), x, collect(x), 3200) == 0
+    @test sort!(ArenaArray(a, [3, 1, 2])) == 1:3 && occursin("5-element", sprint(show, MIME"text/plain"(), v))
+    @test sprint(show, v) == "[1, 11, 21, 30, 40]"
+    p = alloc(a, Point, 3)
+    q = unsafe_wrap(ArenaArray, a, p, 3)
+    q[2] = Point(1.5, 2)
+    @test unsafe_load(p, 2) == Point(1.5, 2) && size(unsafe_wrap(ArenaArray, a, p, (3, 1))) == (3, 1)
+    @test_throws ArgumentError unsafe_wrap(ArenaArray, a, p, -1)
+    release!(a)
+end
+
+@testset "arrays whose memory was given back" begin
+    a = Arena()
+    old = ArenaArray(a, [1, 2, 3])
+    m = mark(a)
+    new, far = ArenaArray(a, [4 5; 6 7]), ArenaArray{Int}(a, undef, 100_000)
+    rewind!(a, m)
+    @test isvalid(old) && old == [1, 2, 3]
+    @test !isvalid(new) && !isvalid(far)
+    for f in (() -> new[1], () -> new[1, 1], () -> new[1] = 1, () -> new[1, 1] = 1, () -> size(new), () -> length(new),
+              () -> axes(new), () -> sum(new), () -> iterate(new), () -> collect(new), () -> pointer(new),
+              () -> copy(new),
+              () -> view(new, 1, :), () -> reshape(new, 4), () -> new .+ 1, () -> (new .= 1), () -> fill!(new, 1),
+              () -> copyto!(old, new), () -> copyto!(new, [1, 2, 3, 4]), () -> new == new, () -> strides(new),
+              () -> maximum(new), () -> map(abs, new), () -> mul!(ones(2, 2), new, ones(2, 2)), () -> new[:, 1],
+              () -> ccall(:memcmp, Cint, (Ptr{Int}, Ptr{Int}, Csize_t), new, old, 1), () -> eachindex(new))
+        @test_throws ArgumentError f()
+        @test occursin("given back", message_of(f))
+    end
+    @test occursin("given back", sprint(show, MIME"text/plain"(), new)) && occursin("given back", sprint(show, new))
+    again = ArenaArray(a, [8, 9])
+    @test isvalid(again) && !isvalid(new) && again == [8, 9]
+    views = (view(again, 1:1), view(again, [1]), again', reinterpret(UInt64, again), view(reshape(again, 1, 2), :, 1))
+    kept = scope(() -> ArenaArray(a, [1]), a)
+    @test !isvalid(kept) && isvalid(again)
+    # Nested marks, in any order.
+    m1 = mark(a); x1 = ArenaArray(a, [1])
+    m2 = mark(a); x2 = ArenaArray(a, [2])
+    m3 = mark(a); x3 = ArenaArray(a, [3])
+    rewind!(a, m3); @test map(isvalid, (x1, x2, x3)) == (true, true, false)
+    x4 = ArenaArray(a, [4])
+    rewind!(a, m2); @test map(isvalid, (x1, x2, x4)) == (true, false, false)
+    x5 = ArenaArray(a, [5])
+    rewind!(a, m2); @test map(isvalid, (x1, x5)) == (true, false)
+    rewind!(a, m1); @test map(isvalid, (again, x1)) == (true, false)
+    trim!(a)
+    @test again == [8, 9]
+    reset!(a)
+    @test !isvalid(old) && !isvalid(again)
+    for v in views
+        @test_throws ArgumentError v[1]
+        @test_throws ArgumentError sum(v)
+        @test_throws ArgumentError v .+ 1
+    end
+    fresh = ArenaArray(a, [1])
+    release!(a)
+    @test !isvalid(fresh)
+    @test_throws ArgumentError fresh[1]
+    # An array whose memory was refused leaves nothing behind.
+    arena(budget = 1000) do a
+        ArenaArray{Int}(a, undef, 10)
+        @test refused(() -> ArenaArray{Int}(a, undef, 1000), a, OutOfMemoryError)
+    end
+end
+
+@testset "strings" begin
+    arena() do a
+        for s in ("", "toft", "Grundstück ≤ 8", SubString("abcdef", 2, 4), "x"^10_000, GenericString("generic"))
+            p = cstring(a, s)
+            @test unsafe_string(p) == s && unsafe_load(p, sizeof(String(s)) + 1) == 0
+            @test ccall(:strlen, Csize_t, (Ptr{UInt8},), p) == sizeof(String(s))
+        end
+        before = words(a)
+        @test_throws ArgumentError cstring(a, "a\0")
+        @test words(a) == before
+    end
+end
+
+@testset "resize! and deallocate!" begin
+    arena() do a
+        p = alloc(a, Int, 4)
+        foreach(i -> unsafe_store!(p, i, i), 1:4)
+        @test resize!(a, p, 4, 8) == p == resize!(a, p, 8, 4)
+        alloc(a, 8)
+        q = resize!(a, p, 4, 100)
+        @test q != p && [unsafe_load(q, i) for i in 1:4] == 1:4
+        @test resize!(a, p, 4, 2) == p
+        @test UInt(resize!(a, q, 100, 200; align = 4096)) % 4096 == 0
+        before = words(a)
+        @test_throws OutOfMemoryError resize!(a, q, 100, typemax(Int))
+        @test_throws ArgumentError resize!(a, q, 100, -1)
+        @test_throws ArgumentError resize!(a, q, 100, 200; align = 3)
+        @test words(a) == before
+        at = words(a)[1]
+        p = alloc(a, Point, 3)
+        @test deallocate!(a, p, 3) === nothing && words(a)[1] == at
+        p = alloc(a, Point)
+        alloc(a, 8)
+        at = words(a)[1]
+        deallocate!(a, p)
+        deallocate!(a, Ptr{Int}(C_NULL))
+        @test words(a)[1] == at
+        big = alloc(a, 3_000_000)
+        held = stats(a).live
+        deallocate!(a, big, 3_000_000)
+        @test stats(a).live < held
+    end
+end
+
+@testset "budgets, resets, trims" begin
+    a = Arena(budget = 10_000)
+    n = 0
+    while try alloc(a, 100); true catch e; e isa OutOfMemoryError || rethrow(); false end
+        n += 1
+    end
+    @test n == 10_000 ÷ 104
+    @test refused(() -> alloc(a, 100), a, OutOfMemoryError)
+    @test refused(() -> cleanup!(() -> 0, a), a, OutOfMemoryError)
+    budget!(a, 20_000)
+    @test alloc(a, 100) in a
+    budget!(a, 5)
+    @test refused(() -> alloc(a, 1), a, OutOfMemoryError)
+    budget!(a, nothing)
+    @test alloc(a, 100_000) in a && stats(a).budget === nothing
+    budget!(a, big(1) << 100)
+    @test stats(a).budget === nothing
+    # Rounds of any mix end with a bounded footprint.
+    rng = MersenneTwister(7)
+    footprints = map(1:(LONG ? 2000 : 300)) do _
+        for _ in 1:rand(rng, 1:200)
+            alloc(a, rand(rng, 1:3000))
+        end
+        reset!(a)
+        stats(a).reserved
+    end
+    @test maximum(footprints[end÷2:end]) <= 4 * 600_000 && stats(a).live == 0
+    calls = stats(a).source_calls
+    for _ in 1:200 # and a steady one asks for no block
+        foreach(_ -> alloc(a, 1000), 1:100)
+        reset!(a)
+    end
+    @test stats(a).source_calls == calls
+    foreach(_ -> alloc(a, 1000), 1:5000)
+    reset!(a; keep = :all)
+    @test stats(a).reserved >= 5_000_000
+    reset!(a; keep = 100_000)
+    @test stats(a).reserved < 1_000_000
+    trim!(a)
+    @test stats(a).reserved == 4096
+    release!(a)
+    # What is released goes to the thread's cache, and from there to the system.
+    limit = cache_limit!(4 << 20)
+    arena(a -> alloc(a, 100_000))
+    @test cache_held() > 100_000
+    cache_trim!()
+    @test cache_held() == 0
+    @test cache_limit!(0) == 4 << 20
+    arena(a -> alloc(a, 100_000))
+    @test cache_held() == 0
+    cache_limit!(limit)
+    @test_throws ArgumentError cache_limit!(-1)
+end
+
+@testset "checked arenas" begin
+    a = Arena(checked = true)
+    m = mark(a)
+    p = alloc(a, Int)
+    v = ArenaArray(a, [1, 2, 3])
+    @test v == [1, 2, 3]
+    stale = mark(a)
+    rewind!(a, m)
+    alloc(a, 1000)
+    @test code_of(() -> rewind!(a, stale)) == TOFT_EMARK
+    p = alloc(a, UInt8, 10)
+    unsafe_store!(p, 1, 11)
+    @test code_of(() -> reset!(a)) == TOFT_ECORRUPT
+    @test stats(a).live == 0
+    w = ArenaArray{UInt8}(a, undef, 10)
+    unsafe_store!(w.at, 1, 11)
+    @test code_of(() -> rewind!(a, mark(a))) === nothing
+    @test code_of(() -> release!(a)) == TOFT_ECORRUPT
+    @test !isopen(a) && !isvalid(w)
+    a = Arena()
+    checked!(a)
+    p = alloc(a, UInt8, 10)
+    unsafe_store!(p, 1, 11)
+    @test code_of(() -> reset!(a)) == TOFT_ECORRUPT
+    @test occursin("outside an allocation", message_of(() -> throw(ArenaError(TOFT_ECORRUPT, "x"))))
+    checked!(a, false)
+    @test iseven(words(a)[4])
+    release!(a)
+end
+
+@testset "cleanups" begin
+    a = Arena()
+    ran = Int[]
+    add(i) = cleanup!(() -> push!(ran, i), a)
+    add(1)
+    m = mark(a)
+    add(2)
+    v = ArenaArray(a, [7])
+    cleanup!(() -> push!(ran, v[1]), a) # runs while the memory is there
+    rewind!(a, m)
+    @test ran == [7, 2] && !isvalid(v)
+    rewind!(a, m)
+    @test ran == [7, 2]
+    add(3)
+    reset!(a)
+    @test ran == [7, 2, 3, 1]
+    add(4)
+    add(5)
+    release!(a)
+    @test ran == [7, 2, 3, 1, 5, 4]
+    arena(a -> cleanup!(() -> push!(ran, 6), a))
+    @test ran[end] == 6
+    # The arena is closed meanwhile; others are open.
+    a, b = Arena(), Arena()
+    codes, other = Any[], Ref(0)
+    m = mark(a)
+    cleanup!(a) do
+        for f in (() -> alloc(a, 8), () -> rewind!(a, m), () -> reset!(a), () -> release!(a),
+                  () -> cleanup!(() -> 0, a),
+                  () -> budget!(a, 1), () -> checked!(a), () -> resize!(a, Ptr{Int}(8), 1, 2))
+            push!(codes, code_of(f))
+        end
+        other[] = ArenaArray(b, [5])[1]
+        release!(b)
+    end
+    rewind!(a, m)
+    @test codes == fill(TOFT_EBUSY, 8) && other[] == 5 && isopen(a) && !isopen(b)
+    @test alloc(a, 8) in a
+    # What they throw comes out when all is done.
+    empty!(ran)
+    m = mark(a)
+    cleanup!(() -> push!(ran, 1), a)
+    cleanup!(() -> error("one"), a)
+    cleanup!(() -> push!(ran, 2), a)
+    @test_throws ErrorException("one") rewind!(a, m)
+    @test ran == [2, 1] && words(a)[1] == m.cursor
+    cleanup!(() -> error("one"), a)
+    cleanup!(() -> throw(KeyError(2)), a)
+    err = try reset!(a) catch e; e end
+    @test err isa CompositeException && [e for e in err] == [KeyError(2), ErrorException("one")]
+    @test stats(a).live == 0
+    cleanup!(() -> error("last"), a)
+    @test_throws ErrorException("last") release!(a)
+    @test !isopen(a)
+    # Across blocks, with the collector at work; each once.
+    a = Arena()
+    count = Ref(0)
+    for i in 1:1000
+        cleanup!(() -> (count[] += i), a)
+        alloc(a, 100)
+        i % 300 == 0 && GC.gc()
+    end
+    reset!(a)
+    reset!(a)
+    @test count[] == sum(1:1000)
+    release!(a)
+end
+
+# ---- the garbage collector ----
+
+@noinline forget(ran) = (a = Arena(); alloc(a, 50_000); cleanup!(() -> (ran[] += 1), a); nothing)
+@noinline array_of_forgotten(ran) = (a = Arena(); cleanup!(() -> (ran[] += 1), a); ArenaArray(a, 1:1000))
+@noinline view_of_forgotten(ran) = view(array_of_forgotten(ran), 5:10)
+collect_garbage() = foreach(_ -> GC.gc(), 1:3)
+
+# Checked accesses keep the arena; and so does an argument, without checks.
+@noinline function checked_loop(ran, n)
+    v = array_of_forgotten(ran)
+    total, seen = 0, 0
+    for i in 1:n
+        total += v[i]
+        i % 10 == 0 && GC.gc()
+        seen = ran[]
+    end
+    total, seen
+end
+@noinline function unchecked_loop(v, ran, n)
+    total, seen = 0, 0
+    @inbounds for i in 1:n
+        total += v[i]
+        i % 10 == 0 && GC.gc()
+        seen = ran[]
+    end
+    total, seen
+end
+@noinline calls_loop(ran, n) = unchecked_loop(array_of_forgotten(ran), ran, n)
+
+@testset "finalizers" begin
+    ran = Ref(0)
+    for _ in 1:20
+        forget(ran)
+    end
+    collect_garbage()
+    @test ran[] >= 19 # a register may still hold the last
+    ran = Ref(0)
+    v = array_of_forgotten(ran)
+    w = view_of_forgotten(ran)
+    held = [array_of_forgotten(ran) for _ in 1:10]
+    collect_garbage()
+    @test ran[] == 0 && v == 1:1000 && w == 5:10 && all(==(1:1000), held)
+    empty!(held)
+    v = w = nothing
+    collect_garbage()
+    @test ran[] >= 10
+    ran = Ref(0)
+    @test checked_loop(ran, 50) == (sum(1:50), 0)
+    ran = Ref(0)
+    @test calls_loop(ran, 50) == (sum(1:50), 0)
+    # An arena that its own cleanup refers to is no cycle that lives for ever.
+    ran = Ref(0)
+    @noinline cyclic() = (a = Arena(); cleanup!(() -> (isopen(a); ran[] += 1), a); nothing)
+    foreach(_ -> cyclic(), 1:10)
+    collect_garbage()
+    @test ran[] >= 9
+    # Many, with no memory left behind: finalizers run on whatever thread collects.
+    tasks = [Threads.@spawn(for _ in 1:200
+                                a = Arena()
+                                @assert ArenaArray(a, [i, 2i])[2] == 2i
+                                arena(b -> @assert(sum(zeros(b, Int, 100)) == 0))
+                            end) for i in 1:4]
+    foreach(wait, tasks)
+    collect_garbage()
+    cache_trim!()
+    @test cache_held() == 0 || Threads.nthreads() > 1
+end
+
+# ---- arenas of other languages ----
+
+@testset "arenas of C" begin
+    create = c(:toft_create)
+    from_c = ccall(create, Ptr{Cvoid}, ())
+    a = unsafe_wrap(Arena, from_c)
+    @test pointer(a) == from_c && isopen(a)
+    @test ArenaArray(a, [1, 2]) == [1, 2]
+    @test_throws ArgumentError release!(a)
+    @test isopen(a)
+    # C and Julia allocate in turn from one head.
+    malloc = c(:toft_hook_malloc)
+    last = UInt(0)
+    for i in 1:1000
+        p = UInt(ccall(malloc, Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t), a, 8))
+        q = UInt(alloc(a, 8))
+        @test p != 0 && q >= p + 8 || q < p
+        i < 20 && @test q == p + 8 && p == last + 24 || i == 1
+        last = q
+    end
+    # A cleanup of Julia's that C runs, when nothing here refers to it.
+    ran = Ref(0)
+    (() -> cleanup!(() -> (ran[] += 1), unsafe_wrap(Arena, from_c)))()
+    collect_garbage()
+    Toft.op_reset(Ptr{UInt}(from_c), UInt32(0), 0)
+    @test ran[] == 1 && isempty(Toft.KEPT)
+    # A claim of C's closes it.
+    range = Ref((UInt(0), UInt(0), UInt(0)))
+    op(i) = ccall(Toft.operation(head(a), i), UInt, (Ptr{Cvoid}, Ref{NTuple{3,UInt}}, Csize_t, Csize_t), a, range, 0, 8)
+    op(Toft.OPS_CLAIM)
+    @test code_of(() -> reset!(a)) == TOFT_EBUSY
+    mine = unsafe_wrap(Arena, from_c; own = true)
+    @test code_of(() -> release!(mine)) == TOFT_EBUSY
+    @test isopen(mine) && alloc(mine, 8) != C_NULL
+    op(Toft.OPS_GIVE)
+    release!(mine)
+    @test !isopen(mine)
+    # Owned: the finalizer's too.
+    ran = Ref(0)
+    @noinline function own()
+        a = unsafe_wrap(Arena, ccall(create, Ptr{Cvoid}, ()); own = true)
+        cleanup!(() -> (ran[] += 1), a)
+        nothing
+    end
+    foreach(_ -> own(), 1:10)
+    collect_garbage()
+    @test ran[] >= 9
+    # What is no arena.
+    zeros4 = zeros(UInt, 4)
+    @test_throws ArgumentError unsafe_wrap(Arena, C_NULL)
+    GC.@preserve zeros4 @test_throws ArgumentError unsafe_wrap(Arena, pointer(zeros4))
+    table = vcat(UInt32[Toft.OPS_SIZE, 2], zeros(UInt32, 40))
+    made = UInt[4096, pointer(table), 4096, 2]
+    GC.@preserve made table begin
+        @test code_of(() -> unsafe_wrap(Arena, pointer(made))) == TOFT_ENOSYS
+        table[2] = 1
+        @test isopen(unsafe_wrap(Arena, pointer(made)))
+        table[1] -= 1
+        @test code_of(() -> unsafe_wrap(Arena, pointer(made))) == TOFT_ENOSYS
+        made[3] = 4088
+        @test_throws ArgumentError unsafe_wrap(Arena, pointer(made))
+    end
+end
+
+# ---- the ABI's layout, as the C compiler sees it ----
+
+const LAYOUT = """
+#include "toft.h"
+#include <stdio.h>
+#define P(x) printf("%llu\\n", (unsigned long long)(x));
+#define O(s, m) P(offsetof(s, m))
+int main(void) {
+  O(toft_arena, cursor) O(toft_arena, ops) O(toft_arena, limit) O(toft_arena, epoch) P(sizeof(toft_arena_ops))
+  O(toft_arena_ops, size) O(toft_arena_ops, version) O(toft_arena_ops, alloc) O(toft_arena_ops, resize)
+  O(toft_arena_ops, free) O(toft_arena_ops, rewind) O(toft_arena_ops, reset) O(toft_arena_ops, trim)
+  O(toft_arena_ops, cleanup) O(toft_arena_ops, claim) O(toft_arena_ops, give) O(toft_arena_ops, contains)
+  O(toft_arena_ops, stats) O(toft_arena_ops, set) O(toft_arena_ops, release)
+  P(sizeof(toft_options)) O(toft_options, size) O(toft_options, source) O(toft_options, buffer)
+  O(toft_options, buffer_size) O(toft_options, budget) O(toft_options, reserve) O(toft_options, failure)
+  O(toft_options, failure_arg) O(toft_options, flags)
+  P(sizeof(toft_reserve)) O(toft_reserve, source.take) O(toft_reserve, source.put) O(toft_reserve, source.extend)
+  O(toft_reserve, base) O(toft_reserve, max) O(toft_reserve, committed) O(toft_reserve, taken)
+  P(sizeof(toft_stats)) O(toft_stats, live) O(toft_stats, allocated) O(toft_stats, peak) O(toft_stats, budget)
+  O(toft_stats, reserved) O(toft_stats, wasted) O(toft_stats, blocks) O(toft_stats, source_calls)
+  P(TOFT_ZERO) P(TOFT_STAY) P(TOFT_KEEP_RECENT) P(TOFT_KEEP_ALL) P(TOFT_KEEP_BYTES) P(TOFT_SET_BUDGET)
+  P(TOFT_SET_CHECKED) P(TOFT_CHECKED) P(-TOFT_OK) P(-TOFT_ENOMEM) P(-TOFT_EMARK) P(-TOFT_EBUSY) P(-TOFT_EARG)
+  P(-TOFT_ENOSYS) P(-TOFT_ECORRUPT)
+  return 0;
+}
+"""
+
+offsets(T) = [sizeof(T); [Int(fieldoffset(T, i)) for i in 1:fieldcount(T)]]
+
+function layout_here()
+    head = [(i - 1) * Toft.WORD for i in (Toft.HEAD_CURSOR, Toft.HEAD_OPS, Toft.HEAD_LIMIT, Toft.HEAD_EPOCH)]
+    ops = [Toft.OPS_FUNCTIONS + (i - 1) * Toft.WORD for i in
+           (Toft.OPS_ALLOC, Toft.OPS_RESIZE, Toft.OPS_FREE, Toft.OPS_REWIND, Toft.OPS_RESET, Toft.OPS_TRIM,
+            Toft.OPS_CLEANUP, Toft.OPS_CLAIM, Toft.OPS_GIVE, Toft.OPS_CONTAINS, Toft.OPS_STATS, Toft.OPS_SET,
+            Toft.OPS_RELEASE)]
+    constants = [Toft.TOFT_ZERO, Toft.TOFT_STAY, Toft.TOFT_KEEP_RECENT, Toft.TOFT_KEEP_ALL, Toft.TOFT_KEEP_BYTES,
+                 Toft.TOFT_SET_BUDGET, Toft.TOFT_SET_CHECKED, true, -Toft.TOFT_OK, -Toft.TOFT_ENOMEM, -Toft.TOFT_EMARK,
+                 -Toft.TOFT_EBUSY, -Toft.TOFT_EARG, -Toft.TOFT_ENOSYS, -Toft.TOFT_ECORRUPT]
+    Int[head; Toft.OPS_SIZE; 0; 4; ops; offsets(Toft.RawOptions); offsets(Toft.RawReserve); offsets(Toft.RawStats);
+        constants]
+end
+
+@testset "the layout" begin
+    compiler = something(Sys.which("cc"), Sys.which("gcc"), Sys.which("clang"), Some(nothing))
+    if compiler === nothing
+        @info "no C compiler: the layout of C's structs is not compared"
+    else
+        mktempdir() do folder
+            program = joinpath(folder, "layout")
+            write(program * ".c", LAYOUT)
+            run(`$compiler -std=c11 -I$(dirname(Toft.HEADER)) -o $program $program.c`)
+            @test parse.(Int, split(read(`$program`, String))) == layout_here()
+        end
+    end
+    @test Toft.library().version == string(Toft.HEADER_VERSION)
+    @test isfile(Toft.library().path)
+    @test !Toft.fits(VersionNumber(Toft.HEADER_VERSION.major + 1)) && Toft.fits(Toft.HEADER_VERSION)
+    @test Toft.HEADER_VERSION.major > 0 || !Toft.fits(VersionNumber(0, Toft.HEADER_VERSION.minor + 1))
+end
+
+# ---- libtoft is missing, or is another ----
+
+# A Julia of its own, with this one's packages and `library` as TOFT_LIBRARY ("" is: not set).
+function elsewhere(code, library)
+    paths = join(map(Base.load_path_expand, filter(p -> Base.load_path_expand(p) !== nothing, LOAD_PATH)),
+                 Sys.iswindows() ? ';' : ':')
+    command = addenv_of(`$(Base.julia_cmd()) --startup-file=no -e $code`, "JULIA_LOAD_PATH" => paths,
+                        "TOFT_LIBRARY" => library, "JULIA_DEPOT_PATH" => join(DEPOT_PATH, Sys.iswindows() ? ';' : ':'))
+    read(pipeline(command; stderr = devnull), String)
+end
+
+addenv_of(command, pairs...) = setenv(command, merge(Dict(ENV), Dict(pairs...)))
+
+const ASK = """
+using Toft
+for f in (() -> Arena(), () -> arena(a -> 1), () -> Toft.library(), () -> cache_held())
+    try
+        f()
+        print("none;")
+    catch e
+        print(typeof(e), " ", e.msg, ";")
+    end
+end
+"""
+
+@testset "without libtoft" begin
+    told = elsewhere(ASK, joinpath(mktempdir(), "no-such-file"))
+    @test count("Pkg.build(\"Toft\")", told) == 4 && count("ErrorException", told) == 4
+    # A library that is none of ours.
+    told = elsewhere(ASK, dlpath(first(filter(p -> occursin("libjulia", p), dllist()))))
+    @test count("of version unknown", told) == 4
+    @test elsewhere("using Toft; print(arena(a -> sum(zeros(a, Int, 3) .+ 1)))", Toft.library().path) == "3"
+    # An arena that would be lost with the process that precompiles.
+    mktempdir() do folder
+        write(joinpath(folder, "Early.jl"), "module Early; using Toft; const A = Arena(); end")
+        told = elsewhere("pushfirst!(LOAD_PATH, $(repr(folder))); try using Early catch e print(\"refused\") end",
+                         Toft.library().path)
+        @test told == "refused"
+    end
+end
+
+# ---- random streams against a model ----
+
+mutable struct Piece
+    at::Ptr{UInt8}
+    n::Int
+    seed::UInt8
+    array::Union{Nothing,ArenaVector{UInt8}}
+end
+
+pattern(seed, i) = (seed * 0x83 + i * 0x07) % UInt8
+write_to(x::Piece) = foreach(i -> unsafe_store!(x.at, pattern(x.seed, i), i), 1:x.n)
+intact(x::Piece) = all(i -> unsafe_load(x.at, i) == pattern(x.seed, i), 1:x.n)
+
+function disjoint(pieces)
+    spans = sort([(UInt(x.at), UInt(x.at) + x.n) for x in pieces if x.n > 0])
+    all(i -> spans[i][2] <= spans[i+1][1], 1:length(spans)-1)
+end
+
+function stream(seed, steps; options...)
+    rng = MersenneTwister(seed)
+    live, gone, marks, ran, expected = Piece[], Piece[], Tuple{Toft.Mark,Int,Int}[], Ref(0), Int[]
+    pending = Int[] # cleanups, as their numbers
+    arena(; options...) do a
+        add(x) = (write_to(x); push!(live, x))
+        # Newer than every mark, or a resize would take it beyond one that it must survive.
+        newest() = !isempty(live) && live[end].array === nothing && (isempty(marks) || marks[end][2] < length(live))
+        drop(to) = (append!(gone, live[to+1:end]); resize!(live, to))
+        for step in 1:steps
+            kind = rand(rng, 1:100)
+            n = rand(rng) < 0.02 ? rand(rng, 5000:200_000) : rand(rng, 0:300)
+            seed = rand(rng, UInt8)
+            try
+                if kind <= 30
+                    add(Piece(alloc(a, n), n, seed, nothing))
+                elseif kind <= 40
+                    align = 1 << rand(rng, 0:12)
+                    p = alloc(a, n; align = align)
+                    @assert UInt(p) % max(align, 8) == 0
+                    add(Piece(p, n, seed, nothing))
+                elseif kind <= 65
+                    v = ArenaArray{UInt8}(a, undef, n)
+                    add(Piece(v.at, n, seed, v))
+                elseif kind <= 75 && newest()
+                    x = live[end]
+                    p = resize!(a, x.at, x.n, n)
+                    @assert all(i -> unsafe_load(p, i) == pattern(x.seed, i), 1:min(n, x.n))
+                    x.at, x.n = p, n
+                    write_to(x)
+                elseif kind <= 78 && newest()
+                    x = pop!(live)
+                    deallocate!(a, x.at, x.n)
+                elseif kind <= 86
+                    push!(marks, (mark(a), length(live), length(pending)))
+                elseif kind <= 90
+                    cleanup!(() -> (ran[] += 1), a)
+                    push!(pending, step)
+                elseif kind <= 97 && !isempty(marks)
+                    i = rand(rng, 1:length(marks))
+                    m, count, cleanups = marks[i]
+                    before = ran[]
+                    rewind!(a, m)
+                    drop(count)
+                    resize!(marks, i)
+                    @assert ran[] - before == length(pending) - cleanups
+                    resize!(pending, cleanups)
+                elseif kind == 98
+                    trim!(a)
+                elseif kind == 99 && step % 5 == 0
+                    before = ran[]
+                    reset!(a)
+                    drop(0)
+                    empty!(marks)
+                    @assert ran[] - before == length(pending)
+                    empty!(pending)
+                end
+            catch e
+                e isa OutOfMemoryError && haskey(options, :budget) || rethrow()
+            end
+            step % 50 == 0 || continue
+            disjoint(live) || return "two allocations overlap at step $step"
+            all(intact, live) || return "an allocation was overwritten by step $step"
+            all(x -> x.array === nothing || isvalid(x.array), live) || return "a live array is refused at step $step"
+            any(x -> x.array !== nothing && isvalid(x.array), gone) && return "a dead array is accepted at step $step"
+            stats(a).live >= sum(Int[x.n for x in live]) || return "the live bytes are too few at step $step"
+            length(gone) > 5000 && empty!(gone)
+        end
+        return ""
+    end
+end
+
+@testset "random streams" begin
+    for seed in 1:(LONG ? 200 : 12)
+        @test stream(seed, 3000) == ""
+        @test stream(1000 + seed, 1000; budget = 100_000) == ""
+        @test stream(2000 + seed, 600; checked = true) == ""
+    end
+end
+
+end

@@ -1,0 +1,58 @@
+# What the tests share: the length of random streams, element types, and how a stream says what went wrong.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+const LONG = get(ENV, "TOFT_LONG", "") == "1"
+stream_length(n) = LONG ? 30n : n
+
+# The k-th of some types goes with this one of the kinds of pools; in the long run, with all. Most of the time goes into
+# compiling anew for each.
+goes_with(k, kind) = LONG || kind == mod1(k, 4)
+
+# With --check-bounds=yes, @inbounds leaves nothing out.
+const ALWAYS_CHECKED = Base.JLOptions().check_bounds == 1
+
+# A stream has too many checks to record each: the first that does not hold ends it, with what was done.
+must(ok::Bool, @nospecialize(what...)) = ok ? nothing : error(string(what...))
+
+# What f throws, or nothing.
+function thrown(@nospecialize(f), @nospecialize(arguments...))
+    try
+        f(arguments...)
+    catch e
+        return e
+    end
+    return nothing
+end
+
+throws(@nospecialize(E), @nospecialize(f), @nospecialize(arguments...)) = thrown(f, arguments...) isa E
+
+# NaN is itself, and -0.0 is not 0.0.
+same(@nospecialize(a), @nospecialize(b)) = isequal(a, b) && typeof(a) === typeof(b)
+
+struct Point # bits
+    x::Int
+    y::Float64
+end
+
+struct Positive # an inner constructor that refuses some values
+    value::Int
+    twice::Int
+    Positive(value::Int) = value > 0 ? new(value, 2value) : throw(DomainError(value))
+end
+
+struct Mixed # bits and references, stored inline
+    number::Int
+    name::String
+    small::Union{Int8,Nothing}
+end
+
+struct Nested
+    at::Point
+    tag::Char
+end
+
+struct Empty end
+
+mutable struct Box
+    value::Int
+end

@@ -1,0 +1,657 @@
+# SortedSet and SortedDict against Base's Set and Dict, and their tree against what must be true of it.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+struct Day # a key type of one's own
+    year::Int
+    day::Int
+end
+Base.isless(a::Day, b::Day) = isless((a.year, a.day), (b.year, b.day))
+
+mutable struct Label # and one that is an object
+    number::Int
+end
+Base.isless(a::Label, b::Label) = isless(a.number, b.number)
+Base.isequal(a::Label, b::Label) = a.number == b.number
+Base.hash(a::Label, h::UInt) = hash(a.number, h)
+
+# ---- What is true of a tree ----
+
+# Its leaves from the left, by the way down; and whether each inner node is as it must be.
+function leaves_below(t, node, depth, found)
+    if depth == t.height
+        push!(found, node)
+        return
+    end
+    k, n = Toft.base(node), Int(t.child_counts[node])
+    must(1 <= n <= Toft.FANOUT && (depth > 0 || n > 1), "an inner node of ", n, " children")
+    bounds = t.bounds[k+1:k+n-1]
+    must(all(i -> isless(bounds[i-1], bounds[i]), 2:n-1), "bounds ", bounds)
+    for c in 1:n
+        from = length(found) + 1
+        leaves_below(t, t.children[k+c], depth + 1, found)
+        for leaf in found[from:end], key in leaf_keys(t, leaf)
+            must(c == 1 || !isless(key, bounds[c-1]), "key ", key, " left of its bound")
+            must(c == n || isless(key, bounds[c]), "key ", key, " right of its bound")
+        end
+    end
+    for i in k+n:k+Toft.FANOUT
+        must(vacant(t.bounds, i, eltype(t.bounds) <: Toft.Code ? typemax(eltype(t.bounds)) : nothing), "an unused bound is not vacant")
+    end
+    return
+end
+
+leaf_keys(t, leaf) = (w = t.windows[leaf]; t.keys[Toft.base(leaf).+(w.from+1:w.upto)])
+
+vacant(v::Vector{C}, i, x) where {C<:Toft.Code} = v[i] == x
+vacant(v::Vector, i, x) = !Toft.has_references(eltype(v)) || !isassigned(v, i)
+
+function sound(@nospecialize(c))
+    t = c.tree
+    K, C = keytype_of(c), eltype(t.keys)
+    codes = C <: Toft.Code
+    leaves = UInt32[]
+    leaves_below(t, t.root, 0, leaves)
+    must(t.first_leaf == leaves[1] && t.last_leaf == leaves[end], "the first and the last leaf")
+    count, before, high = 0, nothing, codes ? typemin(C) : nothing
+    for (n, leaf) in enumerate(leaves)
+        w, links, k = t.windows[leaf], t.links[leaf], Toft.base(leaf)
+        must(links.prev == (n == 1 ? 0 : leaves[n-1]) && links.next == (n == length(leaves) ? 0 : leaves[n+1]), "links")
+        must(Toft.LOWEST <= w.from <= w.upto <= Toft.HIGHEST + 1 && (w.from < w.upto || t.height == 0), "a window ", w)
+        low, high = high, codes ? t.keys[k+Toft.FANOUT] : nothing
+        must(all(i -> vacant(t.keys, k + i, low), 1:w.from), "what lies below the window")
+        must(all(i -> vacant(t.keys, k + i, high), w.upto+1:Toft.FANOUT), "what lies above the window")
+        for i in k+w.from+1:k+w.upto
+            key, slot = t.keys[i], t.slots[i]
+            must(before === nothing || isless(something(before), key), "order")
+            before = Some(key)
+            must(!codes || (low < key || n == 1 && key == low) && key <= high, "a key outside of its leaf's range")
+            must(isvalid(c.pool, slot), "slot ", slot, " is not live")
+            must(isequal(c.pool[slot][1], Toft.decode(K, key)), "the pool's key in slot ", slot)
+        end
+        count += w.upto - w.from
+    end
+    must(!codes || high == typemax(C), "the range of the last leaf")
+    must(count == t.count == length(c), "count ", t.count, " of ", count)
+    free, leaf = 0, t.free_leaf
+    while leaf != 0
+        free += 1
+        k = Toft.base(leaf)
+        must(all(i -> vacant(t.keys, i, codes ? t.keys[k+1] : nothing), k+1:k+Toft.FANOUT), "a free leaf with keys")
+        leaf = t.links[leaf].next
+    end
+    must(free + length(leaves) == t.leaf_count, "leaves are lost")
+    for at in (t.finger, t.older_finger)
+        must(Toft.leaf_at(at) in 1:t.leaf_count && Toft.LOWEST <= Toft.place_at(at) <= Toft.HIGHEST + 1, "a finger at ", at)
+    end
+    return true
+end
+
+keytype_of(::SortedSet{K}) where {K} = K
+keytype_of(::SortedDict{K}) where {K} = K
+
+# ---- Streams ----
+
+# Keys of each type: few enough that they come again, and the extremes among them.
+const KEYS = Any[
+    Int => rng -> rand(rng) < 0.05 ? rand(rng, (typemin(Int), typemin(Int) + 1, typemax(Int), typemax(Int) - 1)) : rand(rng, -300:300),
+    Int8 => rng -> rand(rng, Int8),
+    UInt64 => rng -> rand(rng) < 0.1 ? rand(rng, (typemin(UInt64), typemax(UInt64))) : UInt64(rand(rng, 1:400)) << 55,
+    Float64 => rng -> rand(rng, (rand(rng, -99:99) / 7, -0.0, 0.0, NaN, -NaN, Inf, -Inf, nextfloat(0.0), floatmax())),
+    Float16 => rng -> reinterpret(Float16, rand(rng, UInt16)),
+    Char => rng -> rand(rng) < 0.1 ? rand(rng, ('\0', '\U10ffff', reinterpret(Char, 0xffffffff))) : Char(rand(rng, 0:500)),
+    Bool => rng -> rand(rng, Bool),
+    String => rng -> randstring(rng, 'a':'d', rand(rng, 0:4)),
+    Symbol => rng -> Symbol(randstring(rng, 'a':'c', 4)),
+    Tuple{Int,String} => rng -> (rand(rng, 1:20), randstring(rng, 'a':'c', 2)),
+    Day => rng -> Day(rand(rng, 2000:2009), rand(rng, 1:30)),
+    BigInt => rng -> big(rand(rng, -200:200))^5,
+    Any => rng -> rand(rng, (rand(rng, -99:99), rand(rng, -99:99) / 2, rand(rng, -9:9) // 4, missing, NaN)),
+    Union{Missing,Int} => rng -> rand(rng, 1:20) == 1 ? missing : rand(rng, 1:300),
+    Rational{Int} => rng -> rand(rng, -30:30) // rand(rng, 1:9),
+    Label => rng -> Label(rand(rng, 1:300)),
+]
+
+in_order(keys) = sort!(collect(Any, keys); lt=isless)
+
+function agree_set(@nospecialize(s), model)
+    must(length(s) == length(model) && isempty(s) == isempty(model), "length ", length(s), ", not ", length(model))
+    order = in_order(model)
+    must(same_list(listed(s), order), "in order: ", listed(s), ", not ", order)
+    must(same_list(listed(Iterators.reverse(s)), reverse(order)), "in reverse")
+    sound(s)
+end
+
+function agree_dict(@nospecialize(d), model)
+    must(length(d) == length(model) && isempty(d) == isempty(model), "length ", length(d), ", not ", length(model))
+    order = in_order(keys(model))
+    found = listed(d)
+    must(same_list(first.(found), order), "keys: ", first.(found), ", not ", order)
+    must(all(pair -> pair.second === model[pair.first], found), "values")
+    must(same_list(first.(listed(Iterators.reverse(d))), reverse(order)), "in reverse")
+    sound(d)
+end
+
+same_list(a, b) = length(a) == length(b) && all(k -> isequal(a[k], b[k]), eachindex(a))
+
+# In a fixed plain pool what is deleted counts until empty!.
+mutable struct Room
+    most::Int
+    spent::Int
+    frees::Bool
+end
+full(r::Room, count) = (r.frees ? count : r.spent) == r.most
+
+function set_stream(seed, @nospecialize(s), key, most, steps)
+    rng = MersenneTwister(seed)
+    model, room = Set{Any}(), Room(most, 0, s.pool isa Toft.FreePool)
+    growing = true
+    for step in 1:steps
+        rand(rng) < 0.02 && (growing = !growing)
+        x, dice = key(rng), rand(rng, 1:100)
+        if dice <= (growing ? 55 : 20)
+            if !(x in model) && full(room, length(model))
+                must(throws(PoolFullError, push!, s, x), "a full set takes another")
+            else
+                x in model || (room.spent += 1)
+                must(push!(s, x) === s, "push!")
+                push!(model, x)
+            end
+        elseif dice <= 80
+            must(delete!(s, x) === s, "delete!")
+            delete!(model, x)
+        elseif dice <= 84
+            if x in model
+                must(isequal(pop!(s, x), x), "pop! of ", x)
+                delete!(model, x)
+            else
+                must(throws(KeyError, pop!, s, x) && pop!(s, x, :none) === :none, "pop! of nothing")
+            end
+        elseif dice <= 88
+            low = rand(rng, Bool)
+            if isempty(model)
+                must(throws(ArgumentError, low ? popfirst! : pop!, s), "popping an empty set")
+                must(throws(ArgumentError, low ? first : last, s), "an end of an empty set")
+            else
+                order = in_order(model)
+                expected = low ? order[1] : order[end]
+                must(isequal((low ? first : last)(s), expected), "an end")
+                must(isequal((low ? popfirst! : pop!)(s), expected), "popping")
+                delete!(model, expected)
+            end
+        elseif dice <= 93
+            other = key(rng)
+            expected = filter(y -> !isless(y, x) && !isless(other, y), in_order(model))
+            must(same_list(listed(between(s, x, other)), expected), "between ", x, " and ", other)
+        elseif dice <= 98
+            must((x in s) == (x in model), "in: ", x)
+        elseif dice == 99
+            trim!(s)
+        elseif rand(rng) < 0.3
+            must(empty!(s) === s, "empty!")
+            empty!(model)
+            room.spent = 0
+        end
+        step % 8 == 0 && agree_set(s, model)
+    end
+    agree_set(s, model)
+    for x in shuffle(rng, collect(model))
+        delete!(s, x)
+    end
+    agree_set(s, Set())
+    return true
+end
+
+function dict_stream(seed, @nospecialize(d), key, most, steps)
+    rng = MersenneTwister(seed)
+    model, room = Dict{Any,Any}(), Room(most, 0, d.pool isa Toft.FreePool)
+    growing = true
+    for step in 1:steps
+        rand(rng) < 0.02 && (growing = !growing)
+        x, v, dice = key(rng), string("value ", step), rand(rng, 1:100)
+        if dice <= (growing ? 55 : 20)
+            if !haskey(model, x) && full(room, length(model))
+                must(throws(PoolFullError, setindex!, d, v, x), "a full dictionary takes another")
+                must(throws(PoolFullError, get!, d, x, v), "and by get!")
+            elseif dice % 3 == 0
+                haskey(model, x) || (room.spent += 1)
+                must(get!(d, x, v) === get!(model, x, v), "get!")
+            elseif dice % 3 == 1
+                haskey(model, x) || (room.spent += 1)
+                must(get!(() -> v, d, x) === get!(model, x, v), "get! of a function")
+            else
+                haskey(model, x) || (room.spent += 1)
+                d[x] = v
+                model[x] = v
+            end
+        elseif dice <= 75
+            must(delete!(d, x) === d, "delete!")
+            delete!(model, x)
+        elseif dice <= 80
+            if haskey(model, x)
+                must(pop!(d, x) === pop!(model, x), "pop! of ", x)
+            else
+                must(throws(KeyError, pop!, d, x) && pop!(d, x, v) === v, "pop! of nothing")
+            end
+        elseif dice <= 84
+            low = rand(rng, Bool)
+            if isempty(model)
+                must(throws(ArgumentError, low ? popfirst! : pop!, d), "popping an empty dictionary")
+                must(throws(ArgumentError, low ? first : last, d), "an end of an empty dictionary")
+            else
+                order = in_order(keys(model))
+                k = low ? order[1] : order[end]
+                must(isequal((low ? first : last)(d).first, k), "an end")
+                pair = (low ? popfirst! : pop!)(d)
+                must(isequal(pair.first, k) && pair.second === pop!(model, k), "popping")
+            end
+        elseif dice <= 89
+            other = key(rng)
+            expected = filter(y -> !isless(y, x) && !isless(other, y), in_order(keys(model)))
+            found = listed(between(d, x, other))
+            must(same_list(first.(found), expected), "between ", x, " and ", other)
+            must(all(pair -> pair.second === model[pair.first], found), "values between")
+        elseif dice <= 98
+            must(haskey(d, x) == haskey(model, x) && get(d, x, v) === get(model, x, v), "haskey, get of ", x)
+            must(get(() -> v, d, x) === get(model, x, v), "get of a function")
+            if haskey(model, x)
+                must(d[x] === model[x] && isequal(getkey(d, x, nothing), x), "reading ", x)
+            else
+                must(throws(KeyError, getindex, d, x) && getkey(d, x, v) === v, "reading nothing")
+            end
+        elseif dice == 99
+            trim!(d)
+        elseif rand(rng) < 0.3
+            must(empty!(d) === d, "empty!")
+            empty!(model)
+            room.spent = 0
+        end
+        step % 8 == 0 && agree_dict(d, model)
+    end
+    agree_dict(d, model)
+    for x in shuffle(rng, collect(keys(model)))
+        delete!(d, x)
+    end
+    agree_dict(d, Dict())
+    return true
+end
+
+@testset "streams" begin
+    steps = stream_length(1500)
+    less_often = (UInt64, Float16, Day, Symbol, BigInt, Rational{Int})
+    @testset "keys of type $K" for (k, (K, key)) in enumerate(KEYS)
+        LONG || !(K in less_often) || continue
+        for (kind, Kind) in enumerate(KINDS)
+            goes_with(k, kind) || continue
+            @test dict_stream(10k + kind, SortedDict{K,String}(Kind), key, typemax(Int), steps)
+            @test dict_stream(10k + kind, SortedDict{K,String}(Kind, 100), key, 100, steps)
+        end
+        for (kind, Kind) in enumerate(KINDS)
+            LONG || goes_with(k + 2, kind) && K in (Int, String) || continue
+            @test set_stream(10k + kind, SortedSet{K}(Kind), key, typemax(Int), steps)
+            @test set_stream(10k + kind, SortedSet{K}(Kind, 100), key, 100, steps)
+        end
+    end
+    @test length(SortedSet{Bool}([true, false, true])) == 2
+end
+
+# ---- Trees of several levels ----
+
+function big_dict(seed, @nospecialize(d), keys, insert, delete)
+    rng = MersenneTwister(seed)
+    arrange(ks, how) = how === :up ? sort(ks) : how === :down ? sort(ks; rev=true) : shuffle(rng, ks)
+    keys = sort(unique(keys))
+    for round in 1:2
+        for k in arrange(keys, insert)
+            d[k] = k
+        end
+        must(d.tree.height >= 2, "of ", d.tree.height, " levels")
+        sound(d)
+        must(listed_keys(d) == keys, "all keys in order")
+        must(all(k -> d[k] == k, keys), "values")
+        gone = arrange(keys, delete)[1:end÷2]
+        foreach(k -> delete!(d, k), gone)
+        sound(d)
+        gone = Set(gone)
+        must(listed_keys(d) == filter(k -> !(k in gone), keys), "half of the keys")
+        must(all(k -> haskey(d, k) != (k in gone), keys), "haskey")
+        for k in arrange(collect(gone), :random)[1:end÷2] # some come again
+            d[k] = k
+        end
+        sound(d)
+        for _ in 1:20
+            low, high = minmax(rand(rng, keys), rand(rng, keys))
+            must([p.first for p in between(d, low, high)] == [k for k in keys if low <= k <= high && haskey(d, k)], "between")
+        end
+        must(all(p -> p.first == p.second, d), "values of the pairs")
+        foreach(k -> delete!(d, k), arrange(keys, delete))
+        must(isempty(d) && sound(d), "emptied")
+        must(d.pool isa Toft.EndPool || isempty(d.pool), "slots are left")
+        d.pool isa Toft.EndPool && empty!(d)
+    end
+    return true
+end
+
+listed_keys(d) = [p.first for p in d]
+
+@testset "trees of several levels" begin
+    n = LONG ? 300_000 : 6000
+    for (k, (insert, delete)) in enumerate(Iterators.product((:up, :down, :random), (:up, :down, :random)))
+        @test big_dict(k, SortedDict{Int,Int}(), -n:2:n, insert, delete)
+    end
+    @test big_dict(1, SortedDict{Int,Int}(Allocator), -n:2:n, :random, :random)
+    @test big_dict(2, SortedDict{Int,Int}(FreeListSOAllocator, n + 1), -n:2:n, :random, :up)
+    words = [string(k; base=36) for k in 1:n]
+    @test big_dict(4, SortedDict{String,String}(), words, :random, :random)
+    @test big_dict(5, SortedDict{String,String}(), words, :down, :up)
+    @test big_dict(6, SortedDict{UInt16,UInt16}(), UInt16.(0:8:65535), :random, :random)
+end
+
+@testset "a thousand distinct values, half deleted at random" begin
+    for Kind in KINDS, n in (nothing, 1000)
+        d = SortedDict{Int,String}(Kind, n)
+        rng = MersenneTwister(8)
+        for k in shuffle(rng, 1:1000)
+            d[k] = string("value ", k)
+        end
+        gone = shuffle(rng, 1:1000)[1:500]
+        foreach(k -> delete!(d, k), gone)
+        @test length(d) == 500 && all(k -> d[k] == string("value ", k), setdiff(1:1000, gone))
+        @test !any(k -> haskey(d, k), gone)
+    end
+end
+
+# ---- Fixed sizes ----
+
+@testset "a fixed one takes as many as it was made for" begin
+    for Kind in KINDS, n in (0, 1, 5, 64, 65, 300)
+        s = SortedSet{Int}(Kind, n)
+        foreach(k -> push!(s, 7k % 1000), 1:n)
+        @test length(s) == n
+        before = collect(s)
+        @test_throws PoolFullError push!(s, -1)
+        @test collect(s) == before && sound(s) && !(-1 in s)
+        n == 0 && continue
+        @test push!(s, first(s)) === s # it is there already
+        delete!(s, first(s))
+        if s.pool isa Toft.FreePool
+            push!(s, -1)
+            @test first(s) == -1 && length(s) == n
+        else
+            @test_throws PoolFullError push!(s, -1)
+            @test length(s) == n - 1
+        end
+        empty!(s)
+        foreach(k -> push!(s, k), 1:n)
+        @test collect(s) == 1:n
+        d = SortedDict{Int,String}(Kind, n)
+        foreach(k -> d[k] = string(k), 1:n)
+        @test_throws PoolFullError d[0] = "0"
+        @test_throws PoolFullError get!(d, 0, "0")
+        @test length(d) == n && d[n] == string(n) && !haskey(d, 0) && sound(d)
+        d[n] = "another value needs no slot"
+        @test d[n] == "another value needs no slot"
+    end
+end
+
+@testset "keys that do not compare" begin
+    s = SortedSet{Any}([1, 2.5])
+    @test_throws MethodError push!(s, "a")
+    @test_throws MethodError push!(s, :b)
+    @test isequal(collect(s), [1, 2.5]) && sound(s) && length(s.pool) == 2
+    d = SortedDict{Any,Int}(1 => 1)
+    @test_throws MethodError d["a"] = 2
+    @test length(d) == 1 && length(d.pool) == 1 && sound(d)
+    @test_throws InexactError push!(SortedSet{Int}(), 1.5)
+    @test_throws Exception SortedDict{Int,Int}()[1.5] = 1
+    @test_throws MethodError push!(SortedSet{Int}(), "a")
+    d = SortedDict{Int,Int}()
+    @test_throws InexactError d[1] = 1.5
+    @test isempty(d) && isempty(d.pool)
+    @test_throws ErrorException get!(() -> error("no value"), d, 1)
+    @test isempty(d) && isempty(d.pool) && sound(d)
+end
+
+# ---- Base's interfaces ----
+
+@testset "a SortedSet is a set" begin
+    s = SortedSet([3, 1, 2, 3])
+    @test s isa AbstractSet{Int} && eltype(s) === Int && length(s) == 3
+    @test collect(s) == [1, 2, 3] && collect(s) isa Vector{Int}
+    @test collect(Iterators.reverse(s)) == [3, 2, 1]
+    @test first(s) == 1 && last(s) == 3 && minimum(s) == 1 && sum(s) == 6
+    @test s == Set([1, 2, 3]) && Set([1, 2, 3]) == s && s == SortedSet([1, 2, 3]) && s != Set([1, 2])
+    @test isequal(s, Set([1, 2, 3])) && hash(s) == hash(Set([1, 2, 3]))
+    @test SortedSet{Int}(FreeListSOAllocator, 3) == SortedSet{Int}(Allocator)
+    @test 1.0 in s && 0x02 in s && big(3) in s && !(1.5 in s) && !(4 in s) && !("a" in s) && !(big(2)^70 in s)
+    @test !(missing in s) && !(nothing in s) && !(NaN in s)
+    @test delete!(copy(s), 2.0) == Set([1, 3]) && delete!(copy(s), "a") == s && delete!(copy(s), 2.5) == s
+    @test !(97 in SortedSet(['a'])) && 1 in SortedSet([true]) && !(300 in SortedSet(Int8[44]))
+    @test 0.0 in SortedSet([0.0]) && !(-0.0 in SortedSet([0.0])) && NaN in SortedSet([NaN])
+    @test [1, 2] ⊆ s && s ⊆ [1, 2, 3, 4] && issubset(s, Set(1:3)) && !(s ⊆ [1]) && issetequal(s, 1:3)
+    @test union(s, [9, 0]) isa SortedSet{Int} && collect(union(s, [9, 0])) == [0, 1, 2, 3, 9]
+    @test intersect(s, [2, 3, 4]) isa SortedSet && collect(intersect(s, [2, 3, 4])) == [2, 3]
+    @test collect(setdiff(s, Set([2]))) == [1, 3] && setdiff(s, [2]) isa SortedSet
+    @test collect(symdiff(s, [3, 4])) == [1, 2, 4]
+    @test union!(copy(s), 5:6, [0]) == Set([0, 1, 2, 3, 5, 6])
+    @test intersect!(copy(s), [2, 9]) == Set([2]) && setdiff!(copy(s), 1:2) == Set([3]) && symdiff!(copy(s), [1, 7]) == Set([2, 3, 7])
+    @test collect(filter(isodd, s)) == [1, 3] && filter(isodd, s) isa SortedSet{Int}
+    @test filter!(isodd, copy(s)) == Set([1, 3])
+    @test Set(s) == s && collect(Set(s) ∪ s) |> sort == [1, 2, 3]
+    @test map(x -> 2x, collect(s)) == [2, 4, 6] && any(isodd, s) && count(isodd, s) == 2 && maximum(s) == 3
+    other = copy(s)
+    push!(other, 10)
+    delete!(other, 1)
+    @test collect(s) == [1, 2, 3] && collect(other) == [2, 3, 10]
+    @test empty(s) == Set() && empty(s) isa SortedSet{Int} && empty(s, String) isa SortedSet{String}
+    @test sizehint!(s, 100) === s && push!(s, 5, 4) == Set(1:5) && push!(s, 6.0) === s && 6 in s
+    @test isempty(empty!(s)) && collect(s) == Int[] && isempty(SortedSet{String}()) && collect(Iterators.reverse(s)) == Int[]
+    @test_throws ArgumentError first(s)
+    @test_throws ArgumentError pop!(s)
+    @test_throws KeyError pop!(s, 1)
+    @test SortedSet("hello") == Set("hello") && join(SortedSet("hello")) == "ehlo"
+    @test SortedSet(k for k in (2, 1)) == Set([1, 2])
+    @test SortedSet([2.5, 1]) isa SortedSet{Float64} && SortedSet{Float64}([1, 2]) == Set([1.0, 2.0])
+    @test issorted(collect(SortedSet(rand(MersenneTwister(1), 1000))))
+end
+
+@testset "a SortedDict is a dictionary" begin
+    d = SortedDict("b" => 2, "a" => 1)
+    @test d isa AbstractDict{String,Int} && eltype(d) === Pair{String,Int} && keytype(d) === String && valtype(d) === Int
+    @test collect(d) == ["a" => 1, "b" => 2] && collect(keys(d)) == ["a", "b"] && collect(values(d)) == [1, 2]
+    @test collect(pairs(d)) == collect(d) && first(d) == ("a" => 1) && last(d) == ("b" => 2)
+    @test collect(Iterators.reverse(d)) == ["b" => 2, "a" => 1]
+    @test d == Dict("a" => 1, "b" => 2) && Dict("a" => 1, "b" => 2) == d && d != Dict("a" => 1, "b" => 3) && d != Dict("a" => 1)
+    @test isequal(d, Dict("a" => 1, "b" => 2)) && hash(d) == hash(Dict("a" => 1, "b" => 2))
+    @test ("a" => 1) in d && !(("a" => 2) in d) && "a" in keys(d) && 2 in values(d) && !("z" in keys(d))
+    @test haskey(d, SubString("abc", 1, 1)) && d[SubString("abc", 1, 1)] == 1
+    @test SortedDict(1 => 'a')[1.0] == 'a' && !haskey(SortedDict(1 => 'a'), 1.5) && haskey(SortedDict(1.0 => 1), 1)
+    @test SortedDict([1 => 2, 3 => 4]) == Dict(1 => 2, 3 => 4) == SortedDict((k, k + 1) for k in (1, 3))
+    @test SortedDict{Int,Float64}(1 => 2) == Dict(1 => 2.0) && SortedDict{Int,Float64}(1 => 2) isa SortedDict{Int,Float64}
+    @test SortedDict{Int,Float64}([(1, 2)]) == Dict(1 => 2.0) && SortedDict(Dict(1 => 2)) == Dict(1 => 2)
+    @test SortedDict(1 => "a", 2.5 => :b) == Dict(1 => "a", 2.5 => :b) && isempty(SortedDict()) && isempty(SortedDict{Int,Int}())
+    @test Dict(d) == d && copy(d) == d && copy(d) isa SortedDict{String,Int}
+    e = copy(d)
+    e["c"] = 3
+    delete!(e, "a")
+    @test collect(d) == ["a" => 1, "b" => 2] && collect(e) == ["b" => 2, "c" => 3]
+    @test merge(d, e) == Dict("a" => 1, "b" => 2, "c" => 3) && merge(d, e) isa SortedDict{String,Int}
+    @test merge(+, d, e) == Dict("a" => 1, "b" => 4, "c" => 3) && merge(d, Dict("z" => 2.5))["a"] == 1
+    @test merge!(copy(d), e) == merge(d, e) && merge!(+, copy(d), e)["b"] == 4
+    @test mergewith(+, d, e) == merge(+, d, e) && mergewith!(+, copy(d), e) == merge(+, d, e)
+    @test filter(p -> p.second > 1, d) == Dict("b" => 2) && filter(p -> p.second > 1, d) isa SortedDict
+    @test filter!(p -> p.second > 1, copy(d)) == Dict("b" => 2)
+    @test collect(map!(v -> 10v, values(e))) == [20, 30] && collect(e) == ["b" => 20, "c" => 30]
+    @test empty(d) == Dict() && empty(d) isa SortedDict{String,Int} && empty(d, Int, Char) isa SortedDict{Int,Char}
+    @test sizehint!(d, 50) === d && get!(d, "x", 9) == 9 && pop!(d, "x") == 9 && pop!(d, "x", 0) == 0
+    @test (d["q"] = 7) == 7 && setindex!(d, 8, "q") === d && d["q"] == 8 && delete!(d, "nothing") === d
+    @test_throws KeyError("zz") d["zz"]
+    @test_throws KeyError pop!(d, "zz")
+    @test findfirst(==(8), d) == "q" && count(p -> p.second > 1, d) == 2 && Dict(v => k for (k, v) in d)[8] == "q"
+    @test sum(values(d)) == 11 && map(p -> p.second, collect(d)) == [1, 2, 8]
+    @test isempty(empty!(d)) && collect(d) == Pair{String,Int}[] && collect(keys(d)) == String[]
+    @test_throws ArgumentError first(d)
+    @test_throws ArgumentError pop!(d)
+    counts = SortedDict{Char,Int}()
+    for c in "hello world"
+        counts[c] = get(counts, c, 0) + 1
+    end
+    @test counts['l'] == 3 && join(keys(counts)) == " dehlorw"
+    # a function of get! that changes the dictionary meanwhile
+    d = SortedDict{Int,Int}()
+    @test get!(() -> (foreach(k -> d[k] = k, 1:500); 0), d, 250) == 0
+    @test length(d) == 500 && d[250] == 0 && sound(d)
+end
+
+@testset "ranges" begin
+    s = SortedSet(10:10:1000)
+    @test collect(between(s, 15, 45)) == [20, 30, 40] && collect(between(s, 20, 40)) == [20, 30, 40]
+    @test collect(between(s, 45, 15)) == [] && collect(between(s, -5, 5)) == [] && collect(between(s, 1001, 2000)) == []
+    @test collect(between(s, typemin(Int), typemax(Int))) == collect(s) && collect(between(s, 1000, 1000)) == [1000]
+    @test eltype(between(s, 1, 2)) === Int && collect(between(SortedSet{Int}(), 1, 2)) == Int[]
+    @test collect(between(s, 15.0, 0x20)) == [20, 30] # bounds of other types
+    d = SortedDict(k => string(k) for k in 1:100)
+    @test collect(between(d, 98, 200)) == [98 => "98", 99 => "99", 100 => "100"]
+    @test sum(p.first for p in between(d, 1, 100)) == 5050
+    f = SortedSet([-Inf, -1.0, -0.0, 0.0, 1.0, Inf, NaN])
+    @test isequal(collect(between(f, -0.0, Inf)), [-0.0, 0.0, 1.0, Inf]) && isequal(collect(between(f, 0.0, NaN)), [0.0, 1.0, Inf, NaN])
+    @test collect(between(SortedSet(["a", "b", "c"]), "aa", "b")) == ["b"]
+end
+
+@testset "how they print" begin
+    @test sprint(show, SortedSet([3, 1, 2])) == "SortedSet{Int64}([1, 2, 3])"
+    @test repr("text/plain", SortedSet([1])) == "SortedSet{Int64}([1])"
+    @test sprint(show, SortedSet{String}()) == "SortedSet{String}([])"
+    @test sprint(show, SortedDict(2 => "b", 1 => "a")) == "SortedDict{Int64, String}(1 => \"a\", 2 => \"b\")"
+    @test occursin("…", sprint(show, SortedSet(1:1000); context=:limit => true))
+    @test !occursin("…", sprint(show, SortedSet(1:1000)))
+    text = repr("text/plain", SortedDict(2 => "b", 1 => "a"))
+    @test occursin("with 2 entries", text) && occursin("1 => \"a\"", text)
+    @test eval(Meta.parse(sprint(show, SortedSet([3, 1])))) == SortedSet([1, 3])
+    @test eval(Meta.parse(sprint(show, SortedDict(3 => 1)))) == SortedDict(3 => 1)
+end
+
+# ---- Memory ----
+
+@noinline function filled_dict(Kind)
+    d, refs = SortedDict{Int,Box}(Kind), WeakRef[]
+    for k in 1:200
+        box = Box(k)
+        push!(refs, WeakRef(box))
+        d[k] = box
+    end
+    return d, refs
+end
+
+@noinline function filled_labels(Kind)
+    s, refs = SortedSet{Label}(Kind), WeakRef[]
+    for k in shuffle(MersenneTwister(1), 1:500)
+        label = Label(k)
+        push!(refs, WeakRef(label))
+        push!(s, label)
+    end
+    return s, refs
+end
+
+alive(refs) = count(r -> r.value !== nothing, refs)
+
+@testset "what is deleted is not kept alive" begin
+    dicts = [filled_dict(Kind) for Kind in KINDS]
+    sets = [filled_labels(Kind) for Kind in KINDS]
+    GC.gc()
+    @test all(((d, refs),) -> alive(refs) == 200, dicts) && all(((s, refs),) -> alive(refs) == 500, sets)
+    for (d, _) in dicts
+        foreach(k -> delete!(d, k), 1:50)
+        foreach(k -> (pop!(d, k); nothing), 51:100)
+        d[101] = Box(0) # what was there before is gone
+    end
+    for (s, _) in sets
+        foreach(k -> delete!(s, Label(k)), 1:2:499)
+    end
+    GC.gc()
+    @test all(((d, refs),) -> alive(refs) == 99, dicts)
+    # of the keys, the few that part the nodes of the tree may stay
+    @test all(((s, refs),) -> 250 <= alive(refs) <= 250 + s.tree.leaf_count, sets)
+    for (k, (d, _)) in enumerate(dicts)
+        isodd(k) ? empty!(d) : foreach(k -> delete!(d, k), 101:200)
+    end
+    for (k, (s, _)) in enumerate(sets)
+        isodd(k) ? empty!(s) : foreach(k -> delete!(s, Label(k)), 2:2:500)
+    end
+    GC.gc()
+    @test all(((d, refs),) -> alive(refs) == 0, dicts)
+    @test all(((s, refs),) -> alive(refs) == 0, sets)
+end
+
+function churn(s, d, n)
+    total = 0
+    for k in 1:n
+        push!(s, 7919k % 100_003)
+        d[7919k % 100_003] = k
+    end
+    for k in 1:n
+        total += (7919k % 100_003 in s) + d[7919k % 100_003] + haskey(d, -k)
+    end
+    for x in s
+        total += x
+    end
+    for (k, v) in d
+        total += v
+    end
+    for x in between(s, 10, 1000)
+        total += x
+    end
+    total += pop!(s) + first(s) + last(d).second
+    for k in 1:n
+        delete!(s, 7919k % 100_003)
+        delete!(d, 7919k % 100_003)
+    end
+    empty!(s)
+    empty!(d)
+    return total
+end
+
+@testset "no garbage in a steady state" begin
+    for Kind in KINDS, n in (nothing, 5000)
+        s, d = SortedSet{Int}(Kind, n), SortedDict{Int,Int}(Kind, n)
+        churn(s, d, 5000)
+        churn(s, d, 5000)
+        @test (@allocated churn(s, d, 5000)) <= 64
+    end
+end
+
+@testset "trim! returns memory" begin
+    for Kind in KINDS
+        d = SortedDict{Int,Int}(Kind)
+        foreach(k -> d[k] = k, 1:50_000)
+        full = Base.summarysize(d)
+        foreach(k -> delete!(d, k), 101:50_000)
+        Kind in END_KINDS && (empty!(d); foreach(k -> d[k] = k, 1:100))
+        trim!(d)
+        @test Base.summarysize(d) < full ÷ 2 && sound(d)
+        @test collect(d) == [k => k for k in 1:100]
+        empty!(d)
+        # the counts of generations stay, four bytes for each slot there ever was
+        @test Base.summarysize(trim!(d)) < 10_000 + (Kind in FREE_KINDS ? 4 * 65536 : 0) && sound(d)
+        foreach(k -> d[k] = k, 1:5000)
+        @test sound(d) && length(d) == 5000 && all(k -> d[k] == k, 1:5000)
+    end
+end
+
+first_between(s, a, b) = first(between(s, a, b))
+
+@testset "types are inferred" begin
+    s, d = SortedSet([1, 2]), SortedDict("a" => 1.5)
+    @test @inferred(in(1, s)) && @inferred(in(1.0, s))
+    @inferred push!(s, 3)
+    @inferred delete!(s, 3)
+    @test (@inferred pop!(s, 2)) == 2
+    @test (@inferred first(s)) == 1 && (@inferred last(s)) == 1 && (@inferred collect(s)) == [1]
+    @test (@inferred first_between(s, 0, 9)) == 1
+    @test (@inferred d["a"]) == 1.5 && (@inferred get(d, "b", 2.5)) == 2.5 && @inferred(haskey(d, "a"))
+    @test (@inferred get!(d, "c", 3.5)) == 3.5 && (@inferred pop!(d, "c")) == 3.5
+    @test (@inferred first(d)) == ("a" => 1.5) && (@inferred collect(d)) == ["a" => 1.5]
+    @test (@inferred collect(keys(d))) == ["a"] && (@inferred collect(values(d))) == [1.5]
+    @inferred setindex!(d, 2.5, "a")
+    @inferred copy(s)
+    @inferred copy(d)
+end
