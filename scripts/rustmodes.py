@@ -115,12 +115,20 @@ def programs():
     return sorted(p.stem for p in (RUST / "tests").glob("*.rs") if p.stem not in ("ui", "bumpalo_program"))
 
 
+# These leave values that nobody drops, on purpose: what those own is a leak.
+LEAKING = ("diagnostics", "drops")
+
+
+def flags_of(names):
+    return [flag for name in names for flag in ("--test", name)]
+
+
 def miri(flags, few=False):
     """few: the programs that reach most of the crate in little time."""
     def work(mode):
         need_toolchain(mode, "nightly", "miri", "rust-src")
         for test in ("strict", "drops") if few else programs():
-            leaks = " -Zmiri-ignore-leaks" if test == "drops" else ""  # it leaks guards on purpose
+            leaks = " -Zmiri-ignore-leaks" if test in LEAKING else ""
             cargo(mode, "miri", "+nightly", "miri", "test", "--locked", *FEATURES, "--test", test,
                   env={"MIRIFLAGS": flags + leaks + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4",
                        "RUST_BACKTRACE": "0"})  # each panic's would take Miri seconds
@@ -133,18 +141,21 @@ PLAIN = "--cfg toft_plain_heap"  # the strict allocator of the tests would blind
 def sanitizer(name):
     def work(mode):
         need_toolchain(mode, "nightly", "rust-src")
-        cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, "-Zbuild-std",
-              *(flag for test in programs() for flag in ("--test", test)),
-              env={"RUSTFLAGS": "-Zsanitizer=%s %s" % (name, PLAIN)})
+        tight = [test for test in programs() if test not in LEAKING]
+        for tests, options in ((tight, ""), (LEAKING, "detect_leaks=0")):
+            cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, "-Zbuild-std", *flags_of(tests),
+                  env={"RUSTFLAGS": "-Zsanitizer=%s %s" % (name, PLAIN), "ASAN_OPTIONS": options})
     return work
 
 
 def valgrind(mode):
     modes.need("cargo", "valgrind")
-    run = "valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect --fair-sched=yes"
-    cargo(mode, "valgrind", "test", "--locked", *FEATURES, *(flag for test in programs() for flag in ("--test", test)),
-          env={"CARGO_TARGET_%s_RUNNER" % HOST.upper().replace("-", "_"): run, "RUSTFLAGS": PLAIN, "PROPTEST_CASES": "6",
-               "TOFT_SHORT": "1"})
+    tight = [test for test in programs() if test not in LEAKING]
+    for tests, leaks in ((tight, "full"), (LEAKING, "no")):
+        run = "valgrind -q --error-exitcode=99 --leak-check=%s --errors-for-leak-kinds=definite,indirect --fair-sched=yes" % leaks
+        cargo(mode, "valgrind", "test", "--locked", *FEATURES, *flags_of(tests),
+              env={"CARGO_TARGET_%s_RUNNER" % HOST.upper().replace("-", "_"): run, "RUSTFLAGS": PLAIN, "PROPTEST_CASES": "6",
+                   "TOFT_SHORT": "1"})
 
 
 def fuzz(mode):
