@@ -144,10 +144,10 @@ def no_library(mode):
 def all():
     made = [
         modes.Mode("julia", tests()),
-        modes.Mode("julia-bounds", tests("--check-bounds=yes")),
-        modes.Mode("julia-pkg", packaged),
+        modes.Mode("julia-pkg", packaged),  # Pkg runs the tests with --check-bounds=yes
         modes.Mode("julia-nolib", no_library),
     ]
     if modes.FULL:
         made.append(modes.Mode("julia-long", tests(env={"TOFT_LONG": "1"})))
+        made.append(modes.Mode("julia-bounds", tests("--check-bounds=yes", env={"TOFT_LONG": "1"})))
     return made

@@ -25,10 +25,22 @@ const Cell{P} = Tuple{Item{P},Int}
 @inline give(pool, i) = Model.deallocate!(pool, i)
 @inline give_all(pool) = Model.emptyend!(pool)
 @inline take(pool::Toft.AbstractPool, cell) = Toft.allocateend!(pool, cell)
-@inline car(pool::Toft.AbstractPool, i) = pool[i, 1]
-@inline cdr(pool::Toft.AbstractPool, i) = pool[i, 2]
-@inline give(pool::Toft.AbstractPool, i) = Toft.deallocate!(pool, i)
+@inline car(pool::Toft.AbstractPool, i) = @inbounds pool[i, 1]
+@inline cdr(pool::Toft.AbstractPool, i) = @inbounds pool[i, 2]
+@inline give(pool::Toft.AbstractPool, i) = @inbounds Toft.deallocate!(pool, i)
 @inline give_all(pool::Toft.AbstractPool) = Toft.emptyend!(pool)
+
+# The same with every access checked, as it is without @inbounds.
+struct Checked{P}
+    pool::P
+end
+
+@inline take(checked::Checked, cell) = Toft.allocateend!(checked.pool, cell)
+@inline car(checked::Checked, i) = checked.pool[i, 1]
+@inline cdr(checked::Checked, i) = checked.pool[i, 2]
+@inline give(checked::Checked, i) = Toft.deallocate!(checked.pool, i)
+@inline give_all(checked::Checked) = Toft.emptyend!(checked.pool)
+@inline Base.isempty(checked::Checked) = isempty(checked.pool)
 
 function cells(pool, n, payload)
     list = 0
@@ -178,6 +190,8 @@ function lists(p)
             list_body(Toft.List{Item{p}}(toft_kind(columns, free), size_of(fixed, n)), n, payload, free)))
         push!(all, Contender("toft by hand " * name, n ->
             cells_body(toft_kind(columns, free){Cell{p}}(size_of(fixed, n)), n, payload, free)))
+        push!(all, Contender("toft checked " * name, n ->
+            cells_body(Checked(toft_kind(columns, free){Cell{p}}(size_of(fixed, n))), n, payload, free)))
         push!(all, Contender("model " * name, n ->
             cells_body(model_kind(free){Cell{p}}(model_store(columns), size_of(fixed, n)), n, payload, free)))
     end

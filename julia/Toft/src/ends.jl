@@ -344,6 +344,7 @@ or nothing (`UndefRefError` when it is read before it is set, for types that hol
 slot that was given back is taken first, the last such first. Throws [`PoolFullError`](@ref) when there is none.
 """
 @inline function allocateend!(p::EndPool{T,I}, t::T) where {T,I}
+    need_fields(p.store, t)
     i = take_end!(p)
     @inbounds p.store[i] = t
     return i % I
@@ -358,6 +359,7 @@ allocateend!(p::EndPool{T,I}) where {T,I} = take_end!(p) % I
 As [`allocateend!`](@ref), before the first slot. In an empty pool it begins at the highest index.
 """
 @inline function allocatebegin!(p::EndPool{T,I}, t::T) where {T,I}
+    need_fields(p.store, t)
     i = take_begin!(p)
     @inbounds p.store[i] = t
     return i % I

@@ -46,9 +46,14 @@ FreeListSOAllocator{T,I}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I}
 FreeListSOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = FreeListSOAllocator{T,Int}(n, init)
 
 # The names under which programs written for Allocators.jl know what the kinds share
+
+"All four kinds, as Allocators.jl names them: [`AbstractPool`](@ref)."
 const AbstractFreeListAllocator{T,I<:Integer} = AbstractPool{T,I}
+"The two kinds without a free list, as Allocators.jl names them: [`Allocator`](@ref) and [`SOAllocator`](@ref)."
 const AbstractAllocator{T,I<:Integer} = EndPool{T,I}
+"[`SOAllocator`](@ref), as Allocators.jl names what has columns and no free list."
 const AbstractSOAllocator{T,I<:Integer,S<:Columns{T}} = SOAllocator{T,I,S}
+"The two kinds with columns, as Allocators.jl names them: [`SOAllocator`](@ref) and [`FreeListSOAllocator`](@ref)."
 const AbstractFreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = Union{SOAllocator{T,I,S},FreeListSOAllocator{T,I,S}}
 
 # Elements
@@ -114,6 +119,7 @@ end
 @inline take_begin!(p::FreePool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_begin!(p.used))
 
 @inline function allocateend!(p::FreePool{T,I}, t::T) where {T,I}
+    need_fields(p.used.store, t)
     i = take_end!(p)
     @inbounds p.used.store[i] = t
     return i % I
@@ -121,6 +127,7 @@ end
 allocateend!(p::FreePool{T,I}) where {T,I} = take_end!(p) % I
 
 @inline function allocatebegin!(p::FreePool{T,I}, t::T) where {T,I}
+    need_fields(p.used.store, t)
     i = take_begin!(p)
     @inbounds p.used.store[i] = t
     return i % I

@@ -8,14 +8,13 @@
 A vector of `n` elements of the tuple, named tuple or struct type `T`, stored as one `Vector` a field: a *structure of
 arrays*. What a `T` needs to be built is its fields, as its default constructor takes them; an inner constructor is not
 called. The fields of a nested struct stay together in one column.
-
-`TupleVector` is the same type under the name that Allocators.jl gave it.
 """
 struct Columns{T,V<:Tuple} <: AbstractVector{T}
     vectors::V
     Columns{T,V}(vectors::V) where {T,V<:Tuple} = new{T,V}(vectors)
 end
 
+"[`Columns`](@ref), under the name that Allocators.jl gave it."
 const TupleVector = Columns
 
 function Columns{T}(n::Integer) where {T}
@@ -52,9 +51,19 @@ Base.IndexStyle(::Type{<:Columns}) = IndexLinear()
     return Expr(:block, Expr(:meta, :inline), row)
 end
 
+# The fields are read before one is stored: one that was never set throws.
 @generated function write_row!(c::Columns{T}, t::T, i::Int) where {T}
-    stores = [:(@inbounds(c.vectors[$j][i] = getfield(t, $j))) for j in 1:fieldcount(T)]
-    return Expr(:block, Expr(:meta, :inline), stores..., nothing)
+    fields = [Symbol(:field, j) for j in 1:fieldcount(T)]
+    reads = [:($(fields[j]) = getfield(t, $j)) for j in 1:fieldcount(T)]
+    stores = [:(@inbounds(c.vectors[$j][i] = $(fields[j]))) for j in 1:fieldcount(T)]
+    return Expr(:block, Expr(:meta, :inline), reads..., stores..., nothing)
+end
+
+# Throws what write_row! would, before a slot is taken.
+@inline need_fields(::Vector, t) = nothing
+@generated function need_fields(::Columns{T}, t::T) where {T}
+    reads = [:(getfield(t, $j)) for j in 1:fieldcount(T) if !isbitstype(fieldtype(T, j))]
+    return Expr(:block, Expr(:meta, :inline), reads..., nothing)
 end
 
 Base.@propagate_inbounds function Base.getindex(c::Columns, i::Int)

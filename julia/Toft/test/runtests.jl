@@ -8,6 +8,8 @@ using Toft
 include("common.jl")
 
 @testset "Toft" begin
+    include("names.jl")
+    include("instructions.jl")
     @testset "pools" begin
         include("pools.jl")
     end

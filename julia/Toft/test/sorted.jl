@@ -334,7 +334,7 @@ end
 listed_keys(d) = [p.first for p in d]
 
 @testset "trees of several levels" begin
-    n = LONG ? 300_000 : 6000
+    n = LONG ? 100_000 : 6000
     for (k, (insert, delete)) in enumerate(Iterators.product((:up, :down, :random), (:up, :down, :random)))
         @test big_dict(k, SortedDict{Int,Int}(), -n:2:n, insert, delete)
     end

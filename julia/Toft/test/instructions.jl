@@ -1,0 +1,54 @@
+# The fast paths, instruction by instruction: what the compiler of Julia 1.5 makes of them for x86-64 must not grow. Other
+# compilers make other code, so there this is left out.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+module InstructionTests
+
+using InteractiveUtils, Test, Toft
+
+# Instructions of f for these arguments, without what only fills up; and how many of them are calls.
+function instructions(f, arguments...)
+    text = sprint(io -> code_native(io, f, typeof.(arguments); debuginfo=:none))
+    lines = [strip(line) for line in split(text, '\n') if startswith(line, '\t')]
+    lines = filter(line -> !startswith(line, '.') && !startswith(line, "nop"), lines)
+    return length(lines), count(line -> startswith(line, "call"), lines)
+end
+
+take_slot(pool, x) = allocateend!(pool, x)
+give_slot(pool, i) = @inbounds deallocate!(pool, i)
+read_slot(pool, i) = @inbounds pool[i]
+read_second(pool, i) = @inbounds pool[i, 2]
+read_checked(pool, i) = pool[i]
+push_one(stack, x) = (push!(stack, x); nothing)
+pop_one(stack) = pop!(stack)
+pop_first(queue) = popfirst!(queue)
+
+const OPTIONS = Base.JLOptions()
+
+if v"1.5" <= VERSION < v"1.6-" && Sys.ARCH === :x86_64 && OPTIONS.check_bounds == 0 && OPTIONS.opt_level >= 2
+    @testset "instructions" begin
+        pool, columns = Allocator{Tuple{Int,Int}}(8), SOAllocator{Tuple{Int,Int}}(8)
+        free = FreeListAllocator{Tuple{Int,Int}}(8)
+        allocateend!(pool, (1, 2)), allocateend!(columns, (1, 2)), allocateend!(free, (1, 2))
+        stack, queue = Stack{Int}(Allocator, 8), Queue{Int}(Allocator, 8)
+        for (what, most, most_calls, f, arguments) in (
+            ("take a slot", 24, 1, take_slot, (pool, (1, 2))),
+            ("take a slot of columns", 26, 1, take_slot, (columns, (1, 2))),
+            ("read a slot", 7, 0, read_slot, (pool, 1)),
+            ("read a field", 5, 0, read_second, (pool, 1)),
+            ("read a field of columns", 4, 0, read_second, (columns, 1)),
+            ("read a slot, checked", 34, 2, read_checked, (pool, 1)),
+            ("take a slot that was given back, or a new one", 68, 2, take_slot, (free, (1, 2))),
+            ("give a slot back", 31, 1, give_slot, (free, 1)),
+            ("push", 21, 1, push_one, (stack, 1)),
+            ("pop", 23, 1, pop_one, (stack,)),
+            ("pop the first", 23, 1, pop_first, (queue,)),
+        )
+            counted = instructions(f, arguments...)
+            counted[1] <= most && counted[2] <= most_calls || println(what, ": ", counted)
+            @test counted[1] <= most
+            @test counted[2] <= most_calls
+        end
+    end
+end
+
+end
