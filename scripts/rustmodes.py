@@ -144,7 +144,7 @@ def sanitizer(name):
         tight = [test for test in programs() if test not in LEAKING]
         for tests, options in ((tight, ""), (LEAKING, "detect_leaks=0")):
             cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, "-Zbuild-std", *flags_of(tests),
-                  env={"RUSTFLAGS": "-Zsanitizer=%s %s" % (name, PLAIN), "ASAN_OPTIONS": options})
+                  env={"RUSTFLAGS": "-Zsanitizer=%s %s" % (name, PLAIN), "ASAN_OPTIONS": options, "PROPTEST_CASES": "128"})
     return work
 
 
