@@ -116,7 +116,7 @@ def programs():
 
 
 # These leave values that nobody drops, on purpose: what those own is a leak.
-LEAKING = ("diagnostics", "drops")
+LEAKING = ("diagnostics", "drops", "oracle")
 
 
 def flags_of(names):
