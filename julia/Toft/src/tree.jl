@@ -1,7 +1,8 @@
 # The order of SortedSet and SortedDict: a B+ tree of keys, each with the index of its element in the pool.
 #
-#     leaves    FANOUT places each: LEAF_KEYS for keys, two before and two behind that are always unused. The keys fill a
-#               window of the places, so that both ends have room, and a key goes in or out by moving the shorter side.
+#     leaves    FANOUT places each: LEAF_KEYS for keys, two before and two behind that are always unused. The keys fill
+#               a window of the places, so that both ends have room, and a key goes in or out by moving the shorter
+#               side.
 #     inner     up to FANOUT children, and the bounds between them
 #
 # Keys that are small numbers, or can be mapped to such in the same order, are kept as integers ("codes"). In a leaf the

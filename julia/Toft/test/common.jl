@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 const LONG = get(ENV, "TOFT_LONG", "") == "1"
-stream_length(n) = LONG ? 30n : n
+stream_length(n) = LONG ? 10n : n
 
 # The k-th of some types goes with this one of the kinds of pools; in the long run, with all. Most of the time goes into
 # compiling anew for each.
@@ -55,4 +55,10 @@ struct Empty end
 
 mutable struct Box
     value::Int
+end
+
+struct Unfinished # one of its fields may be left undefined
+    number::Int
+    name::Any
+    Unfinished(number) = new(number)
 end

@@ -1,5 +1,5 @@
-# The fast paths, instruction by instruction: what the compiler of Julia 1.5 makes of them for x86-64 must not grow. Other
-# compilers make other code, so there this is left out.
+# The fast paths, instruction by instruction: what Julia 1.5 compiles them to for x86-64 must not grow. Other compilers
+# make other code, so there this is left out.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module InstructionTests
 

@@ -16,15 +16,16 @@ function original_pools(::Type{T}, ::Type{I}, n) where {T,I}
     S = typeof(columns(0))
     return Any[
         (Original.Allocator{T,I}(I(n)), false), (Original.Allocator{T,I}(nothing), false),
-        (Original.SOAllocator{T,I,S}(columns(n), I(n)), false), (Original.SOAllocator{T,I,S}(columns(16), nothing), false),
+        (Original.SOAllocator{T,I,S}(columns(n), I(n)), false),
+        (Original.SOAllocator{T,I,S}(columns(16), nothing), false),
         (Original.FreeListAllocator{T,I}(I(n)), true), (Original.FreeListAllocator{T,I}(nothing), true),
         (Original.FreeListSOAllocator{T,I,S}(columns(n), I(n)), true),
         (Original.FreeListSOAllocator{T,I,S}(columns(16), nothing), true),
     ]
 end
 
-# Its names are the only ones of Toft that this module has. What is left to see is that the programs do not say `Toft`, nor
-# use a field of a pool that the original's do not have.
+# Its names are the only ones of Toft that this module has. What is left to see is that the programs do not say `Toft`,
+# nor use a field of a pool that the original's do not have.
 @testset "they use the interface of the original, and nothing else" begin
     used, fields = Set{Symbol}(), Set{Symbol}()
     look!(x, of) = nothing
@@ -40,7 +41,8 @@ end
     @test !(:Toft in used)
     @test fields == Set([:alloc, :first, :last, :setindex, :isempty, :push!, :pop!, :empty!]) # and Base's names
     @test length(Original.PROGRAMS) == 4
-    functions = [:allocateend!, :allocatebegin!, :deallocateend!, :deallocatebegin!, :deallocate!, :emptyend!, :emptybegin!]
+    functions = [:allocateend!, :allocatebegin!, :deallocateend!, :deallocatebegin!, :deallocate!, :emptyend!,
+                 :emptybegin!]
     @test functions ⊆ used # with getindex, setindex! and isempty: all ten
 end
 
