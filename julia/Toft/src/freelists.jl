@@ -284,7 +284,7 @@ first_word(p::FreePool) = isempty(p) ? (length(p.keys) + 1, zero(UInt64)) : (-63
     start, word = next_word(p, state)
     word == 0 && return nothing
     i = start + trailing_zeros(word)
-    return p[i], (start, word & (word - 1))
+    return p.used.store[i], (start, word & (word - 1))
 end
 
 @inline function Base.iterate(live::LiveIndices{I,<:FreePool}, state::SlotWord=first_word(live.pool)) where {I}

@@ -8,8 +8,8 @@
 
 A set whose elements are in the order of `isless`: an `AbstractSet`. They are stored in a pool of this kind
 ([`Allocator`](@ref), [`FreeListAllocator`](@ref), [`SOAllocator`](@ref) or [`FreeListSOAllocator`](@ref)), for `n`
-elements at most, or as many as there are; when a fixed one is full, `push!` throws [`PoolFullError`](@ref). Of a fixed
-set with one of the first two kinds of pool that do not free, what is deleted counts until `empty!`.
+elements at most, or as many as there are; when a fixed one is full, `push!` throws [`PoolFullError`](@ref). In the two
+kinds without a free list, the slot of what is deleted stays taken until `empty!`.
 
 `first`, `last`, `pop!` (the last), `popfirst!`, iteration, `Iterators.reverse` and [`between`](@ref) go by the order.
 Searching, adding and deleting take time in proportion to the logarithm of the length. Steady use makes no garbage. Only
