@@ -182,6 +182,13 @@ Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false) =
 
 Calls `f(a)` with a new [`Arena`](@ref), releases it, also when an exception passes, and returns what `f` did, which
 must not be memory of the arena. Errors as `Arena` and [`release!`](@ref).
+
+    julia> arena(budget = 4096) do a
+               p = alloc(a, Int, 3) # a Ptr{Int}: 24 bytes that the collector does not see
+               unsafe_store!(p, 7, 2)
+               unsafe_load(p, 2)
+           end
+    7
 """
 function arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false)
     head, range = make(budget, reserve, contiguous, checked)

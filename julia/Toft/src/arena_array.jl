@@ -28,6 +28,13 @@ The array keeps its arena from being finalized; under `@inbounds` only while the
 if it is an argument of the function that loops. `isvalid(A)` tells whether the memory is still there.
 
 Threads: as the arena's; but several tasks may read and write elements meanwhile.
+
+    julia> arena() do a
+               A = ArenaArray(a, [1.0 2.0; 3.0 4.0])
+               A .*= 2
+               sum(A)
+           end
+    20.0
 """
 struct ArenaArray{T,N} <: DenseArray{T,N}
     at::Ptr{T}

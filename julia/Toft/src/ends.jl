@@ -79,6 +79,17 @@ const Allocator{T,I<:Integer} = EndPool{T,I,Vector{T}}
 
 As [`Allocator`](@ref), with a column for each field of the tuple, named tuple or struct `T`. `pool[i, j]` and
 `pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column.
+
+    julia> pool = SOAllocator{NamedTuple{(:x, :n),Tuple{Float64,Int}}}(100);
+
+    julia> i = allocateend!(pool, (x = 1.5, n = 7))
+    1
+
+    julia> pool[i, :n] += 1
+    8
+
+    julia> column(pool, :x)[i]
+    1.5
 """
 const SOAllocator{T,I<:Integer,S<:Columns{T}} = EndPool{T,I,S}
 

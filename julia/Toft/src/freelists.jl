@@ -24,6 +24,15 @@ end
 As [`Allocator`](@ref), but any slot can be given back by [`deallocate!`](@ref) and is taken again: the last one given
 back first. An index that was given back is a [`StaleIndexError`](@ref) until its slot is taken again; a
 [`handle`](@ref) is one for good. `@inbounds` leaves these checks out.
+
+    julia> pool = FreeListAllocator{String}(nothing);
+
+    julia> i = allocateend!(pool, "a"); h = handle(pool, i);
+
+    julia> deallocate!(pool, i)
+
+    julia> allocateend!(pool, "b") == i, isvalid(pool, i), isvalid(pool, h)
+    (true, true, false)
 """
 const FreeListAllocator{T,I<:Integer} = FreePool{T,I,Vector{T}}
 

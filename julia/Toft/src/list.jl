@@ -13,6 +13,9 @@ pool of its own of this kind, for `n` elements at most, or as many as there are;
 lists share, each with cells of its own. When the pool is full, [`PoolFullError`](@ref) is thrown. In the kinds that do
 not free, what is removed keeps its slot until `empty!` (where the pool is shared, until [`emptyend!`](@ref) of it),
 unless it was the last one taken.
+
+    julia> l = List([2, 3]); pushfirst!(l, 1)
+    List{Int64}([1, 2, 3])
 """
 mutable struct List{T,I,P<:AbstractPool}
     pool::P

@@ -9,6 +9,11 @@ A stack of elements of type `T` in a pool of this kind, for `n` elements at most
 or as many as there are. `push!`, `pop!`, `first` (what `pop!` would return) and `last` (the oldest) take constant time;
 iteration goes from the top. In the plain kinds of pool the elements lie side by side; in the free-list kinds they are
 linked.
+
+    julia> s = Stack{Int}(Allocator, 2); push!(s, 1); push!(s, 2);
+
+    julia> pop!(s), length(s)
+    (2, 1)
 """
 struct Stack{T,S}
     items::S # an EndPool, of which the end is the top; or a List, of which the first is
@@ -21,6 +26,9 @@ end
 A queue of elements of type `T` in a pool of this kind, for `n` elements at most ([`PoolFullError`](@ref) beyond them),
 or as many as there are. `push!` at the end, `popfirst!`, `first` and `last` take constant time; iteration goes from the
 first. In the plain kinds of pool it is a ring; in the free-list kinds the elements are linked.
+
+    julia> q = Queue([1, 2]); push!(q, 3); popfirst!(q)
+    1
 """
 struct Queue{T,S}
     items::S

@@ -28,4 +28,5 @@ include("common.jl")
     @testset "vectors of the ABI" begin
         include("vectors.jl")
     end
+    include("docs.jl")
 end
