@@ -773,11 +773,22 @@ fn threads_that_come_later_have_checked_arenas_of_their_own() {
 
 // ---- how much, and how far ----
 
+/// So many that a test would not end if each step looked at all of them. Fewer under Miri, and with `TOFT_SHORT`
+/// (Valgrind).
+fn very_many() -> usize {
+    if MIRI {
+        50
+    } else if std::env::var_os("TOFT_SHORT").is_some() {
+        2000
+    } else {
+        300_000
+    }
+}
+
 #[test]
-fn many_allocations_are_freed_in_any_order_in_time() {
-    let n = if MIRI { 50 } else { 100_000 };
+fn very_many_allocations_are_freed_in_any_order() {
+    let n = very_many();
     let arena = checked();
-    let began = std::time::Instant::now();
     let all: Vec<_> = (0..n).map(|i| (arena.alloc_layout(layout(i % 64 + 1, 8)).as_ptr(), i % 64 + 1)).collect();
     for turn in [0, 1, 2] {
         for (k, (p, size)) in all.iter().enumerate().filter(|(k, _)| (k * 7) % 3 == turn) {
@@ -786,14 +797,12 @@ fn many_allocations_are_freed_in_any_order_in_time() {
         }
     }
     assert_eq!((arena.findings(), arena.allocations().len()), (vec![], 0));
-    assert!(MIRI || began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
 }
 
 #[test]
-fn marks_stay_fast_among_many_allocations() {
-    let n = if MIRI { 50 } else { 100_000 };
+fn marks_among_very_many_allocations() {
+    let n = very_many();
     let arena = checked();
-    let began = std::time::Instant::now();
     for i in 0..n {
         arena.alloc(i);
         let mark = arena.mark();
@@ -801,7 +810,6 @@ fn marks_stay_fast_among_many_allocations() {
         unsafe { arena.rewind(mark) }.unwrap();
     }
     assert_eq!((arena.findings(), arena.allocations().len()), (vec![], n));
-    assert!(MIRI || began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
 }
 
 #[cfg_attr(miri, ignore)] // it is slow
