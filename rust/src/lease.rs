@@ -32,7 +32,8 @@ type Place<'l> = Kept<'l, Head>;
 ///
 /// At most [`keep_idle`](Leases::keep_idle) arenas wait, with about [`keep_bytes`](Leases::keep_bytes) each. Threads
 /// begin to look at different places, so that they do not meet; if all is taken, an arena is made, and if all is full,
-/// one is ended. Where 32 or more may wait, up to 16 places are kept for the arenas that were taken out of them. A thread that ends leaves nothing behind, and the cache's own end ends what waits.
+/// one is ended. Where 32 or more may wait, up to 16 places are kept for the arenas that were taken out of them. A
+/// thread that ends leaves nothing behind, and the cache's own end ends what waits.
 ///
 /// ```
 /// use toft::Leases;

@@ -474,11 +474,10 @@ impl<'g> World<'g> {
         // SAFETY: a live allocation of that arena; a real layout.
         let Some(q) = (unsafe { abi::resize(head, e.p, e.n, n, align) }) else {
             self.check_entry(&e);
-            let more = if n > e.n || align > e.align { n } else { 0 };
-            if more != 0 {
-                self.refused(e.node, more, align);
+            if n > e.n || align > e.align {
+                self.refused(e.node, n, align); // also of no bytes: the place may take padding
             } else {
-                assert!(n > e.n || self.rules.may_refuse, "refused to shrink");
+                assert!(self.rules.may_refuse, "refused to shrink");
             }
             self.entries.push(e);
             return;
