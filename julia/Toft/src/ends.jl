@@ -7,6 +7,9 @@
 #     fast path    one compare: the end moves within its run (take_end!, drop_end!, take_begin!, drop_begin!)
 #     slow path    the ..._slow! functions: to the next run, empty and full pools, growth
 #
+# While the live slots are first:last, there is a place between the two ends to which the end may fall and the beginning
+# rise, so that neither looks at the other. The one that gets there has the place moved to the other end.
+#
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
@@ -25,8 +28,12 @@ mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     store::S
     first::Int # index of the first live slot; last + 1 when there is none
     last::Int  # and of the last
-    stop::Int  # the end may go so far without asking: not beyond its run, and not into what is live
+    stop::Int  # last may rise so far without asking: not beyond its run, and not into what is live
+    floor::Int # and fall so far
+    ceiling::Int # first may rise so far without asking
+    begin_low::Int # and fall so far, but not onto last
     straight::Bool # the live slots are first:last
+    whole::Bool # and all slots are the run 1:n
     resizable::Bool
     wrapped::Bool # the end has come around into the run where the beginning is
     low::Int # the slots are low:n; low is 1 but for what `init` leaves out
@@ -34,15 +41,11 @@ mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     runs::Vector{UnitRange{Int}} # all slots, in the order in which they follow each other, and around
     end_run::Int # in which of them is last
     begin_run::Int # and first
-    end_low::Int # their bounds
-    begin_low::Int
-    begin_high::Int
 
     function EndPool{T,I,S}(store::S, n::Int, resizable::Bool, init::Int) where {T,I<:Integer,S<:AbstractVector{T}}
         low = init + 1
-        pool = new{T,I,S}(store, low, init, n, true, resizable, false, low, n, [low:n], 1, 1, low, low, n)
-        settle!(pool)
-        return pool
+        return new{T,I,S}(store, low, init, n, init, low, low, true, init == 0, resizable, false, low, n,
+                           [low:n], 1, 1)
     end
 end
 
@@ -151,14 +154,14 @@ end
 # The live slots as ranges, from the first to the last.
 function live_pieces(p::EndPool)
     p.straight && return [p.first:p.last]
-    pieces = [p.first:p.begin_high]
+    pieces = [p.first:last(p.runs[p.begin_run])]
     k = p.begin_run
     while true
         k = k == length(p.runs) ? 1 : k + 1
         k == p.end_run && break
         push!(pieces, p.runs[k])
     end
-    return push!(pieces, p.end_low:p.last)
+    return push!(pieces, first(p.runs[p.end_run]):p.last)
 end
 
 @inline function check_slot(p::EndPool, i::Integer)
@@ -193,43 +196,50 @@ Base.@propagate_inbounds function Base.setindex!(p::EndPool, x, i::Integer, j::F
     return p
 end
 
-# The fast paths: at each end, take and drop a slot
+# The fast paths: at each end, take and drop a slot. What the slow path returns is stored once more, where the two paths
+# meet: so in a loop the compiler keeps it in a register.
 
 @inline function take_end!(p::EndPool)
     i = p.last
-    i == p.stop && return take_end_slow!(p)
-    i += 1
+    i = i == p.stop ? take_end_slow!(p) : i + 1
     p.last = i
     return i
 end
 
 @inline function drop_end!(p::EndPool)
     i = p.last
-    end_may_drop(p, i) || return drop_end_slow!(p)
+    next = last_before(p, i)
     refers(p.store) && forget!(p.store, i)
-    p.last = i - 1
+    p.last = next
     return nothing
 end
 
-# Whether i, the last or the first slot, is live, and dropping it leaves its run the one that it is.
-@inline end_may_drop(p::EndPool, i::Int) = ((i >= p.first) & p.straight) || !p.straight && i > p.end_low
-@inline begin_may_drop(p::EndPool, i::Int) = ((i <= p.last) & p.straight) || !p.straight && i < p.begin_high
+# What the last slot is after i, which is it, and the first; the caller sets it. Throws if there is none.
+@inline last_before(p::EndPool, i::Int) = i > p.floor ? i - 1 : drop_end_slow!(p)
+@inline function first_after(p::EndPool, i::Int)
+    if i >= p.ceiling
+        p.straight & (i <= p.last) || return drop_begin_slow!(p)
+        p.floor, p.ceiling = p.last, p.last + 1
+    end
+    return i + 1
+end
 
 @inline function take_begin!(p::EndPool)
     i = p.first - 1
-    (i < p.begin_low) | (i == p.last) && return take_begin_slow!(p)
-    p.first = i
-    if p.last < i # they may be about to meet: the end must ask
+    if (i < p.begin_low) | (i == p.last)
+        i = take_begin_slow!(p)
+    elseif p.last < i # they may be about to meet: the end must ask
         p.stop = min(p.stop, i - 1)
     end
+    p.first = i
     return i
 end
 
 @inline function drop_begin!(p::EndPool)
     i = p.first
-    begin_may_drop(p, i) || return drop_begin_slow!(p)
+    next = first_after(p, i)
     refers(p.store) && forget!(p.store, i)
-    p.first = i + 1
+    p.first = next
     return nothing
 end
 
@@ -239,9 +249,10 @@ end
 function settle!(p::EndPool)
     end_slots, begin_slots = p.runs[p.end_run], p.runs[p.begin_run]
     p.straight = p.end_run == p.begin_run && !p.wrapped
+    p.whole = p.straight && p.low == 1 && length(p.runs) == 1
     p.stop = p.wrapped ? p.first - 1 : last(end_slots)
-    p.end_low = first(end_slots)
-    p.begin_low, p.begin_high = first(begin_slots), last(begin_slots)
+    p.floor, p.ceiling = p.straight ? (p.first - 1, p.first) : (first(end_slots), last(begin_slots))
+    p.begin_low = first(begin_slots)
     return nothing
 end
 
@@ -300,27 +311,31 @@ end
     return p.first
 end
 
-# The pool is empty, or goes on in another run.
+# The pool is empty, or goes on in another run; or the live slots are first:last, and the end may go where first is.
 
 @noinline function drop_end_slow!(p::EndPool)
-    isempty(p) && throw(ArgumentError("pool must be non-empty"))
-    forget!(p.store, p.last)
-    p.end_run = run_before(p, p.end_run)
-    p.last = last(p.runs[p.end_run])
-    p.wrapped = false
+    isempty(p) && throw_empty()
+    if p.straight
+        p.last -= 1
+    else
+        p.end_run = run_before(p, p.end_run)
+        p.last = last(p.runs[p.end_run])
+        p.wrapped = false
+    end
     settle!(p)
-    return nothing
+    return p.last
 end
 
 @noinline function drop_begin_slow!(p::EndPool)
-    isempty(p) && throw(ArgumentError("pool must be non-empty"))
-    forget!(p.store, p.first)
+    isempty(p) && throw_empty()
     p.begin_run = run_after(p, p.begin_run)
     p.first = first(p.runs[p.begin_run])
     p.wrapped = false
     settle!(p)
-    return nothing
+    return p.first
 end
+
+@noinline throw_empty() = throw(ArgumentError("collection must be non-empty"))
 
 # All slots are live, or there are none: as many again, between the end and the beginning.
 function grow!(p::EndPool{T,I}) where {T,I}
@@ -414,8 +429,8 @@ Time does not depend on how many there are, unless they hold references.
 """
 @inline function emptyend!(p::EndPool)
     forget_all!(p)
-    if p.straight & (p.low == 1) & (length(p.runs) == 1)
-        p.first, p.last, p.stop = 1, 0, p.n
+    if p.whole
+        p.first, p.last, p.stop, p.floor, p.ceiling = 1, 0, p.n, 0, 1
     else
         p.low = 1
         restart!(p, 1)

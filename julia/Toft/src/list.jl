@@ -74,8 +74,6 @@ end
     return x
 end
 
-@noinline throw_empty() = throw(ArgumentError("collection must be non-empty"))
-
 # A pool that does not free gives back its last slot.
 @inline drop_cell!(p::FreePool, i::Int) = @inbounds deallocate!(p, i)
 @inline drop_cell!(p::EndPool, i::Int) = i == p.last ? drop_end!(p) : give_back!(p, i)

@@ -81,34 +81,20 @@ Base.push!(c::Queue{T}, x) where {T} = push!(c, convert(T, x)::T)
 
 @inline function Base.pop!(s::EndStack)
     pool, i = s.items, s.items.last
-    end_may_drop(pool, i) || return pop_slow!(s)
+    next = last_before(pool, i)
     x = element_at(s, i)
     refers(pool.store) && forget!(pool.store, i)
-    pool.last = i - 1
-    return x
-end
-
-@noinline function pop_slow!(s::EndStack)
-    isempty(s) && throw_empty()
-    x = element_at(s, s.items.last)
-    drop_end_slow!(s.items)
+    pool.last = next
     return x
 end
 @inline Base.pop!(s::Stack{T,<:List}) where {T} = popfirst!(s.items)
 
 @inline function Base.popfirst!(q::EndQueue)
     pool, i = q.items, q.items.first
-    begin_may_drop(pool, i) || return popfirst_slow!(q)
+    next = first_after(pool, i)
     x = element_at(q, i)
     refers(pool.store) && forget!(pool.store, i)
-    pool.first = i + 1
-    return x
-end
-
-@noinline function popfirst_slow!(q::EndQueue)
-    isempty(q) && throw_empty()
-    x = element_at(q, q.items.first)
-    drop_begin_slow!(q.items)
+    pool.first = next
     return x
 end
 @inline Base.popfirst!(q::Queue{T,<:List}) where {T} = popfirst!(q.items)

@@ -333,8 +333,9 @@ end
 @inline step_to(t::Tree, at::Int, x) = @inbounds(at - 1 + (t.keys[at] < x) + (t.keys[at+1] < x))
 
 @noinline function search_far(t::Tree{C}, x::C) where {C<:Code}
-    leaf = leaf_at(t.finger)
-    if !belongs(t, leaf, x)
+    # The only leaf is found without a finger, which the search before has just set: so these searches overlap too.
+    leaf = t.height == 0 ? t.root : leaf_at(t.finger)
+    if t.height > 0 && !belongs(t, leaf, x)
         leaf = leaf_at(t.older_finger)
         if !belongs(t, leaf, x)
             leaf = down(t, x)

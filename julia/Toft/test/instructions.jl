@@ -37,11 +37,11 @@ if v"1.5" <= VERSION < v"1.6-" && Sys.ARCH === :x86_64 && OPTIONS.check_bounds =
             ("read a field", 5, 0, read_second, (pool, 1)),
             ("read a field of columns", 4, 0, read_second, (columns, 1)),
             ("read a slot, checked", 34, 2, read_checked, (pool, 1)),
-            ("take a slot that was given back, or a new one", 68, 2, take_slot, (free, (1, 2))),
+            ("take a slot that was given back, or a new one", 71, 2, take_slot, (free, (1, 2))),
             ("give a slot back", 31, 1, give_slot, (free, 1)),
             ("push", 21, 1, push_one, (stack, 1)),
             ("pop", 23, 1, pop_one, (stack,)),
-            ("pop the first", 23, 1, pop_first, (queue,)),
+            ("pop the first", 29, 1, pop_first, (queue,)),
         )
             counted = instructions(f, arguments...)
             counted[1] <= most && counted[2] <= most_calls || println(what, ": ", counted)

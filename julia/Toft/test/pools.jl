@@ -32,6 +32,7 @@ function agree(@nospecialize(pool), live::Vector{Pair{Int,Any}}, @nospecialize(I
         else
             must((pool.first, pool.last) == (first(live[1]), first(live[end])), "the ends")
         end
+        must(!pool.straight || pool.first - 1 <= pool.floor == pool.ceiling - 1 <= pool.last, "where the ends may go")
     end
     found = Dict{Int,Any}(live)
     must(length(indices) == length(found) && all(i -> haskey(found, i), indices), "indices: ", indices)
