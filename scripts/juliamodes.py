@@ -149,5 +149,5 @@ def all():
     ]
     if modes.FULL:
         made.append(modes.Mode("julia-long", tests(env={"TOFT_LONG": "1"})))
-        made.append(modes.Mode("julia-bounds", tests("--check-bounds=yes", env={"TOFT_LONG": "1"})))
+        made.append(modes.Mode("julia-bounds", tests("--check-bounds=yes", env={"TOFT_LONG": "streams"})))
     return made

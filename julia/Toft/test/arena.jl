@@ -1,5 +1,4 @@
 # Arenas: allocation on the shared head, arrays, marks, cleanups, errors, the garbage collector's part in it.
-# TOFT_LONG=1 makes the random streams longer.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module ArenaTests
 

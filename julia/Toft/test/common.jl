@@ -1,12 +1,14 @@
 # What the tests share: the length of random streams, element types, and how a stream says what went wrong.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-const LONG = get(ENV, "TOFT_LONG", "") == "1"
+const LONG = get(ENV, "TOFT_LONG", "0") != "0"
+const ALL_TYPES = get(ENV, "TOFT_LONG", "0") == "1"
 stream_length(n) = LONG ? 10n : n
 
-# The k-th of some types goes with this one of the kinds of pools; in the long run, with all. Most of the time goes into
+# The k-th of some types goes with this one of the kinds of pools, or with all of them. Most of the time goes into
 # compiling anew for each.
-goes_with(k, kind) = LONG || kind == mod1(k, 4)
+goes_with_one(k, kind) = kind == mod1(k, 4)
+goes_with(k, kind) = ALL_TYPES || goes_with_one(k, kind)
 
 # With --check-bounds=yes, @inbounds leaves nothing out.
 const ALWAYS_CHECKED = Base.JLOptions().check_bounds == 1

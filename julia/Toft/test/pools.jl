@@ -329,9 +329,9 @@ const ELEMENTS = Any[
         end
     end
     T, make = ELEMENTS[3]
-    less_often = LONG ? (Int16, Int32, UInt16, UInt64, UInt128) : ()
+    less_often = ALL_TYPES ? (Int16, Int32, UInt16, UInt64, UInt128) : ()
     @testset "indices of type $I" for I in (Int8, UInt8, UInt32, Int128, less_often...)
-        for Kind in (LONG ? KINDS : I === UInt8 ? (Allocator, FreeListSOAllocator) : (Allocator,))
+        for Kind in (ALL_TYPES ? KINDS : I === UInt8 ? (Allocator, FreeListSOAllocator) : (Allocator,))
             most = Int(min(typemax(I), typemax(Int) >> 1))
             @test stream(3, Kind{T,I}(nothing), I, most, false, make, steps)
             @test stream(4, Kind{T,I}(17), I, 17, true, make, steps)
@@ -630,8 +630,8 @@ end
 
 @testset "references: what is given back is not kept alive" begin
     makes = Any[Union{Nothing,Box} => identity, Holder => b -> Holder(1, b), Tuple{Int,Box,Any} => b -> (1, b, b)]
-    LONG && append!(makes, [Box => identity, Any => identity, NamedTuple{(:a,),Tuple{Box}} => b -> (a = b,),
-                            Tuple{Tuple{Int,Box}} => b -> ((1, b),)])
+    ALL_TYPES && append!(makes, [Box => identity, Any => identity, NamedTuple{(:a,),Tuple{Box}} => b -> (a = b,),
+                                 Tuple{Tuple{Int,Box}} => b -> ((1, b),)])
     filled_pools = []
     ways = ((nothing, allocateend!), (20, allocatebegin!), (nothing, allocatebegin!))
     for (T, make) in makes, Kind in KINDS, (n, allocate) in ways
@@ -639,7 +639,7 @@ end
         pool = Kind{T}(n)
         push!(filled_pools, (pool, filled(make, pool, allocate), make, allocate))
     end
-    @test length(filled_pools) == (LONG ? 66 : 30)
+    @test length(filled_pools) == (ALL_TYPES ? 66 : 30)
     function kept(n)
         GC.gc()
         for (pool, refs) in filled_pools

@@ -1,4 +1,5 @@
-# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. TOFT_LONG=1 plays longer streams.
+# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. TOFT_LONG=1 plays longer streams, and
+# puts more types into more kinds of pools; TOFT_LONG=streams does the former alone.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Random

@@ -77,7 +77,7 @@ end
     steps = stream_length(600)
     @testset "$T" for (k, (T, make)) in enumerate(ITEMS)
         for (kind, Kind) in enumerate(KINDS), (c, C) in enumerate((List, Stack, Queue))
-            LONG || goes_with(k + c, kind) && (k <= 2 || isodd(k + c)) || continue
+            ALL_TYPES || goes_with(k + c, kind) && (k <= 2 || isodd(k + c)) || continue
             @test sequence_stream(10k + kind, C{T}(Kind), C, make, typemax(Int), steps)
             @test sequence_stream(10k + kind, C{T}(Kind, 20), C, make, 20, steps)
         end
