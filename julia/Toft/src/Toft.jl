@@ -24,6 +24,7 @@ include("stack.jl")
 include("tree.jl")
 include("set.jl")
 include("dict.jl")
+include("sorted.jl")
 include("show.jl")
 include("arena.jl")
 

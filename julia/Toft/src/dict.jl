@@ -49,9 +49,6 @@ function SortedDict(pairs)
     return SortedDict{K,V}(found)
 end
 
-Base.length(d::SortedDict) = d.tree.count
-Base.isempty(d::SortedDict) = d.tree.count == 0
-
 # The slot of a key; 0: it is not there.
 @inline function slot_of(d::SortedDict{K}, k::K) where {K}
     at, there = search(d.tree, encode(K, k))
@@ -103,7 +100,7 @@ end
     if there
         @inbounds d.pool[slot_at(d.tree, at), 2] = v
     else
-        put_key!(d.tree, at, code, allocateend!(d.pool, (k, v)))
+        add!(d, at, code, (k, v))
     end
     return d
 end
@@ -120,17 +117,6 @@ function Base.get!(f::Union{Function,Type}, d::SortedDict{K,V}, k) where {K,V}
     return v
 end
 
-@inline function Base.delete!(d::SortedDict{K}, k::K) where {K}
-    code = encode(K, k)
-    at, there = search(d.tree, code)
-    there && give_back!(d.pool, take_key!(d.tree, at, code))
-    return d
-end
-function Base.delete!(d::SortedDict{K}, k) where {K}
-    key = as_key(K, k)
-    return key === nothing ? d : delete!(d, something(key))
-end
-
 function Base.pop!(d::SortedDict, k)
     v = d[k]
     delete!(d, k)
@@ -145,67 +131,10 @@ function Base.pop!(d::SortedDict, k, default)
     return v
 end
 
-function Base.pop!(d::SortedDict)
-    pair = last(d)
-    delete!(d, pair.first)
-    return pair
-end
-
-function Base.popfirst!(d::SortedDict)
-    pair = first(d)
-    delete!(d, pair.first)
-    return pair
-end
-
-function Base.empty!(d::SortedDict)
-    emptyend!(d.pool)
-    start!(d.tree)
-    return d
-end
-
-# Order
-
 @inline function element(d::SortedDict{K,V}, at) where {K,V}
     k = decode(K, key_at(d.tree, at))::K
     return Pair{K,V}(k, value_of(d, slot_at(d.tree, at)))
 end
-
-function Base.iterate(d::SortedDict, at::Int=first_at(d.tree))
-    is_key(d.tree, at) || return nothing
-    return element(d, at), at_after(d.tree, at)
-end
-
-function Base.iterate(r::Iterators.Reverse{<:SortedDict}, at::Int=last_at(r.itr.tree))
-    is_key(r.itr.tree, at) || return nothing
-    return element(r.itr, at), at_before(r.itr.tree, at)
-end
-
-function Base.first(d::SortedDict)
-    isempty(d) && throw(ArgumentError("collection must be non-empty"))
-    return element(d, first_at(d.tree))
-end
-
-function Base.last(d::SortedDict)
-    isempty(d) && throw(ArgumentError("collection must be non-empty"))
-    return element(d, last_at(d.tree))
-end
-
-"""
-    trim!(set) -> set
-    trim!(dict) -> dict
-    trim!(list) -> list
-
-Return what memory lies behind the last element of a collection that grows; see [`trim!`](@ref) of its pool.
-"""
-function trim!(c::Union{SortedSet,SortedDict})
-    if !is_fixed(c.pool)
-        trim!(c.pool)
-        trim_tree!(c.tree)
-    end
-    return c
-end
-
-between(d::SortedDict{K}, low, high) where {K} = Between{typeof(d),K}(d, low, high)
 
 # What Base's functions of dictionaries make
 

@@ -112,14 +112,20 @@ end
 
 # The next odd key, whether the slot was given back or the pool was emptied over it.
 @inline function open_slot!(p::FreePool, i::Int)
-    i > length(p.keys) && grow_keys!(p)
+    i > length(p.keys) && grow_keys!(p, i)
     @inbounds p.keys[i] = (p.keys[i] | 0x00000001) + 0x00000002
     return i
 end
 
-@noinline function grow_keys!(p::FreePool)
+# Slot i, which was just taken, is the last or the first: it goes back where there is no memory for the keys.
+@noinline function grow_keys!(p::FreePool, i::Int)
     have = length(p.keys)
-    resize!(p.keys, p.used.n)
+    try
+        resize!(p.keys, p.used.n)
+    catch
+        i == p.used.last ? drop_end!(p.used) : drop_begin!(p.used)
+        rethrow()
+    end
     fill!(view(p.keys, have+1:p.used.n), p.new_key)
     return nothing
 end

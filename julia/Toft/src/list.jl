@@ -14,6 +14,10 @@ lists share, each with cells of its own. When the pool is full, [`PoolFullError`
 not free, what is removed keeps its slot until `empty!` (where the pool is shared, until [`emptyend!`](@ref) of it),
 unless it was the last one taken.
 
+While a list is walked, elements may be added, and those that the walk has given may be removed. If the one that would
+come next is removed, the walk ends with a [`StaleIndexError`](@ref), or where the kind does not free, with a
+`BoundsError` or by giving what is left in the slot.
+
     julia> l = List([2, 3]); pushfirst!(l, 1)
     List{Int64}([1, 2, 3])
 """
@@ -86,7 +90,7 @@ Base.eltype(::Type{<:List{T}}) where {T} = T
 
 @inline function Base.iterate(l::List, i::Int=l.head)
     i == 0 && return nothing
-    x, next = cell(l, i)
+    x, next = l.pool[i] # checked: the list may have changed since i was read
     return x, Int(next)
 end
 

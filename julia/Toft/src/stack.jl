@@ -106,15 +106,17 @@ Base.last(q::EndQueue) = isempty(q.items) ? throw_empty() : element_at(q, q.item
 Base.first(c::Line) = first(c.items)
 Base.last(c::Line) = last(c.items)
 
-# From the top of a stack, down
+# From the top of a stack, down. Checked: what was to come next may have been removed.
+@inline checked_element_at(c::Union{EndStack{T},EndQueue{T}}, i::Int) where {T} = unpack(T, c.items, c.items[i])::T
+
 function Base.iterate(s::EndStack, (i, k)=isempty(s.items) ? (0, 0) : (s.items.last, s.items.end_run))
     i == 0 && return nothing
-    return element_at(s, i), slot_before(s.items, i, k)
+    return checked_element_at(s, i), slot_before(s.items, i, k)
 end
 
 function Base.iterate(q::EndQueue, (i, k)=first_slot(q.items))
     i == 0 && return nothing
-    return element_at(q, i), next_slot(q.items, i, k)
+    return checked_element_at(q, i), next_slot(q.items, i, k)
 end
 
 Base.iterate(c::Line, state...) = iterate(c.items, state...)

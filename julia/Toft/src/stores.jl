@@ -162,7 +162,16 @@ empty_store(::Type{Vector{T}}, n::Int) where {T} = Vector{T}(undef, n)
 empty_store(::Type{<:Columns{T}}, n::Int) where {T} = Columns{T}(n)
 
 grow_store!(store::Vector, n::Int) = (resize!(store, n); nothing)
-grow_store!(store::Columns, n::Int) = foreach(v -> resize!(v, n), store.vectors)
+function grow_store!(store::Columns, n::Int)
+    had = length(store)
+    try
+        foreach(v -> resize!(v, n), store.vectors)
+    catch # where there is no memory for one of them, none is longer
+        foreach(v -> length(v) == had || resize!(v, had), store.vectors)
+        rethrow()
+    end
+    return nothing
+end
 
 # A new store of n slots: shortening a Vector gives no memory back.
 shrunk(store::Vector, n::Int) = copyto!(similar(store, n), 1, store, 1, n)

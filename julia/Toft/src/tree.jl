@@ -167,8 +167,8 @@ function new_leaf!(t::Tree)
         more < typemax(UInt32) || throw(OutOfMemoryError())
         resize!(t.keys, more * FANOUT)
         resize!(t.slots, more * FANOUT)
-        resize!(t.windows, more)
         resize!(t.links, more)
+        resize!(t.windows, more) # the last, whose length says how much room there is
     end
     t.leaf_count += 1
     return t.leaf_count % UInt32
@@ -190,17 +190,22 @@ function free_leaf!(t::Tree, leaf::UInt32)
     return nothing
 end
 
+# Memory for the inner nodes that a split may take: one on each level, and a new root.
+function reserve_inner!(t::Tree)
+    need = t.inner_count + t.height + 1
+    need <= length(t.child_counts) && return nothing
+    more = max(2 * t.inner_count, need, 4)
+    resize!(t.bounds, more * FANOUT)
+    resize!(t.children, more * FANOUT)
+    resize!(t.child_counts, more) # the last, as above
+    return nothing
+end
+
 function new_inner!(t::Tree)
     node = t.free_inner
     if node != 0
         t.free_inner = t.children[base(node)+1]
     else
-        if t.inner_count == length(t.child_counts)
-            more = max(2 * t.inner_count, 4)
-            resize!(t.bounds, more * FANOUT)
-            resize!(t.children, more * FANOUT)
-            resize!(t.child_counts, more)
-        end
         t.inner_count += 1
         node = t.inner_count % UInt32
     end
@@ -367,14 +372,12 @@ end
 
 # Insertion
 
-# x, which is not there, with the pool's index of its element; at is search's.
+@inline has_room(t::Tree, at::Int) = width(@inbounds(t.windows[leaf_at(at)])) < LEAF_KEYS
+
+# x, which is not there, with the pool's index of its element; at is search's, or split_leaf!'s where its leaf was full.
 @inline function put_key!(t::Tree, at::Int, x, slot::UInt32)
-    w = @inbounds t.windows[leaf_at(at)]
-    if width(w) == LEAF_KEYS
-        at = split_leaf!(t, at, x)
-        w = @inbounds t.windows[leaf_at(at)]
-    end
     leaf, place = leaf_at(at), place_at(at)
+    w = @inbounds t.windows[leaf]
     k, from, upto = base(leaf), w.from % Int, w.upto % Int
     if upto - place < place - from + (upto <= HIGHEST) # the upper side is the shorter one
         if upto > HIGHEST
@@ -443,9 +446,11 @@ end
     return by
 end
 
-# A full leaf in two. Keys that come in order leave full leaves behind them. Where x goes now: at.
+# A full leaf in two. Keys that come in order leave full leaves behind them. Returns where x goes now. Without memory
+# for it, it throws before anything has changed.
 @noinline function split_leaf!(t::Tree, at::Int, x)
     leaf, place = leaf_at(at), place_at(at)
+    reserve_inner!(t)
     new = new_leaf!(t)
     down_for_change!(t, x)
     k, links = base(leaf), t.links[leaf]

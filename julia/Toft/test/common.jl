@@ -28,6 +28,10 @@ end
 
 throws(@nospecialize(E), @nospecialize(f), @nospecialize(arguments...)) = thrown(f, arguments...) isa E
 
+# Has v refuse to grow: it shares its memory from now on.
+share!(v::Vector) = reshape(v, 1, :)
+const CAN_SHARE = v"1.5" <= VERSION < v"1.11-"
+
 # NaN is itself, and -0.0 is not 0.0.
 same(@nospecialize(a), @nospecialize(b)) = isequal(a, b) && typeof(a) === typeof(b)
 

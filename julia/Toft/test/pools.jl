@@ -461,6 +461,35 @@ end
     @test pool[1] === Point(1, 2)
 end
 
+# Growth fails as it does where memory ends: with an exception from resize!.
+@testset "a pool that cannot grow is as it was" begin
+    parts(pool) = store(pool) isa Columns ? store(pool).vectors : (store(pool),)
+    vectors(pool) = pool isa Toft.FreePool ? (parts(pool)..., pool.keys) : parts(pool)
+    for Kind in (CAN_SHARE ? KINDS : ()), allocate in (allocateend!, allocatebegin!)
+        for k in eachindex(vectors(Kind{Tuple{Int,String}}(nothing)))
+            pool = Kind{Tuple{Int,String}}(nothing)
+            values = [(j, string(j)) for j in 1:16]
+            indices = [allocate(pool, x) for x in values]
+            order = collect(eachindex(pool))
+            shared = share!(vectors(pool)[k])
+            for _ in 1:3
+                @test_throws ErrorException allocate(pool, (17, "17"))
+                @test length(pool) == 16 && collect(eachindex(pool)) == order && [pool[i] for i in indices] == values
+                @test all(==(column_lengths(pool)[1]), column_lengths(pool))
+                @test !any(i -> isvalid(pool, i), 17:64) && throws(BoundsError, getindex, pool, 17)
+            end
+            @test length(shared) == 16
+            pool isa Toft.FreePool ? deallocate!(pool, indices[7]) : deallocateend!(pool)
+            i = allocate(pool, (0, "0")) # there is room for this one
+            @test length(pool) == 16 && pool[i] == (0, "0")
+            k == length(vectors(pool)) && pool isa Toft.FreePool || continue
+            pool.keys = copy(pool.keys) # there is memory again
+            i = allocate(pool, (18, "18"))
+            @test pool[i] == (18, "18") && length(pool) == 17 && isvalid(pool, i) && !(i in indices)
+        end
+    end
+end
+
 @testset "an element with an undefined field takes no slot of columns" begin
     for Kind in COLUMN_KINDS, allocate in (allocateend!, allocatebegin!)
         pool = Kind{Unfinished}(2)

@@ -151,6 +151,36 @@ end
     @test_throws StaleIndexError popfirst!(l)
 end
 
+@testset "lists that change while they are walked" begin
+    for Kind in KINDS, T in (Int, String)
+        values = T === Int ? collect(1:50) : string.(1:50)
+        l, seen = append!(List{T}(Kind), values), T[]
+        for x in l
+            push!(seen, x)
+            popfirst!(l)
+            length(seen) <= 5 && push!(l, x) # comes again
+            length(seen) <= 5 && pushfirst!(l, x) # is removed next
+        end
+        @test seen == vcat(values, values[1:5])
+    end
+    for Kind in FREE_KINDS # the next is removed
+        l, seen = append!(List{Int}(Kind), 1:50), Int[]
+        @test_throws StaleIndexError for x in l
+            push!(seen, x)
+            popfirst!(l)
+            popfirst!(l)
+        end
+        @test seen == [1] && collect(l) == 3:50
+    end
+    for C in (List, Stack, Queue), Kind in KINDS # all are removed, and their memory is given back
+        c = append!(C{Int}(Kind), 1:1000)
+        @test_throws Union{StaleIndexError,BoundsError} for x in c
+            trim!(empty!(c))
+        end
+        @test isempty(c) && collect(push!(c, 7)) == [7]
+    end
+end
+
 @testset "Base's interfaces" begin
     for C in (List, Stack, Queue)
         c = C([1, 2, 3])

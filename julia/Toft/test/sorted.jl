@@ -398,6 +398,93 @@ end
     end
 end
 
+# Growth fails as it does where memory ends: with an exception from resize!.
+@testset "one that cannot grow is as it was" begin
+    tree_vectors = (:keys, :slots, :windows, :links, :bounds, :children, :child_counts)
+    for Kind in (CAN_SHARE ? KINDS : ()), field in tree_vectors, order in (:up, :down, :random)
+        d, rng = SortedDict{Int,String}(Kind), MersenneTwister(9)
+        all_keys = order === :up ? (1:40_000) : order === :down ? (40_000:-1:1) : shuffle(rng, 1:40_000)
+        n = 5000
+        foreach(k -> d[k] = string(k), all_keys[1:n])
+        shared = share!(getfield(d.tree, field))
+        failed = 0
+        while failed == 0
+            n += 1
+            try
+                d[all_keys[n]] = "new"
+            catch e
+                e isa ErrorException || rethrow()
+                failed = all_keys[n]
+            end
+        end
+        @test length(shared) > 0 && length(d) == n - 1 == length(d.pool) && sound(d) && !haskey(d, failed)
+        @test_throws ErrorException d[failed] = "new"
+        @test collect(keys(d)) == sort(all_keys[1:n-1]) && length(d.pool) == n - 1
+        setfield!(d.tree, field, copy(getfield(d.tree, field))) # there is memory again
+        d[failed] = "at last"
+        @test d[failed] == "at last" && length(d) == n && sound(d)
+    end
+end
+
+@testset "changes while it is walked" begin
+    for Kind in KINDS, K in (Int, String), seed in 1:4
+        rng = MersenneTwister(seed)
+        d = SortedDict{K,Int}(Kind)
+        foreach(k -> d[K === Int ? k : string(k)] = k, shuffle(rng, 1:2000))
+        model, right, steps = Dict(d), true, 0
+        for (k, v) in (isodd(seed) ? d : Iterators.reverse(d))
+            steps += 1
+            right &= get(model, k, nothing) === v # it is there at this moment
+            for gone in (k, rand(rng, keys(model)))
+                delete!(d, gone)
+                delete!(model, gone)
+                isempty(model) && break
+            end
+            isempty(model) && break
+        end
+        @test right && 0 < steps <= 2000 && d == model && sound(d)
+        s = SortedSet{K}(Kind)
+        union!(s, keys(model))
+        for k in s
+            push!(s, K === Int ? -k : "-" * k)
+            length(s) > 3000 && trim!(empty!(s))
+        end
+        @test sound(s)
+        @test filter!(p -> isodd(p.second), d) == filter(p -> isodd(p.second), model)
+    end
+end
+
+# In a process with two threads, as this one may have only one.
+const READERS = """
+using Toft
+function looks(d, s, seed)
+    right, x = 0, UInt32(seed)
+    for step in 1:300_000
+        x = x * 0x0019660d + 0x3c6ef35f
+        k = Int(x >> 8) % 20_000
+        at = step % 3 == 0 ? k : step % 5_000 # far and near
+        right += (get(d, 2at, -1) == at) == (at < 20_000) && !haskey(d, 2at + 1) && ((2at) in s)
+        step % 1000 == 0 && (right += sum(p.second for p in between(d, 2k, 2k + 100)) == sum(k:min(k + 50, 19_999)))
+    end
+    return right
+end
+d, s = SortedDict{Int,Int}(), SortedSet{Int}()
+for k in 0:19_999
+    d[2k] = k
+    push!(s, 2k)
+end
+found = zeros(Int, Threads.nthreads())
+Threads.@threads for t in 1:Threads.nthreads()
+    found[t] = looks(d, s, t)
+end
+print(Threads.nthreads(), " ", all(==(300_300), found))
+"""
+
+@testset "lookups on several threads" begin
+    command = `$(Base.julia_cmd()) --startup-file=no --project=$(Base.active_project()) -e $READERS`
+    @test read(setenv(command, merge(ENV, Dict("JULIA_NUM_THREADS" => "2"))), String) == "2 true"
+end
+
 @testset "keys that do not compare" begin
     s = SortedSet{Any}([1, 2.5])
     @test_throws MethodError push!(s, "a")

@@ -1,0 +1,128 @@
+# What SortedSet and SortedDict share: elements in a pool, the order of their keys in a tree.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+const Sorted{K} = Union{SortedSet{K},SortedDict{K}}
+
+Base.length(c::Sorted) = c.tree.count
+Base.isempty(c::Sorted) = c.tree.count == 0
+
+# x as a key of type K; nothing is equal to what cannot be converted.
+function as_key(::Type{K}, x) where {K}
+    key = try
+        convert(K, x)::K
+    catch
+        return nothing
+    end
+    return isequal(key, x) ? Some{K}(key) : nothing
+end
+
+# Adding and deleting
+
+# An element whose key is not there; at is where search found that its code belongs.
+@inline function add!(c::Sorted, at::Int, code, element)
+    slot = allocateend!(c.pool, element)
+    has_room(c.tree, at) || (at = make_room!(c, at, code, slot))
+    put_key!(c.tree, at, code, slot)
+    return nothing
+end
+
+# Where there is no memory for another leaf, the slot goes back.
+@noinline function make_room!(c::Sorted, at::Int, code, slot::UInt32)
+    try
+        return split_leaf!(c.tree, at, code)
+    catch
+        drop_cell!(c.pool, Int(slot))
+        rethrow()
+    end
+end
+
+# The pool's slot of an element that is no more; the collection knows that it is live.
+@inline give_back!(p::FreePool, i::Integer) = @inbounds deallocate!(p, i)
+@inline give_back!(p::EndPool, i::Integer) = (refers(p.store) && forget!(p.store, i % Int); nothing)
+
+@inline function Base.delete!(c::Sorted{K}, k::K) where {K}
+    code = encode(K, k)
+    at, there = search(c.tree, code)
+    there && give_back!(c.pool, take_key!(c.tree, at, code))
+    return c
+end
+function Base.delete!(c::Sorted{K}, k) where {K}
+    key = as_key(K, k)
+    return key === nothing ? c : delete!(c, something(key))
+end
+
+function Base.pop!(c::Sorted)
+    found = last(c)
+    delete!(c, key_of(c, found))
+    return found
+end
+
+function Base.popfirst!(c::Sorted)
+    found = first(c)
+    delete!(c, key_of(c, found))
+    return found
+end
+
+key_of(::SortedSet, element) = element
+key_of(::SortedDict, pair) = pair.first
+
+function Base.empty!(c::Sorted)
+    emptyend!(c.pool)
+    start!(c.tree)
+    return c
+end
+
+"""
+    trim!(set) -> set
+    trim!(dict) -> dict
+    trim!(list) -> list
+
+Return what memory lies behind the last element of a collection that grows; see [`trim!`](@ref) of its pool.
+"""
+function trim!(c::Sorted)
+    if !is_fixed(c.pool)
+        trim!(c.pool)
+        trim_tree!(c.tree)
+    end
+    return c
+end
+
+# Order
+
+function Base.iterate(c::Sorted, at::Int=first_at(c.tree))
+    is_key(c.tree, at) || return nothing
+    return element(c, at), at_after(c.tree, at)
+end
+
+function Base.iterate(r::Iterators.Reverse{<:Sorted}, at::Int=last_at(r.itr.tree))
+    is_key(r.itr.tree, at) || return nothing
+    return element(r.itr, at), at_before(r.itr.tree, at)
+end
+
+Base.first(c::Sorted) = isempty(c) ? throw_empty() : element(c, first_at(c.tree))
+Base.last(c::Sorted) = isempty(c) ? throw_empty() : element(c, last_at(c.tree))
+
+struct Between{C,K}
+    collection::C
+    low::K
+    high::K
+end
+
+"""
+    between(set, low, high)
+    between(dict, low, high)
+
+The elements of a [`SortedSet`](@ref) from `low` to `high`, both included, in order; of a [`SortedDict`](@ref), the
+pairs whose keys are in that range. Nothing is copied: an iterator, which finds its beginning when it is run.
+"""
+between(c::Sorted{K}, low, high) where {K} = Between{typeof(c),K}(c, low, high)
+
+Base.IteratorSize(::Type{<:Between}) = Base.SizeUnknown()
+Base.eltype(::Type{<:Between{C}}) where {C} = eltype(C)
+
+function Base.iterate(b::Between{C,K}, at::Int=first_from(b.collection.tree, encode(K, b.low))) where {C,K}
+    t = b.collection.tree
+    is_key(t, at) || return nothing
+    less(encode(K, b.high), key_at(t, at)) && return nothing
+    return element(b.collection, at), at_after(t, at)
+end
