@@ -128,6 +128,7 @@ mod owner;
 #[cfg(feature = "std")]
 mod parcel;
 mod policy;
+pub mod pool;
 mod promote;
 mod report;
 mod scope;

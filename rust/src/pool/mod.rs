@@ -1,0 +1,17 @@
+//! Pools: slots of one type, used again and again, addressed by handle or index; and what is built of them.
+//!
+//! (overview follows)
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod columnar;
+mod key;
+mod layout;
+mod memory;
+mod plan;
+mod slots;
+
+pub use columnar::{Columnar, ColumnarClone};
+pub use key::{Count, Handle, Key};
+pub use layout::{CloneIn, Columns, Layout, Rows};
+pub use memory::{Blocks, Heap, Memory};
+pub use plan::Planner;
