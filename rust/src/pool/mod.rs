@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod columnar;
+mod full;
 mod key;
 mod layout;
 mod memory;
@@ -11,6 +12,7 @@ mod plan;
 mod slots;
 
 pub use columnar::{Columnar, ColumnarClone};
+pub use full::Full;
 pub use key::{Count, Handle, Key};
 pub use layout::{CloneIn, Columns, Layout, Rows};
 pub use memory::{Blocks, Heap, Memory};
