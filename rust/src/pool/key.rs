@@ -234,7 +234,11 @@ impl<T, G: Count> Handle<T, G> {
     /// ```
     pub fn from_bits(bits: u64) -> Option<Self> {
         let generation = G::narrow((bits >> 32) as u32)?;
-        (generation.widen() % 2 == 1).then(|| Handle { index: bits as u32, generation: generation.odd(), of: PhantomData })
+        (generation.widen() % 2 == 1).then(|| Handle {
+            index: bits as u32,
+            generation: generation.odd(),
+            of: PhantomData,
+        })
     }
 }
 

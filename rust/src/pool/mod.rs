@@ -5,15 +5,21 @@
 
 mod columnar;
 mod full;
+mod iter;
 mod key;
 mod layout;
 mod memory;
 mod plan;
+#[allow(clippy::module_inception)] // the file is of the type, the folder of all that goes with it
+mod pool;
 mod slots;
+mod vacancy;
 
 pub use columnar::{Columnar, ColumnarClone};
 pub use full::Full;
+pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 pub use key::{Count, Handle, Key};
 pub use layout::{CloneIn, Columns, Layout, Rows};
 pub use memory::{Blocks, Heap, Memory};
 pub use plan::Planner;
+pub use pool::Pool;

@@ -1,0 +1,823 @@
+//! Slots of one type, taken and given back in any order.
+//!
+//! The fast paths, each inline: `occupy` and `vacate`, a few loads and stores beside the value. The slow path is
+//! `make_room`: slots that were not in use yet, and growth.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::needs_drop;
+use core::ops::{Index, IndexMut};
+
+use super::full::Full;
+use super::key::{Handle, Key};
+use super::layout::{CloneIn, Columns, Layout, Rows};
+use super::memory::{Heap, Memory};
+use super::slots::Slots;
+use super::vacancy::{Vacancy, MOST};
+use crate::error::AllocError;
+
+/// Slots of one type, taken and given back in any order, addressed by key.
+///
+/// A value goes into the slot that was freed last or near it, and stays there: its key is good until it is removed. Its
+/// address is not: a pool that grows may move its values. A pool made by [`fixed`](Pool::fixed) never grows.
+///
+/// * `L`: values lie as [`Rows`], or each field in a column of its own: [`Columns`];
+/// * `K`: a [`Handle`], which knows when its value is gone, or a plain index: `u16`, `u32`, `u64`, `usize`;
+/// * `M`: where the memory comes from: [`Heap`], `&Arena`, [`Blocks`](super::Blocks) of a source.
+///
+/// Insertion and removal take a fixed number of steps (growth aside). Iteration is in the order of the slots and skips
+/// free ones by a bitmap. A pool may be sent and shared as its values may.
+///
+/// ```
+/// use toft::Pool;
+///
+/// let mut pool = Pool::new();
+/// let a = pool.insert("a");
+/// let b = pool.insert("b");
+/// assert_eq!(pool[a], "a");
+/// assert_eq!(pool.remove(a), Some("a"));
+/// assert_eq!(pool.get(a), None); // stale, also when the slot has a value again
+/// let c = pool.insert("c");
+/// assert_eq!(pool.get(a), None);
+/// assert_eq!(pool.values().copied().collect::<Vec<_>>(), ["c", "b"]);
+/// # let _ = (b, c);
+/// ```
+pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
+    slots: Slots<T, L, K::Generation, M>,
+    vacancy: Vacancy,
+    len: usize,
+    fixed: bool,
+    /// The pool's number, from which its generations begin.
+    start: u32,
+    /// What slots that were never in use begin with.
+    unused: K::Generation,
+    of: PhantomData<fn() -> K>,
+}
+
+// SAFETY: the words of the bitmap are this value's alone, as its slots are.
+unsafe impl<T: Send, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> {}
+// SAFETY: through a shared reference a pool only reads.
+unsafe impl<T: Sync, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> {}
+
+/// How many slots a pool begins with when it grows.
+const LEAST: usize = 16;
+
+/// Each pool's generations begin elsewhere: at multiples of the golden ratio of all there are, which lie as far apart as
+/// so many points can (Knuth, The Art of Computer Programming 3, 6.4). A handle of another pool matches nothing until
+/// a slot was used about 2^31 / n times, where n pools were made between the two.
+#[cfg(target_has_atomic = "32")]
+fn number() -> u32 {
+    use core::sync::atomic::{AtomicU32, Ordering};
+    static MADE: AtomicU32 = AtomicU32::new(1);
+    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
+}
+
+#[cfg(not(target_has_atomic = "32"))]
+fn number() -> u32 {
+    0 // a processor without atomic counters: a foreign handle may match
+}
+
+impl<T> Pool<T> {
+    /// A pool of rows on the heap, with no slots yet.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert(7);
+    /// assert_eq!(pool[handle], 7);
+    /// ```
+    pub fn new() -> Self {
+        Self::new_in(Heap)
+    }
+
+    /// A pool with room for `n` values.
+    ///
+    /// ```
+    /// let pool = toft::Pool::<u8>::with_capacity(100);
+    /// assert!(pool.capacity() >= 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    pub fn with_capacity(n: usize) -> Self {
+        Self::with_capacity_in(n, Heap)
+    }
+
+    /// A pool of `n` slots for good: their addresses never change, and [`insert`](Pool::insert) panics when all are taken.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::fixed(1);
+    /// pool.insert('a');
+    /// assert_eq!(pool.try_insert('b').unwrap_err().into_inner(), 'b');
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    pub fn fixed(n: usize) -> Self {
+        Self::fixed_in(n, Heap)
+    }
+}
+
+impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+    /// A pool of any kind, with no slots yet.
+    ///
+    /// ```
+    /// use toft::pool::{Pool, Rows};
+    /// use toft::Arena;
+    ///
+    /// let arena = Arena::new();
+    /// let mut pool: Pool<char, Rows, u32, &Arena> = Pool::new_in(&arena);
+    /// let i: u32 = pool.insert('a');
+    /// assert_eq!(pool[i], 'a');
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        let (vacancy, unused) = (Vacancy::new(), K::unused(0));
+        Pool { slots: Slots::new_in(memory), vacancy, len: 0, fixed: false, start: 0, unused, of: PhantomData }
+    }
+
+    /// A pool of any kind with room for `n` values.
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Pool, Rows};
+    /// let pool: Pool<u8, Rows, u16> = Pool::with_capacity_in(100, Heap);
+    /// assert!(pool.capacity() >= 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, or keys cannot tell them apart.
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        let mut pool = Self::new_in(memory);
+        pool.reserve(n);
+        pool
+    }
+
+    /// A pool of any kind with `n` slots for good.
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Pool, Rows};
+    /// let pool: Pool<u8, Rows, u16> = Pool::fixed_in(100, Heap);
+    /// assert_eq!(pool.capacity(), 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, or keys cannot tell them apart.
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        Self::try_fixed_in(n, memory).unwrap_or_else(|_| refuse(n))
+    }
+
+    /// As [`fixed_in`](Pool::fixed_in).
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Pool, Rows};
+    /// assert!(Pool::<u8, Rows, u16>::try_fixed_in(1 << 20, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory for them, or keys cannot tell them apart.
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut pool = Self::new_in(memory);
+        pool.grow(n)?;
+        pool.fixed = true;
+        Ok(pool)
+    }
+
+    // ---- insertion ----
+
+    /// Puts a value into a free slot.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert(7);
+    /// pool[handle] += 1;
+    /// assert_eq!(pool[handle], 8);
+    /// ```
+    ///
+    /// # Panics
+    /// The pool is fixed and full, keys cannot tell more slots apart, or there is no memory.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> K {
+        if self.vacancy.is_full() && self.make_room().is_err() {
+            full()
+        }
+        // SAFETY: there is room.
+        unsafe { self.occupy(value) }
+    }
+
+    /// As [`insert`](Pool::insert).
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::fixed(0);
+    /// assert!(pool.try_insert("no room").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no room: the value comes back, and nothing changed.
+    #[inline]
+    pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
+        if self.vacancy.is_full() && self.make_room().is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room.
+        Ok(unsafe { self.occupy(value) })
+    }
+
+    /// Puts a value that knows its own key into a free slot.
+    ///
+    /// ```
+    /// use toft::{Handle, Pool};
+    /// struct Node {
+    ///     this: Handle<Node>,
+    /// }
+    /// let mut pool = Pool::new();
+    /// let handle = pool.insert_with(|this| Node { this });
+    /// assert_eq!(pool[handle].this, handle);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`insert`](Pool::insert). If the closure does, nothing changed.
+    #[inline]
+    pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
+        if self.vacancy.is_full() && self.make_room().is_err() {
+            full()
+        }
+        // SAFETY: there is room, and the closure cannot reach the pool.
+        unsafe {
+            let i = self.vacancy.peek();
+            let value = value(K::new(i, K::next(*L::meta(self.slots.raw(), i))));
+            self.occupy(value)
+        }
+    }
+
+    /// # Safety
+    /// Some known slot is free.
+    #[inline(always)]
+    unsafe fn occupy(&mut self, value: T) -> K {
+        // SAFETY: the vacancy's slots are known, so there are slots and generations; a free one has no value.
+        unsafe {
+            let raw = self.slots.raw();
+            let i = self.vacancy.peek();
+            self.vacancy.take();
+            let meta = L::meta(raw, i);
+            let generation = K::next(*meta);
+            *meta = generation;
+            L::write(raw, i, value);
+            self.len += 1;
+            K::new(i, generation)
+        }
+    }
+
+    /// Makes known slots free ones, when there are none.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) -> Result<(), AllocError> {
+        let known = self.vacancy.known();
+        if known == self.slots.capacity() {
+            if self.fixed {
+                return Err(AllocError);
+            }
+            // A key less than a power of two: the last step is to as many as there can be.
+            let most = K::SLOTS.min(MOST);
+            let wanted = known.saturating_mul(2).max(LEAST).min(most);
+            if wanted == known {
+                return Err(AllocError);
+            }
+            self.grow(wanted)?;
+        }
+        if K::TELLS && self.start == 0 {
+            self.start = number();
+            self.unused = K::unused(self.start);
+        }
+        // SAFETY: the capacity has words, and slots; those that become known have no generation yet.
+        unsafe {
+            let end = self.vacancy.know(self.slots.capacity());
+            for i in known..end {
+                L::meta(self.slots.raw(), i).write(self.unused);
+            }
+        }
+        Ok(())
+    }
+
+    /// More slots. An error changes nothing.
+    fn grow(&mut self, capacity: usize) -> Result<(), AllocError> {
+        if capacity > K::SLOTS.min(MOST) {
+            return Err(AllocError);
+        }
+        self.vacancy.reserve(capacity, self.slots.memory())?;
+        self.slots.grow(capacity, self.vacancy.known())
+    }
+
+    // ---- access ----
+
+    /// Whether the key's value is there.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert(());
+    /// assert!(pool.contains(handle));
+    /// pool.clear();
+    /// assert!(!pool.contains(handle));
+    /// ```
+    #[inline]
+    pub fn contains(&self, key: K) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The slot of a key whose value is there.
+    #[inline(always)]
+    fn find(&self, key: K) -> Option<usize> {
+        let i = key.index();
+        if K::TELLS {
+            // SAFETY: a known slot has a generation.
+            let there = i < self.vacancy.known() && key.matches(unsafe { *L::meta(self.slots.raw(), i) });
+            there.then_some(i)
+        } else {
+            self.vacancy.is_taken(i).then_some(i)
+        }
+    }
+
+    /// The value of a key, or `None`: it was removed, or is another pool's.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert('a');
+    /// assert_eq!(pool.get(handle), Some(&'a'));
+    /// ```
+    #[inline]
+    pub fn get(&self, key: K) -> Option<L::Ref<'_>> {
+        let i = self.find(key)?;
+        // SAFETY: the slot has a value, which nobody changes while the pool is borrowed.
+        Some(unsafe { L::get(self.slots.raw(), i) })
+    }
+
+    /// The value of a key, to change it.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert('a');
+    /// *pool.get_mut(handle).unwrap() = 'b';
+    /// assert_eq!(pool[handle], 'b');
+    /// ```
+    #[inline]
+    pub fn get_mut(&mut self, key: K) -> Option<L::Mut<'_>> {
+        let i = self.find(key)?;
+        // SAFETY: the slot has a value, and the pool is borrowed exclusively.
+        Some(unsafe { L::get_mut(self.slots.raw(), i) })
+    }
+
+    /// The value of a key that is known to have one.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert('a');
+    /// assert_eq!(unsafe { pool.get_unchecked(handle) }, &'a');
+    /// ```
+    ///
+    /// # Safety
+    /// [`contains`](Pool::contains) would say so.
+    #[inline(always)]
+    pub unsafe fn get_unchecked(&self, key: K) -> L::Ref<'_> {
+        debug_assert!(self.contains(key));
+        // SAFETY: the caller's contract.
+        unsafe { L::get(self.slots.raw(), key.index()) }
+    }
+
+    /// The value of a key that is known to have one, to change it.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert('a');
+    /// *unsafe { pool.get_unchecked_mut(handle) } = 'b';
+    /// assert_eq!(pool[handle], 'b');
+    /// ```
+    ///
+    /// # Safety
+    /// [`contains`](Pool::contains) would say so.
+    #[inline(always)]
+    pub unsafe fn get_unchecked_mut(&mut self, key: K) -> L::Mut<'_> {
+        debug_assert!(self.contains(key));
+        // SAFETY: the caller's contract.
+        unsafe { L::get_mut(self.slots.raw(), key.index()) }
+    }
+
+    /// Several values at once, to change them; `None` when a key has no value, or two are the same.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let (a, b) = (pool.insert(1), pool.insert(2));
+    /// let [x, y] = pool.get_disjoint_mut([a, b]).unwrap();
+    /// std::mem::swap(x, y);
+    /// assert_eq!((pool[a], pool[b]), (2, 1));
+    /// assert!(pool.get_disjoint_mut([a, a]).is_none());
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(&mut self, keys: [K; N]) -> Option<[L::Mut<'_>; N]> {
+        for (n, &key) in keys.iter().enumerate() {
+            self.find(key)?;
+            if keys[..n].iter().any(|other| other.index() == key.index()) {
+                return None;
+            }
+        }
+        // SAFETY: each has a value, and no two are the same slot.
+        Some(keys.map(|key| unsafe { L::get_mut(self.slots.raw(), key.index()) }))
+    }
+
+    /// The key of the value in slot number `index`, if that has one.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert('a');
+    /// assert_eq!(pool.key_at(0), Some(handle));
+    /// assert_eq!(pool.key_at(1), None);
+    /// ```
+    #[inline]
+    pub fn key_at(&self, index: usize) -> Option<K> {
+        // SAFETY: a slot that is taken has a generation.
+        self.vacancy.is_taken(index).then(|| unsafe { self.key(index) })
+    }
+
+    /// # Safety
+    /// The slot is taken.
+    #[inline(always)]
+    pub(super) unsafe fn key(&self, i: usize) -> K {
+        // SAFETY: the caller's contract.
+        K::new(i, unsafe { *L::meta(self.slots.raw(), i) })
+    }
+
+    // ---- removal ----
+
+    /// Takes a value out, and frees its slot. `None`: it is not there.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::new();
+    /// let handle = pool.insert('a');
+    /// assert_eq!(pool.remove(handle), Some('a'));
+    /// assert_eq!(pool.remove(handle), None);
+    /// ```
+    #[inline]
+    pub fn remove(&mut self, key: K) -> Option<T> {
+        let i = self.find(key)?;
+        // SAFETY: the slot has a value, which goes to the caller before anything else can happen.
+        unsafe {
+            let value = L::read(self.slots.raw(), i);
+            self.vacate(i);
+            Some(value)
+        }
+    }
+
+    /// # Safety
+    /// The slot is taken; its value is the caller's.
+    #[inline(always)]
+    pub(super) unsafe fn vacate(&mut self, i: usize) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let meta = L::meta(self.slots.raw(), i);
+            *meta = K::next(*meta);
+            self.vacancy.free(i);
+        }
+        self.len -= 1;
+    }
+
+    /// Drops the values of which `keep` says no, in the order of their slots.
+    ///
+    /// ```
+    /// let mut pool: toft::Pool<i32> = (0..10).collect();
+    /// pool.retain(|_, value| *value % 3 == 0);
+    /// assert_eq!(pool.values().copied().collect::<Vec<_>>(), [0, 3, 6, 9]);
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(K, L::Mut<'_>) -> bool) {
+        // SAFETY: only slots that were passed are freed. A slot is free before its value's destructor runs, so if that
+        // panics, the rest is as it was.
+        unsafe {
+            let mut live = self.vacancy.live(self.len);
+            while let Some(i) = live.next() {
+                if !keep(self.key(i), L::get_mut(self.slots.raw(), i)) {
+                    self.vacate(i);
+                    L::drop_in_place(self.slots.raw(), i);
+                }
+            }
+        }
+    }
+
+    /// Drops all values. The memory stays; slots are taken from the first on again.
+    ///
+    /// ```
+    /// let mut pool: toft::Pool<i32> = (0..10).collect();
+    /// pool.clear();
+    /// assert!(pool.is_empty() && pool.capacity() >= 10);
+    /// ```
+    pub fn clear(&mut self) {
+        if K::TELLS || needs_drop::<T>() {
+            // SAFETY: as in retain.
+            unsafe {
+                let mut live = self.vacancy.live(self.len);
+                while let Some(i) = live.next() {
+                    self.vacate(i);
+                    L::drop_in_place(self.slots.raw(), i);
+                }
+            }
+        }
+        self.len = 0;
+        // SAFETY: the words are there.
+        unsafe { self.vacancy.forget(self.vacancy.known()) }
+    }
+
+    // ---- size ----
+
+    /// How many values there are.
+    ///
+    /// ```
+    /// let pool: toft::Pool<_> = ["a", "b"].into_iter().collect();
+    /// assert_eq!(pool.len(), 2);
+    /// ```
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(toft::Pool::<u8>::new().is_empty());
+    /// ```
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many slots there are.
+    ///
+    /// ```
+    /// assert_eq!(toft::Pool::<u8>::fixed(10).capacity(), 10);
+    /// ```
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Whether the pool never grows.
+    ///
+    /// ```
+    /// assert!(toft::Pool::<u8>::fixed(10).is_fixed());
+    /// ```
+    #[inline(always)]
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// The bytes that the pool holds: slots, and a quarter of a byte beside each.
+    ///
+    /// ```
+    /// let pool = toft::Pool::<u64>::fixed(1024);
+    /// assert_eq!(pool.memory_use(), 1024 * 16 + 1024 / 4); // a value and its generation take 16
+    /// ```
+    pub fn memory_use(&self) -> usize {
+        Slots::<T, L, K::Generation, M>::bytes(self.capacity()).map_or(0, |layout| layout.size()) + self.vacancy.bytes()
+    }
+
+    /// Makes room for `more` values.
+    ///
+    /// ```
+    /// let mut pool = toft::Pool::<u8>::new();
+    /// pool.reserve(100);
+    /// assert!(pool.capacity() >= 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, keys cannot tell them apart, or the pool is fixed and has no room.
+    pub fn reserve(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            refuse(more)
+        }
+    }
+
+    /// As [`reserve`](Pool::reserve).
+    ///
+    /// ```
+    /// assert!(toft::Pool::<u8>::new().try_reserve(usize::MAX).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no room. Nothing changed.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        let wanted = self.len.checked_add(more).ok_or(AllocError)?;
+        if wanted <= self.capacity() {
+            return Ok(());
+        }
+        if self.fixed {
+            return Err(AllocError);
+        }
+        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MOST));
+        self.grow(wanted.max(doubled))
+    }
+
+    /// Gives slots back that follow the last value's. Keys of what was in them stay stale. A fixed pool stays as it is.
+    ///
+    /// ```
+    /// let mut pool: toft::Pool<i32> = (0..1000).collect();
+    /// pool.retain(|_, value| *value < 10);
+    /// pool.shrink_to_fit();
+    /// assert_eq!(pool.capacity(), 10);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        let keep = self.vacancy.last().map_or(0, |i| i + 1);
+        if self.fixed || keep == self.capacity() {
+            return;
+        }
+        let raw = self.slots.raw();
+        let (mut unused, known) = (self.unused, self.vacancy.known());
+        for i in keep..known {
+            // SAFETY: known slots have a generation.
+            unused = K::later(unused, unsafe { *L::meta(raw, i) }, self.start);
+        }
+        // SAFETY: both have that many slots, and the new memory is apart from the old.
+        if self.slots.replace(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
+            self.unused = unused;
+            self.vacancy.truncate(keep.min(known));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn raw(&self) -> L::Raw<K::Generation> {
+        self.slots.raw()
+    }
+
+    #[inline(always)]
+    pub(super) fn vacancy(&self) -> &Vacancy {
+        &self.vacancy
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn full() -> ! {
+    panic!("the pool is full")
+}
+
+#[cold]
+#[inline(never)]
+fn refuse(n: usize) -> ! {
+    panic!("the pool cannot have room for {n} values")
+}
+
+impl<T: super::Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
+    /// The columns, for each run of values that follow each other without a gap: slices that are side by side.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft::pool::{Columns, Pool};
+    /// use toft::Columnar;
+    ///
+    /// #[derive(Columnar)]
+    /// struct Body {
+    ///     x: f32,
+    ///     speed: f32,
+    /// }
+    ///
+    /// let mut bodies: Pool<Body, Columns> = Pool::default();
+    /// let handles: Vec<_> = (0..5).map(|i| bodies.insert(Body { x: i as f32, speed: 1.0 })).collect();
+    /// bodies.remove(handles[2]);
+    /// let runs: Vec<&[f32]> = bodies.runs().map(|run| run.x).collect();
+    /// assert_eq!(runs, [[0.0, 1.0], [3.0, 4.0]]);
+    /// # }
+    /// ```
+    pub fn runs(&self) -> impl Iterator<Item = T::Slices<'_>> + '_ {
+        // SAFETY: the pool is borrowed, so nothing changes; a run's slots all have values.
+        let mut live = unsafe { self.vacancy.live(self.len) };
+        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { T::slices(self.slots.raw().0, start, n) }))
+    }
+
+    /// The columns, for each run of values that follow each other without a gap, to change them.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft::pool::{Columns, Pool};
+    /// use toft::Columnar;
+    ///
+    /// #[derive(Columnar)]
+    /// struct Body {
+    ///     x: f32,
+    ///     speed: f32,
+    /// }
+    ///
+    /// let mut bodies: Pool<Body, Columns> = Pool::default();
+    /// let handle = bodies.insert(Body { x: 1.0, speed: 0.5 });
+    /// for run in bodies.runs_mut() {
+    ///     for (x, speed) in run.x.iter_mut().zip(run.speed) {
+    ///         *x += *speed;
+    ///     }
+    /// }
+    /// assert_eq!(*bodies.get(handle).unwrap().x, 1.5);
+    /// # }
+    /// ```
+    pub fn runs_mut(&mut self) -> impl Iterator<Item = T::SlicesMut<'_>> + '_ {
+        // SAFETY: the pool is borrowed exclusively; no two runs have a slot in common.
+        let mut live = unsafe { self.vacancy.live(self.len) };
+        let raw = self.slots.raw().0;
+        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { T::slices_mut(raw, start, n) }))
+    }
+}
+
+impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
+    fn drop(&mut self) {
+        /// Goes on when a destructor panics; the memory is given back after it.
+        struct Rest<'a, T, L: Layout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
+
+        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Rest<'_, T, L, K, M> {
+            fn drop_values(&mut self) {
+                if needs_drop::<T>() && self.0.len != 0 {
+                    // SAFETY: as in retain.
+                    unsafe {
+                        let mut live = self.0.vacancy.live(self.0.len);
+                        while let Some(i) = live.next() {
+                            self.0.vacate(i);
+                            L::drop_in_place(self.0.slots.raw(), i);
+                        }
+                    }
+                }
+            }
+        }
+
+        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Rest<'_, T, L, K, M> {
+            fn drop(&mut self) {
+                self.drop_values();
+                let pool = &mut *self.0;
+                // SAFETY: the memory that the words were reserved in.
+                unsafe { pool.vacancy.put(pool.slots.memory()) }
+            }
+        }
+
+        Rest(self).drop_values();
+    }
+}
+
+impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> {
+    /// With each value in a slot of the same number: the keys are good in both.
+    fn clone(&self) -> Self {
+        let mut pool = Self::new_in(self.slots.memory().clone());
+        if pool.grow(self.capacity()).is_err() {
+            refuse(self.capacity())
+        }
+        (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, self.unused);
+        // SAFETY: there are as many slots as here; each is free until its value is there, so if a clone panics, those
+        // that were made are dropped. Their generations are those of here: the values' when all are there.
+        unsafe {
+            let known = self.vacancy.known();
+            pool.vacancy.forget(known);
+            for i in 0..known {
+                L::meta(pool.slots.raw(), i).write(*L::meta(self.slots.raw(), i));
+            }
+            let mut live = self.vacancy.live(self.len);
+            while let Some(i) = live.next() {
+                L::write(pool.slots.raw(), i, L::clone_at(self.slots.raw(), i));
+                pool.vacancy.take_at(i);
+                pool.len += 1;
+            }
+        }
+        pool.vacancy.stack();
+        pool
+    }
+}
+
+impl<T, L: Layout<T>, K: Key<T>, M: Memory + Default> Default for Pool<T, L, K, M> {
+    fn default() -> Self {
+        Self::new_in(M::default())
+    }
+}
+
+impl<T, K: Key<T>, M: Memory> Index<K> for Pool<T, Rows, K, M> {
+    type Output = T;
+
+    /// # Panics
+    /// The key's value is not there.
+    #[inline]
+    fn index(&self, key: K) -> &T {
+        self.get(key).unwrap_or_else(|| missing())
+    }
+}
+
+impl<T, K: Key<T>, M: Memory> IndexMut<K> for Pool<T, Rows, K, M> {
+    #[inline]
+    fn index_mut(&mut self, key: K) -> &mut T {
+        self.get_mut(key).unwrap_or_else(|| missing())
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn missing() -> ! {
+    panic!("the pool has no value under this key")
+}
+
+impl<T: fmt::Debug, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Rows, K, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<T: super::Columnar, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Columns, K, M>
+where
+    for<'a> T::Ref<'a>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
