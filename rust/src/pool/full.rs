@@ -44,3 +44,11 @@ impl<T> fmt::Display for Full<T> {
 }
 
 impl<T> core::error::Error for Full<T> {}
+
+/// How a call ends that cannot say no.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn no_slot() -> ! {
+    panic!("toft: there is no slot for the value: all have values and can be no more, or there is no memory")
+}

@@ -98,6 +98,24 @@ pub unsafe trait Layout<T>: sealed::Sealed {
     #[doc(hidden)]
     unsafe fn copy<G: Copy>(from: Self::Raw<G>, i: usize, to: Self::Raw<G>, j: usize, n: usize);
 
+    /// Copies `n` slots within the same memory; they may overlap.
+    ///
+    /// # Safety
+    /// Both are within what was planned for.
+    #[doc(hidden)]
+    unsafe fn shift<G: Copy>(raw: Self::Raw<G>, i: usize, j: usize, n: usize) {
+        // In pieces no longer than the distance, beginning at the end towards which they move: none overlaps its place.
+        let step = i.abs_diff(j);
+        let mut done = 0;
+        while done < n && step > 0 {
+            let piece = step.min(n - done);
+            let at = if j < i { done } else { n - done - piece };
+            // SAFETY: the caller's contract.
+            unsafe { Self::copy(raw, i + at, raw, j + at, piece) }
+            done += piece;
+        }
+    }
+
     /// What the pool keeps of the slot.
     ///
     /// # Safety
@@ -218,6 +236,12 @@ unsafe impl<T> Layout<T> for Rows {
     unsafe fn copy<G: Copy>(from: NonNull<Row<T, G>>, i: usize, to: NonNull<Row<T, G>>, j: usize, n: usize) {
         // SAFETY: the caller's contract.
         unsafe { to.add(j).copy_from_nonoverlapping(from.add(i), n) }
+    }
+
+    #[inline(always)]
+    unsafe fn shift<G: Copy>(raw: NonNull<Row<T, G>>, i: usize, j: usize, n: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { raw.add(j).copy_from(raw.add(i), n) }
     }
 
     #[inline(always)]

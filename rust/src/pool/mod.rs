@@ -12,7 +12,9 @@ mod memory;
 mod plan;
 #[allow(clippy::module_inception)] // the file is of the type, the folder of all that goes with it
 mod pool;
+mod run;
 mod slots;
+pub mod stack;
 mod vacancy;
 
 pub use columnar::{Columnar, ColumnarClone};
@@ -23,3 +25,4 @@ pub use layout::{CloneIn, Columns, Layout, Rows};
 pub use memory::{Blocks, Heap, Memory};
 pub use plan::Planner;
 pub use pool::Pool;
+pub use stack::Stack;
