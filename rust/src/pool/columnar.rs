@@ -18,6 +18,7 @@ use super::plan::Planner;
 ///
 /// // SAFETY: each function reaches the elements of its number in both columns.
 /// unsafe impl Columnar for Point {
+///     type Fields = (f32, f32);
 ///     type Raw = (NonNull<f32>, NonNull<f32>);
 ///     type Ref<'a> = (&'a f32, &'a f32);
 ///     type Mut<'a> = (&'a mut f32, &'a mut f32);
@@ -67,8 +68,10 @@ use super::plan::Planner;
 /// # Safety
 /// `plan` asks for the same columns each time, and does nothing else. What the other functions write they find again,
 /// at each number of a slot below what was planned for, and they touch nothing beside it. The references they make are
-/// to the fields of that slot alone.
+/// to the fields of that slot alone. `Fields` is `Send` and `Sync` only where each field that is referred to is.
 pub unsafe trait Columnar: Sized {
+    /// The types of all fields, as a tuple: columns may be sent to a thread, or shared with one, where each field may.
+    type Fields;
     /// The addresses of the columns.
     type Raw: Copy;
     /// A reference to each field.

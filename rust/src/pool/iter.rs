@@ -152,9 +152,17 @@ macro_rules! shared {
         }
 
         // SAFETY: as a shared reference to the pool's values.
-        unsafe impl<T: Sync, L: Layout<T>, K: Key<T>> Send for $name<'_, T, L, K> {}
+        unsafe impl<T, L: Layout<T>, K: Key<T>> Send for $name<'_, T, L, K>
+where
+    L::Parts: Sync,
+{
+}
         // SAFETY: the same.
-        unsafe impl<T: Sync, L: Layout<T>, K: Key<T>> Sync for $name<'_, T, L, K> {}
+        unsafe impl<T, L: Layout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
+where
+    L::Parts: Sync,
+{
+}
     )*};
 }
 
@@ -164,9 +172,17 @@ shared!(Iter Values Keys);
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
         // SAFETY: as an exclusive reference to the pool's values.
-        unsafe impl<T: Send, L: Layout<T>, K: Key<T>> Send for $name<'_, T, L, K> {}
+        unsafe impl<T, L: Layout<T>, K: Key<T>> Send for $name<'_, T, L, K>
+where
+    L::Parts: Send,
+{
+}
         // SAFETY: the same.
-        unsafe impl<T: Sync, L: Layout<T>, K: Key<T>> Sync for $name<'_, T, L, K> {}
+        unsafe impl<T, L: Layout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
+where
+    L::Parts: Sync,
+{
+}
     )*};
 }
 
@@ -302,9 +318,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> fmt::Debug for Drain<'_, T, L, K, M>
 }
 
 // SAFETY: as an exclusive reference to the pool.
-unsafe impl<T: Send, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Drain<'_, T, L, K, M> {}
+unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Drain<'_, T, L, K, M> where L::Parts: Send {}
 // SAFETY: the same.
-unsafe impl<T: Sync, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, L, K, M> {}
+unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, L, K, M> where L::Parts: Sync {}
 
 /// The keys and values of a pool that is no more.
 ///
@@ -348,9 +364,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> fmt::Debug for IntoIter<T, L, K, M> 
 }
 
 // SAFETY: as the pool.
-unsafe impl<T: Send, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for IntoIter<T, L, K, M> {}
+unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for IntoIter<T, L, K, M> where L::Parts: Send {}
 // SAFETY: the same.
-unsafe impl<T: Sync, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for IntoIter<T, L, K, M> {}
+unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for IntoIter<T, L, K, M> where L::Parts: Sync {}
 
 impl<T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for Pool<T, L, K, M> {
     type Item = (K, T);

@@ -38,6 +38,10 @@ pub unsafe trait Layout<T>: sealed::Sealed {
     type SlicesMut<'a>
     where
         T: 'a;
+    /// What must be `Send` or `Sync` for the values to be: where each field is referred to by itself, the fields too,
+    /// since a type may vouch for a field that it guards.
+    #[doc(hidden)]
+    type Parts;
     /// Where the slots are. Beside each there is room for what the pool keeps of it.
     #[doc(hidden)]
     type Raw<G: Copy>: Copy;
@@ -183,6 +187,7 @@ unsafe impl<T> Layout<T> for Rows {
         = &'a mut [T]
     where
         T: 'a;
+    type Parts = T;
     type Raw<G: Copy> = NonNull<Row<T, G>>;
     const ROWS: bool = true;
 
@@ -306,6 +311,7 @@ unsafe impl<T: Columnar> Layout<T> for Columns {
         = T::SlicesMut<'a>
     where
         T: 'a;
+    type Parts = (T, T::Fields);
     type Raw<G: Copy> = (T::Raw, NonNull<G>);
     const ROWS: bool = false;
 

@@ -56,9 +56,9 @@ pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap>
 }
 
 // SAFETY: the words of the bitmap are this value's alone, as its slots are.
-unsafe impl<T: Send, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> {}
+unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> where L::Parts: Send {}
 // SAFETY: through a shared reference a pool only reads.
-unsafe impl<T: Sync, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> {}
+unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> where L::Parts: Sync {}
 
 /// How many slots a pool begins with when it grows.
 const LEAST: usize = 16;

@@ -21,9 +21,9 @@ pub(crate) struct Slots<T, L: Layout<T>, G: Copy, M: Memory> {
 }
 
 // SAFETY: slots and memory belong to this value alone.
-unsafe impl<T: Send, L: Layout<T>, G: Copy + Send, M: Memory + Send> Send for Slots<T, L, G, M> {}
+unsafe impl<T, L: Layout<T>, G: Copy + Send, M: Memory + Send> Send for Slots<T, L, G, M> where L::Parts: Send {}
 // SAFETY: through a shared reference slots are only read, and the memory is only referred to.
-unsafe impl<T: Sync, L: Layout<T>, G: Copy + Sync, M: Memory + Sync> Sync for Slots<T, L, G, M> {}
+unsafe impl<T, L: Layout<T>, G: Copy + Sync, M: Memory + Sync> Sync for Slots<T, L, G, M> where L::Parts: Sync {}
 
 impl<T, L: Layout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
     /// None yet.

@@ -10,6 +10,7 @@ pub struct Pair<A, B>(pub A, pub B);
 
 // SAFETY: each function reaches the elements of its number in both columns.
 unsafe impl<A, B> Columnar for Pair<A, B> {
+    type Fields = (A, B);
     type Raw = (NonNull<A>, NonNull<B>);
     type Ref<'a>
         = (&'a A, &'a B)
