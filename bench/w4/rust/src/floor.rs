@@ -1,0 +1,235 @@
+//! Floors: the least that each could do, written by hand, without checks.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::ordered::{Map, Ordered, COUNT};
+use crate::payload::{Item, Value};
+use crate::pools::{Pool, Pools};
+use crate::sequences::{Ends, Front, Rows};
+use crate::sets::{Scan, Scans, Set, Sets};
+use crate::standard::sum_keys;
+use std::mem::ManuallyDrop;
+
+/// A vacant slot has the next vacant one; nobody knows which are.
+union Slot<T: Copy> {
+    value: ManuallyDrop<T>,
+    next: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Vec and free list.
+struct FreeList<T: Copy> {
+    slots: Vec<Slot<T>>,
+    free: u32,
+    len: usize,
+}
+
+impl<T: Copy> FreeList<T> {
+    fn new() -> Self {
+        FreeList { slots: Vec::new(), free: NONE, len: 0 }
+    }
+
+    #[inline]
+    fn put(&mut self, value: T) -> u32 {
+        self.len += 1;
+        let value = Slot { value: ManuallyDrop::new(value) };
+        if self.free == NONE {
+            self.slots.push(value);
+            return self.slots.len() as u32 - 1;
+        }
+        let i = self.free;
+        // SAFETY: what is in the list is the number of a vacant slot, which has the next one.
+        unsafe {
+            let slot = self.slots.get_unchecked_mut(i as usize);
+            self.free = slot.next;
+            *slot = value;
+        }
+        i
+    }
+
+    #[inline]
+    fn take(&mut self, i: u32) -> T {
+        self.len -= 1;
+        // SAFETY: the callers have what `put` told, once.
+        unsafe {
+            let slot = self.slots.get_unchecked_mut(i as usize);
+            let value = *slot.value;
+            slot.next = self.free;
+            self.free = i;
+            value
+        }
+    }
+}
+
+impl<const REST: usize> Pool<REST> for FreeList<Value<REST>> {
+    type Key = u32;
+    const BLIND: bool = true;
+
+    fn insert(&mut self, value: Value<REST>) -> u32 {
+        self.put(value)
+    }
+    fn get(&self, key: u32) -> u64 {
+        // SAFETY: as in `take`.
+        unsafe { self.slots.get_unchecked(key as usize).value.first }
+    }
+    fn remove(&mut self, key: u32) -> Option<Value<REST>> {
+        Some(self.take(key))
+    }
+    fn sum(&self) -> u64 {
+        // SAFETY: a vacant slot had a value once.
+        self.slots.iter().map(|slot| unsafe { slot.value.first }).sum()
+    }
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.free = NONE;
+        self.len = 0;
+    }
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
+    rows.add("floor free list", FreeList::new);
+}
+
+/// Cells linked by number.
+struct Cells<const P: usize> {
+    cells: FreeList<(Item<P>, u32)>,
+    first: u32,
+}
+
+impl<const P: usize> Front<P> for Cells<P> {
+    fn put(&mut self, item: Item<P>) {
+        self.first = self.cells.put((item, self.first));
+    }
+    fn walk(&mut self) -> u64 {
+        let mut sum = 0;
+        while self.first != NONE {
+            let (item, next) = self.cells.take(self.first);
+            sum += item.0;
+            self.first = next;
+        }
+        sum
+    }
+}
+
+/// An array that has room.
+struct Array<T, const FRONT: bool> {
+    items: Box<[T]>,
+    begin: usize,
+    end: usize,
+}
+
+impl<const P: usize, const FRONT: bool> Ends<P> for Array<Item<P>, FRONT> {
+    fn push(&mut self, item: Item<P>) {
+        // SAFETY: it has room for all that is pushed.
+        unsafe { *self.items.get_unchecked_mut(self.end) = item }
+        self.end += 1;
+    }
+    fn pop(&mut self) -> Option<Item<P>> {
+        // SAFETY: no more is popped than was pushed.
+        unsafe {
+            if !FRONT {
+                self.end -= 1;
+                return Some(*self.items.get_unchecked(self.end));
+            }
+            let item = *self.items.get_unchecked(self.begin);
+            self.begin += 1;
+            if self.begin == self.end {
+                (self.begin, self.end) = (0, 0);
+            }
+            Some(item)
+        }
+    }
+    fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+}
+
+fn array<T: Copy, const FRONT: bool>(n: usize, item: T) -> Array<T, FRONT> {
+    Array { items: vec![item; n].into(), begin: 0, end: 0 }
+}
+
+pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
+    let (n, item) = (rows.n(), (0, crate::payload::Payload::filled(0.0)));
+    rows.list("floor free list", || Cells::<P> { cells: FreeList::new(), first: NONE });
+    rows.stack("floor array", || array::<Item<P>, false>(n, item));
+    rows.queue("floor array", || array::<Item<P>, true>(n, item));
+}
+
+/// A sorted vector.
+struct Sorted(Vec<i64>);
+
+impl Set for Sorted {
+    fn add(&mut self, key: i64) {
+        if let Err(at) = self.0.binary_search(&key) {
+            self.0.insert(at, key);
+        }
+    }
+    fn has(&self, key: i64) -> bool {
+        self.0.binary_search(&key).is_ok()
+    }
+    fn remove(&mut self, key: i64) {
+        if let Ok(at) = self.0.binary_search(&key) {
+            self.0.remove(at);
+        }
+    }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Scan for Sorted {
+    fn between(&self, low: i64, high: i64) -> i64 {
+        let begin = self.0.partition_point(|&key| key < low);
+        self.0[begin..].iter().take_while(|&&key| key <= high).sum()
+    }
+}
+
+/// An insertion moves half of the vector: only where that is not much.
+pub fn sets(rows: &mut Sets) {
+    if rows.most() <= 2000 {
+        rows.add("floor sorted Vec", || Sorted(vec![]));
+    }
+}
+
+pub fn scans(rows: &mut Scans) {
+    let sorted = Sorted((1..=rows.n() as i64).collect());
+    rows.add("floor sorted Vec", sorted, |_, _| true);
+}
+
+/// The same of other numbers; it is only read.
+struct Ascending(Vec<u64>);
+
+impl Map for Ascending {
+    const IS_READ: bool = true;
+
+    fn insert(&mut self, _: u64) -> bool {
+        false
+    }
+    fn get(&self, key: u64) -> Option<u64> {
+        self.0.binary_search(&key).ok().map(|at| self.0[at])
+    }
+    fn remove(&mut self, _: u64) -> bool {
+        false
+    }
+    fn sum(&self) -> u64 {
+        sum_keys(self.0.iter())
+    }
+    fn range(&self, from: u64) -> Option<u64> {
+        let begin = self.0.partition_point(|&key| key < from);
+        Some(sum_keys(self.0[begin..].iter().take(COUNT)))
+    }
+    fn bulk(ascending: &[u64]) -> Option<Self> {
+        Some(Ascending(ascending.to_vec()))
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+pub fn ordered_sets(rows: &mut Ordered) {
+    rows.add("floor sorted Vec", || Ascending(vec![]));
+}

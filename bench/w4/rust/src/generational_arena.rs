@@ -1,0 +1,34 @@
+//! generational-arena: an arena by indices with generations.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::payload::Value;
+use crate::pools::{Pool, Pools};
+use generational_arena::{Arena, Index};
+
+impl<const REST: usize> Pool<REST> for Arena<Value<REST>> {
+    type Key = Index;
+
+    fn insert(&mut self, value: Value<REST>) -> Index {
+        self.insert(value)
+    }
+    fn get(&self, key: Index) -> u64 {
+        self[key].first
+    }
+    fn remove(&mut self, key: Index) -> Option<Value<REST>> {
+        self.remove(key)
+    }
+    fn sum(&self) -> u64 {
+        self.iter().map(|(_, value)| value.first).sum()
+    }
+    fn clear(&mut self) {
+        self.clear();
+    }
+    fn len(&self) -> usize {
+        self.len()
+    }
+}
+
+pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
+    rows.add("generational-arena", Arena::new);
+}

@@ -1,0 +1,175 @@
+//! Contenders, and how they are timed: a body in batches long enough for the clock, everyone in turn.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::heap::{watch, Counts};
+use measure::{repetitions, turns, Samples};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    pub rounds: usize,
+    /// At least so long is a sample.
+    pub sample: Duration,
+    /// Of a case no further round begins after so long.
+    pub case: Duration,
+}
+
+/// Rows of one case at most.
+pub const ROWS: usize = 9;
+
+/// What a body did, by row: how long it took, what it allocated.
+#[derive(Default)]
+pub struct Phases {
+    times: [Option<Duration>; ROWS],
+    counts: [Counts; ROWS],
+    wrong: bool,
+}
+
+impl Phases {
+    /// Times `f` as a part of that row.
+    pub fn time<R>(&mut self, row: usize, f: impl FnOnce() -> R) -> R {
+        let before = Counts::now();
+        let start = Instant::now();
+        let result = black_box(f());
+        let time = start.elapsed();
+        let found = Counts::now().since(before);
+        *self.times[row].get_or_insert_default() += time;
+        self.counts[row].allocs += found.allocs;
+        self.counts[row].bytes += found.bytes;
+        result
+    }
+
+    /// What it computed was right, or was not.
+    pub fn check(&mut self, right: bool) {
+        self.wrong |= !right;
+    }
+}
+
+/// One that takes part in a case: its name, what it does so many times, and the bytes it holds for an element.
+pub struct Contender {
+    name: String,
+    held: Option<f64>,
+    run: Box<dyn FnMut(usize) -> Phases>,
+}
+
+/// The bytes that a structure holds for each of `n` elements, when `fill` has put them in.
+pub fn weigh<C>(n: usize, fill: impl FnOnce() -> C) -> f64 {
+    let (filled, counts) = watch(fill);
+    drop(black_box(filled));
+    counts.held() as f64 / n as f64
+}
+
+impl Contender {
+    /// The body is timed as a whole; it tells whether what it found was right.
+    pub fn whole(name: &str, mut body: impl FnMut() -> bool + 'static) -> Contender {
+        Contender::of_phases(name, move |repetitions, phases| {
+            let right = phases.time(0, || (0..repetitions).fold(true, |right, _| body() & right));
+            phases.check(right);
+        })
+    }
+
+    /// The body times its parts itself.
+    pub fn life(name: &str, mut body: impl FnMut(&mut Phases) + 'static) -> Contender {
+        Contender::of_phases(name, move |repetitions, phases| (0..repetitions).for_each(|_| body(phases)))
+    }
+
+    fn of_phases(name: &str, mut run: impl FnMut(usize, &mut Phases) + 'static) -> Contender {
+        let run = move |repetitions| {
+            let mut phases = Phases::default();
+            run(repetitions, &mut phases);
+            phases
+        };
+        Contender { name: name.to_string(), held: None, run: Box::new(run) }
+    }
+
+    pub fn holding(self, held: f64) -> Contender {
+        Contender { held: Some(held), ..self }
+    }
+}
+
+/// What everyone does with as many elements: a row each for its parts.
+pub struct Case {
+    /// The name of each row, and how many operations it tells the time of one of.
+    pub rows: Vec<(String, usize)>,
+    pub contenders: Box<dyn Fn() -> Vec<Contender>>,
+}
+
+struct Row {
+    times: Vec<Samples>,
+    counts: [Counts; ROWS],
+    repetitions: usize,
+    wrong: bool,
+}
+
+/// Measures what is asked for, and prints a line for each row and contender. False: something was wrong.
+pub fn measure(case: &Case, order: usize, effort: Effort, asked: impl Fn(&str, &str) -> bool) -> bool {
+    if !case.rows.iter().any(|(name, _)| asked(name, "")) {
+        return true;
+    }
+    let mut contenders = (case.contenders)();
+    contenders.retain(|contender| case.rows.iter().any(|(name, _)| asked(name, &contender.name)));
+    let mut rows: Vec<Row> = contenders.iter_mut().map(|contender| begin(case, contender, effort)).collect();
+    let began = Instant::now();
+    for round in 0..effort.rounds {
+        if round > 0 && began.elapsed() > effort.case {
+            break;
+        }
+        for turn in turns(rows.len(), round) {
+            let row = &mut rows[turn];
+            if row.wrong {
+                continue;
+            }
+            let phases = (contenders[turn].run)(row.repetitions);
+            row.wrong |= phases.wrong;
+            for (k, (_, operations)) in case.rows.iter().enumerate() {
+                let of_one = |time: Duration| time.as_nanos() as f64 / (row.repetitions * operations) as f64;
+                row.times[k].extend(phases.times[k].map(of_one));
+            }
+        }
+    }
+    for (k, (name, operations)) in case.rows.iter().enumerate() {
+        for (contender, row) in contenders.iter().zip(&rows) {
+            if asked(name, &contender.name) && (row.wrong || !row.times[k].is_empty()) {
+                print(name, *operations, order, contender, row, k);
+            }
+        }
+    }
+    rows.iter().all(|row| !row.wrong)
+}
+
+/// The first calls, which touch memory that is new; one that counts; how many take as long as a sample.
+fn begin(case: &Case, contender: &mut Contender, effort: Effort) -> Row {
+    let mut wrong = (contender.run)(1).wrong;
+    let (phases, _) = watch(|| (contender.run)(1));
+    let mut run = |repetitions| {
+        let phases = (contender.run)(repetitions);
+        (!phases.wrong).then(|| phases.times.iter().flatten().sum())
+    };
+    let found = repetitions(effort.sample, &mut run);
+    wrong |= found.is_none();
+    Row {
+        times: vec![Samples::default(); case.rows.len()],
+        counts: phases.counts,
+        repetitions: found.unwrap_or(1),
+        wrong,
+    }
+}
+
+fn print(name: &str, operations: usize, order: usize, contender: &Contender, row: &Row, k: usize) {
+    let (samples, counts) = (&row.times[k], row.counts[k]);
+    let (low, high) = samples.range();
+    let held = contender.held.map_or(String::new(), |held| format!(r#","held":{held:.2}"#));
+    println!(
+        r#"{{"workload":"W4","order":{order},"case":"{name}","contender":"{}","language":"Rust","unit":"ns","median":{:.4},"min":{low:.4},"max":{high:.4},"rounds":{},"n":{},"allocs":{:.4},"bytes":{:.2},"gc_ns":0{held},"verified":{}}}"#,
+        contender.name,
+        samples.median(),
+        samples.len(),
+        row.repetitions,
+        counts.allocs as f64 / operations as f64,
+        counts.bytes as f64 / operations as f64,
+        !row.wrong
+    );
+}

@@ -1,0 +1,180 @@
+//! Ordered maps and sets of numbers of 64 bits: a life of n keys, each of its parts a row.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::measure::{weigh, Case, Contender, Phases};
+use crate::random::{shuffled, Random};
+use std::hint::black_box;
+
+/// A map of numbers to the same numbers; or a set.
+pub trait Map {
+    /// True: it is new.
+    fn insert(&mut self, key: u64) -> bool;
+    /// The value.
+    fn get(&self, key: u64) -> Option<u64>;
+    fn remove(&mut self, key: u64) -> bool;
+    /// The sum of all keys and values.
+    fn sum(&self) -> u64;
+    /// The sum of the keys and values of the first `COUNT` keys that are not below this one.
+    fn range(&self, _from: u64) -> Option<u64> {
+        None
+    }
+    /// Of keys that ascend.
+    fn bulk(_ascending: &[u64]) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+    fn len(&self) -> usize;
+    /// It is made of all keys at once, and then only read.
+    const IS_READ: bool = false;
+}
+
+/// The rows' names.
+const PARTS: [&str; 7] = ["insert", "hit", "miss", "iterate", "range", "delete", "bulk"];
+/// How many ranges are read, and how many keys of each.
+const RANGES: usize = 1000;
+pub const COUNT: usize = 100;
+
+struct Keys {
+    ascending: Vec<u64>,
+    go_in: Vec<u64>,
+    asked: Vec<u64>,
+    absent: Vec<u64>,
+    go_out: Vec<u64>,
+    starts: Vec<u64>,
+    sum_of_ranges: u64,
+}
+
+impl Keys {
+    /// Even keys are there, odd ones absent.
+    fn new(n: usize, random: bool) -> Keys {
+        let mut from = Random(7);
+        let mut ascending: Vec<u64> = (0..n as u64).map(|i| 2 * i).collect();
+        if random {
+            let mut left = n;
+            while left > 0 {
+                ascending[n - left..].iter_mut().for_each(|key| *key = from.next() & !1);
+                ascending.sort_unstable();
+                ascending.dedup();
+                left = n - ascending.len();
+                ascending.resize(n, 0);
+            }
+            ascending.sort_unstable();
+        }
+        let order = |seed| if random { shuffled(&ascending, seed) } else { ascending.clone() };
+        let [go_in, asked, go_out] = [order(1), order(2), order(3)];
+        let absent = asked.iter().map(|key| key + 1).collect();
+        let begins: Vec<usize> = (0..RANGES).map(|_| from.below(n)).collect();
+        let range = |&i: &usize| ascending[i..n.min(i + COUNT)].iter().sum::<u64>();
+        let sum_of_ranges = begins.iter().map(range).fold(0, u64::wrapping_add);
+        let starts = begins.iter().map(|&i| ascending[i]).collect();
+        Keys { go_in, asked, absent, go_out, starts, sum_of_ranges, ascending }
+    }
+
+    /// `columns`: 2 of a map, whose values are as the keys; 1 of a set.
+    fn live<C: Map>(&self, c: &mut C, columns: u64, phases: &mut Phases) {
+        let n = self.ascending.len();
+        let sum = self.ascending.iter().fold(0, |sum: u64, &key| sum.wrapping_add(key));
+        let get = |c: &mut C, keys: &[u64]| {
+            let c = &*black_box(c);
+            keys.iter().fold((0, 0), |(found, sum), &key| match c.get(key) {
+                Some(value) => (found + 1, value.wrapping_add(sum)),
+                None => (found, sum),
+            })
+        };
+        if C::IS_READ {
+            C::bulk(&self.ascending).into_iter().for_each(|made| *c = made);
+        } else {
+            let new = phases.time(0, || self.go_in.iter().filter(|&&key| c.insert(key)).count());
+            phases.check(new == n);
+        }
+        phases.check(c.len() == n);
+        let found = phases.time(1, || get(c, &self.asked));
+        phases.check(found == (n, sum));
+        let found = phases.time(2, || get(c, &self.absent));
+        phases.check(found == (0, 0));
+        let found = phases.time(3, || black_box(&*c).sum());
+        phases.check(found == sum.wrapping_mul(columns));
+        if c.range(0).is_some() {
+            let found = phases
+                .time(4, || self.starts.iter().fold(0, |sum: u64, &from| sum.wrapping_add(c.range(from).unwrap_or(1))));
+            phases.check(found == self.sum_of_ranges.wrapping_mul(columns));
+        }
+        if !C::IS_READ {
+            let gone = phases.time(5, || self.go_out.iter().filter(|&&key| c.remove(key)).count());
+            phases.check(gone == n && c.len() == 0);
+        }
+        if C::bulk(&[]).is_some() {
+            // Its end is part of the time.
+            let len = phases.time(6, || C::bulk(&self.ascending).map_or(0, |c| black_box(c).len()));
+            phases.check(len == n);
+        }
+    }
+}
+
+pub struct Ordered {
+    n: usize,
+    random: bool,
+    columns: u64,
+    pub all: Vec<Contender>,
+}
+
+impl Ordered {
+    pub fn add<C: Map + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
+        let (mut c, keys, columns) = (make(), Keys::new(self.n, self.random), self.columns);
+        let held = weigh(self.n, || {
+            let mut c = make();
+            keys.go_in.iter().for_each(|&key| assert!(c.insert(key) | C::IS_READ));
+            if C::IS_READ {
+                C::bulk(&keys.ascending).into_iter().for_each(|made| c = made);
+            }
+            c
+        });
+        self.all.push(Contender::life(name, move |phases| keys.live(&mut c, columns, phases)).holding(held));
+    }
+
+    pub fn n(&self) -> usize {
+        self.n
+    }
+}
+
+fn maps(n: usize, random: bool) -> Vec<Contender> {
+    let mut rows = Ordered { n, random, columns: 2, all: vec![] };
+    crate::standard::maps(&mut rows);
+    #[cfg(feature = "hashbrown")]
+    crate::hashbrown::maps(&mut rows);
+    #[cfg(feature = "indexset")]
+    crate::indexset::maps(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::maps(&mut rows);
+    rows.all
+}
+
+fn sets(n: usize, random: bool) -> Vec<Contender> {
+    let mut rows = Ordered { n, random, columns: 1, all: vec![] };
+    crate::standard::ordered_sets(&mut rows);
+    #[cfg(feature = "hashbrown")]
+    crate::hashbrown::ordered_sets(&mut rows);
+    #[cfg(feature = "indexset")]
+    crate::indexset::ordered_sets(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::ordered_sets(&mut rows);
+    crate::floor::ordered_sets(&mut rows);
+    rows.all
+}
+
+pub fn cases(larges: [usize; 2]) -> Vec<Case> {
+    let mut cases = vec![];
+    for (kind, make) in [("omap", maps as fn(usize, bool) -> Vec<Contender>), ("oset", sets)] {
+        for n in larges {
+            for (order, random) in [("random", true), ("sequential", false)] {
+                let operations = |part: &str| if part == "range" { RANGES } else { n };
+                let rows = PARTS.iter().map(|part| (format!("{kind} {order} {part} {n}"), operations(part))).collect();
+                cases.push(Case { rows, contenders: Box::new(move || make(n, random)) });
+            }
+        }
+    }
+    cases
+}

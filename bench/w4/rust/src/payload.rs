@@ -1,0 +1,34 @@
+//! What is stored.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+/// `P` numbers, stored beside a key.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Payload<const P: usize>(pub [f64; P]);
+
+impl<const P: usize> Payload<P> {
+    pub fn filled(x: f64) -> Self {
+        Payload([x; P])
+    }
+}
+
+/// An element of a list, a stack or a queue.
+pub type Item<const P: usize> = (u64, Payload<P>);
+
+/// A value of a pool, of `8 * (1 + REST)` bytes.
+#[derive(Clone, Copy)]
+pub struct Value<const REST: usize> {
+    pub first: u64,
+    pub rest: [u64; REST],
+}
+
+impl<const REST: usize> Value<REST> {
+    #[inline]
+    pub fn new(first: u64) -> Self {
+        Value { first, rest: [first; REST] }
+    }
+}
+
+pub fn sum_to(n: usize) -> u64 {
+    n as u64 * (n as u64 + 1) / 2
+}

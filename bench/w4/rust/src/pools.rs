@@ -1,0 +1,160 @@
+//! Pools: a life of n values, each of its parts a row.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::measure::{weigh, Case, Contender, Phases};
+use crate::payload::Value;
+use crate::random::shuffled;
+use std::hint::black_box;
+
+pub trait Pool<const REST: usize> {
+    type Key: Copy;
+
+    fn insert(&mut self, value: Value<REST>) -> Self::Key;
+    /// The first number of that value.
+    fn get(&self, key: Self::Key) -> u64;
+    fn remove(&mut self, key: Self::Key) -> Option<Value<REST>>;
+    /// The sum of the first numbers of all values.
+    fn sum(&self) -> u64;
+    fn clear(&mut self);
+    fn len(&self) -> usize;
+    /// It cannot tell which slots are vacant: its sum is of all.
+    const BLIND: bool = false;
+}
+
+/// The rows' names.
+const PARTS: [&str; 9] =
+    ["fresh", "insert", "get", "iterate", "remove half", "iterate half", "refill", "remove", "clear"];
+/// The pool is gone over so many times.
+const TIMES: u64 = 4;
+
+fn sum_of<const REST: usize>(c: &impl Pool<REST>) -> u64 {
+    (0..TIMES).map(|_| black_box(c).sum()).sum()
+}
+
+/// Puts in what is numbered so, and tells the keys.
+fn fill<const REST: usize, C: Pool<REST>>(c: &mut C, numbers: &[u64], keys: &mut Vec<C::Key>) {
+    keys.clear();
+    keys.extend(numbers.iter().map(|&j| c.insert(Value::new(j))));
+}
+
+/// Takes out what has these keys, and tells the sum.
+fn take<const REST: usize, C: Pool<REST>>(c: &mut C, keys: &[C::Key]) -> u64 {
+    keys.iter().map(|&key| c.remove(key).map_or(0, |value| value.first)).sum()
+}
+
+/// What a life needs, made outside of the time.
+struct Life<K> {
+    /// 0 ... n - 1, and the same in random order.
+    numbers: Vec<u64>,
+    random: Vec<u64>,
+    keys: Vec<K>,
+    picked: Vec<K>,
+    new: Vec<K>,
+}
+
+impl<K: Copy> Life<K> {
+    fn new(n: usize) -> Self {
+        let numbers: Vec<u64> = (0..n as u64).collect();
+        let random = shuffled(&numbers, 4);
+        let [keys, picked, new] = [n, n, n / 2].map(Vec::with_capacity);
+        Life { numbers, random, keys, picked, new }
+    }
+
+    fn live<const REST: usize, C: Pool<REST, Key = K>>(
+        &mut self,
+        c: &mut C,
+        make: &impl Fn() -> C,
+        phases: &mut Phases,
+    ) {
+        let Life { numbers, random, keys, picked, new } = self;
+        let (n, sum) = (numbers.len(), numbers.iter().sum::<u64>());
+        let (gone, kept) = random.split_at(n / 2);
+        let (sum_gone, sum_kept) = (gone.iter().sum::<u64>(), kept.iter().sum::<u64>());
+
+        phases.time(0, || {
+            let mut fresh = make();
+            fill(&mut fresh, numbers, keys);
+            fresh
+        });
+
+        phases.time(1, || fill(c, numbers, keys));
+        phases.check(c.len() == n);
+        picked.clear();
+        picked.extend(random.iter().map(|&j| keys[j as usize]));
+
+        let got = phases.time(2, || picked.iter().map(|&key| c.get(key)).sum::<u64>());
+        phases.check(got == sum);
+        let got = phases.time(3, || sum_of(c));
+        phases.check(got == TIMES * sum);
+
+        let got = phases.time(4, || take(c, &picked[..n / 2]));
+        phases.check(got == sum_gone && c.len() == n - n / 2);
+        let got = phases.time(5, || sum_of(c));
+        phases.check(got == TIMES * sum_kept || C::BLIND);
+
+        phases.time(6, || fill(c, gone, new));
+        phases.check(c.len() == n);
+        gone.iter().zip(&*new).for_each(|(&j, &key)| keys[j as usize] = key);
+        let got = phases.time(7, || take(c, keys));
+        phases.check(got == sum && c.len() == 0);
+
+        fill(c, numbers, keys);
+        phases.time(8, || c.clear());
+        phases.check(c.len() == 0);
+    }
+}
+
+pub struct Pools<const REST: usize> {
+    n: usize,
+    pub all: Vec<Contender>,
+}
+
+impl<const REST: usize> Pools<REST> {
+    pub fn add<C: Pool<REST, Key: 'static> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
+        let (mut c, mut life) = (make(), Life::new(self.n));
+        let held = weigh(self.n, || {
+            let mut c = make();
+            for &j in &life.numbers {
+                c.insert(Value::new(j));
+            }
+            c
+        });
+        self.all.push(Contender::life(name, move |phases| life.live(&mut c, &make, phases)).holding(held));
+    }
+
+    pub fn n(&self) -> usize {
+        self.n
+    }
+}
+
+fn pools<const REST: usize>(n: usize) -> Vec<Contender> {
+    let mut rows = Pools::<REST> { n, all: vec![] };
+    #[cfg(feature = "slab")]
+    crate::slab::pools(&mut rows);
+    #[cfg(feature = "slotmap")]
+    crate::slotmap::pools(&mut rows);
+    #[cfg(feature = "thunderdome")]
+    crate::thunderdome::pools(&mut rows);
+    #[cfg(feature = "generational-arena")]
+    crate::generational_arena::pools(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::pools(&mut rows);
+    crate::floor::pools(&mut rows);
+    rows.all
+}
+
+pub fn cases(large: usize) -> Vec<Case> {
+    fn of<const REST: usize>(n: usize) -> Case {
+        let operations = |part: &str| match part {
+            "iterate" => TIMES as usize * n,
+            "iterate half" => TIMES as usize * (n - n / 2),
+            "remove half" | "refill" => n / 2,
+            _ => n,
+        };
+        let name = |part: &str| format!("pool{} {part} {n}", 8 * (1 + REST));
+        let rows = PARTS.iter().map(|part| (name(part), operations(part))).collect();
+        Case { rows, contenders: Box::new(move || pools::<REST>(n)) }
+    }
+    vec![of::<0>(large), of::<9>(large), of::<99>(large)]
+}

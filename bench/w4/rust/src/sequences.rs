@@ -1,0 +1,135 @@
+//! Lists, stacks and queues of (number, payload).
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::measure::{weigh, Case, Contender};
+use crate::payload::{sum_to, Item, Payload};
+use std::hint::black_box;
+
+/// One end at which items are put.
+pub trait Front<const P: usize> {
+    fn put(&mut self, item: Item<P>);
+    /// The sum of the numbers, from the newest on; empty afterwards.
+    fn walk(&mut self) -> u64;
+}
+
+/// Items are pushed at one end, and popped at the same, or at the other.
+pub trait Ends<const P: usize> {
+    fn push(&mut self, item: Item<P>);
+    fn pop(&mut self) -> Option<Item<P>>;
+    fn is_empty(&self) -> bool;
+}
+
+fn list<const P: usize>(c: &mut impl Front<P>, n: usize) -> bool {
+    let (n, payload) = black_box((n, Payload::filled(0.0)));
+    for j in 1..=n as u64 {
+        c.put((j, payload));
+    }
+    c.walk() == sum_to(n)
+}
+
+fn stack<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
+    let (n, payload) = black_box((n, Payload::filled(0.0)));
+    for j in 1..=n as u64 {
+        c.push((j, payload));
+    }
+    let mut right = true;
+    for j in (1..=n as u64).rev() {
+        right &= c.pop().is_some_and(|item| item.0 == j);
+    }
+    right & c.is_empty()
+}
+
+fn queue<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
+    let (n, payload) = black_box((n, Payload::filled(0.0)));
+    for j in 1..=n as u64 {
+        c.push((j, payload));
+    }
+    let mut right = true;
+    for j in 1..=n as u64 {
+        right &= c.pop().is_some_and(|item| item.0 == j);
+    }
+    right & c.is_empty()
+}
+
+/// The contenders of a case, one after the other.
+pub struct Rows<const P: usize> {
+    n: usize,
+    pub list: Vec<Contender>,
+    pub stack: Vec<Contender>,
+    pub queue: Vec<Contender>,
+}
+
+impl<const P: usize> Rows<P> {
+    pub fn list<C: Front<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
+        let (mut c, n) = (make(), self.n);
+        self.list.push(Contender::whole(name, move || list(&mut c, n)).holding(self.weigh(make, C::put)));
+    }
+
+    pub fn stack<C: Ends<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
+        let (mut c, n) = (make(), self.n);
+        self.stack.push(Contender::whole(name, move || stack(&mut c, n)).holding(self.weigh(make, C::push)));
+    }
+
+    pub fn queue<C: Ends<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
+        let (mut c, n) = (make(), self.n);
+        self.queue.push(Contender::whole(name, move || queue(&mut c, n)).holding(self.weigh(make, C::push)));
+    }
+
+    /// One that is made for each round.
+    pub fn fresh_list<C: Front<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
+        let n = self.n;
+        self.list.push(Contender::whole(name, move || list(&mut make(), n)));
+    }
+
+    pub fn fresh_stack<C: Ends<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
+        let n = self.n;
+        self.stack.push(Contender::whole(name, move || stack(&mut make(), n)));
+    }
+
+    pub fn fresh_queue<C: Ends<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
+        let n = self.n;
+        self.queue.push(Contender::whole(name, move || queue(&mut make(), n)));
+    }
+
+    fn weigh<C>(&self, make: impl Fn() -> C, put: impl Fn(&mut C, Item<P>)) -> f64 {
+        weigh(self.n, || {
+            let mut c = make();
+            (1..=self.n as u64).for_each(|j| put(&mut c, (j, Payload::filled(0.0))));
+            c
+        })
+    }
+
+    pub fn n(&self) -> usize {
+        self.n
+    }
+}
+
+fn rows<const P: usize>(n: usize) -> Rows<P> {
+    let mut rows = Rows { n, list: vec![], stack: vec![], queue: vec![] };
+    crate::standard::sequences(&mut rows);
+    #[cfg(feature = "slab")]
+    crate::slab::sequences(&mut rows);
+    #[cfg(feature = "slotmap")]
+    crate::slotmap::sequences(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::sequences(&mut rows);
+    crate::floor::sequences(&mut rows);
+    rows
+}
+
+pub fn cases(large: usize, small: usize) -> Vec<Case> {
+    fn of<const P: usize>(large: usize, small: usize, cases: &mut Vec<Case>) {
+        let whole = |name: &str, n| vec![(format!("{name} p{P} {n}"), 1)];
+        for n in [large, small] {
+            cases.push(Case { rows: whole("list", n), contenders: Box::new(move || rows::<P>(n).list) });
+            cases.push(Case { rows: whole("stack", n), contenders: Box::new(move || rows::<P>(n).stack) });
+            cases.push(Case { rows: whole("queue", n), contenders: Box::new(move || rows::<P>(n).queue) });
+        }
+    }
+    let mut cases = vec![];
+    of::<1>(large, small, &mut cases);
+    of::<10>(large, small, &mut cases);
+    of::<100>(large, small, &mut cases);
+    cases
+}

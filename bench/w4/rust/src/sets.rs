@@ -1,0 +1,312 @@
+//! Sets and dictionaries: of n keys j and -j each, all are put in, looked up, and taken out again, one after the other.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::measure::{weigh, Case, Contender};
+use crate::payload::{sum_to, Payload};
+use crate::random::{shuffled, Random};
+use std::hint::black_box;
+use std::rc::Rc;
+
+pub trait Set {
+    fn add(&mut self, key: i64);
+    fn has(&self, key: i64) -> bool;
+    fn remove(&mut self, key: i64);
+    fn is_empty(&self) -> bool;
+}
+
+pub trait Dict<V> {
+    fn put(&mut self, key: i64, value: V);
+    fn has(&self, key: i64) -> bool;
+    /// Whether it is there, with that value.
+    fn agrees(&self, key: i64, value: &V) -> bool;
+    fn remove(&mut self, key: i64);
+    fn is_empty(&self) -> bool;
+}
+
+/// The sum of the keys from one to another, both included.
+pub trait Scan {
+    fn between(&self, low: i64, high: i64) -> i64;
+}
+
+/// In which order keys go in, and in which they are looked up and taken out.
+#[derive(Clone)]
+struct Keys {
+    go_in: Vec<i64>,
+    go_out: Vec<i64>,
+}
+
+type Order = fn(usize) -> Keys;
+
+fn ascending(n: usize) -> Keys {
+    let keys: Vec<i64> = (1..=n as i64).collect();
+    Keys { go_in: keys.clone(), go_out: keys }
+}
+
+fn random(n: usize) -> Keys {
+    let keys = ascending(n).go_in;
+    Keys { go_in: shuffled(&keys, 1), go_out: shuffled(&keys, 2) }
+}
+
+fn set(c: &mut impl Set, keys: &Keys) -> bool {
+    let n = keys.go_in.len() as i64;
+    for &j in &keys.go_in {
+        c.add(j);
+        c.add(-j);
+    }
+    let mut right = !c.has(0);
+    for &j in &keys.go_out {
+        right &= c.has(j);
+        right &= c.has(-j);
+    }
+    right &= !c.has(n + 1);
+    right &= !c.has(-n - 1);
+    for &j in &keys.go_out {
+        right &= c.has(j);
+        right &= c.has(-j);
+        c.remove(j);
+        c.remove(-j);
+        right &= !c.has(j);
+        right &= !c.has(-j);
+    }
+    right & c.is_empty()
+}
+
+fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
+    let n = keys.go_in.len() as i64;
+    for &j in &keys.go_in {
+        c.put(j, value(j));
+        c.put(-j, value(-j));
+    }
+    let mut right = !c.has(0);
+    for &j in &keys.go_out {
+        right &= c.agrees(j, &value(j));
+        right &= c.agrees(-j, &value(-j));
+    }
+    right &= !c.has(n + 1);
+    right &= !c.has(-n - 1);
+    for &j in &keys.go_out {
+        right &= c.has(j);
+        right &= c.has(-j);
+        c.remove(j);
+        c.remove(-j);
+        right &= !c.has(j);
+        right &= !c.has(-j);
+    }
+    right & c.is_empty()
+}
+
+/// Half of the keys are taken out first: what is left must have kept its own value.
+fn half<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
+    for &j in &keys.go_in {
+        c.put(j, value(j));
+    }
+    let (first, second) = keys.go_out.split_at(keys.go_out.len() / 2);
+    first.iter().for_each(|&j| c.remove(j));
+    let mut right = true;
+    for &j in second {
+        right &= c.agrees(j, &value(j));
+    }
+    second.iter().for_each(|&j| c.remove(j));
+    right & c.is_empty()
+}
+
+// ---- rows ----
+
+pub struct Sets {
+    keys: Keys,
+    pub all: Vec<Contender>,
+}
+
+impl Sets {
+    /// How many keys there are at most: j and -j.
+    pub fn most(&self) -> usize {
+        2 * self.keys.go_in.len()
+    }
+
+    pub fn add<C: Set + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
+        let (mut c, keys) = (make(), self.keys.clone());
+        let held = weigh(self.most(), || {
+            let mut c = make();
+            keys.go_in.iter().for_each(|&j| (c.add(j), c.add(-j)).0);
+            c
+        });
+        self.all.push(Contender::whole(name, move || set(&mut c, black_box(&keys))).holding(held));
+    }
+
+    /// One that is made for each round.
+    pub fn fresh<C: Set + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
+        let keys = self.keys.clone();
+        self.all.push(Contender::whole(name, move || set(&mut make(), black_box(&keys))));
+    }
+}
+
+/// What is done with a dictionary.
+#[derive(Clone, Copy, PartialEq)]
+enum Body {
+    /// Each key has the same value.
+    Same,
+    /// Each has its own.
+    Own,
+    /// Each has its own, and a half is taken out.
+    Half,
+}
+
+pub struct Dicts<const P: usize> {
+    keys: Keys,
+    body: Body,
+    pub all: Vec<Contender>,
+}
+
+impl<const P: usize> Dicts<P> {
+    pub fn most(&self) -> usize {
+        2 * self.keys.go_in.len()
+    }
+
+    pub fn add<C: Dict<Payload<P>> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
+        let (keys, n) = (&self.keys, if self.body == Body::Half { self.most() / 2 } else { self.most() });
+        let held = weigh(n, || {
+            let mut c = make();
+            for &j in &keys.go_in {
+                c.put(j, Payload::filled(0.0));
+                if self.body != Body::Half {
+                    c.put(-j, Payload::filled(0.0));
+                }
+            }
+            c
+        });
+        let c = make();
+        self.push(name, Some(held), c, |c| c);
+    }
+
+    pub fn fresh<C: Dict<Payload<P>> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
+        struct Fresh<C>(Option<C>);
+        self.push(name, None, Fresh(None), move |fresh: &mut Fresh<C>| {
+            fresh.0 = None;
+            fresh.0.insert(make())
+        });
+    }
+
+    /// `begin` tells which one a round is done with.
+    fn push<S: 'static, C: Dict<Payload<P>> + 'static>(
+        &mut self,
+        name: &str,
+        held: Option<f64>,
+        mut state: S,
+        begin: impl Fn(&mut S) -> &mut C + 'static,
+    ) {
+        let (keys, body) = (self.keys.clone(), self.body);
+        let own = |j: i64| Payload::filled(j as f64);
+        let made = Contender::whole(name, move || {
+            let (c, keys) = (begin(&mut state), black_box(&keys));
+            match body {
+                Body::Same => {
+                    let payload = black_box(Payload::filled(0.0));
+                    dict(c, keys, |_| payload)
+                }
+                Body::Own => dict(c, keys, own),
+                Body::Half => half(c, keys, own),
+            }
+        });
+        self.all.push(match held {
+            Some(held) => made.holding(held),
+            None => made,
+        });
+    }
+}
+
+const SCANS: usize = 1000;
+const WIDTH: i64 = 100;
+
+pub struct Scans {
+    keys: Rc<Vec<i64>>,
+    starts: Rc<Vec<i64>>,
+    pub all: Vec<Contender>,
+}
+
+impl Scans {
+    /// Filled once, in random order by `add`, and then only read.
+    pub fn add<C: Scan + 'static>(&mut self, name: &str, mut c: C, add: impl Fn(&mut C, i64) -> bool) {
+        let (n, starts) = (self.keys.len() as i64, self.starts.clone());
+        self.keys.iter().for_each(|&j| assert!(add(&mut c, j)));
+        let upto = |j: i64| sum_to(j as usize) as i64;
+        self.all.push(Contender::whole(name, move || {
+            let mut right = true;
+            for &low in black_box(&*starts) {
+                let high = n.min(low + WIDTH - 1);
+                right &= c.between(low, high) == upto(high) - upto(low - 1);
+            }
+            right
+        }));
+    }
+
+    pub fn n(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+// ---- contenders ----
+
+fn sets(keys: Keys) -> Vec<Contender> {
+    let mut rows = Sets { keys, all: vec![] };
+    crate::standard::sets(&mut rows);
+    #[cfg(feature = "hashbrown")]
+    crate::hashbrown::sets(&mut rows);
+    #[cfg(feature = "indexset")]
+    crate::indexset::sets(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::sets(&mut rows);
+    crate::floor::sets(&mut rows);
+    rows.all
+}
+
+fn dicts<const P: usize>(keys: Keys, body: Body) -> Vec<Contender> {
+    let mut rows = Dicts::<P> { keys, body, all: vec![] };
+    crate::standard::dicts(&mut rows);
+    #[cfg(feature = "hashbrown")]
+    crate::hashbrown::dicts(&mut rows);
+    #[cfg(feature = "indexset")]
+    crate::indexset::dicts(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::dicts(&mut rows);
+    rows.all
+}
+
+fn scans(n: usize) -> Vec<Contender> {
+    let (keys, mut from) = (Rc::new(random(n).go_in), Random(3));
+    let most = n.saturating_sub(WIDTH as usize - 1).max(1);
+    let starts = Rc::new((0..SCANS).map(|_| 1 + from.below(most) as i64).collect());
+    let mut rows = Scans { keys, starts, all: vec![] };
+    crate::standard::scans(&mut rows);
+    #[cfg(feature = "indexset")]
+    crate::indexset::scans(&mut rows);
+    #[cfg(feature = "toft")]
+    crate::toft::scans(&mut rows);
+    crate::floor::scans(&mut rows);
+    rows.all
+}
+
+pub fn cases(large: usize, small: usize) -> Vec<Case> {
+    fn of(name: &str, n: usize, contenders: impl Fn(usize) -> Vec<Contender> + 'static) -> Case {
+        Case { rows: vec![(format!("{name} {n}"), 1)], contenders: Box::new(move || contenders(n)) }
+    }
+    fn of_payload<const P: usize>(large: usize, small: usize, cases: &mut Vec<Case>) {
+        let orders: [(&str, Order, usize); 3] =
+            [("", ascending, large), ("", ascending, small), (" shuffled", random, large)];
+        for (more, order, n) in orders {
+            cases.push(of(&format!("dict{more} p{P}"), n, move |n| dicts::<P>(order(n), Body::Same)));
+        }
+    }
+    let mut cases = vec![];
+    for n in [large, 1000, small] {
+        cases.push(of("set", n, |n| sets(ascending(n))));
+        cases.push(of("set shuffled", n, |n| sets(random(n))));
+    }
+    of_payload::<1>(large, small, &mut cases);
+    of_payload::<10>(large, small, &mut cases);
+    of_payload::<100>(large, small, &mut cases);
+    cases.push(of("dict distinct p10", large, |n| dicts::<10>(random(n), Body::Own)));
+    cases.push(of("dict half p10", 1000, |n| dicts::<10>(random(n), Body::Half)));
+    cases.push(of("scan", large, scans));
+    cases
+}

@@ -1,0 +1,60 @@
+//! slab: values by plain indices, a free list in the vacant slots.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::payload::{Item, Value};
+use crate::pools::{Pool, Pools};
+use crate::sequences::{Front, Rows};
+use slab::Slab;
+
+impl<const REST: usize> Pool<REST> for Slab<Value<REST>> {
+    type Key = usize;
+
+    fn insert(&mut self, value: Value<REST>) -> usize {
+        self.insert(value)
+    }
+    fn get(&self, key: usize) -> u64 {
+        self[key].first
+    }
+    fn remove(&mut self, key: usize) -> Option<Value<REST>> {
+        self.try_remove(key)
+    }
+    fn sum(&self) -> u64 {
+        self.iter().map(|(_, value)| value.first).sum()
+    }
+    fn clear(&mut self) {
+        self.clear();
+    }
+    fn len(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Cells that one links oneself.
+struct Cells<const P: usize> {
+    cells: Slab<(Item<P>, Option<usize>)>,
+    first: Option<usize>,
+}
+
+impl<const P: usize> Front<P> for Cells<P> {
+    fn put(&mut self, item: Item<P>) {
+        self.first = Some(self.cells.insert((item, self.first)));
+    }
+    fn walk(&mut self) -> u64 {
+        let mut sum = 0;
+        while let Some(cell) = self.first {
+            let (item, next) = self.cells.remove(cell);
+            sum += item.0;
+            self.first = next;
+        }
+        sum
+    }
+}
+
+pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
+    rows.add("slab", Slab::new);
+}
+
+pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
+    rows.list("slab by hand", || Cells::<P> { cells: Slab::new(), first: None });
+}

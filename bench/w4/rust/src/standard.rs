@@ -1,0 +1,316 @@
+//! What the language itself has.
+//!
+//! SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::ordered::{Map, Ordered, COUNT};
+use crate::payload::{Item, Payload};
+use crate::sequences::{Ends, Front, Rows};
+use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, LinkedList, VecDeque};
+use std::hash::{BuildHasher, Hash};
+
+// ---- lists, stacks and queues ----
+
+/// The newest are at the end.
+impl<const P: usize> Front<P> for Vec<Item<P>> {
+    fn put(&mut self, item: Item<P>) {
+        self.push(item);
+    }
+    fn walk(&mut self) -> u64 {
+        let sum = self.iter().rev().map(|item| item.0).sum();
+        self.clear();
+        sum
+    }
+}
+
+impl<const P: usize> Front<P> for LinkedList<Item<P>> {
+    fn put(&mut self, item: Item<P>) {
+        self.push_front(item);
+    }
+    fn walk(&mut self) -> u64 {
+        let sum = self.iter().map(|item| item.0).sum();
+        self.clear();
+        sum
+    }
+}
+
+/// Nodes are freed one by one, on the way.
+struct OneByOne<C>(C);
+
+impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
+    fn put(&mut self, item: Item<P>) {
+        self.0.push_front(item);
+    }
+    fn walk(&mut self) -> u64 {
+        std::iter::from_fn(|| self.0.pop_front()).map(|item| item.0).sum()
+    }
+}
+
+/// The list that one writes oneself.
+struct Boxed<const P: usize>(Option<Box<(Item<P>, Boxed<P>)>>);
+
+impl<const P: usize> Front<P> for Boxed<P> {
+    fn put(&mut self, item: Item<P>) {
+        self.0 = Some(Box::new((item, Boxed(self.0.take()))));
+    }
+    fn walk(&mut self) -> u64 {
+        let mut sum = 0;
+        while let Some(mut node) = self.0.take() {
+            sum += node.0 .0;
+            self.0 = node.1 .0.take();
+        }
+        sum
+    }
+}
+
+impl<const P: usize> Drop for Boxed<P> {
+    fn drop(&mut self) {
+        let mut rest = self.0.take();
+        while let Some(mut node) = rest {
+            rest = node.1 .0.take();
+        }
+    }
+}
+
+impl<const P: usize> Ends<P> for Vec<Item<P>> {
+    fn push(&mut self, item: Item<P>) {
+        self.push(item);
+    }
+    fn pop(&mut self) -> Option<Item<P>> {
+        self.pop()
+    }
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// A queue: pushed at the back.
+impl<const P: usize> Ends<P> for VecDeque<Item<P>> {
+    fn push(&mut self, item: Item<P>) {
+        self.push_back(item);
+    }
+    fn pop(&mut self) -> Option<Item<P>> {
+        self.pop_front()
+    }
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl<const P: usize> Ends<P> for LinkedList<Item<P>> {
+    fn push(&mut self, item: Item<P>) {
+        self.push_back(item);
+    }
+    fn pop(&mut self) -> Option<Item<P>> {
+        self.pop_front()
+    }
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+/// As a stack.
+struct AtBack<C>(C);
+
+impl<const P: usize> Ends<P> for AtBack<VecDeque<Item<P>>> {
+    fn push(&mut self, item: Item<P>) {
+        self.0.push_back(item);
+    }
+    fn pop(&mut self) -> Option<Item<P>> {
+        self.0.pop_back()
+    }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
+    rows.list("LinkedList", LinkedList::<Item<P>>::new);
+    rows.list("LinkedList popped", || OneByOne(LinkedList::<Item<P>>::new()));
+    rows.list("Box nodes", || Boxed::<P>(None));
+    rows.list("Vec", Vec::<Item<P>>::new);
+    rows.fresh_list("Vec fresh", Vec::<Item<P>>::new);
+    rows.stack("Vec", Vec::<Item<P>>::new);
+    rows.fresh_stack("Vec fresh", Vec::<Item<P>>::new);
+    rows.stack("VecDeque", || AtBack(VecDeque::<Item<P>>::new()));
+    rows.queue("VecDeque", VecDeque::<Item<P>>::new);
+    rows.fresh_queue("VecDeque fresh", VecDeque::<Item<P>>::new);
+    rows.queue("LinkedList", LinkedList::<Item<P>>::new);
+}
+
+// ---- sets and dictionaries ----
+
+macro_rules! set {
+    ($type:ty $(, $state:ident)?) => {
+        impl$(<$state: BuildHasher>)? Set for $type {
+            fn add(&mut self, key: i64) {
+                self.insert(key);
+            }
+            fn has(&self, key: i64) -> bool {
+                self.contains(&key)
+            }
+            fn remove(&mut self, key: i64) {
+                self.remove(&key);
+            }
+            fn is_empty(&self) -> bool {
+                self.is_empty()
+            }
+        }
+    };
+}
+
+macro_rules! dict {
+    ($type:ty $(, $state:ident)?) => {
+        impl<V: PartialEq $(, $state: BuildHasher)?> Dict<V> for $type {
+            fn put(&mut self, key: i64, value: V) {
+                self.insert(key, value);
+            }
+            fn has(&self, key: i64) -> bool {
+                self.contains_key(&key)
+            }
+            fn agrees(&self, key: i64, value: &V) -> bool {
+                self.get(&key) == Some(value)
+            }
+            fn remove(&mut self, key: i64) {
+                self.remove(&key);
+            }
+            fn is_empty(&self) -> bool {
+                self.is_empty()
+            }
+        }
+    };
+}
+
+pub(crate) use {dict, set};
+
+set!(BTreeSet<i64>);
+set!(HashSet<i64, S>, S);
+dict!(BTreeMap<i64, V>);
+dict!(HashMap<i64, V, S>, S);
+
+impl Scan for BTreeSet<i64> {
+    fn between(&self, low: i64, high: i64) -> i64 {
+        self.range(low..=high).sum()
+    }
+}
+
+impl<V> Scan for BTreeMap<i64, V> {
+    fn between(&self, low: i64, high: i64) -> i64 {
+        self.range(low..=high).map(|(key, _)| key).sum()
+    }
+}
+
+pub fn sets(rows: &mut Sets) {
+    let most = rows.most();
+    rows.add("BTreeSet", BTreeSet::new);
+    rows.add("HashSet", move || HashSet::with_capacity(most));
+    rows.fresh("HashSet fresh", HashSet::<i64>::new);
+}
+
+pub fn dicts<const P: usize>(rows: &mut Dicts<P>) {
+    let most = rows.most();
+    rows.add("BTreeMap", BTreeMap::<i64, Payload<P>>::new);
+    rows.add("HashMap", move || HashMap::<i64, Payload<P>>::with_capacity(most));
+    rows.fresh("HashMap fresh", HashMap::<i64, Payload<P>>::new);
+}
+
+pub fn scans(rows: &mut Scans) {
+    rows.add("BTreeSet", BTreeSet::new(), |c, j| c.insert(j));
+    rows.add("BTreeMap", BTreeMap::new(), |c, j| c.insert(j, Payload::<1>::filled(0.0)).is_none());
+}
+
+// ---- ordered ----
+
+/// The sum of what goes in pairs.
+pub fn sum_pairs<'a>(pairs: impl Iterator<Item = (&'a u64, &'a u64)>) -> u64 {
+    pairs.fold(0, |sum, (key, value)| sum.wrapping_add(*key).wrapping_add(*value))
+}
+
+pub fn sum_keys<'a>(keys: impl Iterator<Item = &'a u64>) -> u64 {
+    keys.fold(0, |sum, key| sum.wrapping_add(*key))
+}
+
+macro_rules! map_verbs {
+    () => {
+        fn insert(&mut self, key: u64) -> bool {
+            self.insert(key, key).is_none()
+        }
+        fn get(&self, key: u64) -> Option<u64> {
+            self.get(&key).copied()
+        }
+        fn remove(&mut self, key: u64) -> bool {
+            self.remove(&key).is_some()
+        }
+        fn sum(&self) -> u64 {
+            $crate::standard::sum_pairs(self.iter())
+        }
+        fn len(&self) -> usize {
+            self.len()
+        }
+    };
+}
+
+macro_rules! set_verbs {
+    () => {
+        fn insert(&mut self, key: u64) -> bool {
+            self.insert(key)
+        }
+        fn get(&self, key: u64) -> Option<u64> {
+            self.contains(&key).then_some(key)
+        }
+        fn remove(&mut self, key: u64) -> bool {
+            self.remove(&key)
+        }
+        fn sum(&self) -> u64 {
+            $crate::standard::sum_keys(self.iter())
+        }
+        fn len(&self) -> usize {
+            self.len()
+        }
+    };
+}
+
+pub(crate) use {map_verbs, set_verbs};
+
+impl Map for BTreeMap<u64, u64> {
+    map_verbs!();
+    fn range(&self, from: u64) -> Option<u64> {
+        Some(sum_pairs(self.range(from..).take(COUNT)))
+    }
+    fn bulk(ascending: &[u64]) -> Option<Self> {
+        Some(ascending.iter().map(|&key| (key, key)).collect())
+    }
+}
+
+impl Map for BTreeSet<u64> {
+    set_verbs!();
+    fn range(&self, from: u64) -> Option<u64> {
+        Some(sum_keys(self.range(from..).take(COUNT)))
+    }
+    fn bulk(ascending: &[u64]) -> Option<Self> {
+        Some(ascending.iter().copied().collect())
+    }
+}
+
+impl<S: BuildHasher> Map for HashMap<u64, u64, S>
+where
+    u64: Hash,
+{
+    map_verbs!();
+}
+
+impl<S: BuildHasher> Map for HashSet<u64, S> {
+    set_verbs!();
+}
+
+pub fn maps(rows: &mut Ordered) {
+    let n = rows.n();
+    rows.add("BTreeMap", BTreeMap::new);
+    rows.add("HashMap", move || HashMap::<u64, u64>::with_capacity(n));
+}
+
+pub fn ordered_sets(rows: &mut Ordered) {
+    let n = rows.n();
+    rows.add("BTreeSet", BTreeSet::new);
+    rows.add("HashSet", move || HashSet::<u64>::with_capacity(n));
+}
