@@ -237,6 +237,14 @@ fn check<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory>(
         order.push(key);
     }
     assert_eq!(order.len(), seen.len());
+    let (mut rest, n) = (pool.keys(), seen.len() / 3);
+    (0..n).for_each(|_| assert!(rest.next_back().is_some()));
+    assert!(
+        rest.fold(vec![], |mut keys, key| {
+            keys.push(key);
+            keys
+        }) == seen[..seen.len() - n]
+    );
     assert_eq!(order.into_iter().collect::<HashSet<_>>().len(), seen.len());
 }
 

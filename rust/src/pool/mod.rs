@@ -15,6 +15,8 @@ mod pool;
 mod run;
 mod slots;
 pub mod stack;
+#[cfg(feature = "serde")]
+mod stored;
 mod vacancy;
 
 pub use columnar::{Columnar, ColumnarClone};

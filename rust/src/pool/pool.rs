@@ -635,6 +635,46 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         }
     }
 
+    /// Of known slots with these generations, and these values, whose numbers ascend and are below that of the slots.
+    #[cfg(feature = "serde")]
+    pub(super) fn restore(
+        start: u32,
+        unused: K::Generation,
+        generations: &[K::Generation],
+        values: alloc::vec::Vec<(usize, T)>,
+    ) -> Result<Self, AllocError>
+    where
+        M: Default,
+    {
+        let mut pool = Self::default();
+        pool.grow(generations.len())?;
+        (pool.start, pool.unused) = (start, unused);
+        // SAFETY: there are as many slots, each free until its value is there.
+        unsafe {
+            pool.vacancy.forget(generations.len());
+            for (i, generation) in generations.iter().enumerate() {
+                L::meta(pool.raw(), i).write(*generation);
+            }
+            for (i, value) in values {
+                L::write(pool.raw(), i, value);
+                pool.vacancy.take_at(i);
+                pool.len += 1;
+            }
+        }
+        pool.vacancy.stack();
+        Ok(pool)
+    }
+
+    #[cfg(feature = "serde")]
+    pub(super) fn start(&self) -> u32 {
+        self.start
+    }
+
+    #[cfg(feature = "serde")]
+    pub(super) fn unused(&self) -> K::Generation {
+        self.unused
+    }
+
     #[inline(always)]
     pub(super) fn raw(&self) -> L::Raw<K::Generation> {
         self.slots.raw()

@@ -260,6 +260,13 @@ fn mask(n: usize) -> u64 {
     }
 }
 
+/// The lowest `n` of the bits that are set; there are more.
+#[cold]
+fn lowest(bits: u64, n: usize) -> u64 {
+    let above = (0..n).fold(bits, |rest, _| rest & (rest - 1));
+    bits & !above
+}
+
 /// The numbers of the slots that are taken, from both ends. How many are left says when the two have met, so neither
 /// needs to know what the other took.
 pub(crate) struct Live<'a> {
@@ -322,17 +329,18 @@ impl Live<'_> {
     #[inline(always)]
     pub(crate) fn fold<A>(mut self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
         while self.left != 0 {
-            let base = self.front * BITS;
-            let bits = self.front_bits;
-            if bits == !0 && self.left >= BITS {
+            let (base, bits) = (self.front * BITS, self.front_bits);
+            let n = bits.count_ones() as usize;
+            if n == BITS && self.left >= BITS {
                 for i in base..base + BITS {
                     state = f(state, i);
                 }
                 self.left -= BITS;
             } else {
-                let mut rest = bits;
-                while rest != 0 && self.left != 0 {
-                    self.left -= 1;
+                // Less than all: the back took some of this word.
+                let mut rest = if n <= self.left { bits } else { lowest(bits, self.left) };
+                self.left -= n.min(self.left);
+                while rest != 0 {
                     state = f(state, base + rest.trailing_zeros() as usize);
                     rest &= rest - 1;
                 }

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 use toft::pool::{Columnar, ColumnarClone, Planner};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pair<A, B>(pub A, pub B);
 
 // SAFETY: each function reaches the elements of its number in both columns.
