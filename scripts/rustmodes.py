@@ -193,8 +193,8 @@ def bevy(mode):
 def lint(mode):
     """rustfmt, clippy and rustdoc, for each crate here."""
     modes.need("cargo")
-    for folder in (RUST, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "bench/w2",
-                   ROOT / "examples/bevy_frames"):
+    for folder in (RUST, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "bench/measure",
+                   ROOT / "bench/w2", ROOT / "bench/w4/rust", ROOT / "examples/bevy_frames"):
         if (folder / "Cargo.toml").exists():
             check(mode, "lint", "fmt", "--check", cwd=folder)
     check(mode, "lint", "clippy", "--locked", "--all-targets", *FEATURES, "--", "-D", "warnings")

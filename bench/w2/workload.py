@@ -2,11 +2,11 @@
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
-import json
 import os
 import re
-import shutil
 import subprocess
+
+from cargo import Program
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -38,14 +38,9 @@ BYTES = {"aligned types": "996 values", "aligned layouts": "996 layouts", "strin
          "vec push": "10,000 u64 pushed"}
 
 
-# ---- building ----
+# ---- building and measuring ----
 
-def target(bench):
-    return os.path.join(bench.build, "w2")
-
-
-def program(bench):
-    return os.path.join(target(bench), "release", "w2")
+PROGRAM = Program("W2", "w2", HERE, RIVALS)
 
 
 def output_of(*command):
@@ -59,52 +54,12 @@ def compilers(bench):
     return {c: output_of(*c.split(), "--version") for c in ("rustc", bench.cc, bench.cxx)}
 
 
-def cargo(bench, command, features):
-    """None, or the first thing that cargo complained of."""
-    done = subprocess.run(["cargo", command, "--release", "--quiet", "--no-default-features", "--bin", "w2",
-                           "--features", ",".join(features), "--target-dir", target(bench)],
-                          cwd=HERE, capture_output=True, text=True, env=dict(os.environ, CC=bench.cc, CXX=bench.cxx))
-    if done.returncode == 0:
-        return None
-    errors = [line.strip() for line in done.stderr.splitlines() if re.match(r"\s*error", line)]
-    return (errors or [done.stderr.strip() or "cargo failed"])[0]
-
-
 def build(bench):
-    if not shutil.which("cargo"):
-        bench.stop("W2 needs cargo; scripts/bootstrap bench installs it")
-    present = list(RIVALS)
-    error = cargo(bench, "build", ["toft"] + present)
-    if error:  # whose fault is it?
-        wrong = cargo(bench, "check", ["toft"])
-        if wrong:
-            bench.stop("w2 cannot be built: " + wrong)
-        for name in RIVALS:
-            wrong = cargo(bench, "check", ["toft", name])
-            if wrong:
-                bench.leave_out(name, "%s (it is the crate %s)" % (wrong, RIVALS[name]))
-                present.remove(name)
-        if len(present) < len(RIVALS):
-            error = cargo(bench, "build", ["toft"] + present)
-    if error:
-        bench.stop("w2 cannot be built: " + error)
+    PROGRAM.build(bench)
 
-
-def versions():
-    """{contender's feature: version}, as they are locked."""
-    with open(os.path.join(HERE, "Cargo.lock")) as f:
-        locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
-    return {name: locked.get(crate, "unknown") for name, crate in (RIVALS | WITH).items()}
-
-
-# ---- measuring ----
 
 def rows(bench):
-    command = [program(bench)] + ["--quick"] * bench.quick
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode > 1 or not done.stdout.endswith("}\n"):  # 1: something was wrong, and its row says so
-        bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
-    found, have = [json.loads(line) for line in done.stdout.splitlines()], versions()
+    found, have = PROGRAM.run(bench), PROGRAM.versions(WITH)
     for row in found:
         name = re.split(r"[<,\s]", row["contender"])[0]
         if name in have:

@@ -1,6 +1,6 @@
 """W4: indexed pools, and lists, stacks, queues, ordered sets and dictionaries on them. Prints what it found.
 
-A language is a module with LANGUAGE, DEFAULTS, BASE, compilers, build and rows, as in_julia.py; its rows all have
+A language is a module with LANGUAGE, DEFAULTS, BASE, compilers, build, rows and marks, as in_julia.py; its rows have
 contenders of ours (toft), models of the original (model), what the language itself has (BASE), floors, and others.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
@@ -10,8 +10,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import in_julia  # noqa: E402
+import in_rust  # noqa: E402
 
-LANGUAGES = [in_julia]
+LANGUAGES = [in_julia, in_rust]
 
 
 def compilers(bench):
@@ -28,6 +29,10 @@ def rows(bench):
 
 
 # ---- tables ----
+
+# what others than ours there are, and the widths of their columns
+SIDES = [("base", "of the language", 20), ("model", "model", 26), ("other", "others", 26)]
+
 
 def time(ns):
     if ns is None:
@@ -67,7 +72,7 @@ class Table:
         return self.best(case, "model", "base", "other")
 
     def default(self, case):
-        return "toft " + self.language.DEFAULTS[case.split()[0]]
+        return ("toft " + self.language.DEFAULTS.get(case.split()[0], "")).strip()
 
     def lost(self, case, who):
         value, best = self.median(case, who), self.best_rival(case)[0]
@@ -78,32 +83,37 @@ def print_best(t):
     """Of each case the fastest of ours and, where that is another, what the package takes by default."""
     print("%s: the best of each side, medians; a case is what is done, the payload's numbers, and n"
           % t.language.LANGUAGE)
-    print("  %-26s%-31s%10s  %-20s%10s%6s  %-26s%10s%6s  %-26s%10s%6s" % (
-        "case", "ours", "", "of the language", "", "ours/", "model", "", "ours/", "others", "", "ours/"))
+    shown = [(family, title, width) for family, title, width in SIDES
+             if any(t.family(who) == family for who in t.contenders)]
+    long = max([26] + [2 + len(case) for case in t.cases])
+    print("  %-*s%-31s%10s%s" % (long, "case", "ours", "", "".join("  %-*s%10s%6s" % (width, title, "", "ours/")
+                                                              for _, title, width in shown)))
     for case in t.cases:
         for who in dict.fromkeys((t.best(case, "toft")[1], t.default(case))):
+            if (case, who) not in t.row:
+                continue
             value = t.median(case, who)
-            sides = [t.best(case, family) for family in ("base", "model", "other")]
-            widths = (20, 26, 26)
+            sides = [(width, *t.best(case, family)) for family, _, width in shown]
             text = "".join("  %-*s%10s%6s" % (width, name or "-", time(ns), ratio(value, ns))
-                           for width, (ns, name) in zip(widths, sides))
-            print(("  %-26s%-31s%10s%s%s" % (case, who[len("toft "):], time(value), text,
+                           for width, ns, name in sides)
+            print(("  %-*s%-31s%10s%s%s" % (long, case, who[len("toft "):] or "as it is made", time(value), text,
                                              "  LOST" if t.lost(case, who) else "")).rstrip())
     print()
 
 
 def print_all(t):
-    print("Every contender, medians; L: slower than the fastest rival; in brackets: allocations, the collector's share")
+    print("Every contender, medians; L: slower than the fastest rival; in brackets: allocations, a collector's share")
     groups = {}
     for case in t.cases:
         groups.setdefault(case.split()[0], []).append(case)
     for cases in groups.values():
         for k in range(0, len(cases), 5):
             some = cases[k:k + 5]
-            print("  %-34s%s" % ("", "".join("%26s" % case for case in some)))
+            width = max(26, 2 + max(map(len, some)))
+            print("  %-34s%s" % ("", "".join("%*s" % (width, case) for case in some)))
             for who in t.contenders:
                 if any((case, who) in t.row for case in some):
-                    print(("  %-34s%s" % (who, "".join("%26s" % cell(t, case, who) for case in some))).rstrip())
+                    print(("  %-34s%s" % (who, "".join("%*s" % (width, cell(t, case, who)) for case in some))).rstrip())
             print()
 
 
@@ -113,27 +123,27 @@ def cell(t, case, who):
         return "-"
     text = time(row["median"])
     if row.get("allocs", 0) >= 0.5:
-        text += " (%.0f, %.0f%%)" % (row["allocs"], 100 * row["gc_ns"] / row["median"])
+        collected = ", %.0f%%" % (100 * row["gc_ns"] / row["median"]) if "gc_ns" in row else ""
+        text += " (%.0f%s)" % (row["allocs"], collected)
     return text + (" L" if t.family(who) == "toft" and t.lost(case, who) else "")
 
 
-def marks(t):
-    """(mark, what was measured, met)"""
-    kinds = {"list": ("model",), "stack": ("model",), "queue": ("model",), "set": ("model", "base"),
-             "dict": ("model", "base")}
-    for kind, families in kinds.items():
-        for which in ("best", "default"):
-            told, met, cases = [], True, [case for case in t.cases if case.split()[0] == kind]
-            for case in cases:
-                who = t.best(case, "toft")[1] if which == "best" else t.default(case)
-                value, (best, rival) = t.median(case, who), t.best(case, *families)
-                if value > 1.03 * best:
-                    told.append("%s (%s, %s)" % (case, rival, ratio(value, best)))
-            if cases:
-                what = "the model%s" % (" and the language's own" if "base" in families else "")
-                yield ("%s, %s: ahead of %s in every row (3 %%)" % (
-                    kind, "our best" if which == "best" else "by default", what),
-                       "lost %d of %d%s" % (len(told), len(cases), ": " + ", ".join(told) if told else ""), not told)
+def print_held(t):
+    """What a structure holds, where that was counted; of a life with several rows, once."""
+    cases = [case for case in t.cases if any("held" in t.row.get((case, who), {}) for who in t.contenders)
+             and (" insert " in case or not case.startswith(("pool", "omap", "oset")))]
+    if not cases:
+        return
+    print("Bytes held for each element, when all are in")
+    for k in range(0, len(cases), 8):
+        some = cases[k:k + 8]
+        width = max(26, 2 + max(map(len, some)))
+        print("  %-28s%s" % ("", "".join("%*s" % (width, case) for case in some)))
+        for who in t.contenders:
+            held = [t.row.get((case, who), {}).get("held") for case in some]
+            if any(held):
+                print(("  %-28s%s" % (who, "".join("%*s" % (width, "%.1f" % h if h else "-") for h in held))).rstrip())
+        print()
 
 
 def here(rows_):
@@ -164,11 +174,15 @@ def table(head, rows_):
             continue
         print_best(t)
         print_all(t)
+        print_held(t)
         print("Marks")
-        for mark, measured, met in marks(t):
+        for mark, measured, met in language.marks(t):
             print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
     compilers_ = ", ".join(head["compilers"].values())
     print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
+    have = {r["contender"].split()[0]: r["version"] for r in rows_ if "version" in r}
+    if have:
+        print("rivals: %s" % ", ".join("%s %s" % v for v in have.items()))
     for who, why in head["left_out"].items():
         print("left out: %s: %s" % (who, why))
     print("command: %s\n" % head["command"])
@@ -180,7 +194,7 @@ def history(rows_):
     for language in LANGUAGES:
         t = Table(language, rows_)
         for case in t.cases:
-            those = {t.default(case): t.median(case, t.default(case))}
+            those = {t.default(case): t.median(case, t.default(case))} if (case, t.default(case)) in t.row else {}
             for family in ("toft", "base", "model", "other", "floor"):
                 value, who = t.best(case, family)
                 if who:

@@ -8,6 +8,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
+use measure::{repetitions, turns, Samples};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 use w2::cases::{Entry, Run};
@@ -31,11 +32,11 @@ const QUICK: Effort = Effort { rounds: 11, sample: Duration::from_micros(600), p
 struct Row<'a> {
     entry: &'a Entry,
     /// ns an operation, one a sample.
-    times: Vec<f64>,
+    times: Samples,
     /// Page faults a batch.
-    faults: Vec<f64>,
+    faults: Samples,
     /// ns an operation of the slowest of several threads, one a sample.
-    slowest: Vec<f64>,
+    slowest: Samples,
     bytes: Option<Bytes>,
     verified: bool,
     repetitions: usize,
@@ -43,8 +44,16 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn of(entry: &Entry) -> Row<'_> {
-        let (times, faults, slowest) = (vec![], vec![], vec![]);
-        Row { entry, times, faults, slowest, bytes: None, verified: true, repetitions: 0 }
+        let none = Samples::default();
+        Row {
+            entry,
+            times: none.clone(),
+            faults: none.clone(),
+            slowest: none,
+            bytes: None,
+            verified: true,
+            repetitions: 0,
+        }
     }
 
     fn add(&mut self, outcome: &Outcome, repetitions: usize) {
@@ -70,51 +79,32 @@ impl Row<'_> {
             more += &format!(r#","bytes":{occupied},"asked":{asked},"waste":{waste:.4}"#);
         }
         if *alone {
-            more += &format!(r#","faults":{:.2}"#, median(&self.faults));
+            more += &format!(r#","faults":{:.2}"#, self.faults.median());
         }
         if !self.slowest.is_empty() {
-            more += &format!(r#","slowest":{:.4}"#, median(&self.slowest));
+            more += &format!(r#","slowest":{:.4}"#, self.slowest.median());
         }
-        let (low, high) = self.times.iter().fold((f64::MAX, 0f64), |(low, high), &t| (low.min(t), high.max(t)));
-        let (median, rounds, verified) = (median(&self.times), self.times.len(), self.verified);
+        let (low, high) = self.times.range();
+        let (median, rounds, verified) = (self.times.median(), self.times.len(), self.verified);
         let numbers = format!(r#""median":{median:.4},"min":{low:.4},"max":{high:.4},"rounds":{rounds}"#);
         println!(r#"{{{names},{numbers},"n":{operations},"verified":{verified}{more}}}"#);
-    }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[half],
-        _ => (values[half - 1] + values[half]) / 2.0,
     }
 }
 
 /// How many batches take as long as a sample should; 0 if they go wrong. Threads do not begin at the same moment: of
 /// their samples the shortest of three counts, by the slowest thread's own clock.
 fn calibrate(run: Run, place: &mut Vec<*mut u8>, sample: Duration) -> usize {
-    let mut repetitions = 1;
-    loop {
-        let mut outcome = run(repetitions, place);
+    let time_of = |count| {
+        let mut outcome = run(count, place);
         let mut time = outcome.time;
         for _ in 0..2 {
             let Some(slowest) = outcome.slowest else { break };
             time = time.min(slowest);
-            outcome = run(repetitions, place);
+            outcome = run(count, place);
         }
-        if !outcome.verified {
-            return 0;
-        }
-        time = time.min(outcome.slowest.unwrap_or(time)).max(Duration::from_nanos(20));
-        if time * 4 >= sample {
-            let wanted = repetitions as f64 * sample.as_secs_f64() / time.as_secs_f64();
-            return (wanted.ceil() as usize).max(1);
-        }
-        repetitions *= 4;
-    }
+        outcome.verified.then(|| time.min(outcome.slowest.unwrap_or(time)))
+    };
+    repetitions(sample, time_of).unwrap_or(0)
 }
 
 /// Rounds of one case, everyone in turn.
@@ -127,8 +117,8 @@ fn measure_together(rows: &mut [Row], effort: Effort, place: &mut Vec<*mut u8>) 
     }
     let count = rows.len();
     for round in 0..effort.rounds {
-        for turn in 0..count {
-            let row = &mut rows[(turn + 5 * round) % count];
+        for turn in turns(count, round) {
+            let row = &mut rows[turn];
             if let (Ok(run), true) = (row.entry.run, row.repetitions > 0) {
                 let outcome = run(row.repetitions, place);
                 row.add(&outcome, row.repetitions);
@@ -159,8 +149,8 @@ fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let count = rows.len();
     for round in 0..effort.processes {
-        for turn in 0..count {
-            let row = &mut rows[(turn + 5 * round) % count];
+        for turn in turns(count, round) {
+            let row = &mut rows[turn];
             if row.entry.run.is_err() {
                 continue;
             }

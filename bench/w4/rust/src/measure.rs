@@ -163,7 +163,7 @@ fn print(name: &str, operations: usize, order: usize, contender: &Contender, row
     let (low, high) = samples.range();
     let held = contender.held.map_or(String::new(), |held| format!(r#","held":{held:.2}"#));
     println!(
-        r#"{{"workload":"W4","order":{order},"case":"{name}","contender":"{}","language":"Rust","unit":"ns","median":{:.4},"min":{low:.4},"max":{high:.4},"rounds":{},"n":{},"allocs":{:.4},"bytes":{:.2},"gc_ns":0{held},"verified":{}}}"#,
+        r#"{{"workload":"W4","order":{order},"case":"{name}","contender":"{}","language":"Rust","unit":"ns","median":{:.4},"min":{low:.4},"max":{high:.4},"rounds":{},"n":{},"allocs":{:.4},"bytes":{:.2}{held},"verified":{}}}"#,
         contender.name,
         samples.median(),
         samples.len(),

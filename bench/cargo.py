@@ -1,0 +1,66 @@
+"""Programs of contenders in Rust: a package of cargo's, with a feature for ours and for each rival that can be left out.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+
+class Program:
+    """`rivals`: the crate behind each rival's feature."""
+
+    def __init__(self, workload, name, folder, rivals):
+        self.workload, self.name, self.folder, self.rivals = workload, name, folder, rivals
+
+    def target(self, bench):
+        return os.path.join(bench.build, self.name)
+
+    def path(self, bench):
+        return os.path.join(self.target(bench), "release", self.name)
+
+    def cargo(self, bench, command, features):
+        """None, or the first thing that cargo complained of."""
+        done = subprocess.run(["cargo", command, "--release", "--quiet", "--no-default-features", "--bin", self.name,
+                               "--features", ",".join(features), "--target-dir", self.target(bench)],
+                              cwd=self.folder, capture_output=True, text=True,
+                              env=dict(os.environ, CC=bench.cc, CXX=bench.cxx))
+        if done.returncode == 0:
+            return None
+        errors = [line.strip() for line in done.stderr.splitlines() if re.match(r"\s*error", line)]
+        return (errors or [done.stderr.strip() or "cargo failed"])[0]
+
+    def build(self, bench):
+        if not shutil.which("cargo"):
+            bench.stop("%s needs cargo; scripts/bootstrap bench installs it" % self.workload)
+        present = list(self.rivals)
+        error = self.cargo(bench, "build", ["toft"] + present)
+        if error:  # whose fault is it?
+            wrong = self.cargo(bench, "check", ["toft"])
+            if wrong:
+                bench.stop("%s cannot be built: %s" % (self.name, wrong))
+            for name in self.rivals:
+                wrong = self.cargo(bench, "check", ["toft", name])
+                if wrong:
+                    bench.leave_out(name, "%s (it is the crate %s)" % (wrong, self.rivals[name]))
+                    present.remove(name)
+            if len(present) < len(self.rivals):
+                error = self.cargo(bench, "build", ["toft"] + present)
+        if error:
+            bench.stop("%s cannot be built: %s" % (self.name, error))
+
+    def run(self, bench):
+        """The rows; a row says itself that something was wrong."""
+        command = [self.path(bench)] + ["--quick"] * bench.quick
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode > 1 or not done.stdout.endswith("}\n"):
+            bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def versions(self, more=None):
+        """{contender: version}, as they are locked."""
+        with open(os.path.join(self.folder, "Cargo.lock")) as f:
+            locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
+        return {name: locked.get(crate, "unknown") for name, crate in (self.rivals | (more or {})).items()}
