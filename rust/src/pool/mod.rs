@@ -12,6 +12,8 @@ mod memory;
 mod plan;
 #[allow(clippy::module_inception)] // the file is of the type, the folder of all that goes with it
 mod pool;
+pub mod queue;
+pub mod ring;
 mod run;
 mod slots;
 pub mod stack;
@@ -27,4 +29,6 @@ pub use layout::{CloneIn, Columns, Layout, Rows};
 pub use memory::{Blocks, Heap, Memory};
 pub use plan::Planner;
 pub use pool::Pool;
+pub use queue::Queue;
+pub use ring::{Ring, RingIndex};
 pub use stack::Stack;

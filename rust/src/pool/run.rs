@@ -37,11 +37,6 @@ impl<'a, T, L: Layout<T>, G: Copy> View<'a, T, L, G> {
         View(raw, PhantomData)
     }
 
-    #[inline(always)]
-    pub(super) fn raw(&self) -> L::Raw<G> {
-        self.0
-    }
-
     /// # Safety
     /// The slot has a value.
     #[inline(always)]
@@ -59,11 +54,6 @@ impl<'a, T, L: Layout<T>, G: Copy> ViewMut<'a, T, L, G> {
         ViewMut(raw, PhantomData)
     }
 
-    #[inline(always)]
-    pub(super) fn raw(&self) -> L::Raw<G> {
-        self.0
-    }
-
     /// # Safety
     /// The slot has a value, which was not asked for before.
     #[inline(always)]
@@ -75,9 +65,9 @@ impl<'a, T, L: Layout<T>, G: Copy> ViewMut<'a, T, L, G> {
 
 /// The slots of a ring in their order: those up to the end of the memory, then those at its beginning.
 #[derive(Clone)]
-pub(super) struct Runs {
-    pub(super) front: Range<usize>,
-    pub(super) back: Range<usize>,
+pub(crate) struct Runs {
+    pub(crate) front: Range<usize>,
+    pub(crate) back: Range<usize>,
 }
 
 impl Iterator for Runs {

@@ -11,6 +11,7 @@ use super::slots::Slots;
 use crate::error::AllocError;
 
 mod iter;
+mod retain;
 mod traits;
 
 pub use iter::{Drain, IntoIter, Iter, IterMut};
@@ -333,21 +334,6 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// Takes the value on top if the function says so.
-    ///
-    /// ```
-    /// let mut stack = toft::Stack::from([1, 2]);
-    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), Some(2));
-    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), None);
-    /// ```
-    pub fn pop_if(&mut self, takes: impl FnOnce(L::Mut<'_>) -> bool) -> Option<T> {
-        if takes(self.peek_mut()?) {
-            self.pop()
-        } else {
-            None
-        }
-    }
-
     /// The value on top.
     ///
     /// ```
@@ -486,21 +472,6 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.len += core::mem::take(&mut other.len);
     }
 
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
-    ///
-    /// ```
-    /// let mut stack = toft::Stack::from([1, 2, 3, 4]);
-    /// stack.retain(|value| *value % 2 == 0);
-    /// assert_eq!(stack, [2, 4]);
-    /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(L::Mut<'_>) -> bool) {
-        let len = core::mem::take(&mut self.len);
-        let mut hole = iter::Hole { stack: self, kept: 0, seen: 0, len };
-        while hole.seen < len {
-            hole.step(&mut keeps);
-        }
-    }
-
     /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
     /// as well, and what was above the range moves down. O(n).
     ///
@@ -567,6 +538,21 @@ impl<T, M: Memory> Stack<T, Rows, M> {
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self.slices_mut()
+    }
+
+    /// Takes the value on top if the function says so.
+    ///
+    /// ```
+    /// let mut stack = toft::Stack::from([1, 2]);
+    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), Some(2));
+    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), None);
+    /// ```
+    pub fn pop_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
+        if takes(self.peek_mut()?) {
+            self.pop()
+        } else {
+            None
+        }
     }
 }
 

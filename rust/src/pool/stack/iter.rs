@@ -135,44 +135,6 @@ show_rest! {
     [T, L: Layout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";
 }
 
-/// A stack of which some values are to be kept: `kept` of those that were seen, which lie below. When it is dropped, in
-/// the end or because the function or a destructor panicked, the rest is kept.
-pub(super) struct Hole<'a, T, L: Layout<T>, M: Memory> {
-    pub(super) stack: &'a mut Stack<T, L, M>,
-    pub(super) kept: usize,
-    pub(super) seen: usize,
-    pub(super) len: usize,
-}
-
-impl<T, L: Layout<T>, M: Memory> Hole<'_, T, L, M> {
-    #[inline]
-    pub(super) fn step(&mut self, keeps: &mut impl FnMut(L::Mut<'_>) -> bool) {
-        let (raw, i) = (self.stack.slots.raw(), self.seen);
-        // SAFETY: the slot has a value, and those from `kept` on to it have none. It counts as seen before it is dropped.
-        unsafe {
-            let keep = keeps(L::get_mut(raw, i));
-            self.seen += 1;
-            if !keep {
-                L::drop_in_place(raw, i);
-            } else {
-                if self.kept < i {
-                    L::copy(raw, i, raw, self.kept, 1);
-                }
-                self.kept += 1;
-            }
-        }
-    }
-}
-
-impl<T, L: Layout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
-    fn drop(&mut self) {
-        let rest = self.len - self.seen;
-        // SAFETY: the rest has values, and those from `kept` on to it have none.
-        unsafe { L::shift(self.stack.slots.raw(), self.seen, self.kept, rest) }
-        self.stack.len = self.kept + rest;
-    }
-}
-
 impl<T, L: Layout<T>, M: Memory> IntoIterator for Stack<T, L, M> {
     type Item = T;
     type IntoIter = IntoIter<T, L, M>;

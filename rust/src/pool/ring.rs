@@ -1,0 +1,695 @@
+//! A ring: slots taken and given back at either end. The index of a value is a count, and its slot the count modulo the
+//! capacity, a power of two: so neither ever moves, whatever happens at the ends and however the ring grows.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use super::full::{no_slot, Full};
+use super::layout::{CloneIn, Layout, Rows};
+use super::memory::{Heap, Memory};
+use super::run::{drop_all, grown, Runs};
+use super::slots::Slots;
+use crate::error::AllocError;
+
+mod index;
+mod iter;
+mod traits;
+
+pub use index::RingIndex;
+pub use iter::{Drain, Indices, IntoIter, Iter, IterMut};
+
+/// Slots that are taken and given back at either end, each addressed by an index that is its value's for as long as it
+/// is there: in rows or [`Columns`](super::Columns), growable or fixed, in any [`Memory`].
+///
+/// [`push_end`](Ring::push_end) numbers its values upwards from 0 and [`push_begin`](Ring::push_begin) downwards from
+/// the largest number of the type `I`, where the numbers wrap: -1, as it were. There may be half as many values as there
+/// are numbers: 32768 for `u16`. An index whose value is gone finds nothing until so many were pushed that its number
+/// comes round again.
+///
+/// All calls at the ends are O(1), amortised where they push, and so is access by index.
+/// [`Queue`](super::Queue) is a ring whose values are numbered by their distance from the front.
+///
+/// ```
+/// use toft::pool::Ring;
+///
+/// // Packets that were sent and not acknowledged yet.
+/// let mut sent = Ring::new();
+/// let a: u32 = sent.push_end("a");
+/// let b = sent.push_end("b");
+/// assert_eq!(sent.pop_begin(), Some("a")); // acknowledged
+/// assert_eq!((sent.get(a), sent.get(b)), (None, Some(&"b")));
+/// ```
+pub struct Ring<T, L: Layout<T> = Rows, I: RingIndex = u32, M: Memory = Heap> {
+    pub(super) slots: Slots<T, L, (), M>,
+    /// The counts of the first value, and of the next at the end. They wrap.
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    /// How many values there may be without growth.
+    limit: usize,
+    fixed: bool,
+    index: PhantomData<I>,
+}
+
+impl<T> Ring<T> {
+    /// An empty ring of rows on the heap, with indices of 32 bits; it takes no memory yet.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::new();
+    /// assert_eq!(ring.push_end('a'), 0_u32);
+    /// ```
+    pub fn new() -> Ring<T> {
+        Ring::new_in(Heap)
+    }
+
+    /// An empty ring with room for `n` values.
+    ///
+    /// ```
+    /// let ring = toft::pool::Ring::<u8>::with_capacity(10);
+    /// assert!(ring.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or indices cannot number as many.
+    #[track_caller]
+    pub fn with_capacity(n: usize) -> Ring<T> {
+        Ring::with_capacity_in(n, Heap)
+    }
+
+    /// An empty ring, which holds `n` values at most.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::fixed(1);
+    /// ring.push_end('a');
+    /// assert!(ring.try_push_end('b').is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or indices cannot number as many.
+    #[track_caller]
+    pub fn fixed(n: usize) -> Ring<T> {
+        Ring::fixed_in(n, Heap)
+    }
+}
+
+impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
+    /// An empty ring; it takes no memory yet.
+    ///
+    /// ```
+    /// use toft::pool::{Ring, Rows};
+    /// let arena = toft::Arena::new();
+    /// let mut ring: Ring<u64, Rows, u16, _> = Ring::new_in(&arena);
+    /// ring.push_begin(1);
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        Ring { slots: Slots::new_in(memory), begin: 0, end: 0, limit: 0, fixed: false, index: PhantomData }
+    }
+
+    /// An empty ring with room for `n` values.
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Ring, Rows};
+    /// let ring: Ring<u8, Rows, u16> = Ring::with_capacity_in(10, Heap);
+    /// assert!(ring.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or indices cannot number as many.
+    #[track_caller]
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a ring, or its indices are too narrow")
+    }
+
+    /// As [`with_capacity_in`](Ring::with_capacity_in).
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Ring, Rows};
+    /// assert!(Ring::<u8, Rows, u16>::try_with_capacity_in(40_000, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory, or indices cannot number as many.
+    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut ring = Self::new_in(memory);
+        if n > 0 {
+            ring.grow_to(n)?;
+        }
+        Ok(ring)
+    }
+
+    /// An empty ring, which holds `n` values at most.
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Ring, Rows};
+    /// let ring: Ring<u8, Rows, u16> = Ring::fixed_in(10, Heap);
+    /// assert_eq!(ring.capacity(), 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or indices cannot number as many.
+    #[track_caller]
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        Self::try_fixed_in(n, memory).expect("toft: no memory for a ring, or its indices are too narrow")
+    }
+
+    /// As [`fixed_in`](Ring::fixed_in).
+    ///
+    /// ```
+    /// use toft::pool::{Heap, Ring, Rows};
+    /// assert!(Ring::<u8, Rows, u16>::try_fixed_in(32_768, Heap).is_ok());
+    /// assert!(Ring::<u8, Rows, u16>::try_fixed_in(32_769, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory, or indices cannot number as many.
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut ring = Self::try_with_capacity_in(n, memory)?;
+        (ring.limit, ring.fixed) = (n, true);
+        Ok(ring)
+    }
+
+    // ---- size ----
+
+    /// How many values it has.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::Ring::<u8>::new().len(), 0);
+    /// ```
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.end.wrapping_sub(self.begin)
+    }
+
+    /// Whether it has none.
+    ///
+    /// ```
+    /// assert!(toft::pool::Ring::<u8>::new().is_empty());
+    /// ```
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+
+    /// How many values it can have before it must grow; of a fixed ring: at all.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::Ring::<u8>::fixed(3).capacity(), 3);
+    /// ```
+    pub fn capacity(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether it cannot grow.
+    ///
+    /// ```
+    /// assert!(toft::pool::Ring::<u8>::fixed(3).is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// Where its slots come from.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::Ring::<u8>::new().memory(), &toft::pool::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.slots.memory()
+    }
+
+    /// Makes room for `more` values.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::<u8>::new();
+    /// ring.reserve(100);
+    /// assert!(ring.capacity() >= 100);
+    /// ```
+    ///
+    /// # Panics
+    /// The ring is fixed and has no room for them, indices cannot number as many, or there is no memory.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            no_slot()
+        }
+    }
+
+    /// As [`reserve`](Ring::reserve).
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::<u8>::fixed(2);
+    /// assert!(ring.try_reserve(2).is_ok() && ring.try_reserve(3).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The ring is fixed and has no room for them, indices cannot number as many, or there is no memory.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        if more > self.limit - self.len() {
+            self.grow(more)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<(), AllocError> {
+        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
+        if self.fixed || wanted > I::MOST {
+            return Err(AllocError);
+        }
+        self.grow_to(grown::<T>(self.slots.capacity(), self.len(), more)?.min(I::MOST))
+    }
+
+    fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
+        let (old, new) = (self.slots.capacity(), n.checked_next_power_of_two().ok_or(AllocError)?);
+        if n > I::MOST {
+            return Err(AllocError);
+        }
+        if !L::ROWS || old == 0 {
+            self.replace(new)?;
+        } else {
+            self.slots.grow(new, old)?;
+            // Both runs begin at multiples of `old` from where they lay; with twice the slots one of them is there already.
+            let (at, len, raw) = (self.begin & (old - 1), self.len(), self.slots.raw());
+            let front = len.min(old - at);
+            let (goes, back) = (self.begin & (new - 1), self.begin.wrapping_add(front) & (new - 1));
+            // SAFETY: what moves goes to slots beyond the old ones.
+            unsafe {
+                if goes != at {
+                    L::copy(raw, at, raw, goes, front);
+                }
+                if back != 0 && front < len {
+                    L::copy(raw, 0, raw, back, len - front);
+                }
+            }
+        }
+        self.limit = new.min(I::MOST);
+        Ok(())
+    }
+
+    /// Moves to other memory, of a capacity that is a power of two, or 0, and not less than there are values.
+    fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
+        let (old, mut begin, end) = (self.slots.capacity(), self.begin, self.end);
+        self.slots.replace(capacity, |from, to| {
+            while begin != end {
+                let (at, goes) = (begin & (old - 1), begin & (capacity - 1));
+                let n = end.wrapping_sub(begin).min(old - at).min(capacity - goes);
+                // SAFETY: within both.
+                unsafe { L::copy(from, at, to, goes, n) }
+                begin = begin.wrapping_add(n);
+            }
+        })
+    }
+
+    /// Gives back what memory is not used, as far as the capacity is a power of two. Indices stay. Nothing happens if the
+    /// ring is fixed, or there is no memory to move to.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::with_capacity(100);
+    /// let i = ring.push_end('a');
+    /// ring.shrink_to_fit();
+    /// assert_eq!((ring.capacity(), ring.get(i)), (1, Some(&'a')));
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.shrink_to(0);
+    }
+
+    /// The same, but keeps room for `least` values.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::<u8>::with_capacity(100);
+    /// ring.shrink_to(10);
+    /// assert_eq!(ring.capacity(), 16);
+    /// ```
+    pub fn shrink_to(&mut self, least: usize) {
+        let n = match self.len().max(least) {
+            0 => 0,
+            n if n > self.slots.capacity() => return,
+            n => n.next_power_of_two(),
+        };
+        if !self.fixed && n < self.slots.capacity() && self.replace(n).is_ok() {
+            self.limit = n.min(I::MOST);
+        }
+    }
+
+    // ---- the ends ----
+
+    /// Adds a value at the end, whose index is one more than the last. O(1) amortised.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::new();
+    /// assert_eq!((ring.push_end('a'), ring.push_end('b')), (0, 1));
+    /// ```
+    ///
+    /// # Panics
+    /// The ring is fixed and full, indices cannot number more, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push_end(&mut self, value: T) -> I {
+        if self.len() == self.limit && self.grow(1).is_err() {
+            no_slot()
+        }
+        // SAFETY: there is room.
+        unsafe { self.put_end(value) }
+    }
+
+    /// As [`push_end`](Ring::push_end).
+    ///
+    /// ```
+    /// use toft::pool::Full;
+    /// assert_eq!(toft::pool::Ring::fixed(0).try_push_end('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the ring is fixed and full, indices cannot number more, or there is no memory.
+    #[inline]
+    pub fn try_push_end(&mut self, value: T) -> Result<I, Full<T>> {
+        if self.len() == self.limit && self.grow(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room.
+        Ok(unsafe { self.put_end(value) })
+    }
+
+    /// Adds a value at the beginning, whose index is one less than the first. O(1) amortised.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::new();
+    /// assert_eq!((ring.push_begin('a'), ring.push_begin('b')), (u32::MAX, u32::MAX - 1));
+    /// ```
+    ///
+    /// # Panics
+    /// The ring is fixed and full, indices cannot number more, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push_begin(&mut self, value: T) -> I {
+        if self.len() == self.limit && self.grow(1).is_err() {
+            no_slot()
+        }
+        // SAFETY: there is room.
+        unsafe { self.put_begin(value) }
+    }
+
+    /// As [`push_begin`](Ring::push_begin).
+    ///
+    /// ```
+    /// use toft::pool::Full;
+    /// assert_eq!(toft::pool::Ring::fixed(0).try_push_begin('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the ring is fixed and full, indices cannot number more, or there is no memory.
+    #[inline]
+    pub fn try_push_begin(&mut self, value: T) -> Result<I, Full<T>> {
+        if self.len() == self.limit && self.grow(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room.
+        Ok(unsafe { self.put_begin(value) })
+    }
+
+    /// # Safety
+    /// There is room.
+    #[inline(always)]
+    unsafe fn put_end(&mut self, value: T) -> I {
+        let count = self.end;
+        // SAFETY: the slot has no value.
+        unsafe { L::write(self.slots.raw(), self.slot(count), value) }
+        self.end = count.wrapping_add(1);
+        I::new(count)
+    }
+
+    /// # Safety
+    /// There is room.
+    #[inline(always)]
+    unsafe fn put_begin(&mut self, value: T) -> I {
+        let count = self.begin.wrapping_sub(1);
+        // SAFETY: the slot has no value.
+        unsafe { L::write(self.slots.raw(), self.slot(count), value) }
+        self.begin = count;
+        I::new(count)
+    }
+
+    /// Takes the last value. O(1).
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert_eq!(ring.pop_end(), Some('b'));
+    /// ```
+    #[inline]
+    pub fn pop_end(&mut self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        self.end = self.end.wrapping_sub(1);
+        // SAFETY: the slot had a value; it counts no more.
+        Some(unsafe { L::read(self.slots.raw(), self.slot(self.end)) })
+    }
+
+    /// Takes the first value. O(1).
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert_eq!(ring.pop_begin(), Some('a'));
+    /// ```
+    #[inline]
+    pub fn pop_begin(&mut self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let count = self.begin;
+        self.begin = count.wrapping_add(1);
+        // SAFETY: the slot had a value; it counts no more.
+        Some(unsafe { L::read(self.slots.raw(), self.slot(count)) })
+    }
+
+    /// Drops all values. The memory stays, and the next value at the end gets the number it would have got.
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// ring.clear();
+    /// assert_eq!((ring.len(), ring.push_end('c')), (0, 2));
+    /// ```
+    pub fn clear(&mut self) {
+        let runs = self.runs();
+        self.begin = self.end;
+        // SAFETY: they had values, and count no more.
+        unsafe { drop_all::<T, L, ()>(self.slots.raw(), runs) }
+    }
+
+    /// Takes all values out, one after the other; those that are left when the iterator is dropped are dropped as well.
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert!(ring.drain().eq(['a', 'b']));
+    /// assert!(ring.is_empty());
+    /// ```
+    pub fn drain(&mut self) -> Drain<'_, T, L, I, M> {
+        let at = self.runs();
+        self.begin = self.end; // if the iterator is leaked, so are its values
+        Drain::new(self, at)
+    }
+
+    // ---- access ----
+
+    /// The index of the first value.
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// ring.pop_begin();
+    /// assert_eq!(ring.first_index(), Some(1));
+    /// ```
+    #[inline]
+    pub fn first_index(&self) -> Option<I> {
+        (!self.is_empty()).then(|| I::new(self.begin))
+    }
+
+    /// The index of the last value.
+    ///
+    /// ```
+    /// let ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert_eq!(ring.last_index(), Some(1));
+    /// ```
+    #[inline]
+    pub fn last_index(&self) -> Option<I> {
+        (!self.is_empty()).then(|| I::new(self.end.wrapping_sub(1)))
+    }
+
+    /// Whether the value of an index is there.
+    ///
+    /// ```
+    /// let ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert!(ring.contains_index(1) && !ring.contains_index(2));
+    /// ```
+    #[inline]
+    pub fn contains_index(&self, index: I) -> bool {
+        index.after(self.begin) < self.len()
+    }
+
+    /// The value of an index, or `None`: it is gone, or was not pushed yet. O(1).
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::new();
+    /// let i = ring.push_end('a');
+    /// assert_eq!(ring.get(i), Some(&'a'));
+    /// ring.pop_end();
+    /// assert_eq!(ring.get(i), None);
+    /// ```
+    #[inline]
+    pub fn get(&self, index: I) -> Option<L::Ref<'_>> {
+        let after = index.after(self.begin);
+        // SAFETY: the value is there, and borrowed with the ring; here and below.
+        (after < self.len()).then(|| unsafe { L::get(self.slots.raw(), self.slot(self.begin.wrapping_add(after))) })
+    }
+
+    /// The value of an index, to change it.
+    ///
+    /// ```
+    /// let mut ring = toft::pool::Ring::new();
+    /// let i = ring.push_end('a');
+    /// *ring.get_mut(i).unwrap() = 'b';
+    /// assert_eq!(ring[i], 'b');
+    /// ```
+    #[inline]
+    pub fn get_mut(&mut self, index: I) -> Option<L::Mut<'_>> {
+        let after = index.after(self.begin);
+        // SAFETY: see get.
+        (after < self.len()).then(|| unsafe { L::get_mut(self.slots.raw(), self.slot(self.begin.wrapping_add(after))) })
+    }
+
+    /// Several values at once, to change them; `None` when one is not there, or two indices are the same.
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = [1, 2].into_iter().collect();
+    /// let [a, b] = ring.get_disjoint_mut([0, 1]).unwrap();
+    /// std::mem::swap(a, b);
+    /// assert_eq!((ring[0], ring[1]), (2, 1));
+    /// assert!(ring.get_disjoint_mut([0, 0]).is_none());
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(&mut self, indices: [I; N]) -> Option<[L::Mut<'_>; N]> {
+        let alone = |(n, i): (usize, &I)| self.contains_index(*i) && !indices[..n].contains(i);
+        if !indices.iter().enumerate().all(alone) {
+            return None;
+        }
+        let (raw, begin) = (self.slots.raw(), self.begin);
+        // SAFETY: each value is there, and no two are the same.
+        Some(indices.map(|i| unsafe { L::get_mut(raw, self.slot(begin.wrapping_add(i.after(begin)))) }))
+    }
+
+    /// The indices of the values, the first one first.
+    ///
+    /// ```
+    /// let ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert!(ring.indices().eq([0, 1]));
+    /// ```
+    pub fn indices(&self) -> Indices<I> {
+        Indices::new(self.begin, self.len())
+    }
+
+    /// The values, the first one first. `ring.indices().zip(&ring)` has the indices as well.
+    ///
+    /// ```
+    /// let ring: toft::pool::Ring<_> = ['a', 'b'].into_iter().collect();
+    /// assert!(ring.iter().rev().eq(&['b', 'a']));
+    /// ```
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T, L> {
+        // SAFETY: the values are borrowed with the ring.
+        unsafe { Iter::new(self.slots.raw(), self.runs()) }
+    }
+
+    /// The values, to change them, the first one first.
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = [1, 2].into_iter().collect();
+    /// ring.iter_mut().for_each(|value| *value *= 10);
+    /// assert!(ring.iter().eq(&[10, 20]));
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { IterMut::new(self.slots.raw(), self.runs()) }
+    }
+
+    /// All values in two parts, each a slice, or a slice of each column: the first part first, the other may be empty.
+    ///
+    /// ```
+    /// let ring: toft::pool::Ring<_> = [1, 2, 3].into_iter().collect();
+    /// assert_eq!([ring.slices().0, ring.slices().1].concat(), [1, 2, 3]);
+    /// ```
+    #[inline]
+    pub fn slices(&self) -> (L::Slices<'_>, L::Slices<'_>) {
+        let (Runs { front, back }, raw) = (self.runs(), self.slots.raw());
+        // SAFETY: see iter.
+        unsafe { (L::slices(raw, front.start, front.len()), L::slices(raw, back.start, back.len())) }
+    }
+
+    /// The same, to change them.
+    ///
+    /// ```
+    /// let mut ring: toft::pool::Ring<_> = [1, 2, 3].into_iter().collect();
+    /// ring.slices_mut().0[0] = 7;
+    /// assert_eq!(ring[0], 7);
+    /// ```
+    #[inline]
+    pub fn slices_mut(&mut self) -> (L::SlicesMut<'_>, L::SlicesMut<'_>) {
+        let (Runs { front, back }, raw) = (self.runs(), self.slots.raw());
+        // SAFETY: see iter; the two have no slot in common.
+        unsafe { (L::slices_mut(raw, front.start, front.len()), L::slices_mut(raw, back.start, back.len())) }
+    }
+
+    // ---- counts and slots, also for the queue ----
+
+    #[inline(always)]
+    pub(super) fn slot(&self, count: usize) -> usize {
+        count & self.slots.capacity().wrapping_sub(1)
+    }
+
+    #[inline]
+    pub(super) fn runs(&self) -> Runs {
+        self.runs_of(0..self.len())
+    }
+
+    /// The slots of the values that have these positions, counted from the first.
+    #[inline]
+    pub(super) fn runs_of(&self, positions: Range<usize>) -> Runs {
+        let len = positions.len();
+        if len == 0 {
+            return Runs { front: 0..0, back: 0..0 }; // there may be no slots at all
+        }
+        let start = self.slot(self.begin.wrapping_add(positions.start));
+        let to_end = self.slots.capacity() - start;
+        if len <= to_end {
+            Runs { front: start..start + len, back: 0..0 }
+        } else {
+            Runs { front: start..self.slots.capacity(), back: 0..len - to_end }
+        }
+    }
+}
+
+impl<T, L: CloneIn<T>, I: RingIndex, M: Memory + Clone> Clone for Ring<T, L, I, M> {
+    /// With the same indices.
+    ///
+    /// # Panics
+    /// There is no memory.
+    fn clone(&self) -> Self {
+        let n = if self.fixed { self.limit } else { self.len() };
+        let mut clone = Self::with_capacity_in(n, self.memory().clone());
+        if self.fixed {
+            (clone.limit, clone.fixed) = (n, true);
+        }
+        (clone.begin, clone.end) = (self.begin, self.begin);
+        for slot in self.runs() {
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
+            // clone may panic.
+            unsafe { clone.put_end(L::clone_at(self.slots.raw(), slot)) };
+        }
+        clone
+    }
+}
+
+impl<T, L: Layout<T>, I: RingIndex, M: Memory> Drop for Ring<T, L, I, M> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
