@@ -14,13 +14,13 @@ pub(super) struct View<'a, T, L: Layout<T>, G: Copy = ()>(L::Raw<G>, PhantomData
 pub(super) struct ViewMut<'a, T, L: Layout<T>, G: Copy = ()>(L::Raw<G>, PhantomData<&'a mut T>);
 
 // SAFETY: as a reference to the values.
-unsafe impl<T: Sync, L: Layout<T>, G: Copy + Sync> Send for View<'_, T, L, G> {}
+unsafe impl<T, L: Layout<T>, G: Copy + Sync> Send for View<'_, T, L, G> where L::Parts: Sync {}
 // SAFETY: see above.
-unsafe impl<T: Sync, L: Layout<T>, G: Copy + Sync> Sync for View<'_, T, L, G> {}
+unsafe impl<T, L: Layout<T>, G: Copy + Sync> Sync for View<'_, T, L, G> where L::Parts: Sync {}
 // SAFETY: as an exclusive reference to the values.
-unsafe impl<T: Send, L: Layout<T>, G: Copy + Send> Send for ViewMut<'_, T, L, G> {}
+unsafe impl<T, L: Layout<T>, G: Copy + Send> Send for ViewMut<'_, T, L, G> where L::Parts: Send {}
 // SAFETY: see above.
-unsafe impl<T: Sync, L: Layout<T>, G: Copy + Sync> Sync for ViewMut<'_, T, L, G> {}
+unsafe impl<T, L: Layout<T>, G: Copy + Sync> Sync for ViewMut<'_, T, L, G> where L::Parts: Sync {}
 
 impl<T, L: Layout<T>, G: Copy> Clone for View<'_, T, L, G> {
     #[inline(always)]
