@@ -4,6 +4,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod columnar;
+#[cfg(feature = "derive")]
+mod derive;
+#[cfg(feature = "derive")]
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod derived;
 mod full;
 mod iter;
 mod key;
@@ -20,8 +26,11 @@ pub mod stack;
 #[cfg(feature = "serde")]
 mod stored;
 mod vacancy;
+mod views;
 
 pub use columnar::{Columnar, ColumnarClone};
+#[cfg(feature = "derive")]
+pub use derive::Columnar;
 pub use full::Full;
 pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 pub use key::{Count, Handle, Key};
@@ -32,3 +41,4 @@ pub use pool::Pool;
 pub use queue::Queue;
 pub use ring::{Ring, RingIndex};
 pub use stack::Stack;
+pub use views::{ColumnarViews, ColumnsIter, ColumnsIterMut};

@@ -1,0 +1,28 @@
+//! `#[derive(Columnar)]` of the crate `toft`, which exports it with the feature `derive` and documents it.
+//!
+//! It goes three steps: `input` reads the struct and its attributes, and says what is wrong with them; `columns` decides
+//! which column each field lies in; `views`, `traits` and `methods` write the code.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod columns;
+mod input;
+mod methods;
+mod names;
+mod traits;
+mod views;
+
+use proc_macro::TokenStream;
+
+/// Implements `Columnar`, and writes the structs of references and slices that go with it. `toft::Columnar` tells more.
+#[proc_macro_derive(Columnar, attributes(columns))]
+pub fn columnar(input: TokenStream) -> TokenStream {
+    expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+fn expand(tokens: proc_macro2::TokenStream) -> syn::Result<proc_macro2::TokenStream> {
+    let input = input::Input::parse(tokens)?;
+    let columns = columns::Columns::of(&input)?;
+    let names = names::Names::of(&input);
+    let (views, traits) = (views::write(&input, &columns, &names), traits::write(&input, &columns, &names));
+    Ok(quote::quote!(#views #traits))
+}

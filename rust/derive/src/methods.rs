@@ -1,0 +1,211 @@
+//! What the views can do: `ColumnarViews` under names that are easy to call.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::input::Input;
+use crate::names::Names;
+use crate::traits::{clone_bounds, cloned};
+use crate::views::allowances;
+
+pub fn write(input: &Input, names: &Names) -> TokenStream {
+    let (row_ref, row_mut) = (row_ref(input, names), row_mut(input, names));
+    let (slices, slices_mut) = (slices(input, names), slices_mut(input, names));
+    quote!(#row_ref #row_mut #slices #slices_mut)
+}
+
+fn row_ref(input: &Input, names: &Names) -> TokenStream {
+    let (this, ty, allowances) = (names.this_type(), names.view_type(&names.row_ref, &names.a), allowances());
+    let (impl_generics, _, _) = names.view_generics.split_for_impl();
+    let bounds = names.bounds(clone_bounds(input, names));
+    let cloned = cloned(input, names, quote!(self));
+    quote! {
+        #[automatically_derived]
+        #allowances
+        impl #impl_generics #ty #bounds {
+            /// The value that these fields make: a clone of each.
+            #[inline]
+            pub fn to_value(self) -> #this {
+                #cloned
+            }
+        }
+    }
+}
+
+fn row_mut(input: &Input, names: &Names) -> TokenStream {
+    let (this, pool, allowances) = (names.this_type(), &names.pool, allowances());
+    let ty = names.view_type(&names.row_mut, &names.a);
+    let anonymous = syn::Lifetime::new("'_", proc_macro2::Span::call_site());
+    let (ref_type, mut_type) =
+        (names.view_type(&names.row_ref, &anonymous), names.view_type(&names.row_mut, &anonymous));
+    let (impl_generics, _, _) = names.view_generics.split_for_impl();
+    let bounds = names.bounds(names.nested_views(input));
+    let views = quote!(<#this as #pool::ColumnarViews>);
+    quote! {
+        #[automatically_derived]
+        #allowances
+        impl #impl_generics #ty #bounds {
+            /// The same fields, shared.
+            #[inline(always)]
+            pub fn as_ref(&self) -> #ref_type {
+                #views::as_ref(self)
+            }
+
+            /// The same fields, for a shorter time: to pass them on and still have them afterwards.
+            #[inline(always)]
+            pub fn reborrow(&mut self) -> #mut_type {
+                #views::reborrow(self)
+            }
+
+            /// Puts a value there. The old one is dropped when the new one is in place.
+            #[inline]
+            pub fn set(&mut self, value: #this) {
+                ::core::mem::drop(#views::replace(self, value));
+            }
+
+            /// Puts a value there, and returns the old one.
+            #[inline]
+            pub fn replace(&mut self, value: #this) -> #this {
+                #views::replace(self, value)
+            }
+        }
+    }
+}
+
+fn slices(input: &Input, names: &Names) -> TokenStream {
+    let (this, pool, a, allowances) = (names.this_type(), &names.pool, &names.a, allowances());
+    let (ty, ref_type) = (names.view_type(&names.slices, a), names.view_type(&names.row_ref, a));
+    let (impl_generics, _, _) = names.view_generics.split_for_impl();
+    let bounds = names.bounds(names.nested_views(input));
+    let views = quote!(<#this as #pool::ColumnarViews>);
+    quote! {
+        #[automatically_derived]
+        #allowances
+        impl #impl_generics #ty #bounds {
+            /// How many rows there are: the length of the shortest slice.
+            #[inline(always)]
+            pub fn len(&self) -> ::core::primitive::usize {
+                #views::len(self)
+            }
+
+            /// Whether there is no row.
+            #[inline(always)]
+            pub fn is_empty(&self) -> ::core::primitive::bool {
+                #views::len(self) == 0
+            }
+
+            /// The row of that number, or `None`: there are fewer.
+            #[inline]
+            pub fn get(self, index: ::core::primitive::usize) -> ::core::option::Option<#ref_type> {
+                #views::row(self, index)
+            }
+
+            /// The rows, one after the other.
+            #[inline]
+            pub fn iter(self) -> #pool::ColumnsIter<#a, #this> {
+                #pool::ColumnsIter::new(self)
+            }
+
+            /// The rows before `mid`, and those from there on. It panics when there are fewer than `mid`.
+            #[inline]
+            #[track_caller]
+            pub fn split_at(self, mid: ::core::primitive::usize) -> (Self, Self) {
+                #views::split_at(self, mid)
+            }
+        }
+        #[automatically_derived]
+        #allowances
+        impl #impl_generics ::core::iter::IntoIterator for #ty #bounds {
+            type Item = #ref_type;
+            type IntoIter = #pool::ColumnsIter<#a, #this>;
+            #[inline]
+            fn into_iter(self) -> Self::IntoIter {
+                #pool::ColumnsIter::new(self)
+            }
+        }
+    }
+}
+
+fn slices_mut(input: &Input, names: &Names) -> TokenStream {
+    let (this, pool, a, allowances) = (names.this_type(), &names.pool, &names.a, allowances());
+    let anonymous = syn::Lifetime::new("'_", proc_macro2::Span::call_site());
+    let ty = names.view_type(&names.slices_mut, a);
+    let mut_type = names.view_type(&names.row_mut, a);
+    let [ref_short, mut_short, slices_short, slices_mut_short] =
+        [&names.row_ref, &names.row_mut, &names.slices, &names.slices_mut]
+            .map(|view| names.view_type(view, &anonymous));
+    let (impl_generics, _, _) = names.view_generics.split_for_impl();
+    let bounds = names.bounds(names.nested_views(input));
+    let views = quote!(<#this as #pool::ColumnarViews>);
+    quote! {
+        #[automatically_derived]
+        #allowances
+        impl #impl_generics #ty #bounds {
+            /// How many rows there are: the length of the shortest slice.
+            #[inline(always)]
+            pub fn len(&self) -> ::core::primitive::usize {
+                #views::len_mut(self)
+            }
+
+            /// Whether there is no row.
+            #[inline(always)]
+            pub fn is_empty(&self) -> ::core::primitive::bool {
+                #views::len_mut(self) == 0
+            }
+
+            /// The same slices, shared.
+            #[inline]
+            pub fn as_slices(&self) -> #slices_short {
+                #views::as_slices(self)
+            }
+
+            /// The same slices, for a shorter time: to pass them on and still have them afterwards.
+            #[inline]
+            pub fn reborrow(&mut self) -> #slices_mut_short {
+                #views::reborrow_slices(self)
+            }
+
+            /// The row of that number, or `None`: there are fewer.
+            #[inline]
+            pub fn get(&self, index: ::core::primitive::usize) -> ::core::option::Option<#ref_short> {
+                #views::row(#views::as_slices(self), index)
+            }
+
+            /// The row of that number, to change it, or `None`: there are fewer.
+            #[inline]
+            pub fn get_mut(&mut self, index: ::core::primitive::usize) -> ::core::option::Option<#mut_short> {
+                #views::row_mut(#views::reborrow_slices(self), index)
+            }
+
+            /// The rows, one after the other.
+            #[inline]
+            pub fn iter(&self) -> #pool::ColumnsIter<'_, #this> {
+                #pool::ColumnsIter::new(#views::as_slices(self))
+            }
+
+            /// The rows, one after the other, to change them.
+            #[inline]
+            pub fn iter_mut(&mut self) -> #pool::ColumnsIterMut<'_, #this> {
+                #pool::ColumnsIterMut::new(#views::reborrow_slices(self))
+            }
+
+            /// The rows before `mid`, and those from there on. It panics when there are fewer than `mid`.
+            #[inline]
+            #[track_caller]
+            pub fn split_at_mut(self, mid: ::core::primitive::usize) -> (Self, Self) {
+                #views::split_at_mut(self, mid)
+            }
+        }
+        #[automatically_derived]
+        #allowances
+        impl #impl_generics ::core::iter::IntoIterator for #ty #bounds {
+            type Item = #mut_type;
+            type IntoIter = #pool::ColumnsIterMut<#a, #this>;
+            #[inline]
+            fn into_iter(self) -> Self::IntoIter {
+                #pool::ColumnsIterMut::new(self)
+            }
+        }
+    }
+}
