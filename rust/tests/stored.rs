@@ -38,7 +38,6 @@ fn handles_mean_the_same_in_a_pool_that_was_stored() {
         assert_eq!(back.get(handles[i]), None);
     }
     pool.clear();
-    pool.shrink_to_fit();
     let mut back: Pool<String> = from_value(to_value(&pool).unwrap()).unwrap();
     for _ in 0..30 {
         back.insert(String::new());

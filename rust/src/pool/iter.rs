@@ -13,8 +13,8 @@ use super::vacancy::Live;
 
 /// What the items of an iterator are made of: the slot's number, where the slots are.
 struct Walk<'a, T, L: Layout<T>, K: Key<T>> {
-    live: Live<'a>,
-    raw: L::Raw<K::Generation>,
+    live: Live<'a, K::Generation>,
+    raw: L::Raw<()>,
     of: PhantomData<(T, K)>,
 }
 
@@ -24,15 +24,15 @@ impl<T, L: Layout<T>, K: Key<T>> Walk<'_, T, L, K> {
     #[inline]
     unsafe fn new<M: Memory>(pool: &Pool<T, L, K, M>) -> Self {
         // SAFETY: the caller's contract.
-        Walk { live: unsafe { pool.vacancy().live(pool.len()) }, raw: pool.raw(), of: PhantomData }
+        Walk { live: unsafe { pool.vacancy().live() }, raw: pool.raw(), of: PhantomData }
     }
 
     /// # Safety
     /// The slot is one that `live` told of.
     #[inline(always)]
-    unsafe fn key(raw: L::Raw<K::Generation>, i: usize) -> K {
+    unsafe fn key(&self, i: usize) -> K {
         // SAFETY: the caller's contract.
-        K::new(i, unsafe { *L::meta(raw, i) })
+        K::new(i, unsafe { self.live.generations().add(i).read() })
     }
 }
 
@@ -44,7 +44,7 @@ impl<T, L: Layout<T>, K: Key<T>> Clone for Walk<'_, T, L, K> {
 
 /// Defines an iterator by what it makes of a slot.
 macro_rules! walk {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $i:ident) $make:expr, $of:ty) => {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($walk:ident, $i:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
         pub struct $name<'a, T, L: Layout<T> = Rows, K: Key<T> = Handle<T>> {
             walk: Walk<'a, T, L, K>,
@@ -56,7 +56,7 @@ macro_rules! walk {
 
             #[inline(always)]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($i, $raw) = (self.walk.live.next()?, self.walk.raw);
+                let ($i, $walk) = (self.walk.live.next()?, &self.walk);
                 // SAFETY: the slot has a value, and each slot comes once; the pool is borrowed as the item's type says.
                 Some(unsafe { $make })
             }
@@ -68,7 +68,7 @@ macro_rules! walk {
 
             #[inline]
             fn fold<A, F: FnMut(A, Self::Item) -> A>(self, state: A, mut f: F) -> A {
-                let $raw = self.walk.raw;
+                let $walk = &self.walk.clone();
                 // SAFETY: see next.
                 self.walk.live.fold(state, |state, $i| f(state, unsafe { $make }))
             }
@@ -77,7 +77,7 @@ macro_rules! walk {
         impl<'a, T: 'a, L: Layout<T>, K: Key<T>> DoubleEndedIterator for $name<'a, T, L, K> {
             #[inline(always)]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($i, $raw) = (self.walk.live.next_back()?, self.walk.raw);
+                let ($i, $walk) = (self.walk.live.next_back()?, &self.walk);
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
@@ -101,7 +101,7 @@ walk!(
     /// let pool: toft::Pool<_> = ["a", "b"].into_iter().collect();
     /// assert_eq!(pool.iter().map(|(_, &value)| value).collect::<Vec<_>>(), ["a", "b"]);
     /// ```
-    Iter, (K, L::Ref<'a>), (raw, i) (Walk::<T, L, K>::key(raw, i), L::get(raw, i)), &'a T
+    Iter, (K, L::Ref<'a>), (walk, i) (walk.key(i), L::get(walk.raw, i)), &'a T
 );
 walk!(
     /// The keys and values of a pool, to change these: [`Pool::iter_mut`].
@@ -111,7 +111,7 @@ walk!(
     /// pool.iter_mut().for_each(|(_, value)| *value *= 2);
     /// assert!(pool.values().eq(&[2, 4]));
     /// ```
-    IterMut, (K, L::Mut<'a>), (raw, i) (Walk::<T, L, K>::key(raw, i), L::get_mut(raw, i)), &'a mut T
+    IterMut, (K, L::Mut<'a>), (walk, i) (walk.key(i), L::get_mut(walk.raw, i)), &'a mut T
 );
 walk!(
     /// The values of a pool: [`Pool::values`].
@@ -120,7 +120,7 @@ walk!(
     /// let pool: toft::Pool<_> = [1, 2].into_iter().collect();
     /// assert_eq!(pool.values().rev().copied().collect::<Vec<_>>(), [2, 1]);
     /// ```
-    Values, L::Ref<'a>, (raw, i) L::get(raw, i), &'a T
+    Values, L::Ref<'a>, (walk, i) L::get(walk.raw, i), &'a T
 );
 walk!(
     /// The values of a pool, to change them: [`Pool::values_mut`].
@@ -130,7 +130,7 @@ walk!(
     /// pool.values_mut().for_each(|value| *value = 0);
     /// assert!(pool.values().eq(&[0, 0]));
     /// ```
-    ValuesMut, L::Mut<'a>, (raw, i) L::get_mut(raw, i), &'a mut T
+    ValuesMut, L::Mut<'a>, (walk, i) L::get_mut(walk.raw, i), &'a mut T
 );
 walk!(
     /// The keys of a pool: [`Pool::keys`].
@@ -139,7 +139,7 @@ walk!(
     /// let pool: toft::Pool<_> = ["a", "b"].into_iter().collect();
     /// assert!(pool.keys().all(|key| pool.contains(key)));
     /// ```
-    Keys, K, (raw, i) Walk::<T, L, K>::key(raw, i), &'a T
+    Keys, K, (walk, i) walk.key(i), &'a T
 );
 
 /// Those that share may be copied.
@@ -265,7 +265,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     pub fn drain(&mut self) -> Drain<'_, T, L, K, M> {
         // SAFETY: the pool is borrowed exclusively; slots are freed when the iterator has passed them.
-        Drain { live: unsafe { self.vacancy().live(self.len()) }, pool: self }
+        Drain { live: unsafe { self.vacancy().live() }, pool: self }
     }
 }
 
@@ -280,7 +280,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
 /// ```
 pub struct Drain<'a, T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     pool: &'a mut Pool<T, L, K, M>,
-    live: Live<'a>,
+    live: Live<'a, K::Generation>,
 }
 
 impl<T, L: Layout<T>, K: Key<T>, M: Memory> Iterator for Drain<'_, T, L, K, M> {
@@ -331,7 +331,7 @@ unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, 
 /// ```
 pub struct IntoIter<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     /// Of this pool's words, which it does not leave before `pool` is gone.
-    live: Live<'static>,
+    live: Live<'static, K::Generation>,
     pool: Pool<T, L, K, M>,
 }
 
@@ -374,7 +374,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for Pool<T, L, K, M> {
 
     fn into_iter(self) -> IntoIter<T, L, K, M> {
         // SAFETY: the words stay where they are when the pool is moved, and until it is dropped, after `live`'s last use.
-        IntoIter { live: unsafe { self.vacancy().live(self.len()) }, pool: self }
+        IntoIter { live: unsafe { self.vacancy().live() }, pool: self }
     }
 }
 

@@ -17,36 +17,24 @@ use core::marker::PhantomData;
 /// assert_eq!((i, pool[i]), (0, 'a'));
 /// ```
 pub trait Key<T>: Copy + Eq + sealed::Sealed {
-    /// What stands beside the slot, with which a key is compared.
+    /// What a slot has beside it, with which a key is compared.
     #[doc(hidden)]
-    type Generation: Copy + 'static;
+    type Generation: Count;
     /// How many slots can be told apart.
     #[doc(hidden)]
     const SLOTS: usize;
-    /// Whether a key that matches says that its slot has a value.
-    #[doc(hidden)]
-    const TELLS: bool;
 
     /// Of a slot that never had a value, in a pool whose number is `start`.
     #[doc(hidden)]
     fn unused(start: u32) -> Self::Generation;
-    /// Of a slot that gets a value, or loses it.
-    #[doc(hidden)]
-    fn next(generation: Self::Generation) -> Self::Generation;
-    /// The later of two, in a pool whose number is `start`.
-    #[doc(hidden)]
-    fn later(a: Self::Generation, b: Self::Generation, start: u32) -> Self::Generation;
+    /// Of a slot that has a value.
     #[doc(hidden)]
     fn new(index: usize, generation: Self::Generation) -> Self;
     #[doc(hidden)]
     fn index(self) -> usize;
+    /// Whether the slot has this key's value.
     #[doc(hidden)]
     fn matches(self, generation: Self::Generation) -> bool;
-    /// As a number that can be stored, and back.
-    #[doc(hidden)]
-    fn generation_to(generation: Self::Generation) -> u32;
-    #[doc(hidden)]
-    fn generation_from(stored: u32) -> Option<Self::Generation>;
 }
 
 mod sealed {
@@ -61,17 +49,15 @@ mod sealed {
 macro_rules! index {
     ($($int:ty)*) => {$(
         impl<T> Key<T> for $int {
-            type Generation = ();
+            type Generation = u8; // only whether it is odd counts
             // One less than could be told apart, so that a number of slots is a number of this type as well.
             const SLOTS: usize = if size_of::<$int>() < size_of::<usize>() { <$int>::MAX as usize } else { usize::MAX };
-            const TELLS: bool = false;
 
-            fn unused(_: u32) {}
+            fn unused(_: u32) -> u8 {
+                0
+            }
             #[inline(always)]
-            fn next((): ()) {}
-            fn later((): (), (): (), _: u32) {}
-            #[inline(always)]
-            fn new(index: usize, (): ()) -> $int {
+            fn new(index: usize, _: u8) -> $int {
                 index as $int
             }
             #[inline(always)]
@@ -79,14 +65,8 @@ macro_rules! index {
                 usize::try_from(self).unwrap_or(usize::MAX)
             }
             #[inline(always)]
-            fn matches(self, (): ()) -> bool {
-                true
-            }
-            fn generation_to((): ()) -> u32 {
-                0
-            }
-            fn generation_from(stored: u32) -> Option<()> {
-                (stored == 0).then_some(())
+            fn matches(self, generation: u8) -> bool {
+                generation.is_odd()
             }
         }
     )*};
@@ -101,14 +81,27 @@ index!(u16 u32 u64 usize);
 /// assert_eq!(size_of::<Handle<String, u8>>(), 8); // as large as any: the smaller counters are for tests
 /// assert_eq!(size_of::<Option<Handle<String>>>(), 8);
 /// ```
-pub trait Count: Copy + Eq + Ord + Hash + 'static + count::Sealed {
+pub trait Count: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Sealed {
     /// One that is not 0.
     #[doc(hidden)]
     type NonZero: Copy + Eq + Ord + Hash + fmt::Debug + 'static;
+    /// Where the generations of a pool begin whose number is `start`.
     #[doc(hidden)]
     fn even(start: u32) -> Self;
     #[doc(hidden)]
     fn next(self) -> Self;
+    /// Even: this one, or the next.
+    #[doc(hidden)]
+    fn after(self) -> Self;
+    /// Even: this one, or the one before.
+    #[doc(hidden)]
+    fn before(self) -> Self;
+    #[doc(hidden)]
+    fn is_odd(self) -> bool;
+    /// A bit for each: whether it is odd.
+    #[doc(hidden)]
+    fn odd_bits(group: &[Self; 64]) -> u64;
+    /// How many there are between `start`'s and this.
     #[doc(hidden)]
     fn since(self, start: u32) -> u32;
     #[doc(hidden)]
@@ -132,7 +125,7 @@ mod count {
 }
 
 macro_rules! count {
-    ($($int:ty)*) => {$(
+    ($($int:ident)*) => {$(
         impl Count for $int {
             type NonZero = core::num::NonZero<$int>;
             fn even(start: u32) -> $int {
@@ -142,6 +135,22 @@ macro_rules! count {
             #[inline(always)]
             fn next(self) -> $int {
                 self.wrapping_add(1)
+            }
+            #[inline(always)]
+            fn after(self) -> $int {
+                self.wrapping_add(1) & !1
+            }
+            #[inline(always)]
+            fn before(self) -> $int {
+                self & !1
+            }
+            #[inline(always)]
+            fn is_odd(self) -> bool {
+                self & 1 != 0
+            }
+            #[inline(never)] // not among the loop's own registers
+            fn odd_bits(group: &[$int; 64]) -> u64 {
+                odd_bits::$int(group)
             }
             fn since(self, start: u32) -> u32 {
                 self.wrapping_sub(Self::even(start)).into()
@@ -170,6 +179,72 @@ macro_rules! count {
 }
 
 count!(u8 u16 u32);
+
+/// Of 64 generations, which are odd.
+mod odd_bits {
+    #[cfg(target_arch = "x86_64")]
+    mod sixteen {
+        use core::arch::x86_64::*;
+
+        /// The lowest bits of 16 generations, as the lowest 16 bits.
+        #[inline(always)]
+        pub fn u8(p: &[u8; 16]) -> u64 {
+            // SAFETY: every x86-64 has SSE2, here and below; the vectors read are those of the array.
+            unsafe { _mm_movemask_epi8(_mm_slli_epi16(load(p, 0), 7)) as u32 as u64 }
+        }
+        #[inline(always)]
+        pub fn u16(p: &[u16; 16]) -> u64 {
+            // Each to its sign bit, which packing keeps.
+            // SAFETY: see u8.
+            unsafe {
+                let word = |n| _mm_slli_epi16(load(p, n), 15);
+                _mm_movemask_epi8(_mm_packs_epi16(word(0), word(1))) as u32 as u64
+            }
+        }
+        #[inline(always)]
+        pub fn u32(p: &[u32; 16]) -> u64 {
+            // SAFETY: see u8.
+            unsafe {
+                let word = |n| _mm_slli_epi32(load(p, n), 31);
+                let half = |n| _mm_packs_epi32(word(n), word(n + 1));
+                _mm_movemask_epi8(_mm_packs_epi16(half(0), half(2))) as u32 as u64
+            }
+        }
+        /// Vector `n` of an array.
+        #[inline(always)]
+        unsafe fn load<T>(p: &[T; 16], n: usize) -> __m128i {
+            // SAFETY: the caller's contract.
+            unsafe { _mm_loadu_si128(p.as_ptr().cast::<__m128i>().add(n)) }
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    mod sixteen {
+        macro_rules! sixteen {
+            ($($int:ident)*) => {$(
+                #[inline(always)]
+                pub fn $int(p: &[$int; 16]) -> u64 {
+                    // As bytes, of which a product puts eight bits side by side into its highest byte.
+                    let bytes = p.map(|generation| generation as u8 & 1);
+                    let eight = |n| u64::from_le_bytes(core::array::from_fn(|i| bytes[8 * n + i]));
+                    let bits = |n| eight(n).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+                    bits(0) | bits(1) << 8
+                }
+            )*};
+        }
+        sixteen!(u8 u16 u32);
+    }
+
+    macro_rules! all {
+        ($($int:ident)*) => {$(
+            #[inline(always)]
+            pub fn $int(group: &[$int; 64]) -> u64 {
+                group.chunks_exact(16).rev().fold(0, |bits, part| bits << 16 | sixteen::$int(part.try_into().unwrap()))
+            }
+        )*};
+    }
+    all!(u8 u16 u32);
+}
 
 /// A handle to a value in a [`Pool`](super::Pool): an index of 32 bits, and the generation of its slot.
 ///
@@ -245,17 +320,9 @@ impl<T, G: Count> Handle<T, G> {
 impl<T, G: Count> Key<T> for Handle<T, G> {
     type Generation = G;
     const SLOTS: usize = if usize::BITS > 32 { u32::MAX as usize } else { usize::MAX };
-    const TELLS: bool = true;
 
     fn unused(start: u32) -> G {
         G::even(start)
-    }
-    #[inline(always)]
-    fn next(generation: G) -> G {
-        generation.next()
-    }
-    fn later(a: G, b: G, start: u32) -> G {
-        core::cmp::max_by_key(a, b, |g| g.since(start))
     }
     #[inline(always)]
     fn new(index: usize, generation: G) -> Self {
@@ -268,12 +335,6 @@ impl<T, G: Count> Key<T> for Handle<T, G> {
     #[inline(always)]
     fn matches(self, generation: G) -> bool {
         generation.is(self.generation)
-    }
-    fn generation_to(generation: G) -> u32 {
-        generation.widen()
-    }
-    fn generation_from(stored: u32) -> Option<G> {
-        G::narrow(stored)
     }
 }
 
@@ -317,5 +378,26 @@ impl<T, G: Count> Hash for Handle<T, G> {
 impl<T, G: Count> fmt::Debug for Handle<T, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Handle({}, {:?})", self.index, self.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Count;
+
+    /// Each bit alone, and the others without it, among other bits that do not count.
+    #[test]
+    fn odd_bits_are_those_of_the_odd() {
+        fn all<G: Count>(of: impl Fn(u32) -> G) {
+            for i in 0..64 {
+                let one: [G; 64] = core::array::from_fn(|j| of(0xABCD_FFFE | u32::from(i == j)));
+                assert_eq!(G::odd_bits(&one), 1 << i);
+                let others: [G; 64] = core::array::from_fn(|j| of(0x8080_8080 * (j as u32 % 2) | u32::from(i != j)));
+                assert_eq!(G::odd_bits(&others), !(1 << i));
+            }
+        }
+        all(|n| n);
+        all(|n| n as u16);
+        all(|n| n as u8);
     }
 }

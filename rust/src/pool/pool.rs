@@ -10,7 +10,7 @@ use core::mem::needs_drop;
 use core::ops::{Index, IndexMut};
 
 use super::full::Full;
-use super::key::{Handle, Key};
+use super::key::{Count, Handle, Key};
 use super::layout::{CloneIn, Columns, Layout, Rows};
 use super::memory::{Heap, Memory};
 use super::slots::Slots;
@@ -44,9 +44,8 @@ use crate::error::AllocError;
 /// # let _ = (b, c);
 /// ```
 pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
-    slots: Slots<T, L, K::Generation, M>,
-    vacancy: Vacancy,
-    len: usize,
+    slots: Slots<T, L, (), M>,
+    vacancy: Vacancy<K::Generation>,
     fixed: bool,
     /// The pool's number, from which its generations begin.
     start: u32,
@@ -132,7 +131,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     pub fn new_in(memory: M) -> Self {
         let (vacancy, unused) = (Vacancy::new(), K::unused(0));
-        Pool { slots: Slots::new_in(memory), vacancy, len: 0, fixed: false, start: 0, unused, of: PhantomData }
+        Pool { slots: Slots::new_in(memory), vacancy, fixed: false, start: 0, unused, of: PhantomData }
     }
 
     /// A pool of any kind with room for `n` values.
@@ -196,7 +195,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// The pool is fixed and full, keys cannot tell more slots apart, or there is no memory.
     #[inline]
     pub fn insert(&mut self, value: T) -> K {
-        if self.vacancy.is_full() && self.make_room().is_err() {
+        if !self.vacancy.has_room() && self.make_room().is_err() {
             full()
         }
         // SAFETY: there is room.
@@ -214,7 +213,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// There is no room: the value comes back, and nothing changed.
     #[inline]
     pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
-        if self.vacancy.is_full() && self.make_room().is_err() {
+        if !self.vacancy.has_room() && self.make_room().is_err() {
             return Err(Full(value));
         }
         // SAFETY: there is room.
@@ -237,63 +236,52 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// As [`insert`](Pool::insert). If the closure does, nothing changed.
     #[inline]
     pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
-        if self.vacancy.is_full() && self.make_room().is_err() {
+        if !self.vacancy.has_room() && self.make_room().is_err() {
             full()
         }
         // SAFETY: there is room, and the closure cannot reach the pool.
         unsafe {
-            let i = self.vacancy.peek();
-            let value = value(K::new(i, K::next(*L::meta(self.slots.raw(), i))));
+            let (i, generation) = self.vacancy.peek();
+            let value = value(K::new(i, generation.next()));
             self.occupy(value)
         }
     }
 
     /// # Safety
-    /// Some known slot is free.
+    /// There is room.
     #[inline(always)]
     unsafe fn occupy(&mut self, value: T) -> K {
-        // SAFETY: the vacancy's slots are known, so there are slots and generations; a free one has no value.
+        // SAFETY: the slot is free, so it has no value.
         unsafe {
-            let raw = self.slots.raw();
-            let i = self.vacancy.peek();
-            self.vacancy.take();
-            let meta = L::meta(raw, i);
-            let generation = K::next(*meta);
-            *meta = generation;
-            L::write(raw, i, value);
-            self.len += 1;
+            let (i, generation) = self.vacancy.peek();
+            let generation = generation.next();
+            self.vacancy.take(i, generation);
+            L::write(self.slots.raw(), i, value);
             K::new(i, generation)
         }
     }
 
-    /// Makes known slots free ones, when there are none.
+    /// Makes slots ready for use, when there are none.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) -> Result<(), AllocError> {
-        let known = self.vacancy.known();
-        if known == self.slots.capacity() {
+        let (known, capacity) = (self.vacancy.known(), self.capacity());
+        if known == capacity {
             if self.fixed {
                 return Err(AllocError);
             }
-            // A key less than a power of two: the last step is to as many as there can be.
-            let most = K::SLOTS.min(MOST);
-            let wanted = known.saturating_mul(2).max(LEAST).min(most);
-            if wanted == known {
+            // Keys may tell less apart than a power of two: the last step is to as many as there can be.
+            let wanted = capacity.saturating_mul(2).max(LEAST).min(K::SLOTS.min(MOST));
+            if wanted == capacity {
                 return Err(AllocError);
             }
             self.grow(wanted)?;
         }
-        if K::TELLS && self.start == 0 {
+        if self.start == 0 {
             self.start = number();
             self.unused = K::unused(self.start);
         }
-        // SAFETY: the capacity has words, and slots; those that become known have no generation yet.
-        unsafe {
-            let end = self.vacancy.know(self.slots.capacity());
-            for i in known..end {
-                L::meta(self.slots.raw(), i).write(self.unused);
-            }
-        }
+        self.vacancy.make_ready(self.capacity(), self.unused);
         Ok(())
     }
 
@@ -326,13 +314,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[inline(always)]
     fn find(&self, key: K) -> Option<usize> {
         let i = key.index();
-        if K::TELLS {
-            // SAFETY: a known slot has a generation.
-            let there = i < self.vacancy.known() && key.matches(unsafe { *L::meta(self.slots.raw(), i) });
-            there.then_some(i)
-        } else {
-            self.vacancy.is_taken(i).then_some(i)
-        }
+        // SAFETY: the slot is known.
+        let there = i < self.vacancy.known() && key.matches(unsafe { self.vacancy.generation(i) });
+        there.then_some(i)
     }
 
     /// The value of a key, or `None`: it was removed, or is another pool's.
@@ -430,16 +414,20 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     #[inline]
     pub fn key_at(&self, index: usize) -> Option<K> {
-        // SAFETY: a slot that is taken has a generation.
-        self.vacancy.is_taken(index).then(|| unsafe { self.key(index) })
+        if index >= self.vacancy.known() {
+            return None;
+        }
+        // SAFETY: the slot is known.
+        let generation = unsafe { self.vacancy.generation(index) };
+        generation.is_odd().then(|| K::new(index, generation))
     }
 
     /// # Safety
-    /// The slot is taken.
+    /// The slot has a value.
     #[inline(always)]
     pub(super) unsafe fn key(&self, i: usize) -> K {
         // SAFETY: the caller's contract.
-        K::new(i, unsafe { *L::meta(self.slots.raw(), i) })
+        K::new(i, unsafe { self.vacancy.generation(i) })
     }
 
     // ---- removal ----
@@ -464,16 +452,11 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     }
 
     /// # Safety
-    /// The slot is taken; its value is the caller's.
+    /// The slot has a value, which is the caller's.
     #[inline(always)]
     pub(super) unsafe fn vacate(&mut self, i: usize) {
         // SAFETY: the caller's contract.
-        unsafe {
-            let meta = L::meta(self.slots.raw(), i);
-            *meta = K::next(*meta);
-            self.vacancy.free(i);
-        }
-        self.len -= 1;
+        unsafe { self.vacancy.free(i, self.vacancy.generation(i)) }
     }
 
     /// Drops the values of which `keep` says no, in the order of their slots.
@@ -487,7 +470,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         // SAFETY: only slots that were passed are freed. A slot is free before its value's destructor runs, so if that
         // panics, the rest is as it was.
         unsafe {
-            let mut live = self.vacancy.live(self.len);
+            let mut live = self.vacancy.live();
             while let Some(i) = live.next() {
                 if !keep(self.key(i), L::get_mut(self.slots.raw(), i)) {
                     self.vacate(i);
@@ -505,19 +488,17 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert!(pool.is_empty() && pool.capacity() >= 10);
     /// ```
     pub fn clear(&mut self) {
-        if K::TELLS || needs_drop::<T>() {
+        if needs_drop::<T>() {
             // SAFETY: as in retain.
             unsafe {
-                let mut live = self.vacancy.live(self.len);
+                let mut live = self.vacancy.live();
                 while let Some(i) = live.next() {
                     self.vacate(i);
                     L::drop_in_place(self.slots.raw(), i);
                 }
             }
         }
-        self.len = 0;
-        // SAFETY: the words are there.
-        unsafe { self.vacancy.forget(self.vacancy.known()) }
+        self.vacancy.clear();
     }
 
     // ---- size ----
@@ -530,7 +511,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.len
+        self.vacancy.len()
     }
 
     /// Whether there are none.
@@ -540,7 +521,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// How many slots there are.
@@ -563,14 +544,14 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.fixed
     }
 
-    /// The bytes that the pool holds: slots, and a quarter of a byte beside each.
+    /// The bytes that the pool holds: slots, their generations (a byte each for plain indices), and 4 bytes for each 64.
     ///
     /// ```
     /// let pool = toft::Pool::<u64>::fixed(1024);
-    /// assert_eq!(pool.memory_use(), 1024 * 16 + 1024 / 4); // a value and its generation take 16
+    /// assert_eq!(pool.memory_use(), 1024 * 8 + 1024 * 4 + 1024 / 16);
     /// ```
     pub fn memory_use(&self) -> usize {
-        Slots::<T, L, K::Generation, M>::bytes(self.capacity()).map_or(0, |layout| layout.size()) + self.vacancy.bytes()
+        Slots::<T, L, (), M>::bytes(self.capacity()).map_or(0, |layout| layout.size()) + self.vacancy.bytes()
     }
 
     /// Makes room for `more` values.
@@ -598,7 +579,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Errors
     /// There is no room. Nothing changed.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len.checked_add(more).ok_or(AllocError)?;
+        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
         if wanted <= self.capacity() {
             return Ok(());
         }
@@ -622,17 +603,21 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if self.fixed || keep == self.capacity() {
             return;
         }
-        let raw = self.slots.raw();
-        let (mut unused, known) = (self.unused, self.vacancy.known());
-        for i in keep..known {
-            // SAFETY: known slots have a generation.
-            unused = K::later(unused, unsafe { *L::meta(raw, i) }, self.start);
-        }
+        let unused = self.unused_from(keep);
         // SAFETY: both have that many slots, and the new memory is apart from the old.
         if self.slots.replace(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
             self.unused = unused;
-            self.vacancy.truncate(keep.min(known));
+            self.vacancy.truncate(keep, unused);
         }
+    }
+
+    /// What slots from number `n` on, which are free, must begin with where they are not known any more: a generation that
+    /// none of them had.
+    pub(super) fn unused_from(&self, n: usize) -> K::Generation {
+        let gone = &self.vacancy.generations(self.vacancy.ready())[n..];
+        gone.iter().fold(self.unused, |latest, generation| {
+            core::cmp::max_by_key(latest, generation.after(), |generation| generation.since(self.start))
+        })
     }
 
     /// Of known slots with these generations, and these values, whose numbers ascend and are below that of the slots.
@@ -651,17 +636,13 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         (pool.start, pool.unused) = (start, unused);
         // SAFETY: there are as many slots, each free until its value is there.
         unsafe {
-            pool.vacancy.forget(generations.len());
-            for (i, generation) in generations.iter().enumerate() {
-                L::meta(pool.raw(), i).write(*generation);
-            }
+            pool.vacancy.know(generations, unused);
             for (i, value) in values {
                 L::write(pool.raw(), i, value);
-                pool.vacancy.take_at(i);
-                pool.len += 1;
+                pool.vacancy.fill(i, generations[i]);
             }
         }
-        pool.vacancy.stack();
+        pool.vacancy.restack();
         Ok(pool)
     }
 
@@ -670,18 +651,13 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.start
     }
 
-    #[cfg(feature = "serde")]
-    pub(super) fn unused(&self) -> K::Generation {
-        self.unused
-    }
-
     #[inline(always)]
-    pub(super) fn raw(&self) -> L::Raw<K::Generation> {
+    pub(super) fn raw(&self) -> L::Raw<()> {
         self.slots.raw()
     }
 
     #[inline(always)]
-    pub(super) fn vacancy(&self) -> &Vacancy {
+    pub(super) fn vacancy(&self) -> &Vacancy<K::Generation> {
         &self.vacancy
     }
 }
@@ -698,8 +674,8 @@ fn refuse(n: usize) -> ! {
     panic!("the pool cannot have room for {n} values")
 }
 
-impl<T: super::Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
-    /// The columns, for each run of values that follow each other without a gap: slices that are side by side.
+impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+    /// Slices of the values that follow each other without a gap; of each column, where values are columns.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -719,13 +695,13 @@ impl<T: super::Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
     /// assert_eq!(runs, [[0.0, 1.0], [3.0, 4.0]]);
     /// # }
     /// ```
-    pub fn runs(&self) -> impl Iterator<Item = T::Slices<'_>> + '_ {
+    pub fn runs(&self) -> impl Iterator<Item = L::Slices<'_>> + '_ {
         // SAFETY: the pool is borrowed, so nothing changes; a run's slots all have values.
-        let mut live = unsafe { self.vacancy.live(self.len) };
-        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { T::slices(self.slots.raw().0, start, n) }))
+        let mut live = unsafe { self.vacancy.live() };
+        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { L::slices(self.slots.raw(), start, n) }))
     }
 
-    /// The columns, for each run of values that follow each other without a gap, to change them.
+    /// Slices of the values that follow each other without a gap, to change them.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -748,11 +724,11 @@ impl<T: super::Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
     /// assert_eq!(*bodies.get(handle).unwrap().x, 1.5);
     /// # }
     /// ```
-    pub fn runs_mut(&mut self) -> impl Iterator<Item = T::SlicesMut<'_>> + '_ {
+    pub fn runs_mut(&mut self) -> impl Iterator<Item = L::SlicesMut<'_>> + '_ {
         // SAFETY: the pool is borrowed exclusively; no two runs have a slot in common.
-        let mut live = unsafe { self.vacancy.live(self.len) };
-        let raw = self.slots.raw().0;
-        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { T::slices_mut(raw, start, n) }))
+        let mut live = unsafe { self.vacancy.live() };
+        let raw = self.slots.raw();
+        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { L::slices_mut(raw, start, n) }))
     }
 }
 
@@ -763,10 +739,10 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
 
         impl<T, L: Layout<T>, K: Key<T>, M: Memory> Rest<'_, T, L, K, M> {
             fn drop_values(&mut self) {
-                if needs_drop::<T>() && self.0.len != 0 {
+                if needs_drop::<T>() {
                     // SAFETY: as in retain.
                     unsafe {
-                        let mut live = self.0.vacancy.live(self.0.len);
+                        let mut live = self.0.vacancy.live();
                         while let Some(i) = live.next() {
                             self.0.vacate(i);
                             L::drop_in_place(self.0.slots.raw(), i);
@@ -796,23 +772,20 @@ impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> 
         if pool.grow(self.capacity()).is_err() {
             refuse(self.capacity())
         }
-        (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, self.unused);
+        let unused = self.unused_from(self.vacancy.known());
+        (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
         // SAFETY: there are as many slots as here; each is free until its value is there, so if a clone panics, those
         // that were made are dropped. Their generations are those of here: the values' when all are there.
         unsafe {
-            let known = self.vacancy.known();
-            pool.vacancy.forget(known);
-            for i in 0..known {
-                L::meta(pool.slots.raw(), i).write(*L::meta(self.slots.raw(), i));
-            }
-            let mut live = self.vacancy.live(self.len);
+            let generations = self.vacancy.generations(self.vacancy.known());
+            pool.vacancy.know(generations, unused);
+            let mut live = self.vacancy.live();
             while let Some(i) = live.next() {
                 L::write(pool.slots.raw(), i, L::clone_at(self.slots.raw(), i));
-                pool.vacancy.take_at(i);
-                pool.len += 1;
+                pool.vacancy.fill(i, generations[i]);
             }
         }
-        pool.vacancy.stack();
+        pool.vacancy.restack();
         pool
     }
 }

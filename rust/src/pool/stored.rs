@@ -63,10 +63,9 @@ fn store<'a, T, L: Layout<T>, K: Key<T>, M: Memory, S: Serializer, V: Serialize>
 ) -> Result<S::Ok, S::Error> {
     let mut fields = serializer.serialize_struct("Pool", FIELDS.len())?;
     fields.serialize_field(FIELDS[0], &pool.start())?;
-    fields.serialize_field(FIELDS[1], &K::generation_to(pool.unused()))?;
-    // SAFETY: known slots have a generation.
-    let generation = |i| K::generation_to(unsafe { *L::meta(pool.raw(), i) });
-    fields.serialize_field(FIELDS[2], &Sequence(|| (0..pool.vacancy().known()).map(generation)))?;
+    fields.serialize_field(FIELDS[1], &pool.unused_from(pool.vacancy().known()).widen())?;
+    let generations = pool.vacancy().generations(pool.vacancy().known());
+    fields.serialize_field(FIELDS[2], &Sequence(|| generations.iter().map(|generation| generation.widen())))?;
     fields.serialize_field(FIELDS[3], &Sequence(|| pool.iter().map(|(key, held)| (key.index(), value(held)))))?;
     fields.end()
 }
@@ -146,14 +145,14 @@ fn restore<T, L: Layout<T>, K: Key<T>, M: Memory + Default, E: Error>(
     values: Vec<(usize, T)>,
 ) -> Result<Pool<T, L, K, M>, E> {
     let wrong = || E::custom("a generation that no slot has");
-    let unused = K::generation_from(unused).filter(|_| unused % 2 == 0).ok_or_else(wrong)?;
+    let unused = K::Generation::narrow(unused).filter(|_| unused % 2 == 0).ok_or_else(wrong)?;
     let slots = generations.len();
     let mut parsed = Vec::with_capacity(slots);
     let mut live = values.iter().map(|(i, _)| *i).peekable();
     for (i, stored) in generations.into_iter().enumerate() {
-        let generation = K::generation_from(stored).ok_or_else(wrong)?;
+        let generation = K::Generation::narrow(stored).ok_or_else(wrong)?;
         let has_value = live.next_if_eq(&i).is_some();
-        if K::TELLS && has_value != (stored % 2 == 1) {
+        if has_value != (stored % 2 == 1) {
             return Err(E::custom("a generation that does not say whether its slot has a value"));
         }
         parsed.push(generation);

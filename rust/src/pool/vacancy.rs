@@ -1,259 +1,355 @@
-//! Which slots of a pool are free: a bit for each, in words of 64. The words that have a free slot form a stack through
-//! their links, so a free slot is found, and returned, in a fixed number of steps; the slots of a word are side by side,
-//! so what is inserted one after the other mostly lies so too, however the removals were scattered.
+//! Which slots of a pool have values, and which of the others to take next.
+//!
+//! Each slot has a generation, which is odd while it has a value. Generations lie side by side, apart from the values: to
+//! free a slot is to count its generation on, and to walk over the values 64 generations are made a word of bits at a
+//! time, so free slots cost no look, let alone a branch that cannot be foretold.
+//!
+//! Free slots are found by the group of 64. A group in which a slot was freed is put on a stack, through its link; the
+//! one on top is adopted: its free slots become a word of bits, from which insertions take. So what is inserted one after
+//! the other lies side by side, however the removals were scattered; and when no slot was freed, slots that were never in
+//! use follow each other.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use super::key::Count;
 use super::memory::Memory;
 use crate::error::AllocError;
 
-pub(crate) const BITS: usize = u64::BITS as usize;
+/// The slots of a group.
+const GROUP: usize = u64::BITS as usize;
 
-/// No word: the end of the stack.
+/// The slots that are made ready at once, at most: so many generations are written ahead of use.
+const AHEAD: usize = 64 * GROUP;
+
+/// The end of the stack.
 const NONE: u32 = u32::MAX;
+/// The link of a group that is not on the stack.
+const APART: u32 = u32::MAX - 1;
 
 /// How many slots the links can reach.
-pub(crate) const MOST: usize = if usize::BITS > 32 { (NONE as usize).saturating_mul(BITS) } else { usize::MAX };
+pub(crate) const MOST: usize = if usize::BITS > 32 { (APART as usize).saturating_mul(GROUP) } else { usize::MAX / 2 };
 
-#[derive(Clone, Copy)]
-struct Word {
-    /// A bit is set when its slot is free. Of slots that are not there, or not yet in use, it is not.
-    free: u64,
-    /// Where a bit is set: the next word on the stack.
-    next: u32,
-}
-
-/// The words, and how many of the slots they tell about: those from 0 to `known`.
-pub(crate) struct Vacancy {
-    words: NonNull<Word>,
-    capacity: usize,
+pub(crate) struct Vacancy<G> {
+    /// Of each slot that is ready.
+    generations: NonNull<G>,
+    /// Slots below it are, or were, in use since the pool was empty.
     known: usize,
-    /// The stack's top, whose `free` is not 0.
+    /// How many of those are free.
+    freed: usize,
+    /// Slots below it have a generation, and their groups a link.
+    ready: usize,
+    /// The end of those that may be taken: what is ready, and no more than the pool has slots.
+    limit: usize,
+    /// The free slots of the adopted group that were not taken yet.
+    adopted: u64,
+    /// Its first slot.
+    base: usize,
+    /// One for each group, behind the generations.
+    links: NonNull<u32>,
+    /// The top of the stack.
     top: u32,
+    /// There are generations for so many slots: a multiple of GROUP.
+    capacity: usize,
 }
 
-impl Vacancy {
-    pub(crate) const fn new() -> Vacancy {
-        Vacancy { words: NonNull::dangling(), capacity: 0, known: 0, top: NONE }
+impl<G: Count> Vacancy<G> {
+    pub(crate) const fn new() -> Self {
+        Vacancy {
+            generations: NonNull::dangling(),
+            known: 0,
+            freed: 0,
+            ready: 0,
+            limit: 0,
+            adopted: 0,
+            base: 0,
+            links: NonNull::dangling(),
+            top: NONE,
+            capacity: 0,
+        }
     }
 
+    /// The slots that may have values are those below it.
     #[inline(always)]
     pub(crate) fn known(&self) -> usize {
         self.known
     }
 
-    fn layout(words: usize) -> Result<Layout, AllocError> {
-        Layout::array::<Word>(words).map_err(|_| AllocError)
+    /// How many slots have values.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.known - self.freed
     }
 
-    /// The bytes of the words.
+    fn layout(capacity: usize) -> Result<(Layout, usize), AllocError> {
+        let generations = Layout::array::<G>(capacity).map_err(|_| AllocError)?;
+        let links = Layout::array::<u32>(capacity / GROUP).map_err(|_| AllocError)?;
+        generations.extend(links).map_err(|_| AllocError)
+    }
+
+    /// What it takes of memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.capacity * size_of::<Word>()
+        Self::layout(self.capacity).map_or(0, |(layout, _)| layout.size())
     }
 
-    /// Words for so many slots; they are not known yet. An error changes nothing.
+    /// Makes room to tell of so many slots. An error changes nothing.
     pub(crate) fn reserve(&mut self, slots: usize, memory: &impl Memory) -> Result<(), AllocError> {
-        let words = slots.div_ceil(BITS);
-        if words <= self.capacity {
+        if slots <= self.capacity {
             return Ok(());
         }
-        let (old, new) = (Self::layout(self.capacity)?, Self::layout(words)?);
-        // SAFETY: the words were taken with the old layout, if there were any; the new one is larger.
-        let p = unsafe {
-            if self.capacity == 0 {
-                memory.take(new)
-            } else {
-                memory.grow(self.words.cast(), old, new)
-            }
-        };
-        (self.words, self.capacity) = (p.ok_or(AllocError)?.cast(), words);
+        let capacity = slots.checked_next_multiple_of(GROUP).ok_or(AllocError)?;
+        let (layout, offset) = Self::layout(capacity)?;
+        let p = memory.take(layout).ok_or(AllocError)?;
+        // SAFETY: what is ready is within the old memory, and within the larger new one.
+        unsafe {
+            let (generations, links) = (p.cast::<G>(), p.add(offset).cast::<u32>());
+            generations.copy_from_nonoverlapping(self.generations, self.ready);
+            links.copy_from_nonoverlapping(self.links, self.ready / GROUP);
+            self.put(memory);
+            (self.generations, self.links, self.capacity) = (generations, links, capacity);
+        }
         Ok(())
     }
 
-    /// Gives the words back.
+    /// Gives the memory back.
     ///
     /// # Safety
-    /// `memory` is what `reserve` was called with.
+    /// `memory` is what `reserve` was called with. Nothing is asked of this value any more, but to `reserve`.
     pub(crate) unsafe fn put(&mut self, memory: &impl Memory) {
-        if let (1.., Ok(layout)) = (self.capacity, Self::layout(self.capacity)) {
+        if let (1.., Ok((layout, _))) = (self.capacity, Self::layout(self.capacity)) {
             // SAFETY: the caller's contract, and that of reserve.
-            unsafe { memory.put(self.words.cast(), layout) }
+            unsafe { memory.put(self.generations.cast(), layout) }
         }
-        *self = Vacancy::new();
+        self.capacity = 0;
+    }
+
+    /// Whether a slot is ready that is free.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        self.freed != 0 || self.known < self.limit
+    }
+
+    /// Makes more slots ready, where all are known, of a pool that has `slots`. Those that were never in use begin with
+    /// this generation.
+    pub(crate) fn make_ready(&mut self, slots: usize, unused: G) {
+        if self.known == self.ready {
+            let end = self.capacity.min(self.ready + AHEAD.min(self.ready.max(GROUP)));
+            // SAFETY: the capacity has a generation for each.
+            unsafe { self.begin(end, unused) }
+        }
+        self.limit = self.ready.min(slots);
     }
 
     /// # Safety
-    /// `w` is below the number of words reserved, and of slots known or being made known.
-    #[inline(always)]
-    unsafe fn word(&mut self, w: usize) -> &mut Word {
+    /// `end` is at most the capacity, and the end of a group.
+    unsafe fn begin(&mut self, end: usize, unused: G) {
         // SAFETY: the caller's contract.
-        unsafe { self.words.add(w).as_mut() }
+        unsafe {
+            for i in self.ready..end {
+                self.generations.add(i).write(unused);
+            }
+            for group in self.ready / GROUP..end / GROUP {
+                self.links.add(group).write(APART);
+            }
+        }
+        self.ready = self.ready.max(end);
     }
 
-    /// Makes the next slots known, and free: up to the end of a word, or to `slots`. All others must be taken, and
-    /// `slots` more than are known. Returns how many are known then.
+    /// The generation of a slot.
     ///
     /// # Safety
-    /// Words are reserved for `slots`.
-    pub(crate) unsafe fn know(&mut self, slots: usize) -> usize {
-        debug_assert!(self.top == NONE && self.known < slots);
-        let (w, first) = (self.known / BITS, self.known % BITS);
-        let end = slots.min((w + 1) * BITS);
-        // SAFETY: the caller's contract; a word of which some slots are known has no free one.
-        unsafe { self.words.add(w).write(Word { free: mask(end - w * BITS) & !mask(first), next: NONE }) };
-        self.top = w as u32;
-        self.known = end;
-        end
-    }
-
-    /// Whether no known slot is free.
+    /// It is known.
     #[inline(always)]
-    pub(crate) fn is_full(&self) -> bool {
-        self.top == NONE
+    pub(crate) unsafe fn generation(&self, i: usize) -> G {
+        // SAFETY: the caller's contract.
+        unsafe { self.generations.add(i).read() }
     }
 
     /// The slot that is taken next.
     ///
     /// # Safety
-    /// It is not full.
+    /// There is room.
     #[inline(always)]
-    pub(crate) unsafe fn peek(&mut self) -> usize {
-        let w = self.top as usize;
-        // SAFETY: the word on top is one, and has a free slot.
-        w * BITS + unsafe { self.word(w) }.free.trailing_zeros() as usize
+    pub(crate) unsafe fn peek(&mut self) -> (usize, G) {
+        let i = if self.freed == 0 {
+            self.known
+        } else {
+            if self.adopted == 0 {
+                // SAFETY: a slot is free, so its group is on the stack.
+                unsafe { self.adopt() }
+            }
+            self.base + self.adopted.trailing_zeros() as usize
+        };
+        // SAFETY: what may be taken is ready.
+        (i, unsafe { self.generation(i) })
     }
 
     /// Takes the slot that `peek` told.
     ///
     /// # Safety
-    /// It is not full.
+    /// Nothing came between.
     #[inline(always)]
-    pub(crate) unsafe fn take(&mut self) {
-        // SAFETY: see peek.
-        let word = unsafe { self.word(self.top as usize) };
-        word.free &= word.free.wrapping_sub(1);
-        if word.free == 0 {
-            self.top = word.next;
+    pub(crate) unsafe fn take(&mut self, i: usize, generation: G) {
+        if self.freed == 0 {
+            self.known = i + 1;
+        } else {
+            self.adopted &= self.adopted.wrapping_sub(1);
+            self.freed -= 1;
         }
+        // SAFETY: the slot is ready.
+        unsafe { self.generations.add(i).write(generation) }
     }
 
-    /// Returns a slot.
+    /// # Safety
+    /// The stack is not empty, and no group is adopted.
+    #[inline(never)]
+    unsafe fn adopt(&mut self) {
+        let group = self.top as usize;
+        // SAFETY: the groups on the stack are known, and have a free slot each.
+        unsafe {
+            let link = self.links.add(group);
+            self.top = link.replace(APART);
+            self.adopted = !self.live_bits(group) & mask(self.known - group * GROUP);
+        }
+        self.base = group * GROUP;
+        debug_assert!(self.adopted != 0);
+    }
+
+    /// Frees a slot that has this generation.
     ///
     /// # Safety
-    /// It is known, and taken.
+    /// It is known, and was taken.
     #[inline(always)]
-    pub(crate) unsafe fn free(&mut self, i: usize) {
-        let (w, top) = (i / BITS, self.top);
+    pub(crate) unsafe fn free(&mut self, i: usize, generation: G) {
         // SAFETY: the caller's contract.
-        let word = unsafe { self.word(w) };
-        debug_assert!(word.free & (1 << (i % BITS)) == 0);
-        let none_was = word.free == 0;
-        word.free |= 1 << (i % BITS);
-        if none_was {
-            word.next = top;
-            self.top = w as u32;
-        }
-    }
-
-    /// Takes a slot that is known, and free, wherever it is. The stack must be made anew after it.
-    ///
-    /// # Safety
-    /// As said.
-    pub(crate) unsafe fn take_at(&mut self, i: usize) {
-        // SAFETY: the caller's contract.
-        unsafe { self.word(i / BITS) }.free &= !(1 << (i % BITS));
-    }
-
-    /// Whether the slot is taken.
-    #[inline(always)]
-    pub(crate) fn is_taken(&self, i: usize) -> bool {
-        // SAFETY: a slot that is known has a word.
-        i < self.known && unsafe { self.words.add(i / BITS).as_ref() }.free & (1 << (i % BITS)) == 0
-    }
-
-    /// The bits of the taken slots of a word.
-    ///
-    /// # Safety
-    /// The word has known slots.
-    #[inline(always)]
-    unsafe fn taken(&self, w: usize) -> u64 {
-        // SAFETY: the caller's contract.
-        let free = unsafe { self.words.add(w).as_ref() }.free;
-        !free & mask(self.known - w * BITS)
-    }
-
-    /// Says of all known slots that they are free, and knows as many as are said, for which words are reserved.
-    ///
-    /// # Safety
-    /// As said.
-    pub(crate) unsafe fn forget(&mut self, known: usize) {
-        self.known = known;
-        for w in 0..known.div_ceil(BITS) {
-            // SAFETY: the caller's contract.
-            unsafe { self.words.add(w).write(Word { free: mask(known - w * BITS), next: NONE }) };
-        }
-        self.stack();
-    }
-
-    /// Knows only the first slots, all others being free.
-    pub(crate) fn truncate(&mut self, known: usize) {
-        debug_assert!(known <= self.known);
-        self.known = known;
-        if known % BITS != 0 {
-            // SAFETY: the word of the last known slot.
-            unsafe { self.word(known / BITS) }.free &= mask(known % BITS);
-        }
-        self.stack();
-    }
-
-    /// Stacks the words that have a free slot, the first on top.
-    pub(crate) fn stack(&mut self) {
-        self.top = NONE;
-        for w in (0..self.known.div_ceil(BITS)).rev() {
-            let top = self.top;
-            // SAFETY: the word has known slots.
-            let word = unsafe { self.word(w) };
-            if word.free != 0 {
-                word.next = top;
-                self.top = w as u32;
+        unsafe {
+            self.generations.add(i).write(generation.next());
+            self.freed += 1;
+            let link = self.links.add(i / GROUP);
+            if link.read() == APART {
+                link.write(self.top);
+                self.top = (i / GROUP) as u32;
             }
         }
     }
 
-    /// The last slot that is taken.
-    pub(crate) fn last(&self) -> Option<usize> {
-        (0..self.known.div_ceil(BITS)).rev().find_map(|w| {
-            // SAFETY: the word has known slots.
-            let taken = unsafe { self.taken(w) };
-            (taken != 0).then(|| w * BITS + taken.ilog2() as usize)
-        })
-    }
-
-    /// The slots that are taken, of which there are `len`.
+    /// A bit for each slot of a group that has a value.
     ///
     /// # Safety
-    /// There are; and until the iterator's end, or for as long as 'a, no word is changed but by freeing slots that it
-    /// has passed, and none is moved.
-    #[inline]
-    pub(crate) unsafe fn live<'a>(&self, len: usize) -> Live<'a> {
-        let words = self.known.div_ceil(BITS);
-        let all = Vacancy { words: self.words, capacity: self.capacity, known: self.known, top: NONE };
-        let mut live = Live { all, front: 0, front_bits: 0, back: words, back_bits: 0, left: len, of: PhantomData };
-        if words != 0 {
-            // SAFETY: there is a first word.
-            live.front_bits = unsafe { live.all.taken(0) };
+    /// The group has known slots.
+    #[inline(always)]
+    unsafe fn live_bits(&self, group: usize) -> u64 {
+        // SAFETY: all slots of a group are ready when one is.
+        let bits = unsafe { G::odd_bits(self.generations.add(group * GROUP).cast().as_ref()) };
+        bits & mask(self.known - group * GROUP)
+    }
+
+    /// Frees all slots: they are taken from the first on again.
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: known slots are ready.
+        for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.known) } {
+            *generation = generation.after();
         }
-        live
+        self.known = 0;
+        self.restack();
+    }
+
+    /// Knows only the first slots. The others, which are free, begin with this generation when they are used again.
+    pub(crate) fn truncate(&mut self, known: usize, unused: G) {
+        self.limit = known;
+        self.freed -= self.known - known;
+        self.known = known;
+        self.ready = known.next_multiple_of(GROUP);
+        for i in known..self.ready {
+            // SAFETY: the group was ready, since one of its slots was known.
+            unsafe { self.generations.add(i).write(unused) }
+        }
+        self.restack();
+    }
+
+    /// Makes slots known that have these generations, each free until `fill` says otherwise.
+    ///
+    /// # Safety
+    /// None was ready, and as many are reserved.
+    pub(crate) unsafe fn know(&mut self, generations: &[G], unused: G) {
+        let slots = generations.len();
+        // SAFETY: the caller's contract; the capacity is one of groups.
+        unsafe {
+            self.begin(slots.next_multiple_of(GROUP), unused);
+            for (i, generation) in generations.iter().enumerate() {
+                self.generations.add(i).write(generation.before());
+            }
+        }
+        (self.known, self.freed, self.limit) = (slots, slots, slots);
+    }
+
+    /// Says that a slot has a value, and this generation. `restack` must follow.
+    ///
+    /// # Safety
+    /// It is known, and free.
+    pub(crate) unsafe fn fill(&mut self, i: usize, generation: G) {
+        // SAFETY: the caller's contract.
+        unsafe { self.generations.add(i).write(generation) }
+        self.freed -= 1;
+    }
+
+    /// Stacks the groups that have a free slot, the first on top.
+    pub(crate) fn restack(&mut self) {
+        (self.top, self.adopted) = (NONE, 0);
+        for group in (0..self.ready / GROUP).rev() {
+            // SAFETY: ready groups have a link.
+            let link = unsafe { self.links.add(group) };
+            let (some, top) = (group * GROUP < self.known, self.top);
+            // SAFETY: the group has known slots, where they are asked for.
+            let free = some && unsafe { !self.live_bits(group) } & mask(self.known - group * GROUP) != 0;
+            if free {
+                self.top = group as u32;
+            }
+            // SAFETY: as above.
+            unsafe { link.write(if free { top } else { APART }) }
+        }
+        if self.known == 0 {
+            self.freed = 0;
+        }
+    }
+
+    /// All generations that are ready.
+    pub(crate) fn generations(&self, n: usize) -> &[G] {
+        debug_assert!(n <= self.ready);
+        // SAFETY: they are written.
+        unsafe { core::slice::from_raw_parts(self.generations.as_ptr(), n) }
+    }
+
+    /// How many slots are ready.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready
+    }
+
+    /// The last slot that has a value.
+    pub(crate) fn last(&self) -> Option<usize> {
+        self.generations(self.known).iter().rposition(|generation| generation.is_odd())
+    }
+
+    /// The slots that have values.
+    ///
+    /// # Safety
+    /// Until the iterator's last use nothing is moved, and nothing changes but that slots are freed that it has passed.
+    #[inline]
+    pub(crate) unsafe fn live<'a>(&self) -> Live<'a, G> {
+        let groups = self.known.div_ceil(GROUP);
+        let all = Vacancy { ..*self };
+        // SAFETY: there is a first group, if any slot is known.
+        let front_bits = if groups == 0 { 0 } else { unsafe { all.live_bits(0) } };
+        Live { left: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
     }
 }
 
 /// The lowest `n` bits; all where it is 64 or more.
 #[inline(always)]
 fn mask(n: usize) -> u64 {
-    if n >= BITS {
+    if n >= GROUP {
         !0
     } else {
         (1 << n) - 1
@@ -267,30 +363,42 @@ fn lowest(bits: u64, n: usize) -> u64 {
     bits & !above
 }
 
-/// The numbers of the slots that are taken, from both ends. How many are left says when the two have met, so neither
+/// The numbers of the slots that have values, from both ends. How many are left says when the two have met, so neither
 /// needs to know what the other took.
-pub(crate) struct Live<'a> {
-    all: Vacancy,
+pub(crate) struct Live<'a, G> {
+    all: Vacancy<G>,
     front: usize,
     front_bits: u64,
-    /// The word after that of `back_bits`.
+    /// The group after that of `back_bits`.
     back: usize,
     back_bits: u64,
     left: usize,
     of: PhantomData<&'a ()>,
 }
 
-impl Clone for Live<'_> {
+impl<G> Clone for Live<'_, G> {
     fn clone(&self) -> Self {
-        let all = Vacancy { words: self.all.words, capacity: self.all.capacity, known: self.all.known, top: NONE };
-        Live { all, ..*self }
+        Live { all: Vacancy { ..self.all }, ..*self }
     }
 }
 
-impl Live<'_> {
+impl<G: Count> Live<'_, G> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.left
+    }
+
+    /// Where the generations are.
+    #[inline(always)]
+    pub(crate) fn generations(&self) -> NonNull<G> {
+        self.all.generations
+    }
+
+    #[inline(always)]
+    fn next_group(&mut self) {
+        self.front += 1;
+        // SAFETY: something is left, so there is a further group.
+        self.front_bits = unsafe { self.all.live_bits(self.front) };
     }
 
     #[inline(always)]
@@ -300,11 +408,9 @@ impl Live<'_> {
         }
         self.left -= 1;
         while self.front_bits == 0 {
-            self.front += 1;
-            // SAFETY: something is left, so there is a further word.
-            self.front_bits = unsafe { self.all.taken(self.front) };
+            self.next_group();
         }
-        let i = self.front * BITS + self.front_bits.trailing_zeros() as usize;
+        let i = self.front * GROUP + self.front_bits.trailing_zeros() as usize;
         self.front_bits &= self.front_bits - 1;
         Some(i)
     }
@@ -317,27 +423,27 @@ impl Live<'_> {
         self.left -= 1;
         while self.back_bits == 0 {
             self.back -= 1;
-            // SAFETY: something is left, so there is a word before.
-            self.back_bits = unsafe { self.all.taken(self.back) };
+            // SAFETY: something is left, so there is a group before.
+            self.back_bits = unsafe { self.all.live_bits(self.back) };
         }
         let bit = self.back_bits.ilog2() as usize;
         self.back_bits &= !(1 << bit);
-        Some(self.back * BITS + bit)
+        Some(self.back * GROUP + bit)
     }
 
-    /// The rest, word by word; full words without a look at their bits.
+    /// The rest, group by group; full ones without a look at their bits.
     #[inline(always)]
     pub(crate) fn fold<A>(mut self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
         while self.left != 0 {
-            let (base, bits) = (self.front * BITS, self.front_bits);
+            let (base, bits) = (self.front * GROUP, self.front_bits);
             let n = bits.count_ones() as usize;
-            if n == BITS && self.left >= BITS {
-                for i in base..base + BITS {
+            if n == GROUP && self.left >= GROUP {
+                for i in base..base + GROUP {
                     state = f(state, i);
                 }
-                self.left -= BITS;
+                self.left -= GROUP;
             } else {
-                // Less than all: the back took some of this word.
+                // Less than all: the back took some of this group.
                 let mut rest = if n <= self.left { bits } else { lowest(bits, self.left) };
                 self.left -= n.min(self.left);
                 while rest != 0 {
@@ -346,9 +452,7 @@ impl Live<'_> {
                 }
             }
             if self.left != 0 {
-                self.front += 1;
-                // SAFETY: something is left, so there is a further word.
-                self.front_bits = unsafe { self.all.taken(self.front) };
+                self.next_group();
             }
         }
         state
@@ -359,21 +463,19 @@ impl Live<'_> {
         let start = self.next()?;
         let mut n = 1;
         loop {
-            // From the bit after the last one on: a run within the word ends at its first zero.
-            let bit = (start + n) % BITS;
+            // From the bit after the last one on: a run within the group ends at its first zero.
+            let bit = (start + n) % GROUP;
             if bit == 0 {
                 if self.left == 0 {
                     return Some((start, n));
                 }
-                self.front += 1;
-                // SAFETY: something is left, so there is a further word.
-                self.front_bits = unsafe { self.all.taken(self.front) };
+                self.next_group();
             }
             let more = ((self.front_bits >> bit).trailing_ones() as usize).min(self.left);
             self.front_bits &= !mask(bit + more);
             self.left -= more;
             n += more;
-            if bit + more < BITS {
+            if bit + more < GROUP {
                 return Some((start, n));
             }
         }
