@@ -22,12 +22,16 @@ use toft::{Arena, Pages};
 // ---- streams of operations against a model ----
 
 /// What a layout does with counted values.
-trait Plays: Layout<Self::T> + CloneIn<Self::T> {
+trait Plays: Layout<Self::T> + CloneIn<Self::T> + Sized {
     type T;
     fn make(value: Counted) -> Self::T;
     fn number(value: Self::Ref<'_>) -> i64;
     fn change(value: Self::Mut<'_>, to: Counted);
     fn back(value: Self::T) -> i64;
+    fn retain<K: Key<Self::T>, M: Memory>(
+        pool: &mut Pool<Self::T, Self, K, M>,
+        keep: impl FnMut(K, &mut Counted) -> bool,
+    );
 }
 
 impl Plays for Rows {
@@ -43,6 +47,12 @@ impl Plays for Rows {
     }
     fn back(value: Counted) -> i64 {
         value.number
+    }
+    fn retain<K: Key<Counted>, M: Memory>(
+        pool: &mut Pool<Counted, Rows, K, M>,
+        keep: impl FnMut(K, &mut Counted) -> bool,
+    ) {
+        pool.retain(keep);
     }
 }
 
@@ -60,6 +70,16 @@ impl Plays for Columns {
     }
     fn back(value: Self::T) -> i64 {
         value.1.number
+    }
+    fn retain<K: Key<Self::T>, M: Memory>(
+        pool: &mut Pool<Self::T, Columns, K, M>,
+        mut keep: impl FnMut(K, &mut Counted) -> bool,
+    ) {
+        pool.retain(|key, (byte, value)| {
+            let keeps = keep(key, value);
+            *byte = value.number as u8;
+            keeps
+        });
     }
 }
 
@@ -156,12 +176,11 @@ fn play<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory + Clone>(mut pool: Pool
             18 if n % 4 == 0 => {
                 let by = i64::from(n % 5) + 2;
                 let mut seen = vec![];
-                pool.retain(|key, value| {
-                    // Through a shared reference there is no way from a Mut that a layout made.
+                L::retain(&mut pool, |key, value| {
                     seen.push(key);
-                    let number = model.live[&key];
-                    L::change(value, ledger.value(number));
-                    number % by != 0
+                    assert_eq!(value.number, model.live[&key]);
+                    *value = ledger.value(value.number);
+                    value.number % by != 0
                 });
                 assert_eq!(seen.len(), model.live.len());
                 for key in seen {
@@ -675,6 +694,19 @@ fn runs_are_what_lies_side_by_side() {
         pool.insert(Pair(i, 0));
     }
     assert_eq!(pool.runs().map(|(n, _)| n.len()).collect::<Vec<_>>(), [192]);
+}
+
+#[test]
+fn values_may_borrow() {
+    let text = String::from("one two three");
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut pool: Pool<&str> = words.iter().copied().collect();
+    let mut pairs: Pool<Pair<&str, usize>, Columns> = words.iter().map(|word| Pair(*word, word.len())).collect();
+    pool.retain(|_, word| word.len() == 3);
+    pairs.retain(|_, (word, _)| word.len() == 3);
+    assert_eq!((pool.len(), pairs.len()), (2, 2));
+    drop((pool, pairs));
+    drop(words);
 }
 
 #[test]

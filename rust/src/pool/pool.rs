@@ -9,6 +9,7 @@ use core::marker::PhantomData;
 use core::mem::needs_drop;
 use core::ops::{Index, IndexMut};
 
+use super::columnar::Columnar;
 use super::full::Full;
 use super::key::{Count, Handle, Key};
 use super::layout::{CloneIn, Columns, Layout, Rows};
@@ -459,20 +460,13 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         unsafe { self.vacancy.free(i, self.vacancy.generation(i)) }
     }
 
-    /// Drops the values of which `keep` says no, in the order of their slots.
-    ///
-    /// ```
-    /// let mut pool: toft::Pool<i32> = (0..10).collect();
-    /// pool.retain(|_, value| *value % 3 == 0);
-    /// assert_eq!(pool.values().copied().collect::<Vec<_>>(), [0, 3, 6, 9]);
-    /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(K, L::Mut<'_>) -> bool) {
+    fn retain_slots(&mut self, mut keep: impl FnMut(K, L::Raw<()>, usize) -> bool) {
         // SAFETY: only slots that were passed are freed. A slot is free before its value's destructor runs, so if that
         // panics, the rest is as it was.
         unsafe {
             let mut live = self.vacancy.live();
             while let Some(i) = live.next() {
-                if !keep(self.key(i), L::get_mut(self.slots.raw(), i)) {
+                if !keep(self.key(i), self.slots.raw(), i) {
                     self.vacate(i);
                     L::drop_in_place(self.slots.raw(), i);
                 }
@@ -732,6 +726,46 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     }
 }
 
+// Of each layout by itself: with a `Mut` that could be any layout's, a closure would ask of T to live forever.
+impl<T, K: Key<T>, M: Memory> Pool<T, Rows, K, M> {
+    /// Drops the values of which `keep` says no, in the order of their slots.
+    ///
+    /// ```
+    /// let mut pool: toft::Pool<i32> = (0..10).collect();
+    /// pool.retain(|_, value| *value % 3 == 0);
+    /// assert_eq!(pool.values().copied().collect::<Vec<_>>(), [0, 3, 6, 9]);
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(K, &mut T) -> bool) {
+        // SAFETY: the slot has a value, and the pool is borrowed exclusively.
+        self.retain_slots(|key, raw, i| keep(key, unsafe { Rows::get_mut(raw, i) }));
+    }
+}
+
+impl<T: Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
+    /// Drops the values of which `keep` says no, in the order of their slots.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft::pool::{Columns, Pool};
+    /// use toft::Columnar;
+    ///
+    /// #[derive(Columnar)]
+    /// struct Body {
+    ///     x: f32,
+    /// }
+    ///
+    /// let mut bodies: Pool<Body, Columns> = Pool::default();
+    /// bodies.extend([Body { x: 1.0 }, Body { x: -1.0 }]);
+    /// bodies.retain(|_, body| *body.x > 0.0);
+    /// assert_eq!(bodies.len(), 1);
+    /// # }
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(K, T::Mut<'_>) -> bool) {
+        // SAFETY: the slot has a value, and the pool is borrowed exclusively.
+        self.retain_slots(|key, raw, i| keep(key, unsafe { <Columns as Layout<T>>::get_mut(raw, i) }));
+    }
+}
+
 impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
     fn drop(&mut self) {
         /// Goes on when a destructor panics; the memory is given back after it.
@@ -826,7 +860,7 @@ impl<T: fmt::Debug, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Ro
     }
 }
 
-impl<T: super::Columnar, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Columns, K, M>
+impl<T: Columnar, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Columns, K, M>
 where
     for<'a> T::Ref<'a>: fmt::Debug,
 {
