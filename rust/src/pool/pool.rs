@@ -742,7 +742,8 @@ impl<T, K: Key<T>, M: Memory> Pool<T, Rows, K, M> {
 }
 
 impl<T: Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
-    /// Drops the values of which `keep` says no, in the order of their slots.
+    /// Drops the values of which `keep` says no, in the order of their slots. (The values must borrow nothing: the
+    /// compiler cannot see that `T::Mut` needs `T` only for the call.)
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
