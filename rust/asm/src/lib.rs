@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::missing_safety_doc, clippy::mut_from_ref)]
 
+mod pools;
+
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
