@@ -67,14 +67,14 @@ const LEAST: usize = 16;
 /// so many points can (Knuth, The Art of Computer Programming 3, 6.4). A handle of another pool matches nothing until
 /// a slot was used about 2^31 / n times, where n pools were made between the two.
 #[cfg(target_has_atomic = "32")]
-fn number() -> u32 {
+pub(super) fn number() -> u32 {
     use core::sync::atomic::{AtomicU32, Ordering};
     static MADE: AtomicU32 = AtomicU32::new(1);
     MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
 }
 
 #[cfg(not(target_has_atomic = "32"))]
-fn number() -> u32 {
+pub(super) fn number() -> u32 {
     0 // a processor without atomic counters: a foreign handle may match
 }
 

@@ -37,6 +37,11 @@ impl<'a, T, L: Layout<T>, G: Copy> View<'a, T, L, G> {
         View(raw, PhantomData)
     }
 
+    #[inline(always)]
+    pub(super) fn raw(&self) -> L::Raw<G> {
+        self.0
+    }
+
     /// # Safety
     /// The slot has a value.
     #[inline(always)]
@@ -52,6 +57,11 @@ impl<'a, T, L: Layout<T>, G: Copy> ViewMut<'a, T, L, G> {
     #[inline(always)]
     pub(super) unsafe fn new(raw: L::Raw<G>) -> Self {
         ViewMut(raw, PhantomData)
+    }
+
+    #[inline(always)]
+    pub(super) fn raw(&self) -> L::Raw<G> {
+        self.0
     }
 
     /// # Safety

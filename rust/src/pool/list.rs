@@ -1,0 +1,763 @@
+//! A doubly linked list, whose nodes are cells of one pool.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::cells::{Cells, NONE};
+use super::full::{no_slot, Full};
+use super::key::Handle;
+use super::layout::{CloneIn, Layout, Rows};
+use super::memory::{Heap, Memory};
+use super::run::drop_all;
+use crate::error::AllocError;
+
+mod cursor;
+mod iter;
+mod retain;
+mod splice;
+mod traits;
+
+pub use cursor::{Cursor, CursorMut};
+pub use iter::{Handles, IntoIter, Iter, IterMut};
+
+/// A doubly linked list: values that are added and removed anywhere in O(1), by [`Handle`] or at a cursor; in rows or
+/// [`Columns`](super::Columns), growable or fixed, in any [`Memory`].
+///
+/// Its nodes are slots of one pool: they lie side by side, and those that were removed are used again. A handle stays good
+/// when its value moves within the list, and is stale when that was removed. Values are dropped when the list is, from the
+/// front on.
+///
+/// ```
+/// use toft::pool::List;
+///
+/// // The least recently used is at the back.
+/// let mut cache = List::new();
+/// let a = cache.push_front("a");
+/// let b = cache.push_front("b");
+/// cache.move_to_front(a);
+/// assert_eq!(cache.pop_back(), Some("b"));
+/// assert_eq!((cache.get(a), cache.get(b)), (Some(&"a"), None));
+/// ```
+pub struct List<T, L: Layout<T> = Rows, M: Memory = Heap> {
+    cells: Cells<T, L, M>,
+    front: u32,
+    back: u32,
+}
+
+impl<T> List<T> {
+    /// An empty list of rows on the heap; it takes no memory yet.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// list.push_back(1);
+    /// ```
+    pub fn new() -> List<T> {
+        List::new_in(Heap)
+    }
+
+    /// An empty list with room for `n` values.
+    ///
+    /// ```
+    /// let list = toft::pool::List::<u8>::with_capacity(10);
+    /// assert!(list.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn with_capacity(n: usize) -> List<T> {
+        List::with_capacity_in(n, Heap)
+    }
+
+    /// An empty list, which holds `n` values at most.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::fixed(1);
+    /// list.push_back('a');
+    /// assert!(list.try_push_back('b').is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn fixed(n: usize) -> List<T> {
+        List::fixed_in(n, Heap)
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+    /// An empty list; it takes no memory yet.
+    ///
+    /// ```
+    /// use toft::pool::{List, Rows};
+    /// let arena = toft::Arena::new();
+    /// let mut list: List<u64, Rows, _> = List::new_in(&arena);
+    /// list.push_back(1);
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        List { cells: Cells::new_in(memory), front: NONE, back: NONE }
+    }
+
+    /// An empty list with room for `n` values.
+    ///
+    /// ```
+    /// use toft::pool::{Heap, List, Rows};
+    /// let list: List<u8, Rows, _> = List::with_capacity_in(10, Heap);
+    /// assert!(list.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a list")
+    }
+
+    /// As [`with_capacity_in`](List::with_capacity_in).
+    ///
+    /// ```
+    /// use toft::pool::{Heap, List, Rows};
+    /// assert!(List::<u8, Rows, _>::try_with_capacity_in(usize::MAX, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory, or handles cannot tell as many apart.
+    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        Ok(List { cells: Cells::with_capacity_in(n, memory)?, front: NONE, back: NONE })
+    }
+
+    /// An empty list, which holds `n` values at most.
+    ///
+    /// ```
+    /// use toft::pool::{Heap, List, Rows};
+    /// let list: List<u8, Rows, _> = List::fixed_in(10, Heap);
+    /// assert_eq!(list.capacity(), 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        Self::try_fixed_in(n, memory).expect("toft: no memory for a list")
+    }
+
+    /// As [`fixed_in`](List::fixed_in).
+    ///
+    /// ```
+    /// use toft::pool::{Heap, List, Rows};
+    /// assert!(List::<u8, Rows, _>::try_fixed_in(usize::MAX, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory, or handles cannot tell as many apart.
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        Ok(List { cells: Cells::fixed_in(n, memory)?, front: NONE, back: NONE })
+    }
+
+    // ---- size ----
+
+    /// How many values it has.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::from([1, 2]).len(), 2);
+    /// ```
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether it has none.
+    ///
+    /// ```
+    /// assert!(toft::pool::List::<u8>::new().is_empty());
+    /// ```
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many values it can have before it must grow; of a fixed list: at all.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::<u8>::fixed(3).capacity(), 3);
+    /// ```
+    pub fn capacity(&self) -> usize {
+        self.cells.capacity()
+    }
+
+    /// Whether it cannot grow.
+    ///
+    /// ```
+    /// assert!(toft::pool::List::<u8>::fixed(3).is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.cells.is_fixed()
+    }
+
+    /// Where its slots come from.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::<u8>::new().memory(), &toft::pool::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.cells.memory()
+    }
+
+    /// Makes room for `more` values.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([1]);
+    /// list.reserve(10);
+    /// assert!(list.capacity() >= 11);
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        self.cells.sure_room(more);
+    }
+
+    /// As [`reserve`](List::reserve).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::<u8>::fixed(2);
+    /// assert!(list.try_reserve(2).is_ok() && list.try_reserve(3).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        self.cells.room(more)
+    }
+
+    // ---- the ends ----
+
+    /// Adds a value at the back. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// list.push_back(1);
+    /// let two = list.push_back(2);
+    /// assert_eq!((list.len(), list[two]), (2, 2));
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push_back(&mut self, value: T) -> Handle<T> {
+        self.cells.sure_room(1);
+        // SAFETY: there is room.
+        unsafe { self.link_in(value, self.back, NONE) }
+    }
+
+    /// As [`push_back`](List::push_back).
+    ///
+    /// ```
+    /// use toft::pool::{Full, List};
+    /// assert_eq!(List::fixed(0).try_push_back('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
+        match self.cells.room(1) {
+            // SAFETY: there is room.
+            Ok(()) => Ok(unsafe { self.link_in(value, self.back, NONE) }),
+            Err(AllocError) => Err(Full(value)),
+        }
+    }
+
+    /// Adds a value at the front. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([2]);
+    /// list.push_front(1);
+    /// assert!(list.iter().eq(&[1, 2]));
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push_front(&mut self, value: T) -> Handle<T> {
+        self.cells.sure_room(1);
+        // SAFETY: there is room.
+        unsafe { self.link_in(value, NONE, self.front) }
+    }
+
+    /// As [`push_front`](List::push_front).
+    ///
+    /// ```
+    /// use toft::pool::{Full, List};
+    /// assert_eq!(List::fixed(0).try_push_front('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
+        match self.cells.room(1) {
+            // SAFETY: there is room.
+            Ok(()) => Ok(unsafe { self.link_in(value, NONE, self.front) }),
+            Err(AllocError) => Err(Full(value)),
+        }
+    }
+
+    /// Takes the value at the back. O(1).
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::from([1, 2]).pop_back(), Some(2));
+    /// ```
+    #[inline]
+    pub fn pop_back(&mut self) -> Option<T> {
+        // SAFETY: the last cell has a value.
+        (self.back != NONE).then(|| unsafe { self.take(self.back) })
+    }
+
+    /// Takes the value at the front. O(1).
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::from([1, 2]).pop_front(), Some(1));
+    /// ```
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        // SAFETY: the first cell has a value.
+        (self.front != NONE).then(|| unsafe { self.take(self.front) })
+    }
+
+    /// The value at the front.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::from([1, 2]).front(), Some(&1));
+    /// ```
+    pub fn front(&self) -> Option<L::Ref<'_>> {
+        self.at(self.front)
+    }
+
+    /// The value at the front, to change it.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([1, 2]);
+    /// *list.front_mut().unwrap() = 7;
+    /// assert!(list.iter().eq(&[7, 2]));
+    /// ```
+    pub fn front_mut(&mut self) -> Option<L::Mut<'_>> {
+        self.at_mut(self.front)
+    }
+
+    /// The value at the back.
+    ///
+    /// ```
+    /// assert_eq!(toft::pool::List::from([1, 2]).back(), Some(&2));
+    /// ```
+    pub fn back(&self) -> Option<L::Ref<'_>> {
+        self.at(self.back)
+    }
+
+    /// The value at the back, to change it.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([1, 2]);
+    /// *list.back_mut().unwrap() = 7;
+    /// assert!(list.iter().eq(&[1, 7]));
+    /// ```
+    pub fn back_mut(&mut self) -> Option<L::Mut<'_>> {
+        self.at_mut(self.back)
+    }
+
+    // ---- by handle ----
+
+    /// Whether the handle's value is there.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let handle = list.push_back('a');
+    /// assert!(list.contains_handle(handle));
+    /// list.clear();
+    /// assert!(!list.contains_handle(handle));
+    /// ```
+    #[inline]
+    pub fn contains_handle(&self, handle: Handle<T>) -> bool {
+        self.cells.find(handle).is_some()
+    }
+
+    /// The value of a handle, or `None`: it was removed, or is another list's. O(1).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let handle = list.push_back('a');
+    /// assert_eq!(list.get(handle), Some(&'a'));
+    /// ```
+    #[inline]
+    pub fn get(&self, handle: Handle<T>) -> Option<L::Ref<'_>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the value is there, and borrowed with the list; here and below.
+        Some(unsafe { L::get(self.cells.raw(), i as usize) })
+    }
+
+    /// The value of a handle, to change it. O(1).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let handle = list.push_back('a');
+    /// *list.get_mut(handle).unwrap() = 'b';
+    /// assert_eq!(list[handle], 'b');
+    /// ```
+    #[inline]
+    pub fn get_mut(&mut self, handle: Handle<T>) -> Option<L::Mut<'_>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: see get.
+        Some(unsafe { L::get_mut(self.cells.raw(), i as usize) })
+    }
+
+    /// Takes the value of a handle, or `None`: it is not there. O(1).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let handle = list.push_back('a');
+    /// assert_eq!((list.remove(handle), list.remove(handle)), (Some('a'), None));
+    /// ```
+    #[inline]
+    pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the value is there.
+        Some(unsafe { self.take(i) })
+    }
+
+    /// Adds a value before that of a handle. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let b = list.push_back('b');
+    /// list.insert_before(b, 'a');
+    /// assert!(list.iter().eq(&['a', 'b']));
+    /// ```
+    ///
+    /// # Panics
+    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    #[track_caller]
+    pub fn insert_before(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
+        self.try_insert_before(handle, value).unwrap_or_else(|_| no_slot())
+    }
+
+    /// As [`insert_before`](List::insert_before).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::fixed(1);
+    /// let a = list.push_back('a');
+    /// assert!(list.try_insert_before(a, 'b').is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    ///
+    /// # Panics
+    /// The handle's value is not there.
+    #[track_caller]
+    pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
+        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
+        if self.cells.room(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room, and the cell has a value.
+        Ok(unsafe { self.link_in(value, (*self.cells.link(i)).other, i) })
+    }
+
+    /// Adds a value after that of a handle. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let a = list.push_back('a');
+    /// list.insert_after(a, 'b');
+    /// assert!(list.iter().eq(&['a', 'b']));
+    /// ```
+    ///
+    /// # Panics
+    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    #[track_caller]
+    pub fn insert_after(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
+        self.try_insert_after(handle, value).unwrap_or_else(|_| no_slot())
+    }
+
+    /// As [`insert_after`](List::insert_after).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::fixed(1);
+    /// let a = list.push_back('a');
+    /// assert!(list.try_insert_after(a, 'b').is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    ///
+    /// # Panics
+    /// The handle's value is not there.
+    #[track_caller]
+    pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
+        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
+        if self.cells.room(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room, and the cell has a value.
+        Ok(unsafe { self.link_in(value, i, (*self.cells.link(i)).next) })
+    }
+
+    /// Moves the value of a handle to the front; the handle stays good. `false`: it is not there. O(1).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([1, 2]);
+    /// let three = list.push_back(3);
+    /// assert!(list.move_to_front(three));
+    /// assert!(list.iter().eq(&[3, 1, 2]));
+    /// ```
+    pub fn move_to_front(&mut self, handle: Handle<T>) -> bool {
+        let Some(i) = self.cells.find(handle) else { return false };
+        if i != self.front {
+            // SAFETY: the cell has a value, and is not the only one.
+            unsafe {
+                self.unlink(i);
+                self.link_between(i, NONE, self.front);
+            }
+        }
+        true
+    }
+
+    /// Moves the value of a handle to the back; the handle stays good. `false`: it is not there. O(1).
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let one = list.push_back(1);
+    /// list.push_back(2);
+    /// assert!(list.move_to_back(one));
+    /// assert!(list.iter().eq(&[2, 1]));
+    /// ```
+    pub fn move_to_back(&mut self, handle: Handle<T>) -> bool {
+        let Some(i) = self.cells.find(handle) else { return false };
+        if i != self.back {
+            // SAFETY: see move_to_front.
+            unsafe {
+                self.unlink(i);
+                self.link_between(i, self.back, NONE);
+            }
+        }
+        true
+    }
+
+    /// The handle of the value at the front.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let one = list.push_back(1);
+    /// assert_eq!(list.front_handle(), Some(one));
+    /// ```
+    pub fn front_handle(&self) -> Option<Handle<T>> {
+        self.handle_at(self.front)
+    }
+
+    /// The handle of the value at the back.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let one = list.push_back(1);
+    /// assert_eq!(list.back_handle(), Some(one));
+    /// ```
+    pub fn back_handle(&self) -> Option<Handle<T>> {
+        self.handle_at(self.back)
+    }
+
+    /// The handle of the value after that of a handle; `None` at the back, or if the value is not there.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert_eq!((list.next_handle(one), list.next_handle(two)), (Some(two), None));
+    /// ```
+    pub fn next_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the cell has a value.
+        self.handle_at(unsafe { (*self.cells.link(i)).next })
+    }
+
+    /// The handle of the value before that of a handle; `None` at the front, or if the value is not there.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert_eq!((list.previous_handle(one), list.previous_handle(two)), (None, Some(one)));
+    /// ```
+    pub fn previous_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the cell has a value.
+        self.handle_at(unsafe { (*self.cells.link(i)).other })
+    }
+
+    // ---- all ----
+
+    /// The values, from the front on.
+    ///
+    /// ```
+    /// let list = toft::pool::List::from([1, 2]);
+    /// assert!(list.iter().rev().eq(&[2, 1]));
+    /// ```
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T, L> {
+        // SAFETY: the values are borrowed with the list.
+        unsafe { Iter::new(self.cells.raw(), self.walk()) }
+    }
+
+    /// The values, to change them, from the front on.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([1, 2]);
+    /// list.iter_mut().for_each(|value| *value *= 10);
+    /// assert!(list.iter().eq(&[10, 20]));
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { IterMut::new(self.cells.raw(), self.walk()) }
+    }
+
+    /// The handles of the values, from the front on.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert!(list.handles().eq([one, two]));
+    /// ```
+    pub fn handles(&self) -> Handles<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { Handles::new(self.cells.raw(), self.walk()) }
+    }
+
+    /// Drops all values; their handles are stale. The memory stays. O(1), but for what destructors do.
+    ///
+    /// ```
+    /// let mut list = toft::pool::List::from([1, 2]);
+    /// list.clear();
+    /// assert!(list.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        let walk = self.walk();
+        self.cells.give_all();
+        (self.front, self.back) = (NONE, NONE);
+        // SAFETY: they had values, and their links stay until the cells are used again.
+        unsafe { drop_all::<T, L, _>(self.cells.raw(), iter::Positions::<T, L>::new(self.cells.raw(), walk)) }
+    }
+
+    // ---- cells ----
+
+    fn at(&self, i: u32) -> Option<L::Ref<'_>> {
+        // SAFETY: a cell of the list has a value, borrowed with it; here and below.
+        (i != NONE).then(|| unsafe { L::get(self.cells.raw(), i as usize) })
+    }
+
+    fn at_mut(&mut self, i: u32) -> Option<L::Mut<'_>> {
+        // SAFETY: see at.
+        (i != NONE).then(|| unsafe { L::get_mut(self.cells.raw(), i as usize) })
+    }
+
+    fn handle_at(&self, i: u32) -> Option<Handle<T>> {
+        // SAFETY: see at.
+        (i != NONE).then(|| unsafe { self.cells.handle(i) })
+    }
+
+    #[inline]
+    fn walk(&self) -> iter::Walk {
+        iter::Walk::new(self.front, self.back, self.len())
+    }
+
+    /// Puts a value into a cell between two neighbours, or an end.
+    ///
+    /// # Safety
+    /// There is room; the two are neighbours.
+    #[inline(always)]
+    unsafe fn link_in(&mut self, value: T, before: u32, after: u32) -> Handle<T> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let i = self.cells.put(value, after, before);
+            self.join(before, i, after);
+            self.cells.handle(i)
+        }
+    }
+
+    /// # Safety
+    /// The cell has a value and is not linked; the others are neighbours.
+    unsafe fn link_between(&mut self, i: u32, before: u32, after: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let link = self.cells.link(i);
+            ((*link).other, (*link).next) = (before, after);
+            self.join(before, i, after);
+        }
+    }
+
+    /// # Safety
+    /// The cells are of the list, or none.
+    #[inline(always)]
+    unsafe fn join(&mut self, before: u32, i: u32, after: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if before == NONE {
+                self.front = i;
+            } else {
+                (*self.cells.link(before)).next = i;
+            }
+            if after == NONE {
+                self.back = i;
+            } else {
+                (*self.cells.link(after)).other = i;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The cell is of the list.
+    #[inline(always)]
+    unsafe fn unlink(&mut self, i: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let link = *self.cells.link(i);
+            if link.other == NONE {
+                self.front = link.next;
+            } else {
+                (*self.cells.link(link.other)).next = link.next;
+            }
+            if link.next == NONE {
+                self.back = link.other;
+            } else {
+                (*self.cells.link(link.next)).other = link.other;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The cell is of the list.
+    #[inline(always)]
+    unsafe fn take(&mut self, i: u32) -> T {
+        // SAFETY: the caller's contract; the value is his.
+        unsafe {
+            self.unlink(i);
+            let value = L::read(self.cells.raw(), i as usize);
+            self.cells.give(i);
+            value
+        }
+    }
+}
+
+impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
+    /// With each value in a slot of the same number: the handles are good in both.
+    ///
+    /// # Panics
+    /// There is no memory.
+    fn clone(&self) -> Self {
+        List { cells: self.cells.clone(), front: self.front, back: self.back }
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for List<T, L, M> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
