@@ -4,19 +4,20 @@
 //! `make_room`: slots that were not in use yet, and growth.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::needs_drop;
-use core::ops::{Index, IndexMut};
 
 use super::columnar::Columnar;
 use super::full::Full;
 use super::key::{Count, Handle, Key};
-use super::layout::{CloneIn, Columns, Layout, Rows};
+use super::layout::{Columns, Layout, Rows};
 use super::memory::{Heap, Memory};
 use super::slots::Slots;
 use super::vacancy::{Vacancy, MOST};
 use crate::error::AllocError;
+
+mod size;
+mod traits;
 
 /// Slots of one type, taken and given back in any order, addressed by key.
 ///
@@ -495,116 +496,6 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.vacancy.clear();
     }
 
-    // ---- size ----
-
-    /// How many values there are.
-    ///
-    /// ```
-    /// let pool: toft::Pool<_> = ["a", "b"].into_iter().collect();
-    /// assert_eq!(pool.len(), 2);
-    /// ```
-    #[inline(always)]
-    pub fn len(&self) -> usize {
-        self.vacancy.len()
-    }
-
-    /// Whether there are none.
-    ///
-    /// ```
-    /// assert!(toft::Pool::<u8>::new().is_empty());
-    /// ```
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many slots there are.
-    ///
-    /// ```
-    /// assert_eq!(toft::Pool::<u8>::fixed(10).capacity(), 10);
-    /// ```
-    #[inline(always)]
-    pub fn capacity(&self) -> usize {
-        self.slots.capacity()
-    }
-
-    /// Whether the pool never grows.
-    ///
-    /// ```
-    /// assert!(toft::Pool::<u8>::fixed(10).is_fixed());
-    /// ```
-    #[inline(always)]
-    pub fn is_fixed(&self) -> bool {
-        self.fixed
-    }
-
-    /// The bytes that the pool holds: slots, their generations (a byte each for plain indices), and 4 bytes for each 64.
-    ///
-    /// ```
-    /// let pool = toft::Pool::<u64>::fixed(1024);
-    /// assert_eq!(pool.memory_use(), 1024 * 8 + 1024 * 4 + 1024 / 16);
-    /// ```
-    pub fn memory_use(&self) -> usize {
-        Slots::<T, L, (), M>::bytes(self.capacity()).map_or(0, |layout| layout.size()) + self.vacancy.bytes()
-    }
-
-    /// Makes room for `more` values.
-    ///
-    /// ```
-    /// let mut pool = toft::Pool::<u8>::new();
-    /// pool.reserve(100);
-    /// assert!(pool.capacity() >= 100);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them, keys cannot tell them apart, or the pool is fixed and has no room.
-    pub fn reserve(&mut self, more: usize) {
-        if self.try_reserve(more).is_err() {
-            refuse(more)
-        }
-    }
-
-    /// As [`reserve`](Pool::reserve).
-    ///
-    /// ```
-    /// assert!(toft::Pool::<u8>::new().try_reserve(usize::MAX).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no room. Nothing changed.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
-        if wanted <= self.capacity() {
-            return Ok(());
-        }
-        if self.fixed {
-            return Err(AllocError);
-        }
-        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MOST));
-        self.grow(wanted.max(doubled))
-    }
-
-    /// Gives slots back that follow the last value's. Keys of what was in them stay stale. A fixed pool stays as it is.
-    ///
-    /// ```
-    /// let mut pool: toft::Pool<i32> = (0..1000).collect();
-    /// pool.retain(|_, value| *value < 10);
-    /// pool.shrink_to_fit();
-    /// assert_eq!(pool.capacity(), 10);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        let keep = self.vacancy.last().map_or(0, |i| i + 1);
-        if self.fixed || keep == self.capacity() {
-            return;
-        }
-        let unused = self.unused_from(keep);
-        // SAFETY: both have that many slots, and the new memory is apart from the old.
-        if self.slots.replace(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
-            self.unused = unused;
-            self.vacancy.truncate(keep, unused);
-        }
-    }
-
     /// What slots from number `n` on, which are free, must begin with where they are not known any more: a generation that
     /// none of them had.
     pub(super) fn unused_from(&self, n: usize) -> K::Generation {
@@ -764,108 +655,5 @@ impl<T: Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
     pub fn retain(&mut self, mut keep: impl FnMut(K, T::Mut<'_>) -> bool) {
         // SAFETY: the slot has a value, and the pool is borrowed exclusively.
         self.retain_slots(|key, raw, i| keep(key, unsafe { <Columns as Layout<T>>::get_mut(raw, i) }));
-    }
-}
-
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
-    fn drop(&mut self) {
-        /// Goes on when a destructor panics; the memory is given back after it.
-        struct Rest<'a, T, L: Layout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
-
-        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Rest<'_, T, L, K, M> {
-            fn drop_values(&mut self) {
-                if needs_drop::<T>() {
-                    // SAFETY: as in retain.
-                    unsafe {
-                        let mut live = self.0.vacancy.live();
-                        while let Some(i) = live.next() {
-                            self.0.vacate(i);
-                            L::drop_in_place(self.0.slots.raw(), i);
-                        }
-                    }
-                }
-            }
-        }
-
-        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Rest<'_, T, L, K, M> {
-            fn drop(&mut self) {
-                self.drop_values();
-                let pool = &mut *self.0;
-                // SAFETY: the memory that the words were reserved in.
-                unsafe { pool.vacancy.put(pool.slots.memory()) }
-            }
-        }
-
-        Rest(self).drop_values();
-    }
-}
-
-impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> {
-    /// With each value in a slot of the same number: the keys are good in both.
-    fn clone(&self) -> Self {
-        let mut pool = Self::new_in(self.slots.memory().clone());
-        if pool.grow(self.capacity()).is_err() {
-            refuse(self.capacity())
-        }
-        let unused = self.unused_from(self.vacancy.known());
-        (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
-        // SAFETY: there are as many slots as here; each is free until its value is there, so if a clone panics, those
-        // that were made are dropped. Their generations are those of here: the values' when all are there.
-        unsafe {
-            let generations = self.vacancy.generations(self.vacancy.known());
-            pool.vacancy.know(generations, unused);
-            let mut live = self.vacancy.live();
-            while let Some(i) = live.next() {
-                L::write(pool.slots.raw(), i, L::clone_at(self.slots.raw(), i));
-                pool.vacancy.fill(i, generations[i]);
-            }
-        }
-        pool.vacancy.restack();
-        pool
-    }
-}
-
-impl<T, L: Layout<T>, K: Key<T>, M: Memory + Default> Default for Pool<T, L, K, M> {
-    fn default() -> Self {
-        Self::new_in(M::default())
-    }
-}
-
-impl<T, K: Key<T>, M: Memory> Index<K> for Pool<T, Rows, K, M> {
-    type Output = T;
-
-    /// # Panics
-    /// The key's value is not there.
-    #[inline]
-    fn index(&self, key: K) -> &T {
-        self.get(key).unwrap_or_else(|| missing())
-    }
-}
-
-impl<T, K: Key<T>, M: Memory> IndexMut<K> for Pool<T, Rows, K, M> {
-    #[inline]
-    fn index_mut(&mut self, key: K) -> &mut T {
-        self.get_mut(key).unwrap_or_else(|| missing())
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn missing() -> ! {
-    panic!("the pool has no value under this key")
-}
-
-impl<T: fmt::Debug, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Rows, K, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
-    }
-}
-
-impl<T: Columnar, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Columns, K, M>
-where
-    for<'a> T::Ref<'a>: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
     }
 }
