@@ -7,7 +7,7 @@ mod pair;
 
 use pair::Pair;
 use serde_json::{from_value, json, to_value, Value};
-use toft::pool::{Columns, Handle, Pool, Rows};
+use toft::pool::{Columns, Handle, List, Pool, Queue, Rows, Stack};
 
 fn pool() -> (Pool<String>, Vec<Handle<String>>) {
     let mut pool = Pool::new();
@@ -107,4 +107,24 @@ fn data_that_is_no_pools_is_refused() {
     let mut handle = to_value(handles[0]).unwrap();
     handle["generation"] = json!(2);
     assert!(from_value::<Handle<String>>(handle).unwrap_err().to_string().contains("no handle has"));
+}
+
+#[test]
+fn collections_are_sequences() {
+    let mut queue: Queue<u8> = (1..=5).collect();
+    queue.pop_front();
+    queue.push_back(6); // around the ring's end
+    assert_eq!(to_value(&queue).unwrap(), json!([2, 3, 4, 5, 6]));
+    assert_eq!(from_value::<Queue<u8>>(json!([2, 3, 4, 5, 6])).unwrap(), queue);
+    let stack: Stack<String> = from_value(json!(["a", "b"])).unwrap();
+    assert_eq!((to_value(&stack).unwrap(), stack.as_slice()), (json!(["a", "b"]), &["a".to_string(), "b".into()][..]));
+    let mut list: List<i32> = from_value(json!([1, 2, 3])).unwrap();
+    let first = list.front_handle().unwrap();
+    list.move_to_back(first);
+    assert_eq!(to_value(&list).unwrap(), json!([2, 3, 1]));
+    let columns: Stack<Pair<u8, bool>, Columns> = from_value(json!([[1, true], [2, false]])).unwrap();
+    assert_eq!(columns.slices(), (&[1, 2][..], &[true, false][..]));
+    assert_eq!(to_value(&columns).unwrap(), json!([[1, true], [2, false]]));
+    assert!(from_value::<Stack<u8>>(json!([1, 300])).is_err());
+    assert!(from_value::<Queue<u8>>(json!({})).unwrap_err().to_string().contains("a sequence"));
 }

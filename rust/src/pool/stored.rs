@@ -15,6 +15,8 @@ use super::layout::{Columns, Layout, Rows};
 use super::memory::Memory;
 use super::pool::Pool;
 
+mod sequences;
+
 /// As its two numbers.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Handle")]
