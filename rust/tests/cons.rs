@@ -1,0 +1,354 @@
+//! Lists with shared tails against a map of handles, and each promise of their documentation.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#[path = "common/failing.rs"]
+mod failing;
+#[path = "common/ledger.rs"]
+mod ledger;
+#[path = "common/look.rs"]
+mod look;
+#[path = "common/pair.rs"]
+mod pair;
+
+use std::collections::HashMap;
+
+use failing::{Failing, Shared};
+use ledger::{panics, Ledger};
+use look::{out, steps, twin, Look, Step, Twin};
+use pair::Pair;
+use proptest::prelude::*;
+use toft::pool::{Columns, ConsList, Full, Handle, Heap, Memory, Rows};
+use toft::Arena;
+
+type Link = Option<Handle<Twin>>;
+
+/// Each cell that is there: its number, and the cell that was its tail when it was made.
+#[derive(Default)]
+struct Model {
+    cells: HashMap<Handle<Twin>, (i64, Link)>,
+    /// All that ever were, the oldest first.
+    all: Vec<Handle<Twin>>,
+}
+
+impl Model {
+    fn any(&self, n: u8) -> Link {
+        let live: Vec<_> = self.all.iter().filter(|handle| self.cells.contains_key(handle)).collect();
+        (!live.is_empty() && n % 8 != 0).then(|| *live[usize::from(n) % live.len()])
+    }
+    fn add(&mut self, handle: Handle<Twin>, number: i64, tail: Link) {
+        assert!(!self.all.contains(&handle), "a handle for two values");
+        self.cells.insert(handle, (number, tail));
+        self.all.push(handle);
+    }
+    fn tail(&self, list: Link) -> Link {
+        self.cells[&list?].1.filter(|tail| self.cells.contains_key(tail))
+    }
+    fn numbers(&self, mut list: Link) -> Vec<i64> {
+        let mut numbers = Vec::new();
+        while let Some(handle) = list.filter(|handle| self.cells.contains_key(handle)) {
+            numbers.push(self.cells[&handle].0);
+            list = self.tail(list);
+        }
+        numbers
+    }
+}
+
+fn play<L: Look, M: Memory + Clone>(mut cells: ConsList<Twin, L, M>, steps: &[Step]) {
+    let ledger = Ledger::new();
+    let limit = if cells.is_fixed() { cells.capacity() } else { usize::MAX };
+    let mut model = Model::default();
+    let mut next = 0;
+    for &(kind, a, b) in steps {
+        let mut number = || {
+            next += 1;
+            next
+        };
+        match kind {
+            0..=6 => {
+                let (n, tail) = (number(), model.any(a));
+                match cells.try_cons(twin(&ledger, n), tail) {
+                    Ok(handle) => model.add(handle, n, tail),
+                    Err(Full(value)) => assert_eq!((out(value), cells.len()), (n, limit)),
+                }
+            }
+            7 => {
+                let count = usize::from(b % 5).min(limit - cells.len());
+                let numbers: Vec<i64> = (0..count).map(|_| number()).collect();
+                let tail = model.any(a);
+                let list = cells.list(numbers.iter().map(|&n| twin(&ledger, n)), tail);
+                let mut made = Vec::new();
+                let mut at = list;
+                for &n in &numbers {
+                    made.push((at.unwrap(), n));
+                    at = cells.tail(at);
+                }
+                assert_eq!(at, tail);
+                for (i, (handle, n)) in made.iter().enumerate().rev() {
+                    model.add(*handle, *n, made.get(i + 1).map_or(tail, |(next, _)| Some(*next)));
+                }
+            }
+            8..=10 => {
+                let list = model.any(a);
+                let expected = list.map(|list| (model.cells[&list].0, model.cells[&list].1));
+                let got = cells.uncons(list).map(|(value, tail)| (out(value), tail));
+                assert_eq!(got, expected, "the tail as it was, stale or not");
+                list.map(|list| model.cells.remove(&list));
+            }
+            11 => {
+                let mut list = model.any(a);
+                cells.free(list);
+                while let Some(handle) = list {
+                    list = model.tail(list);
+                    model.cells.remove(&handle);
+                }
+            }
+            12 if a > 220 => {
+                cells.clear();
+                model.cells.clear();
+            }
+            13 => {
+                let clone = cells.clone(); // with the same handles
+                assert_eq!((clone.is_fixed(), clone.len()), (cells.is_fixed(), cells.len()));
+                cells = clone;
+            }
+            14 => assert_eq!(cells.try_reserve(usize::from(a)).is_ok(), usize::from(a) <= limit - cells.len()),
+            _ => {
+                if let Some(list) = model.any(a) {
+                    let n = number();
+                    L::set(cells.head_mut(list).unwrap(), &ledger, n);
+                    model.cells.get_mut(&list).unwrap().0 = n;
+                }
+            }
+        }
+        assert_eq!((cells.len(), cells.is_empty()), (model.cells.len(), model.cells.is_empty()));
+        for &handle in model.all.iter().rev().take(24) {
+            let expected = model.cells.get(&handle);
+            assert_eq!(cells.contains_handle(handle), expected.is_some());
+            assert_eq!(cells.head(handle).map(L::number), expected.map(|(n, _)| *n));
+            assert_eq!(cells.iter(handle).map(L::number).collect::<Vec<_>>(), model.numbers(Some(handle)));
+            match expected {
+                Some(_) => assert_eq!(cells.tail(handle), model.tail(Some(handle))),
+                None => {
+                    assert!(cells.uncons(handle).is_none() && cells.tail(handle).is_none());
+                    assert!(cells.head_mut(handle).is_none());
+                }
+            }
+        }
+        assert_eq!(ledger.live(), cells.len());
+    }
+    drop(cells);
+    ledger.assert_empty();
+}
+
+fn play_all<L: Look>(steps: &[Step]) {
+    play(ConsList::<Twin, L, _>::new_in(Heap), steps);
+    play(ConsList::<Twin, L, _>::fixed_in(13, Heap), steps);
+    play(ConsList::<Twin, L, _>::fixed_in(0, Heap), steps);
+    play(ConsList::<Twin, L, _>::new_in(&Arena::new()), steps);
+    let memory = Failing::new();
+    play(ConsList::<Twin, L, _>::with_capacity_in(7, Shared(&memory)), steps);
+    assert_eq!(memory.bytes_out(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_play_as_the_model(steps in steps(16, 100)) {
+        play_all::<Rows>(&steps);
+    }
+
+    #[test]
+    fn columns_play_as_the_model(steps in steps(16, 100)) {
+        play_all::<Columns>(&steps);
+    }
+}
+
+#[test]
+fn tails_are_shared() {
+    let mut cells = ConsList::new();
+    let common = cells.list(["c", "d"], None);
+    let a = cells.cons("a", common);
+    let b = cells.cons("b", common);
+    assert_eq!(cells.len(), 4);
+    assert!(cells.iter(a).eq(&["a", "c", "d"]) && cells.iter(b).eq(&["b", "c", "d"]));
+    *cells.head_mut(common).unwrap() = "C";
+    assert_eq!(cells.iter(a).nth(1), Some(&"C"));
+    assert_eq!(cells.uncons(common).unwrap().0, "C");
+    assert!(cells.iter(a).eq(&["a"]) && cells.iter(b).eq(&["b"]), "they end where the cell is gone");
+    // And still when it has another value.
+    let other = cells.list(["x", "y", "z"], None);
+    assert!(cells.iter(a).eq(&["a"]) && cells.tail(a).is_none());
+    cells.free(other);
+    assert_eq!(cells.len(), 3);
+}
+
+#[test]
+fn a_stale_tail_is_refused() {
+    let mut cells = ConsList::new();
+    let old = cells.cons(1, None);
+    cells.free(old);
+    assert!(panics(|| cells.cons(2, old)).is_err());
+    assert!(panics(|| cells.try_cons(2, old)).is_err());
+    assert!(panics(|| cells.list([2], old)).is_err());
+    assert!(cells.is_empty());
+    // A cell that does not exist yet could become the tail of itself.
+    let list = cells.cons(3, None);
+    for generation in 0..64_u64 {
+        for index in 0..4 {
+            let Some(forged) = Handle::from_bits(list.to_bits() & !0xFF_FFFF_FFFF | generation << 32 | index) else {
+                continue;
+            };
+            if forged != list && !cells.contains_handle(forged) {
+                assert!(panics(|| cells.cons(4, forged)).is_err());
+            }
+        }
+    }
+    assert_eq!(cells.len(), 1);
+}
+
+#[test]
+fn handles_are_stale_after_clear() {
+    let mut cells = ConsList::new();
+    let mut old: Vec<Handle<i32>> = Vec::new();
+    for round in 0..50 {
+        let mut list = None;
+        for n in 0..round % 7 + 1 {
+            list = Some(cells.cons(n, list));
+            old.extend(list);
+        }
+        for n in 0..round % 3 {
+            let (_, tail) = cells.uncons(list).unwrap();
+            list = Some(cells.cons(n, tail));
+            old.extend(list);
+        }
+        cells.clear();
+        assert!(old.iter().all(|&list| cells.head(list).is_none()));
+        let probe = cells.cons(0, None);
+        assert!(old.iter().all(|&list| cells.head(list).is_none()), "round {round}");
+        old.push(probe);
+        cells.clear();
+    }
+}
+
+#[test]
+fn panics_of_values_leave_it_whole() {
+    fn shake<L: Look>() {
+        let actions: [(&str, fn(&mut ConsList<Twin, L>, Link)); 5] = [
+            ("clear", |cells, _| cells.clear()),
+            ("free", |cells, list| cells.free(list)),
+            ("drop", |cells, _| drop(core::mem::take(cells))),
+            ("clone", |cells, _| drop(cells.clone())),
+            ("clone and drop", |cells, _| *cells = cells.clone()),
+        ];
+        for (name, action) in actions {
+            for k in 0..20 {
+                for clones in [false, true] {
+                    let ledger = Ledger::new();
+                    let mut cells = ConsList::<Twin, L>::default();
+                    let list = cells.list((0..9).map(|n| twin(&ledger, n)), None);
+                    let gone = cells.cons(twin(&ledger, 10), None);
+                    cells.free(gone);
+                    if clones {
+                        ledger.panic_at_clone(k);
+                    } else {
+                        ledger.panic_at_drop(k);
+                    }
+                    let _ = panics(|| action(&mut cells, list));
+                    ledger.calm();
+                    assert_eq!(ledger.live(), cells.len(), "{name} {k}");
+                    let more = cells.cons(twin(&ledger, 99), None);
+                    assert_eq!(cells.head(more).map(L::number), Some(99));
+                    drop(cells);
+                    ledger.assert_empty();
+                }
+            }
+        }
+    }
+    shake::<Rows>();
+    shake::<Columns>();
+}
+
+#[test]
+fn an_iterator_that_panics_leaves_what_it_gave() {
+    let ledger = Ledger::new();
+    let mut cells = ConsList::new();
+    let values = (0..5).map(|n| if n == 3 { panic!("of the iterator") } else { ledger.value(n) });
+    assert!(panics(|| cells.list(values, None)).is_err());
+    assert_eq!((cells.len(), ledger.live()), (3, 3));
+    let mut few = ConsList::fixed(2);
+    assert!(panics(|| few.list((0..5).map(|n| ledger.value(n)), None)).is_err());
+    assert_eq!((few.len(), ledger.live()), (2, 5));
+    drop((cells, few));
+    ledger.assert_empty();
+}
+
+#[test]
+fn out_of_memory_changes_nothing() {
+    for k in 0.. {
+        let (ledger, memory) = (Ledger::new(), Failing::after(k));
+        let mut cells = ConsList::<Twin, Columns, _>::new_in(Shared(&memory));
+        let (mut list, mut model) = (None, Vec::new());
+        for n in 0..100 {
+            match cells.try_cons(twin(&ledger, n), list) {
+                Ok(handle) => {
+                    list = Some(handle);
+                    model.push(n);
+                }
+                Err(Full(value)) => assert_eq!(out(value), n),
+            }
+            assert!(cells.iter(list).map(|(_, n)| *n).eq(model.iter().rev().copied()));
+        }
+        drop(cells);
+        ledger.assert_empty();
+        assert_eq!(memory.bytes_out(), 0);
+        if memory.failed.get() == 0 {
+            assert!(k > 3);
+            return;
+        }
+    }
+}
+
+#[test]
+fn values_of_any_size() {
+    let mut cells = ConsList::new();
+    let mut list = None;
+    for _ in 0..100 {
+        list = Some(cells.cons((), list));
+    }
+    assert_eq!(cells.iter(list).count(), 100);
+    cells.free(list);
+    assert!(cells.is_empty());
+
+    #[repr(align(4096))]
+    struct Page(u32);
+    let mut pages = ConsList::new();
+    let list = pages.list((0..20).map(Page), None);
+    assert!(pages.iter(list).all(|page| (page as *const Page as usize) % 4096 == 0));
+    assert!(pages.iter(list).map(|page| page.0).eq(0..20));
+
+    let mut columns: ConsList<Pair<u8, u64>, Columns> = ConsList::default();
+    let list = columns.list((0..20).map(|n| Pair(n, n.into())), None);
+    assert!(columns.iter(list).all(|(a, b)| u64::from(*a) == *b));
+    assert!(format!("{columns:?}").contains("len: 20"));
+}
+
+#[test]
+fn it_grows_while_a_scope_of_its_arena_is_open() {
+    let mut arena = Arena::new();
+    {
+        let mut cells = ConsList::<u64, Rows, _>::new_in(&arena);
+        let mut list = None;
+        arena.scope(|scope| {
+            let mut inner = ConsList::<u64, Rows, _>::new_in(scope);
+            let mut other = None;
+            for n in 0..300 {
+                list = Some(cells.cons(n, list));
+                other = Some(inner.cons(n, other));
+            }
+            assert!(inner.iter(other).copied().eq((0..300).rev()));
+        });
+        assert!(cells.iter(list).copied().eq((0..300).rev()));
+    }
+    arena.reset();
+}
