@@ -11,9 +11,10 @@ import modes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUST = ROOT / "rust"
+DERIVE = RUST / "derive"
 TARGET = ROOT / "build" / "rust"
 HOST = platform.machine() + "-unknown-linux-gnu"
-FEATURES = ["--features", "allocator-api2,hashbrown,serde"]
+FEATURES = ["--features", "allocator-api2,derive,hashbrown,serde"]
 MSRV = re.search(r'^rust-version = "(.*)"$', (RUST / "Cargo.toml").read_text(), re.M)[1]
 
 
@@ -78,13 +79,15 @@ def ffi(mode):
 def features(mode):
     """Each set of features alone; and that the crate depends on nothing."""
     cargo(mode, "stable", "test", "--locked", "--lib", "--no-default-features")
-    for features in ("allocator-api2", "hashbrown", "serde", "std", "allocator-api2,hashbrown,serde"):
+    for features in ("allocator-api2", "derive", "hashbrown", "serde", "std", "allocator-api2,derive,hashbrown,serde"):
         check(mode, "stable", "check", "--locked", "--no-default-features", "--features", features)
     tree = check(mode, "stable", "tree", "--locked", "-e", "normal", "--prefix", "none")
     alone = len([line for line in tree.splitlines() if line.strip()]) == 1
     mode.passed += alone
     mode.failed += not alone
-    check(mode, "stable", "package", "--locked", "--allow-dirty", "--no-verify", "--quiet")
+    # Without the lock file, for which toft-derive would have to be published already.
+    check(mode, "stable", "package", "--allow-dirty", "--no-verify", "--exclude-lockfile", "--quiet")
+    check(mode, "stable", "package", "--locked", "--allow-dirty", "--no-verify", "--quiet", cwd=DERIVE)
 
 
 def msrv(mode):
@@ -193,18 +196,23 @@ def bevy(mode):
 def lint(mode):
     """rustfmt, clippy and rustdoc, for each crate here."""
     modes.need("cargo")
-    for folder in (RUST, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "bench/measure",
+    for folder in (RUST, DERIVE, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "bench/measure",
                    ROOT / "bench/w2", ROOT / "bench/w4/rust", ROOT / "examples/bevy_frames"):
         if (folder / "Cargo.toml").exists():
             check(mode, "lint", "fmt", "--check", cwd=folder)
     check(mode, "lint", "clippy", "--locked", "--all-targets", *FEATURES, "--", "-D", "warnings")
     check(mode, "lint", "clippy", "--locked", "--no-default-features", "--", "-D", "warnings")
+    check(mode, "lint", "clippy", "--locked", "--", "-D", "warnings", cwd=DERIVE)
     check(mode, "lint", "doc", "--locked", "--no-deps", *FEATURES, env={"RUSTDOCFLAGS": "-D warnings"})
     mode.check([ROOT / "scripts/check-rust-examples"])
     version = (ROOT / "VERSION").read_text().strip()
-    stamped = '\nversion = "%s"\n' % version in (RUST / "Cargo.toml").read_text()
-    mode.passed += stamped
-    mode.failed += not stamped
+    for folder in (RUST, DERIVE):
+        stamped = '\nversion = "%s"\n' % version in (folder / "Cargo.toml").read_text()
+        mode.passed += stamped
+        mode.failed += not stamped
+    together = '\ntoft-derive = { version = "=%s", ' % version in (RUST / "Cargo.toml").read_text()
+    mode.passed += together
+    mode.failed += not together
 
 
 def all():

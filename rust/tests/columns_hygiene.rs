@@ -222,3 +222,32 @@ fn fields_that_mention_the_struct() {
     assert_eq!(stack.slices().array, [[1; 2]]);
     assert_eq!(stack.slices().rest[0].next.as_ref().unwrap().array, [2; 2]);
 }
+
+#[derive(toft::Columnar, Clone, Debug, PartialEq)]
+struct Word<'s, T> {
+    text: &'s str,
+    of: T,
+}
+
+#[derive(toft::Columnar, Clone, Debug, PartialEq)]
+struct Words<'s, 'l, T, const N: usize> {
+    #[columns(nested)]
+    first: Word<'s, [u8; 2]>,
+    #[columns(nested)]
+    second: Word<'s, (T, [u8; N])>,
+    third: &'l str,
+}
+
+#[test]
+fn nested_fields_with_lifetimes_and_parameters() {
+    let (one, two) = (String::from("one"), String::from("two"));
+    let words =
+        Words { first: Word { text: &one, of: [1; 2] }, second: Word { text: "s", of: ('x', [2; 3]) }, third: &two };
+    let mut stack: Stack<_, Columns> = Stack::default();
+    stack.push(words.clone());
+    stack.slices_mut().iter_mut().for_each(|row| row.second.of.0 = 'y');
+    let row = stack.peek().unwrap();
+    assert_eq!((*row.first.text, row.second.of.0, row == words), ("one", 'y', false));
+    assert_eq!(row.to_value(), Words { second: Word { of: ('y', [2; 3]), ..words.second }, ..words });
+    assert_eq!(format!("{row:?}"), format!("{:?}", row.to_value()));
+}

@@ -184,7 +184,8 @@ fn each(attributes: &[Attribute], mut read: impl FnMut(ParseNestedMeta) -> Resul
 
 fn once(seen: &mut bool, meta: &ParseNestedMeta) -> Result<()> {
     if std::mem::replace(seen, true) {
-        return Err(meta.error("said twice"));
+        let name = meta.path.to_token_stream();
+        return Err(meta.error(format!("`{name}` is said twice")));
     }
     Ok(())
 }

@@ -109,7 +109,7 @@ impl Names {
 }
 
 /// Whether the type depends on what the struct is generic over.
-fn depends(input: &Input, ty: &Type) -> bool {
+pub fn depends(input: &Input, ty: &Type) -> bool {
     let parameters: Vec<&Ident> = input.generics.params.iter().filter_map(parameter).collect();
     mentions(ty.to_token_stream(), &parameters)
 }

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, ToTokens};
+use quote::{format_ident, quote, quote_spanned, ToTokens};
+use syn::spanned::Spanned;
 use syn::{GenericParam, Generics, Lifetime};
 
 use crate::columns::{Column, Columns, Group};
 use crate::input::{mentions, Field, Input};
-use crate::names::{has_lifetimes, parameter, Names};
+use crate::names::{depends, has_lifetimes, parameter, Names};
 
 /// What is said of code that was written by nobody.
 pub fn allowances() -> TokenStream {
@@ -109,7 +110,25 @@ pub fn write(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
         let (structure, traits) = (write_view(input, view, parts, names), write_traits(view, parts, input, names));
         quote!(#structure #traits)
     });
-    quote!(#(#groups)* #(#views)*)
+    let nested = check_nested(input, names);
+    quote!(#nested #(#groups)* #(#views)*)
+}
+
+/// That nested fields have columns. It is asked first, so that the first error of one that has none stands at the field.
+fn check_nested(input: &Input, names: &Names) -> TokenStream {
+    let (pool, allowances) = (&names.pool, allowances());
+    let known = |field: &&Field| !depends(input, &field.ty) && !has_lifetimes(field.ty.to_token_stream());
+    let fields = input.fields.iter().filter(|field| field.nested).filter(known);
+    let checks = fields.map(|Field { ty, .. }| {
+        let raw = quote_spanned!(ty.span()=> <#ty as #pool::Columnar>::Raw);
+        quote! {
+            const _: () = {
+                #allowances
+                struct __Nested(#raw);
+            };
+        }
+    });
+    checks.collect()
 }
 
 fn field_part<'i>(field: &'i Field, of: &str) -> Part<'i> {

@@ -7,7 +7,7 @@
 
 use core::fmt::Debug;
 
-/// `(&A, (&B, ()))`, to be shown field by field.
+// `(&A, (&B, ()))`, to be shown field by field.
 pub trait ShowFields {
     fn show(&self, field: &mut dyn FnMut(&dyn Debug));
 }
@@ -23,7 +23,7 @@ impl<A: Debug, R: ShowFields> ShowFields for (A, R) {
     }
 }
 
-/// `(&A, (&B, ()))` as `(A, (B, ()))`.
+// `(&A, (&B, ()))` as `(A, (B, ()))`.
 pub trait CloneFields<To> {
     fn clone_fields(self) -> To;
 }

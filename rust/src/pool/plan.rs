@@ -112,3 +112,108 @@ pub(crate) fn layout<R>(slots: usize, plan: impl FnOnce(&mut Planner) -> R) -> R
 pub(crate) unsafe fn columns<R>(base: NonNull<u8>, slots: usize, plan: impl FnOnce(&mut Planner) -> R) -> R {
     plan(&mut Planner::new(Some(base), slots))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// Where columns lie in memory that is really there: start and length in bytes, from its beginning.
+    fn places<R: Copy>(
+        slots: usize,
+        plan: fn(&mut Planner) -> R,
+        each: fn(R) -> Vec<(usize, usize)>,
+    ) -> (Layout, Vec<(usize, usize)>) {
+        let layout = layout(slots, plan).unwrap();
+        assert!(layout.size() > 0);
+        // SAFETY: the size is not 0, the memory is given back below, and of the columns only the addresses are looked at.
+        unsafe {
+            let base = NonNull::new(alloc::alloc::alloc(layout)).unwrap();
+            let places = each(columns(base, slots, plan));
+            alloc::alloc::dealloc(base.as_ptr(), layout);
+            let base = base.as_ptr() as usize;
+            (layout, places.into_iter().map(|(at, bytes)| (at - base, bytes * slots)).collect())
+        }
+    }
+
+    fn at<F>(column: NonNull<F>) -> (usize, usize) {
+        (column.as_ptr() as usize, size_of::<F>())
+    }
+
+    #[test]
+    fn columns_are_aligned_and_padded_and_apart() {
+        type Raw = (NonNull<u8>, NonNull<[f32; 3]>, NonNull<u64>, NonNull<(u8, u32)>);
+        for slots in [1, 2, 5, 63, 64, 65, 512, 1000, 4095, 4096, 10_000] {
+            let (layout, places) = places::<Raw>(
+                slots,
+                |planner| (planner.column(1), planner.column(256), planner.column(4096), planner.column(1)),
+                |raw| alloc::vec![at(raw.0), at(raw.1), at(raw.2), at(raw.3)],
+            );
+            assert_eq!(layout.align(), 4096);
+            for (place, align) in places.iter().zip([64, 256, 4096, 64]) {
+                assert_eq!(place.0 % align, 0, "{slots} slots: {places:?}");
+            }
+            // Whole lines are the column's own, up to the end of the memory.
+            let ends = places.iter().skip(1).map(|place| place.0).chain([layout.size()]);
+            for (place, end) in places.iter().zip(ends) {
+                assert!((place.0 + place.1).next_multiple_of(64) <= end, "{slots} slots: {places:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_columns_begin_at_different_lines_of_a_page() {
+        type Raw = [NonNull<u32>; 16];
+        for slots in [1024, 2048, 4096, 65_536] {
+            let (_, places) = places::<Raw>(
+                slots,
+                |planner| core::array::from_fn(|_| planner.column(1)),
+                |raw| raw.into_iter().map(at).collect(),
+            );
+            let mut lines: Vec<usize> = places.iter().map(|place| place.0 % PAGE / LINE).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            assert_eq!(lines.len(), 16, "{slots} slots: {places:?}");
+        }
+        // Small ones stand close together.
+        let (layout, _) = places::<Raw>(16, |planner| core::array::from_fn(|_| planner.column(1)), |_| Vec::new());
+        assert_eq!(layout.size(), 16 * 64);
+    }
+
+    #[test]
+    fn nothing_needs_no_memory() {
+        #[repr(align(512))]
+        #[derive(Clone, Copy)]
+        struct Nothing;
+        let plan =
+            |planner: &mut Planner| (planner.column::<Nothing>(1), planner.column::<()>(4096), planner.rows::<()>());
+        for slots in [0, 1, usize::MAX] {
+            assert_eq!(layout(slots, plan).unwrap().size(), 0);
+            // SAFETY: no memory is needed.
+            let (nothing, unit, _) = unsafe { columns(NonNull::dangling(), slots, plan) };
+            assert_eq!((nothing.as_ptr() as usize % 512, unit), (0, NonNull::dangling()));
+        }
+        assert_eq!(layout(0, |planner| (planner.column::<u64>(4096), planner.rows::<u64>())).unwrap().size(), 0);
+    }
+
+    #[test]
+    fn too_much_is_an_error() {
+        let one = |planner: &mut Planner| planner.column::<u64>(1);
+        assert!(layout(usize::MAX, one).is_err());
+        assert!(layout(usize::MAX / 8, one).is_err());
+        assert!(layout(isize::MAX as usize / 8, one).is_err());
+        assert!(layout(isize::MAX as usize / 8 - 1000, one).is_ok());
+        let two = |planner: &mut Planner| (planner.column::<u64>(1), planner.column::<u64>(1));
+        assert!(layout(isize::MAX as usize / 8 - 1000, two).is_err());
+        // What does not fit at last is not forgotten for a column that does.
+        let last = |planner: &mut Planner| (planner.column::<[u64; 1 << 20]>(1), planner.column::<u8>(1));
+        assert!(layout(1 << (usize::BITS - 20), last).is_err());
+        assert!(layout(usize::MAX, |planner| planner.column::<u8>(1 << 29)).is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "a power of two")]
+    fn an_alignment_is_a_power_of_two() {
+        let _ = layout(1, |planner| planner.column::<u8>(48));
+    }
+}
