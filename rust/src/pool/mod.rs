@@ -51,6 +51,7 @@ mod key;
 mod layout;
 pub mod list;
 mod memory;
+mod ordered;
 mod plan;
 #[allow(clippy::module_inception)] // the file is of the type, the folder of all that goes with it
 mod pool;
@@ -74,9 +75,23 @@ pub use key::{Count, Handle, Key};
 pub use layout::{CloneIn, Columns, Layout, Rows};
 pub use list::List;
 pub use memory::{Blocks, Heap, Memory};
+pub use ordered::{OrderedMap, OrderedSet};
 pub use plan::Planner;
 pub use pool::Pool;
 pub use queue::Queue;
 pub use ring::{Ring, RingIndex};
 pub use stack::Stack;
 pub use views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
+
+pub mod ordered_map {
+    //! What [`OrderedMap`](super::OrderedMap) hands out: entries and iterators.
+    pub use super::ordered::{
+        Entry, IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, OccupiedEntry, Range, RangeMut, VacantEntry,
+        Values, ValuesMut,
+    };
+}
+
+pub mod ordered_set {
+    //! What [`OrderedSet`](super::OrderedSet) hands out: iterators.
+    pub use super::ordered::of_set::{Difference, Intersection, IntoIter, Iter, Range, SymmetricDifference, Union};
+}

@@ -1,0 +1,270 @@
+//! Insertion: the fast path moves the keys behind the new one; the slow path splits a leaf first.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::node::{Node, Shape};
+use super::number::numeric;
+use super::tree::{len, Place, Tree};
+use crate::error::AllocError;
+use crate::pool::full::Full;
+use crate::pool::layout::Layout;
+use crate::pool::memory::Memory;
+
+/// Where a node is split. One that a key comes behind, or before, all others of the tree is left full: keys that come in
+/// order fill their leaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Split {
+    Half,
+    Append,
+    Prepend,
+}
+
+impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Where `key` is, or belongs, for an insertion: as `search`, which ends sooner if the key comes first or last.
+    #[inline(always)]
+    pub(super) fn search_to_insert(&self, key: &K) -> Option<(Place, bool)>
+    where
+        K: Ord,
+    {
+        self.root?;
+        if numeric::<K>() {
+            // SAFETY: there are keys, and no leaf is empty.
+            unsafe {
+                let (first, last) = (self.first, self.last);
+                let i = len(last);
+                if *key > *Self::key_at(Place { leaf: last, i: i - 1 }) {
+                    return Some((Place { leaf: last, i }, false));
+                }
+                if *key < *Self::key_at(Place { leaf: first, i: 0 }) {
+                    return Some((Place { leaf: first, i: 0 }, false));
+                }
+            }
+        }
+        self.search(key)
+    }
+
+    /// A key and its value into the place where the key belongs: `None` if there are no keys yet. Answers where they are.
+    #[inline(always)]
+    pub(super) fn insert_at(&mut self, place: Option<Place>, key: K, value: V) -> Result<Place, Full<(K, V)>> {
+        if self.len >= self.limit {
+            return Err(Full((key, value)));
+        }
+        match place {
+            // SAFETY: the leaf is one of the tree's, and has room.
+            Some(place) if unsafe { len(place.leaf) } < Self::PLACES => {
+                let Ok(slot) = self.new_slot() else { return Err(Full((key, value))) };
+                // SAFETY: as above; the slot is new.
+                unsafe { self.write_at(place, key, value, slot) };
+                Ok(place)
+            }
+            _ => self.insert_slow(place, key, value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_slow(&mut self, place: Option<Place>, key: K, value: V) -> Result<Place, Full<(K, V)>> {
+        let Ok(slot) = self.new_slot() else { return Err(Full((key, value))) };
+        let made = match place {
+            None => self.plant(),
+            // SAFETY: the leaf is full.
+            Some(place) => unsafe { self.split(place) },
+        };
+        let Ok((place, beside)) = made else {
+            if !Shape::<K, V, L>::INLINE {
+                // SAFETY: the slot is new, and has no value.
+                unsafe { self.values.put(slot) };
+            }
+            return Err(Full((key, value)));
+        };
+        // SAFETY: the leaf has room; the leaves beside each other both have keys then.
+        unsafe {
+            self.write_at(place, key, value, slot);
+            if let Some((left, right)) = beside {
+                self.join(left, right);
+            }
+        }
+        Ok(place)
+    }
+
+    #[inline(always)]
+    fn new_slot(&mut self) -> Result<u32, AllocError> {
+        match Shape::<K, V, L>::INLINE {
+            true => Ok(0),
+            false => self.values.take(),
+        }
+    }
+
+    /// # Safety
+    /// The leaf is one of the tree's, and has room. The slot is new; it is not looked at where values live in leaves.
+    #[inline(always)]
+    unsafe fn write_at(&mut self, place: Place, key: K, value: V, slot: u32) {
+        let Place { leaf, i } = place;
+        // SAFETY: the caller's contract.
+        unsafe {
+            let n = len(leaf);
+            debug_assert!(i <= n && n < Self::PLACES);
+            if i < n {
+                Shape::<K, V, L>::shift(leaf, i, leaf, i + 1, n - i);
+            }
+            Shape::<K, V, L>::keys(leaf).add(i).write(key);
+            if Shape::<K, V, L>::INLINE {
+                Shape::<K, V, L>::value(leaf, i).write(value);
+            } else {
+                Shape::<K, V, L>::slot(leaf, i).write(slot);
+                L::write(self.values.raw(), slot as usize, value);
+            }
+            (*leaf.as_ptr()).len = n + 1;
+        }
+        self.len += 1;
+    }
+
+    /// The first leaf.
+    fn plant(&mut self) -> Result<(Place, Option<(Node, Node)>), AllocError> {
+        let leaf = self.new_leaf()?;
+        (self.root, self.height, self.first, self.last) = (Some(leaf), 0, leaf, leaf);
+        Ok((Place { leaf, i: 0 }, None))
+    }
+
+    /// Splits a leaf: the place where a key comes in, and the two leaves, which `join` puts into the tree when both have
+    /// keys. An error leaves all keys where they are.
+    ///
+    /// # Safety
+    /// The leaf is one of the tree's, and full.
+    unsafe fn split(&mut self, place: Place) -> Result<(Place, Option<(Node, Node)>), AllocError> {
+        let Place { leaf, i } = place;
+        let split = match i {
+            n if n == Self::PLACES && leaf == self.last => Split::Append,
+            0 if leaf == self.first => Split::Prepend,
+            _ => Split::Half,
+        };
+        // SAFETY: the leaf is alive; what is made here is linked at once, and is in the tree when it has been joined, for
+        // which there is room then.
+        unsafe {
+            self.make_room_above(leaf, split)?;
+            let right = self.new_leaf()?;
+            let at = match split {
+                Split::Append => Self::PLACES,
+                Split::Prepend => 0,
+                Split::Half => Self::PLACES / 2,
+            };
+            Shape::<K, V, L>::shift(leaf, at, right, 0, Self::PLACES - at);
+            Shape::<K, V, L>::pad(leaf, at, Self::PLACES);
+            ((*leaf.as_ptr()).len, (*right.as_ptr()).len) = (at, Self::PLACES - at);
+
+            let next = (*leaf.as_ptr()).next.replace(right);
+            ((*right.as_ptr()).prev, (*right.as_ptr()).next) = (Some(leaf), next);
+            match next {
+                Some(next) => (*next.as_ptr()).prev = Some(right),
+                None => self.last = right,
+            }
+            let place = match i <= at && split != Split::Append {
+                true => Place { leaf, i },
+                false => Place { leaf: right, i: i - at },
+            };
+            Ok((place, Some((leaf, right))))
+        }
+    }
+
+    /// Puts a new leaf into the tree, on the right of one that is there.
+    ///
+    /// # Safety
+    /// Both have keys, and there is room above the left one.
+    unsafe fn join(&mut self, left: Node, right: Node) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let parent = (*left.as_ptr()).parent.unwrap_unchecked();
+            let (i, n) = (Self::position(parent, left), len(parent));
+            Shape::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, n - i - 1);
+            Shape::<K, V, L>::shift_bounds(parent, i, parent, i + 1, n - i - 1);
+            Shape::<K, V, L>::children(parent).add(i + 1).write(right);
+            Shape::<K, V, L>::set_bound(parent, i, left, right);
+            (*parent.as_ptr()).len = n + 1;
+            (*right.as_ptr()).parent = Some(parent);
+        }
+    }
+
+    /// Which child of its parent a node is.
+    ///
+    /// # Safety
+    /// It is one.
+    pub(super) unsafe fn position(parent: Node, child: Node) -> usize {
+        // SAFETY: the caller's contract.
+        let children = unsafe { core::slice::from_raw_parts(Shape::<K, V, L>::children(parent).as_ptr(), len(parent)) };
+        let mut position = 0;
+        // Without an early end: a few of them are compared at once.
+        for (i, c) in children.iter().enumerate() {
+            if *c == child {
+                position = i;
+            }
+        }
+        debug_assert!(children[position] == child);
+        position
+    }
+
+    /// Room for one more child beside a node, in its parent. An error changes no keys.
+    ///
+    /// # Safety
+    /// The node is one of the tree's.
+    unsafe fn make_room_above(&mut self, node: Node, split: Split) -> Result<(), AllocError> {
+        // SAFETY: the node and those above it are alive.
+        unsafe {
+            let Some(parent) = (*node.as_ptr()).parent else {
+                let root = self.new_inner()?;
+                Shape::<K, V, L>::children(root).write(node);
+                (*root.as_ptr()).len = 1;
+                (*node.as_ptr()).parent = Some(root);
+                self.root = Some(root);
+                self.height += 1;
+                return Ok(());
+            };
+            if len(parent) < Self::FAN {
+                return Ok(());
+            }
+            self.split_inner(parent, split)
+        }
+    }
+
+    /// # Safety
+    /// The node is an inner one of the tree's, and full.
+    #[cold]
+    unsafe fn split_inner(&mut self, node: Node, split: Split) -> Result<(), AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.make_room_above(node, split)?;
+            let right = self.new_inner()?;
+            let parent = (*node.as_ptr()).parent.unwrap_unchecked();
+            let n = len(node);
+            let at = match split {
+                Split::Append => n - 1,
+                Split::Prepend => 1,
+                Split::Half => n / 2,
+            };
+            let (i, above) = (Self::position(parent, node), len(parent));
+            // The bound between the two goes up.
+            Shape::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, above - i - 1);
+            Shape::<K, V, L>::shift_bounds(parent, i, parent, i + 1, above - i - 1);
+            Shape::<K, V, L>::children(parent).add(i + 1).write(right);
+            Shape::<K, V, L>::shift_bounds(node, at - 1, parent, i, 1);
+            (*parent.as_ptr()).len = above + 1;
+            (*right.as_ptr()).parent = Some(parent);
+
+            Shape::<K, V, L>::shift_children(node, at, right, 0, n - at);
+            Shape::<K, V, L>::shift_bounds(node, at, right, 0, n - at - 1);
+            Shape::<K, V, L>::pad_bounds(node, at - 1);
+            ((*node.as_ptr()).len, (*right.as_ptr()).len) = (at, n - at);
+            Self::adopt(right, 0, n - at);
+            Ok(())
+        }
+    }
+
+    /// Tells children who their parent is.
+    ///
+    /// # Safety
+    /// The node is an inner one, and has these children.
+    pub(super) unsafe fn adopt(parent: Node, start: usize, end: usize) {
+        for i in start..end {
+            // SAFETY: the caller's contract.
+            unsafe { (*Shape::<K, V, L>::child(parent, i).as_ptr()).parent = Some(parent) };
+        }
+    }
+}
