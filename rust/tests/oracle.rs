@@ -584,7 +584,7 @@ fn estimates_are_near_for_each_size_and_period() {
 
 #[test]
 fn no_place_is_missed_however_a_program_repeats() {
-    let rounds = if MIRI { 200 } else { 20_000u64 };
+    let rounds = if MIRI { 40 } else { 20_000u64 };
     for period in [512, 4096] {
         // Rounds of exactly a period, of half of it, and of less.
         for words in [8, period / 16, period / 8] {
@@ -605,7 +605,7 @@ fn no_place_is_missed_however_a_program_repeats() {
 
 #[test]
 fn scopes_are_sampled_like_the_arena_around_them() {
-    let rounds = if MIRI { 200 } else { 20_000u64 };
+    let rounds = if MIRI { 40 } else { 20_000u64 };
     for period in [512, 4096] {
         for words in [8, period / 16, period / 8] {
             let arena = Arena::new();
@@ -626,7 +626,7 @@ fn scopes_are_sampled_like_the_arena_around_them() {
 
 #[test]
 fn scopes_side_by_side_are_sampled_each() {
-    let rounds = if MIRI { 2000 } else { 100_000u64 };
+    let rounds = if MIRI { 150 } else { 100_000u64 };
     let arena = Arena::new();
     arena.set_sampling(1024).unwrap();
     let below = line!();
@@ -653,7 +653,7 @@ fn scopes_side_by_side_are_sampled_each() {
 
 #[test]
 fn a_scope_in_which_nothing_happens_hides_nothing() {
-    let rounds = if MIRI { 2000 } else { 100_000u64 };
+    let rounds = if MIRI { 150 } else { 100_000u64 };
     let (beside, around) = (Arena::new(), Arena::new());
     beside.set_sampling(1024).unwrap();
     around.set_sampling(1024).unwrap();
@@ -675,7 +675,7 @@ fn a_scope_in_which_nothing_happens_hides_nothing() {
 
 #[test]
 fn what_is_rewound_is_sampled_too() {
-    let rounds = if MIRI { 2000 } else { 200_000u64 };
+    let rounds = if MIRI { 300 } else { 200_000u64 };
     let arena = Arena::new();
     arena.set_sampling(1024).unwrap();
     let mark = arena.mark();
