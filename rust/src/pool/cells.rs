@@ -131,7 +131,7 @@ impl<T, L: Layout<T>, M: Memory> Cells<T, L, M> {
                 i = self.free;
                 let link = *L::meta(raw, i as usize);
                 generation = link.generation.wrapping_add(1);
-                self.free = follow(link.next, i.wrapping_add(1));
+                self.free = near(link.next, i);
                 self.latest = self.latest.max(generation.wrapping_sub(self.start));
             } else {
                 i = self.known;
@@ -205,12 +205,27 @@ impl<T, L: Layout<T>, M: Memory> Cells<T, L, M> {
 }
 
 /// The number of the next cell, which was read from memory. If it is the one that was guessed, the processor need not wait
-/// for what was read: it goes on with the guess, and the compare is made later. Cells that were made one after the other
-/// lie side by side, so a list is walked as fast as an array. A compiler must not know that both are the same.
+/// for what was read: it goes on with the guess, and learns later that it was right. Cells that were made one after the
+/// other lie side by side, so a list is walked nearly as fast as an array. The compiler must neither know that both numbers
+/// are the same, nor choose between them without a branch.
 #[inline(always)]
-pub(super) fn follow(next: u32, guess: u32) -> u32 {
-    if next == guess {
+pub(super) fn follow(next: u32, guess: u32, missed: impl FnOnce()) -> u32 {
+    if next == opaque(guess) {
         opaque(guess)
+    } else {
+        missed();
+        next
+    }
+}
+
+/// The same, where no stride is known: the next cell is guessed to be a neighbour.
+#[inline(always)]
+pub(super) fn near(next: u32, i: u32) -> u32 {
+    let (below, above) = (i.wrapping_sub(1), i.wrapping_add(1));
+    if next == opaque(below) {
+        opaque(below)
+    } else if next == opaque(above) {
+        opaque(above)
     } else {
         next
     }
@@ -222,12 +237,12 @@ fn opaque(mut number: u32) -> u32 {
     // SAFETY: a comment, and no instruction.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        core::arch::asm!("/* {0:e} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+        core::arch::asm!("/* {0:e} */", inout(reg) number, options(nomem, nostack, preserves_flags));
     }
     // SAFETY: the same.
     #[cfg(target_arch = "aarch64")]
     unsafe {
-        core::arch::asm!("/* {0:w} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+        core::arch::asm!("/* {0:w} */", inout(reg) number, options(nomem, nostack, preserves_flags));
     }
     number
 }

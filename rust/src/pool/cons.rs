@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::cells::{follow, Cells, Link};
+use super::cells::{near, Cells, Link};
 use super::full::Full;
 use super::key::{Handle, Key};
 use super::layout::{CloneIn, Layout, Rows};
@@ -427,7 +427,7 @@ impl<T, L: Layout<T>, M: Memory> ConsList<T, L, M> {
         // SAFETY: the cell has a value, which is the caller's.
         unsafe {
             let mut link = *self.cells.link(i);
-            link.next = follow(link.next, i.wrapping_sub(1));
+            link.next = near(link.next, i);
             let value = L::read(self.cells.raw(), i as usize);
             self.cells.give(i);
             Some((value, tail_of(link)))

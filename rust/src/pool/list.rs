@@ -1,7 +1,7 @@
 //! A doubly linked list, whose nodes are cells of one pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::cells::{Cells, NONE};
+use super::cells::{near, Cells, NONE};
 use super::full::{no_slot, Full};
 use super::key::Handle;
 use super::layout::{CloneIn, Layout, Rows};
@@ -311,8 +311,20 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
-        // SAFETY: the last cell has a value.
-        (self.back != NONE).then(|| unsafe { self.take(self.back) })
+        let i = self.back;
+        if i == NONE {
+            return None;
+        }
+        // SAFETY: the last cell has a value, which is the caller's.
+        unsafe {
+            self.back = near((*self.cells.link(i)).other, i);
+            if self.back == NONE {
+                self.front = NONE;
+            } else {
+                (*self.cells.link(self.back)).next = NONE;
+            }
+            Some(self.read(i))
+        }
     }
 
     /// Takes the value at the front. O(1).
@@ -322,8 +334,20 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        // SAFETY: the first cell has a value.
-        (self.front != NONE).then(|| unsafe { self.take(self.front) })
+        let i = self.front;
+        if i == NONE {
+            return None;
+        }
+        // SAFETY: the first cell has a value, which is the caller's.
+        unsafe {
+            self.front = near((*self.cells.link(i)).next, i);
+            if self.front == NONE {
+                self.back = NONE;
+            } else {
+                (*self.cells.link(self.front)).other = NONE;
+            }
+            Some(self.read(i))
+        }
     }
 
     /// The value at the front.
@@ -736,9 +760,19 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// The cell is of the list.
     #[inline(always)]
     unsafe fn take(&mut self, i: u32) -> T {
-        // SAFETY: the caller's contract; the value is his.
+        // SAFETY: the caller's contract.
         unsafe {
             self.unlink(i);
+            self.read(i)
+        }
+    }
+
+    /// # Safety
+    /// The cell has a value, and is linked no more.
+    #[inline(always)]
+    unsafe fn read(&mut self, i: u32) -> T {
+        // SAFETY: the caller's contract; the value is his.
+        unsafe {
             let value = L::read(self.cells.raw(), i as usize);
             self.cells.give(i);
             value

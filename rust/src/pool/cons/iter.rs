@@ -34,11 +34,7 @@ impl Walk {
             let Link { next, other, .. } = *link(i as usize);
             self.at = NONE;
             if other != 0 {
-                let guess = i.wrapping_add(self.stride);
-                let at = follow(next, guess);
-                if next != guess {
-                    self.stride = next.wrapping_sub(i);
-                }
+                let at = follow(next, i.wrapping_add(self.stride), || self.stride = next.wrapping_sub(i));
                 if (*link(at as usize)).generation == other {
                     self.at = at;
                 }

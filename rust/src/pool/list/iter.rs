@@ -36,10 +36,7 @@ impl Walk {
         let i = self.front;
         // SAFETY: the caller's contract.
         let next = unsafe { (*link(i as usize)).next };
-        self.front = follow(next, i.wrapping_add(self.ahead));
-        if next != i.wrapping_add(self.ahead) {
-            self.ahead = next.wrapping_sub(i);
-        }
+        self.front = follow(next, i.wrapping_add(self.ahead), || self.ahead = next.wrapping_sub(i));
         Some(i as usize)
     }
 
@@ -51,10 +48,7 @@ impl Walk {
         let i = self.back;
         // SAFETY: the caller's contract.
         let next = unsafe { (*link(i as usize)).other };
-        self.back = follow(next, i.wrapping_add(self.behind));
-        if next != i.wrapping_add(self.behind) {
-            self.behind = next.wrapping_sub(i);
-        }
+        self.back = follow(next, i.wrapping_add(self.behind), || self.behind = next.wrapping_sub(i));
         Some(i as usize)
     }
 }
