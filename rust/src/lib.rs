@@ -81,8 +81,9 @@
 //! * `std`, on by default: the thread's cache, pages of the system, panics of destructors carried on. Without it the crate is
 //!   `no_std` with `alloc`, and blocks come from the global allocator.
 //! * `allocator-api2`, `nightly`: see above.
-//! * `hashbrown`: its maps and sets in an arena, [`collections`]; and `allocator-api2`. Without these the crate depends on
-//!   nothing.
+//! * `hashbrown`: its maps and sets in an arena, [`collections`]; and `allocator-api2`.
+//! * `derive`: [`Columnar`](derive@Columnar) is derived, for pools that keep each field in a column.
+//! * `serde`: reports, pools and collections can be stored. Without these the crate depends on nothing.
 //!
 //! # Unsafe code
 //!

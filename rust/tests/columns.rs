@@ -75,7 +75,7 @@ type Rows<T> = Stack<T, Columns>;
 /// Miri takes its time.
 fn fewer(n: u16) -> u16 {
     if cfg!(miri) {
-        n.min(40)
+        n.min(20)
     } else {
         n
     }
@@ -503,6 +503,13 @@ mod threads {
     // SAFETY: for the test; nobody has one.
     unsafe impl Sync for Vouches {}
 
+    #[derive(Columnar)]
+    #[allow(dead_code)]
+    struct Around {
+        #[columns(nested)]
+        nested: Vouches,
+    }
+
     trait No {
         const SEND: bool = false;
         const SYNC: bool = false;
@@ -547,6 +554,8 @@ mod threads {
             Stack<Of<Rc<u8>>, Columns>: false false,
             Vouches: true true,
             Stack<Vouches, Columns>: true false,
+            Around: true true,
+            Stack<Around, Columns>: true false,
         }
     }
 

@@ -59,7 +59,8 @@
 /// pool as `&Particle` and `&mut Particle` would. `Columnar`, [`ColumnarViews`](crate::pool::ColumnarViews) and, where each
 /// field is `Clone`, [`ColumnarClone`](crate::pool::ColumnarClone) are implemented, so the pool can be cloned as well.
 ///
-/// Each call reaches the columns it is about, and no others. `set` drops the old value as a whole when the new one is in
+/// To walk slices row by row costs what it costs to walk them side by side: columns whose fields are not used are not
+/// touched, and the loop is vectorised as that one is. `set` drops the old value as a whole when the new one is in
 /// place; a destructor that panics leaves the row with the new value. A struct that is `Drop` itself is put together again
 /// to be dropped.
 ///
