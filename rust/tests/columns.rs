@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use ledger::{panics, Counted, Ledger};
-use toft::pool::{ColumnarViews, Columns, Handle, Pool, Stack};
+use toft::pool::{ColumnarViews, Columns, Handle, List, Pool, Queue, Stack};
 use toft::{Arena, Columnar};
 
 /// What stands for a field's address, modulo an alignment.
@@ -334,6 +334,28 @@ fn columns_of_a_parameter() {
     assert_eq!(stack.slices().a.wide, [0, 1, 2, 3]);
     assert_eq!(sum(&mut stack, |row| row.b + u64::from(*row.a.wide), || two(100)), (12, 212));
     assert_eq!(format!("{:?}", stack.get(2).unwrap()), r#"Two { a: Inner { wide: 2, text: "" }, b: 2 }"#);
+}
+
+#[test]
+fn every_collection_has_what_its_rows_have() {
+    let values = || (0..fewer(100)).map(everything);
+    macro_rules! shown_cloned_and_compared {
+        ($($collection:ty, $push:ident;)*) => {$(
+            let mut collection: $collection = Default::default();
+            values().for_each(|value| _ = collection.$push(value));
+            let copy = collection.clone();
+            assert_eq!(format!("{copy:?}"), format!("{collection:?}"));
+            assert!(format!("{copy:?}").contains(&format!("{:?}", everything(2))), "{copy:?}");
+            assert!(copy == collection, stringify!($collection));
+            drop(collection.iter_mut().map(|row| *row.byte = 0).count());
+            assert!(copy != collection && copy.iter().zip(values()).all(|(row, value)| row == value));
+        )*};
+    }
+    shown_cloned_and_compared! {
+        Stack<Everything<u16, 3>, Columns>, push;
+        Queue<Everything<u16, 3>, Columns>, push_back;
+        List<Everything<u16, 3>, Columns>, push_back;
+    }
 }
 
 /// Neither Clone nor Debug nor comparable: what the derive then leaves out is no error.
