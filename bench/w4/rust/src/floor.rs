@@ -108,7 +108,7 @@ impl<const P: usize> Front<P> for Cells<P> {
         let mut sum = 0;
         while self.first != NONE {
             let (item, next) = self.cells.take(self.first);
-            sum += item.0;
+            sum += item.number;
             self.first = next;
         }
         sum
@@ -153,7 +153,7 @@ fn array<T: Copy, const FRONT: bool>(n: usize, item: T) -> Array<T, FRONT> {
 }
 
 pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
-    let (n, item) = (rows.n(), (0, crate::payload::Payload::filled(0.0)));
+    let (n, item) = (rows.n(), Item { number: 0, payload: crate::payload::Payload::filled(0.0) });
     rows.list("floor free list", || Cells::<P> { cells: FreeList::new(), first: NONE });
     rows.stack("floor array", || array::<Item<P>, false>(n, item));
     rows.queue("floor array", || array::<Item<P>, true>(n, item));

@@ -13,12 +13,20 @@ impl<const P: usize> Payload<P> {
 }
 
 /// An element of a list, a stack or a queue.
-pub type Item<const P: usize> = (u64, Payload<P>);
+#[derive(Clone, Copy)]
+#[cfg_attr(feature = "toft", derive(toft::Columnar))]
+pub struct Item<const P: usize> {
+    pub number: u64,
+    #[allow(dead_code)] // it is stored
+    pub payload: Payload<P>,
+}
 
 /// A value of a pool, of `8 * (1 + REST)` bytes.
 #[derive(Clone, Copy)]
+#[cfg_attr(feature = "toft", derive(toft::Columnar))]
 pub struct Value<const REST: usize> {
     pub first: u64,
+    #[allow(dead_code)] // it is stored
     pub rest: [u64; REST],
 }
 

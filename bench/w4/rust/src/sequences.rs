@@ -23,7 +23,7 @@ pub trait Ends<const P: usize> {
 fn list<const P: usize>(c: &mut impl Front<P>, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
     for j in 1..=n as u64 {
-        c.put((j, payload));
+        c.put(Item { number: j, payload });
     }
     c.walk() == sum_to(n)
 }
@@ -31,11 +31,11 @@ fn list<const P: usize>(c: &mut impl Front<P>, n: usize) -> bool {
 fn stack<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
     for j in 1..=n as u64 {
-        c.push((j, payload));
+        c.push(Item { number: j, payload });
     }
     let mut right = true;
     for j in (1..=n as u64).rev() {
-        right &= c.pop().is_some_and(|item| item.0 == j);
+        right &= c.pop().is_some_and(|item| item.number == j);
     }
     right & c.is_empty()
 }
@@ -43,11 +43,11 @@ fn stack<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
 fn queue<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
     for j in 1..=n as u64 {
-        c.push((j, payload));
+        c.push(Item { number: j, payload });
     }
     let mut right = true;
     for j in 1..=n as u64 {
-        right &= c.pop().is_some_and(|item| item.0 == j);
+        right &= c.pop().is_some_and(|item| item.number == j);
     }
     right & c.is_empty()
 }
@@ -95,7 +95,7 @@ impl<const P: usize> Rows<P> {
     fn weigh<C>(&self, make: impl Fn() -> C, put: impl Fn(&mut C, Item<P>)) -> f64 {
         weigh(self.n, || {
             let mut c = make();
-            (1..=self.n as u64).for_each(|j| put(&mut c, (j, Payload::filled(0.0))));
+            (1..=self.n as u64).for_each(|j| put(&mut c, Item { number: j, payload: Payload::filled(0.0) }));
             c
         })
     }

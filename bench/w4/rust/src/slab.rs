@@ -44,7 +44,7 @@ impl<const P: usize> Front<P> for Cells<P> {
         let mut sum = 0;
         while let Some(cell) = self.first {
             let (item, next) = self.cells.remove(cell);
-            sum += item.0;
+            sum += item.number;
             self.first = next;
         }
         sum

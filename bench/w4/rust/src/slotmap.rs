@@ -51,7 +51,7 @@ impl<const P: usize> Front<P> for Cells<P> {
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some((item, next)) = self.first.and_then(|cell| self.cells.remove(cell)) {
-            sum += item.0;
+            sum += item.number;
             self.first = next;
         }
         sum

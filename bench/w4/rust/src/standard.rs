@@ -17,7 +17,7 @@ impl<const P: usize> Front<P> for Vec<Item<P>> {
         self.push(item);
     }
     fn walk(&mut self) -> u64 {
-        let sum = self.iter().rev().map(|item| item.0).sum();
+        let sum = self.iter().rev().map(|item| item.number).sum();
         self.clear();
         sum
     }
@@ -28,7 +28,7 @@ impl<const P: usize> Front<P> for LinkedList<Item<P>> {
         self.push_front(item);
     }
     fn walk(&mut self) -> u64 {
-        let sum = self.iter().map(|item| item.0).sum();
+        let sum = self.iter().map(|item| item.number).sum();
         self.clear();
         sum
     }
@@ -42,7 +42,7 @@ impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
         self.0.push_front(item);
     }
     fn walk(&mut self) -> u64 {
-        std::iter::from_fn(|| self.0.pop_front()).map(|item| item.0).sum()
+        std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
     }
 }
 
@@ -56,7 +56,7 @@ impl<const P: usize> Front<P> for Boxed<P> {
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some(mut node) = self.0.take() {
-            sum += node.0 .0;
+            sum += node.0.number;
             self.0 = node.1 .0.take();
         }
         sum

@@ -5,32 +5,75 @@
 use crate::ordered::Ordered;
 use crate::payload::{Item, Value};
 use crate::pools::{self, Pools};
-use crate::sequences::{Ends, Front, Rows};
+use crate::sequences::{Ends, Front, Rows as Sequences};
 use crate::sets::{Dicts, Scans, Sets};
-use toft::pool::{Handle, Heap, Key, Layout, Memory, Pool, Rows as InRows};
-use toft::{Arena, Stack};
+use toft::pool::{Columns, Handle, Heap, Key, Layout, Memory, Pool, Queue, Ring, Rows, Stack};
+use toft::Arena;
 
-/// An arena for the rest of the program.
-fn arena() -> &'static Arena {
-    Box::leak(Box::new(Arena::new()))
+/// An arena that others point to.
+struct Home(*mut Arena);
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // SAFETY: it was a box.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// What lives in an arena of its own, which ends after it.
+struct Housed<C> {
+    c: C,
+    _home: Home,
+}
+
+fn housed<C>(make: impl Fn(&'static Arena) -> C) -> Housed<C> {
+    let home = Home(Box::into_raw(Box::new(Arena::new())));
+    // SAFETY: the arena ends after `c`, which is dropped first, and which nobody takes out.
+    let c = make(unsafe { &*home.0 });
+    Housed { c, _home: home }
 }
 
 // ---- pools ----
 
-impl<const REST: usize, K: Key<Value<REST>>, M: Memory> pools::Pool<REST> for Pool<Value<REST>, InRows, K, M> {
+/// A reference to a value, of rows or of columns.
+trait First {
+    fn first(self) -> u64;
+}
+
+impl<const REST: usize> First for &Value<REST> {
+    #[inline]
+    fn first(self) -> u64 {
+        self.first
+    }
+}
+
+impl<const REST: usize> First for crate::payload::ValueRef<'_, REST> {
+    #[inline]
+    fn first(self) -> u64 {
+        *self.first
+    }
+}
+
+/// Values that are found in this layout.
+trait Lies<const REST: usize>: for<'a> Layout<Value<REST>, Ref<'a>: First> {}
+impl<const REST: usize, L: for<'a> Layout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
+
+impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Pool<REST>
+    for Pool<Value<REST>, L, K, M>
+{
     type Key = K;
 
     fn insert(&mut self, value: Value<REST>) -> K {
         self.insert(value)
     }
     fn get(&self, key: K) -> u64 {
-        self[key].first
+        self.get(key).map_or(0, First::first)
     }
     fn remove(&mut self, key: K) -> Option<Value<REST>> {
         self.remove(key)
     }
     fn sum(&self) -> u64 {
-        self.values().map(|value| value.first).sum()
+        self.values().map(First::first).sum()
     }
     fn clear(&mut self) {
         self.clear();
@@ -40,16 +83,42 @@ impl<const REST: usize, K: Key<Value<REST>>, M: Memory> pools::Pool<REST> for Po
     }
 }
 
-type Of<T, L, K, M = Heap> = Pool<T, L, K, M>;
+impl<const REST: usize, P: pools::Pool<REST>> pools::Pool<REST> for Housed<P> {
+    type Key = P::Key;
+
+    fn insert(&mut self, value: Value<REST>) -> P::Key {
+        self.c.insert(value)
+    }
+    fn get(&self, key: P::Key) -> u64 {
+        self.c.get(key)
+    }
+    fn remove(&mut self, key: P::Key) -> Option<Value<REST>> {
+        self.c.remove(key)
+    }
+    fn sum(&self) -> u64 {
+        self.c.sum()
+    }
+    fn clear(&mut self) {
+        self.c.clear();
+    }
+    fn len(&self) -> usize {
+        self.c.len()
+    }
+}
+
+type Of<const REST: usize, L, K, M = Heap> = Pool<Value<REST>, L, K, M>;
 
 pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
-    type V<const REST: usize> = Value<REST>;
     let n = rows.n();
-    rows.add("toft", Pool::<V<REST>>::new);
-    rows.add("toft fixed", move || Pool::<V<REST>>::fixed(n));
-    rows.add("toft u32", Of::<V<REST>, InRows, u32>::default);
-    rows.add("toft u32 fixed", move || Of::<V<REST>, InRows, u32>::fixed_in(n, Heap));
-    rows.add("toft usize", Of::<V<REST>, InRows, usize>::default);
+    rows.add("toft", Pool::<Value<REST>>::new);
+    rows.add("toft fixed", move || Pool::<Value<REST>>::fixed(n));
+    rows.add("toft arena", || housed(Of::<REST, Rows, Handle<Value<REST>>, _>::new_in));
+    rows.add("toft columns", Of::<REST, Columns, Handle<Value<REST>>>::default);
+    rows.add("toft columns fixed", move || Of::<REST, Columns, Handle<Value<REST>>>::fixed_in(n, Heap));
+    rows.add("toft u32", Of::<REST, Rows, u32>::default);
+    rows.add("toft u32 fixed", move || Of::<REST, Rows, u32>::fixed_in(n, Heap));
+    rows.add("toft u32 columns", Of::<REST, Columns, u32>::default);
+    rows.add("toft usize", Of::<REST, Rows, usize>::default);
 }
 
 // ---- lists, stacks and queues ----
@@ -72,32 +141,63 @@ impl<const P: usize> Front<P> for Cells<P> {
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some(cell) = self.first.and_then(|cell| self.cells.remove(cell)) {
-            sum += cell.item.0;
+            sum += cell.item.number;
             self.first = cell.next;
         }
         sum
     }
 }
 
-impl<const P: usize, L: Layout<Item<P>>, M: Memory> Ends<P> for Stack<Item<P>, L, M> {
+macro_rules! ends {
+    ($type:ty, $push:ident, $pop:ident) => {
+        impl<const P: usize, L: Layout<Item<P>>, M: Memory> Ends<P> for $type {
+            fn push(&mut self, item: Item<P>) {
+                self.$push(item);
+            }
+            fn pop(&mut self) -> Option<Item<P>> {
+                self.$pop()
+            }
+            fn is_empty(&self) -> bool {
+                self.is_empty()
+            }
+        }
+    };
+}
+
+ends!(Stack<Item<P>, L, M>, push, pop);
+ends!(Queue<Item<P>, L, M>, push_back, pop_front);
+ends!(Ring<Item<P>, L, u32, M>, push_end, pop_begin);
+
+impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
     fn push(&mut self, item: Item<P>) {
-        self.push(item);
+        self.c.push(item);
     }
     fn pop(&mut self) -> Option<Item<P>> {
-        self.pop()
+        self.c.pop()
     }
     fn is_empty(&self) -> bool {
-        self.is_empty()
+        self.c.is_empty()
     }
 }
 
-pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
+pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     let n = rows.n();
     rows.list("toft by hand", || Cells::<P> { cells: Pool::new(), first: None });
+
     rows.stack("toft", Stack::<Item<P>>::new);
     rows.fresh_stack("toft fresh", Stack::<Item<P>>::new);
     rows.stack("toft fixed", || Stack::<Item<P>>::fixed(n));
-    rows.stack("toft arena", || Stack::<Item<P>, InRows, _>::new_in(arena()));
+    rows.stack("toft columns", Stack::<Item<P>, Columns>::default);
+    rows.stack("toft columns fixed", || Stack::<Item<P>, Columns>::fixed_in(n, Heap));
+    rows.stack("toft arena", || housed(Stack::<Item<P>, Rows, _>::new_in));
+
+    rows.queue("toft", Queue::<Item<P>>::new);
+    rows.fresh_queue("toft fresh", Queue::<Item<P>>::new);
+    rows.queue("toft fixed", || Queue::<Item<P>>::fixed(n));
+    rows.queue("toft columns", Queue::<Item<P>, Columns>::default);
+    rows.queue("toft columns fixed", || Queue::<Item<P>, Columns>::fixed_in(n, Heap));
+    rows.queue("toft arena", || housed(Queue::<Item<P>, Rows, _>::new_in));
+    rows.queue("toft ring", Ring::<Item<P>>::new);
 }
 pub fn sets(_: &mut Sets) {}
 pub fn dicts<const P: usize>(_: &mut Dicts<P>) {}
