@@ -30,7 +30,7 @@ impl<T: Copy> FreeList<T> {
         FreeList { slots: Vec::new(), free: NONE, len: 0 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, value: T) -> u32 {
         self.len += 1;
         let value = Slot { value: ManuallyDrop::new(value) };
@@ -48,7 +48,7 @@ impl<T: Copy> FreeList<T> {
         i
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, i: u32) -> T {
         self.len -= 1;
         // SAFETY: the callers have what `put` told, once.
@@ -66,25 +66,31 @@ impl<const REST: usize> Pool<REST> for FreeList<Value<REST>> {
     type Key = u32;
     const BLIND: bool = true;
 
+    #[inline(always)]
     fn insert(&mut self, value: Value<REST>) -> u32 {
         self.put(value)
     }
+    #[inline(always)]
     fn get(&self, key: u32) -> u64 {
         // SAFETY: as in `take`.
         unsafe { self.slots.get_unchecked(key as usize).value.first }
     }
+    #[inline(always)]
     fn remove(&mut self, key: u32) -> Option<Value<REST>> {
         Some(self.take(key))
     }
+    #[inline(always)]
     fn sum(&self) -> u64 {
         // SAFETY: a vacant slot had a value once.
         self.slots.iter().map(|slot| unsafe { slot.value.first }).sum()
     }
+    #[inline(always)]
     fn clear(&mut self) {
         self.slots.clear();
         self.free = NONE;
         self.len = 0;
     }
+    #[inline(always)]
     fn len(&self) -> usize {
         self.len
     }
@@ -101,9 +107,11 @@ struct Cells<const P: usize> {
 }
 
 impl<const P: usize> Front<P> for Cells<P> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.first = self.cells.put((item, self.first));
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while self.first != NONE {
@@ -123,11 +131,13 @@ struct Array<T, const FRONT: bool> {
 }
 
 impl<const P: usize, const FRONT: bool> Ends<P> for Array<Item<P>, FRONT> {
+    #[inline(always)]
     fn push(&mut self, item: Item<P>) {
         // SAFETY: it has room for all that is pushed.
         unsafe { *self.items.get_unchecked_mut(self.end) = item }
         self.end += 1;
     }
+    #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
         // SAFETY: no more is popped than was pushed.
         unsafe {
@@ -143,6 +153,7 @@ impl<const P: usize, const FRONT: bool> Ends<P> for Array<Item<P>, FRONT> {
             Some(item)
         }
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.begin == self.end
     }
@@ -163,25 +174,30 @@ pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
 struct Sorted(Vec<i64>);
 
 impl Set for Sorted {
+    #[inline(always)]
     fn add(&mut self, key: i64) {
         if let Err(at) = self.0.binary_search(&key) {
             self.0.insert(at, key);
         }
     }
+    #[inline(always)]
     fn has(&self, key: i64) -> bool {
         self.0.binary_search(&key).is_ok()
     }
+    #[inline(always)]
     fn remove(&mut self, key: i64) {
         if let Ok(at) = self.0.binary_search(&key) {
             self.0.remove(at);
         }
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Scan for Sorted {
+    #[inline(always)]
     fn between(&self, low: i64, high: i64) -> i64 {
         let begin = self.0.partition_point(|&key| key < low);
         self.0[begin..].iter().take_while(|&&key| key <= high).sum()
@@ -206,18 +222,23 @@ struct Ascending(Vec<u64>);
 impl Map for Ascending {
     const IS_READ: bool = true;
 
+    #[inline(always)]
     fn insert(&mut self, _: u64) -> bool {
         false
     }
+    #[inline(always)]
     fn get(&self, key: u64) -> Option<u64> {
         self.0.binary_search(&key).ok().map(|at| self.0[at])
     }
+    #[inline(always)]
     fn remove(&mut self, _: u64) -> bool {
         false
     }
+    #[inline(always)]
     fn sum(&self) -> u64 {
         sum_keys(self.0.iter())
     }
+    #[inline(always)]
     fn range(&self, from: u64) -> Option<u64> {
         let begin = self.0.partition_point(|&key| key < from);
         Some(sum_keys(self.0[begin..].iter().take(COUNT)))
@@ -225,6 +246,7 @@ impl Map for Ascending {
     fn bulk(ascending: &[u64]) -> Option<Self> {
         Some(Ascending(ascending.to_vec()))
     }
+    #[inline(always)]
     fn len(&self) -> usize {
         self.0.len()
     }

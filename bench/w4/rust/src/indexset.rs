@@ -12,12 +12,14 @@ set!(BTreeSet<i64>);
 dict!(BTreeMap<i64, V>);
 
 impl Scan for BTreeSet<i64> {
+    #[inline(always)]
     fn between(&self, low: i64, high: i64) -> i64 {
         self.range(low..=high).sum()
     }
 }
 
 impl<V> Scan for BTreeMap<i64, V> {
+    #[inline(always)]
     fn between(&self, low: i64, high: i64) -> i64 {
         self.range(low..=high).map(|(key, _)| key).sum()
     }
@@ -25,6 +27,7 @@ impl<V> Scan for BTreeMap<i64, V> {
 
 impl Map for BTreeMap<u64, u64> {
     map_verbs!();
+    #[inline(always)]
     fn range(&self, from: u64) -> Option<u64> {
         Some(sum_pairs(self.range(from..).take(COUNT)))
     }
@@ -35,6 +38,7 @@ impl Map for BTreeMap<u64, u64> {
 
 impl Map for BTreeSet<u64> {
     set_verbs!();
+    #[inline(always)]
     fn range(&self, from: u64) -> Option<u64> {
         Some(sum_keys(self.range(from..).take(COUNT)))
     }

@@ -5,6 +5,8 @@
 //! In a PATTERN a star stands for anything: `--only 'pool80 iterate*'`. --part: every M-th case from the K-th on, where K
 //! is 0 to M - 1. Each round samples everyone once in each case, and begins with another one.
 //!
+//! What makes a contender speak the verbs of a case is inlined always, so that it costs nothing.
+//!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod floor;

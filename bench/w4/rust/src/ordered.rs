@@ -37,6 +37,37 @@ const PARTS: [&str; 7] = ["insert", "hit", "miss", "iterate", "range", "delete",
 const RANGES: usize = 1000;
 pub const COUNT: usize = 100;
 
+// Each is compiled once for each type: what the compiler makes of it shall not depend on how a contender was made.
+
+#[inline(never)]
+fn insert(c: &mut impl Map, keys: &[u64]) -> usize {
+    keys.iter().filter(|&&key| c.insert(key)).count()
+}
+
+/// How many are found, and the sum of their values.
+#[inline(never)]
+fn look(c: &impl Map, keys: &[u64]) -> (usize, u64) {
+    keys.iter().fold((0, 0), |(found, sum), &key| match c.get(key) {
+        Some(value) => (found + 1, value.wrapping_add(sum)),
+        None => (found, sum),
+    })
+}
+
+#[inline(never)]
+fn sum_of(c: &impl Map) -> u64 {
+    c.sum()
+}
+
+#[inline(never)]
+fn ranges(c: &impl Map, starts: &[u64]) -> u64 {
+    starts.iter().fold(0, |sum: u64, &from| sum.wrapping_add(c.range(from).unwrap_or(1)))
+}
+
+#[inline(never)]
+fn remove(c: &mut impl Map, keys: &[u64]) -> usize {
+    keys.iter().filter(|&&key| c.remove(key)).count()
+}
+
 struct Keys {
     ascending: Vec<u64>,
     go_in: Vec<u64>,
@@ -77,25 +108,18 @@ impl Keys {
     fn live<C: Map>(&self, c: &mut C, columns: u64, phases: &mut Phases) {
         let n = self.ascending.len();
         let sum = self.ascending.iter().fold(0, |sum: u64, &key| sum.wrapping_add(key));
-        let get = |c: &mut C, keys: &[u64]| {
-            let c = &*black_box(c);
-            keys.iter().fold((0, 0), |(found, sum), &key| match c.get(key) {
-                Some(value) => (found + 1, value.wrapping_add(sum)),
-                None => (found, sum),
-            })
-        };
         if C::IS_READ {
             C::bulk(&self.ascending).into_iter().for_each(|made| *c = made);
         } else {
-            let new = phases.time(0, || self.go_in.iter().filter(|&&key| c.insert(key)).count());
+            let new = phases.time(0, || insert(c, &self.go_in));
             phases.check(new == n);
         }
         phases.check(c.len() == n);
-        let found = phases.time(1, || get(c, &self.asked));
+        let found = phases.time(1, || look(c, &self.asked));
         phases.check(found == (n, sum));
-        let found = phases.time(2, || get(c, &self.absent));
+        let found = phases.time(2, || look(c, &self.absent));
         phases.check(found == (0, 0));
-        let found = phases.time(3, || black_box(&*c).sum());
+        let found = phases.time(3, || sum_of(c));
         phases.check(found == sum.wrapping_mul(columns));
         if c.range(0).is_some() {
             let found = phases
@@ -103,7 +127,7 @@ impl Keys {
             phases.check(found == self.sum_of_ranges.wrapping_mul(columns));
         }
         if !C::IS_READ {
-            let gone = phases.time(5, || self.go_out.iter().filter(|&&key| c.remove(key)).count());
+            let gone = phases.time(5, || remove(c, &self.go_out));
             phases.check(gone == n && c.len() == 0);
         }
         if C::bulk(&[]).is_some() {

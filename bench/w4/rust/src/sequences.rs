@@ -20,6 +20,7 @@ pub trait Ends<const P: usize> {
     fn is_empty(&self) -> bool;
 }
 
+#[inline(never)]
 fn list<const P: usize>(c: &mut impl Front<P>, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
     for j in 1..=n as u64 {
@@ -28,6 +29,7 @@ fn list<const P: usize>(c: &mut impl Front<P>, n: usize) -> bool {
     c.walk() == sum_to(n)
 }
 
+#[inline(never)]
 fn stack<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
     for j in 1..=n as u64 {
@@ -40,6 +42,7 @@ fn stack<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
     right & c.is_empty()
 }
 
+#[inline(never)]
 fn queue<const P: usize>(c: &mut impl Ends<P>, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
     for j in 1..=n as u64 {

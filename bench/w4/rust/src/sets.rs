@@ -48,6 +48,7 @@ fn random(n: usize) -> Keys {
     Keys { go_in: shuffled(&keys, 1), go_out: shuffled(&keys, 2) }
 }
 
+#[inline(never)]
 fn set(c: &mut impl Set, keys: &Keys) -> bool {
     let n = keys.go_in.len() as i64;
     for &j in &keys.go_in {
@@ -72,6 +73,7 @@ fn set(c: &mut impl Set, keys: &Keys) -> bool {
     right & c.is_empty()
 }
 
+#[inline(never)]
 fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
     let n = keys.go_in.len() as i64;
     for &j in &keys.go_in {
@@ -97,6 +99,7 @@ fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool 
 }
 
 /// Half of the keys are taken out first: what is left must have kept its own value.
+#[inline(never)]
 fn half<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
     for &j in &keys.go_in {
         c.put(j, value(j));

@@ -10,21 +10,27 @@ use slab::Slab;
 impl<const REST: usize> Pool<REST> for Slab<Value<REST>> {
     type Key = usize;
 
+    #[inline(always)]
     fn insert(&mut self, value: Value<REST>) -> usize {
         self.insert(value)
     }
+    #[inline(always)]
     fn get(&self, key: usize) -> u64 {
         self[key].first
     }
+    #[inline(always)]
     fn remove(&mut self, key: usize) -> Option<Value<REST>> {
         self.try_remove(key)
     }
+    #[inline(always)]
     fn sum(&self) -> u64 {
         self.iter().map(|(_, value)| value.first).sum()
     }
+    #[inline(always)]
     fn clear(&mut self) {
         self.clear();
     }
+    #[inline(always)]
     fn len(&self) -> usize {
         self.len()
     }
@@ -37,9 +43,11 @@ struct Cells<const P: usize> {
 }
 
 impl<const P: usize> Front<P> for Cells<P> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.first = Some(self.cells.insert((item, self.first)));
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some(cell) = self.first {

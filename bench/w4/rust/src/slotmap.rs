@@ -14,21 +14,27 @@ macro_rules! pool {
         impl<const REST: usize> Pool<REST> for $map<DefaultKey, Value<REST>> {
             type Key = DefaultKey;
 
+            #[inline(always)]
             fn insert(&mut self, value: Value<REST>) -> DefaultKey {
                 self.insert(value)
             }
+            #[inline(always)]
             fn get(&self, key: DefaultKey) -> u64 {
                 self[key].first
             }
+            #[inline(always)]
             fn remove(&mut self, key: DefaultKey) -> Option<Value<REST>> {
                 self.remove(key)
             }
+            #[inline(always)]
             fn sum(&self) -> u64 {
                 self.values().map(|value| value.first).sum()
             }
+            #[inline(always)]
             fn clear(&mut self) {
                 self.clear();
             }
+            #[inline(always)]
             fn len(&self) -> usize {
                 self.len()
             }
@@ -45,9 +51,11 @@ struct Cells<const P: usize> {
 }
 
 impl<const P: usize> Front<P> for Cells<P> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.first = Some(self.cells.insert((item, self.first)));
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some((item, next)) = self.first.and_then(|cell| self.cells.remove(cell)) {

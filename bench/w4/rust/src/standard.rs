@@ -13,9 +13,11 @@ use std::hash::{BuildHasher, Hash};
 
 /// The newest are at the end.
 impl<const P: usize> Front<P> for Vec<Item<P>> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.push(item);
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let sum = self.iter().rev().map(|item| item.number).sum();
         self.clear();
@@ -24,9 +26,11 @@ impl<const P: usize> Front<P> for Vec<Item<P>> {
 }
 
 impl<const P: usize> Front<P> for LinkedList<Item<P>> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.push_front(item);
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let sum = self.iter().map(|item| item.number).sum();
         self.clear();
@@ -38,9 +42,11 @@ impl<const P: usize> Front<P> for LinkedList<Item<P>> {
 struct OneByOne<C>(C);
 
 impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.0.push_front(item);
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
     }
@@ -50,9 +56,11 @@ impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
 struct Boxed<const P: usize>(Option<Box<(Item<P>, Boxed<P>)>>);
 
 impl<const P: usize> Front<P> for Boxed<P> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.0 = Some(Box::new((item, Boxed(self.0.take()))));
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some(mut node) = self.0.take() {
@@ -73,12 +81,15 @@ impl<const P: usize> Drop for Boxed<P> {
 }
 
 impl<const P: usize> Ends<P> for Vec<Item<P>> {
+    #[inline(always)]
     fn push(&mut self, item: Item<P>) {
         self.push(item);
     }
+    #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
         self.pop()
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.is_empty()
     }
@@ -86,24 +97,30 @@ impl<const P: usize> Ends<P> for Vec<Item<P>> {
 
 /// A queue: pushed at the back.
 impl<const P: usize> Ends<P> for VecDeque<Item<P>> {
+    #[inline(always)]
     fn push(&mut self, item: Item<P>) {
         self.push_back(item);
     }
+    #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
         self.pop_front()
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.is_empty()
     }
 }
 
 impl<const P: usize> Ends<P> for LinkedList<Item<P>> {
+    #[inline(always)]
     fn push(&mut self, item: Item<P>) {
         self.push_back(item);
     }
+    #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
         self.pop_front()
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.is_empty()
     }
@@ -113,12 +130,15 @@ impl<const P: usize> Ends<P> for LinkedList<Item<P>> {
 struct AtBack<C>(C);
 
 impl<const P: usize> Ends<P> for AtBack<VecDeque<Item<P>>> {
+    #[inline(always)]
     fn push(&mut self, item: Item<P>) {
         self.0.push_back(item);
     }
+    #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
         self.0.pop_back()
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,15 +163,19 @@ pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
 macro_rules! set {
     ($type:ty $(, $state:ident)?) => {
         impl$(<$state: BuildHasher>)? Set for $type {
+            #[inline(always)]
             fn add(&mut self, key: i64) {
                 self.insert(key);
             }
+            #[inline(always)]
             fn has(&self, key: i64) -> bool {
                 self.contains(&key)
             }
+            #[inline(always)]
             fn remove(&mut self, key: i64) {
                 self.remove(&key);
             }
+            #[inline(always)]
             fn is_empty(&self) -> bool {
                 self.is_empty()
             }
@@ -162,18 +186,23 @@ macro_rules! set {
 macro_rules! dict {
     ($type:ty $(, $state:ident)?) => {
         impl<V: PartialEq $(, $state: BuildHasher)?> Dict<V> for $type {
+            #[inline(always)]
             fn put(&mut self, key: i64, value: V) {
                 self.insert(key, value);
             }
+            #[inline(always)]
             fn has(&self, key: i64) -> bool {
                 self.contains_key(&key)
             }
+            #[inline(always)]
             fn agrees(&self, key: i64, value: &V) -> bool {
                 self.get(&key) == Some(value)
             }
+            #[inline(always)]
             fn remove(&mut self, key: i64) {
                 self.remove(&key);
             }
+            #[inline(always)]
             fn is_empty(&self) -> bool {
                 self.is_empty()
             }
@@ -189,12 +218,14 @@ dict!(BTreeMap<i64, V>);
 dict!(HashMap<i64, V, S>, S);
 
 impl Scan for BTreeSet<i64> {
+    #[inline(always)]
     fn between(&self, low: i64, high: i64) -> i64 {
         self.range(low..=high).sum()
     }
 }
 
 impl<V> Scan for BTreeMap<i64, V> {
+    #[inline(always)]
     fn between(&self, low: i64, high: i64) -> i64 {
         self.range(low..=high).map(|(key, _)| key).sum()
     }
@@ -232,18 +263,23 @@ pub fn sum_keys<'a>(keys: impl Iterator<Item = &'a u64>) -> u64 {
 
 macro_rules! map_verbs {
     () => {
+        #[inline(always)]
         fn insert(&mut self, key: u64) -> bool {
             self.insert(key, key).is_none()
         }
+        #[inline(always)]
         fn get(&self, key: u64) -> Option<u64> {
             self.get(&key).copied()
         }
+        #[inline(always)]
         fn remove(&mut self, key: u64) -> bool {
             self.remove(&key).is_some()
         }
+        #[inline(always)]
         fn sum(&self) -> u64 {
             $crate::standard::sum_pairs(self.iter())
         }
+        #[inline(always)]
         fn len(&self) -> usize {
             self.len()
         }
@@ -252,18 +288,23 @@ macro_rules! map_verbs {
 
 macro_rules! set_verbs {
     () => {
+        #[inline(always)]
         fn insert(&mut self, key: u64) -> bool {
             self.insert(key)
         }
+        #[inline(always)]
         fn get(&self, key: u64) -> Option<u64> {
             self.contains(&key).then_some(key)
         }
+        #[inline(always)]
         fn remove(&mut self, key: u64) -> bool {
             self.remove(&key)
         }
+        #[inline(always)]
         fn sum(&self) -> u64 {
             $crate::standard::sum_keys(self.iter())
         }
+        #[inline(always)]
         fn len(&self) -> usize {
             self.len()
         }
@@ -274,6 +315,7 @@ pub(crate) use {map_verbs, set_verbs};
 
 impl Map for BTreeMap<u64, u64> {
     map_verbs!();
+    #[inline(always)]
     fn range(&self, from: u64) -> Option<u64> {
         Some(sum_pairs(self.range(from..).take(COUNT)))
     }
@@ -284,6 +326,7 @@ impl Map for BTreeMap<u64, u64> {
 
 impl Map for BTreeSet<u64> {
     set_verbs!();
+    #[inline(always)]
     fn range(&self, from: u64) -> Option<u64> {
         Some(sum_keys(self.range(from..).take(COUNT)))
     }

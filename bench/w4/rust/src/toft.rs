@@ -7,7 +7,7 @@ use crate::payload::{Item, Value};
 use crate::pools::{self, Pools};
 use crate::sequences::{Ends, Front, Rows as Sequences};
 use crate::sets::{Dicts, Scans, Sets};
-use toft::pool::{Columns, Handle, Heap, Key, Layout, Memory, Pool, Queue, Ring, Rows, Stack};
+use toft::pool::{Columns, ConsList, Handle, Heap, Key, Layout, List, Memory, Pool, Queue, Ring, Rows, Stack};
 use toft::Arena;
 
 /// An arena that others point to.
@@ -41,14 +41,14 @@ trait First {
 }
 
 impl<const REST: usize> First for &Value<REST> {
-    #[inline]
+    #[inline(always)]
     fn first(self) -> u64 {
         self.first
     }
 }
 
 impl<const REST: usize> First for crate::payload::ValueRef<'_, REST> {
-    #[inline]
+    #[inline(always)]
     fn first(self) -> u64 {
         *self.first
     }
@@ -63,21 +63,27 @@ impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Po
 {
     type Key = K;
 
+    #[inline(always)]
     fn insert(&mut self, value: Value<REST>) -> K {
         self.insert(value)
     }
+    #[inline(always)]
     fn get(&self, key: K) -> u64 {
         self.get(key).map_or(0, First::first)
     }
+    #[inline(always)]
     fn remove(&mut self, key: K) -> Option<Value<REST>> {
         self.remove(key)
     }
+    #[inline(always)]
     fn sum(&self) -> u64 {
         self.values().map(First::first).sum()
     }
+    #[inline(always)]
     fn clear(&mut self) {
         self.clear();
     }
+    #[inline(always)]
     fn len(&self) -> usize {
         self.len()
     }
@@ -86,21 +92,27 @@ impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Po
 impl<const REST: usize, P: pools::Pool<REST>> pools::Pool<REST> for Housed<P> {
     type Key = P::Key;
 
+    #[inline(always)]
     fn insert(&mut self, value: Value<REST>) -> P::Key {
         self.c.insert(value)
     }
+    #[inline(always)]
     fn get(&self, key: P::Key) -> u64 {
         self.c.get(key)
     }
+    #[inline(always)]
     fn remove(&mut self, key: P::Key) -> Option<Value<REST>> {
         self.c.remove(key)
     }
+    #[inline(always)]
     fn sum(&self) -> u64 {
         self.c.sum()
     }
+    #[inline(always)]
     fn clear(&mut self) {
         self.c.clear();
     }
+    #[inline(always)]
     fn len(&self) -> usize {
         self.c.len()
     }
@@ -135,9 +147,11 @@ struct Cells<const P: usize> {
 }
 
 impl<const P: usize> Front<P> for Cells<P> {
+    #[inline(always)]
     fn put(&mut self, item: Item<P>) {
         self.first = Some(self.cells.insert(Cell { item, next: self.first }));
     }
+    #[inline(always)]
     fn walk(&mut self) -> u64 {
         let mut sum = 0;
         while let Some(cell) = self.first.and_then(|cell| self.cells.remove(cell)) {
@@ -148,15 +162,120 @@ impl<const P: usize> Front<P> for Cells<P> {
     }
 }
 
+/// The number of an item, of rows or of columns.
+trait Number {
+    fn number(self) -> u64;
+}
+
+impl<const P: usize> Number for &Item<P> {
+    #[inline(always)]
+    fn number(self) -> u64 {
+        self.number
+    }
+}
+
+impl<const P: usize> Number for crate::payload::ItemRef<'_, P> {
+    #[inline(always)]
+    fn number(self) -> u64 {
+        *self.number
+    }
+}
+
+/// Items that are found in this layout.
+trait Holds<const P: usize>: for<'a> Layout<Item<P>, Ref<'a>: Number> {}
+impl<const P: usize, L: for<'a> Layout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
+
+/// A list of a pool of cells: gone over, and given back with all.
+struct Cons<const P: usize, L: Layout<Item<P>>, M: Memory> {
+    cells: ConsList<Item<P>, L, M>,
+    list: Option<Handle<Item<P>>>,
+}
+
+fn cons<const P: usize, L: Layout<Item<P>>, M: Memory>(cells: ConsList<Item<P>, L, M>) -> Cons<P, L, M> {
+    Cons { cells, list: None }
+}
+
+impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for Cons<P, L, M> {
+    #[inline(always)]
+    fn put(&mut self, item: Item<P>) {
+        self.list = Some(self.cells.cons(item, self.list));
+    }
+    #[inline(always)]
+    fn walk(&mut self) -> u64 {
+        let sum = self.cells.iter(self.list).map(Number::number).sum();
+        self.cells.clear();
+        self.list = None;
+        sum
+    }
+}
+
+/// Given back one by one, on the way.
+struct OneByOne<C>(C);
+
+impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<Cons<P, L, M>> {
+    #[inline(always)]
+    fn put(&mut self, item: Item<P>) {
+        self.0.list = Some(self.0.cells.cons(item, self.0.list));
+    }
+    #[inline(always)]
+    fn walk(&mut self) -> u64 {
+        let mut sum = 0;
+        while let Some((item, tail)) = self.0.cells.uncons(self.0.list) {
+            sum += item.number;
+            self.0.list = tail;
+        }
+        sum
+    }
+}
+
+/// Doubly linked.
+impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
+    #[inline(always)]
+    fn put(&mut self, item: Item<P>) {
+        self.push_front(item);
+    }
+    #[inline(always)]
+    fn walk(&mut self) -> u64 {
+        let sum = self.iter().map(Number::number).sum();
+        self.clear();
+        sum
+    }
+}
+
+impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
+    #[inline(always)]
+    fn put(&mut self, item: Item<P>) {
+        self.0.push_front(item);
+    }
+    #[inline(always)]
+    fn walk(&mut self) -> u64 {
+        std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
+    }
+}
+
+impl<const P: usize, C: Front<P>> Front<P> for Housed<C> {
+    #[inline(always)]
+    fn put(&mut self, item: Item<P>) {
+        self.c.put(item);
+    }
+    #[inline(always)]
+    fn walk(&mut self) -> u64 {
+        self.c.walk()
+    }
+}
+
 macro_rules! ends {
     ($type:ty, $push:ident, $pop:ident) => {
         impl<const P: usize, L: Layout<Item<P>>, M: Memory> Ends<P> for $type {
+            #[inline(always)]
             fn push(&mut self, item: Item<P>) {
                 self.$push(item);
             }
+            #[inline(always)]
             fn pop(&mut self) -> Option<Item<P>> {
                 self.$pop()
             }
+            #[inline(always)]
             fn is_empty(&self) -> bool {
                 self.is_empty()
             }
@@ -169,12 +288,15 @@ ends!(Queue<Item<P>, L, M>, push_back, pop_front);
 ends!(Ring<Item<P>, L, u32, M>, push_end, pop_begin);
 
 impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
+    #[inline(always)]
     fn push(&mut self, item: Item<P>) {
         self.c.push(item);
     }
+    #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
         self.c.pop()
     }
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.c.is_empty()
     }
@@ -182,6 +304,18 @@ impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
 
 pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     let n = rows.n();
+    rows.list("toft", || cons(ConsList::<Item<P>>::new()));
+    rows.list("toft popped", || OneByOne(cons(ConsList::<Item<P>>::new())));
+    rows.list("toft fixed", || cons(ConsList::<Item<P>>::fixed(n)));
+    rows.list("toft fixed popped", || OneByOne(cons(ConsList::<Item<P>>::fixed(n))));
+    rows.list("toft columns", || cons(ConsList::<Item<P>, Columns>::default()));
+    rows.list("toft columns popped", || OneByOne(cons(ConsList::<Item<P>, Columns>::default())));
+    rows.list("toft columns fixed", || cons(ConsList::<Item<P>, Columns>::fixed_in(n, Heap)));
+    rows.list("toft arena", || housed(|arena| cons(ConsList::<Item<P>, Rows, _>::new_in(arena))));
+    rows.list("toft List", List::<Item<P>>::new);
+    rows.list("toft List popped", || OneByOne(List::<Item<P>>::new()));
+    rows.list("toft List fixed", || List::<Item<P>>::fixed(n));
+    rows.list("toft List columns", List::<Item<P>, Columns>::default);
     rows.list("toft by hand", || Cells::<P> { cells: Pool::new(), first: None });
 
     rows.stack("toft", Stack::<Item<P>>::new);
