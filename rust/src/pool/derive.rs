@@ -73,7 +73,7 @@
 /// # Of a field
 ///
 /// `#[columns(nested)]`: the field's type is `Columnar` itself, and its fields are in columns too. In each view the field is
-/// the view of that type.
+/// the view of that type. Such a view is not shortened where it stands (it is invariant in its lifetime): use `reborrow()`.
 ///
 /// ```
 /// use toft::pool::Columns;
