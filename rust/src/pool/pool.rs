@@ -195,9 +195,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     ///
     /// # Panics
     /// The pool is fixed and full, keys cannot tell more slots apart, or there is no memory.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> K {
-        if !self.vacancy.has_room() && self.make_room().is_err() {
+        if !self.vacancy.is_prepared() && self.make_room().is_err() {
             full()
         }
         // SAFETY: there is room.
@@ -213,9 +213,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     ///
     /// # Errors
     /// There is no room: the value comes back, and nothing changed.
-    #[inline]
+    #[inline(always)]
     pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
-        if !self.vacancy.has_room() && self.make_room().is_err() {
+        if !self.vacancy.is_prepared() && self.make_room().is_err() {
             return Err(Full(value));
         }
         // SAFETY: there is room.
@@ -238,7 +238,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// As [`insert`](Pool::insert). If the closure does, nothing changed.
     #[inline]
     pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
-        if !self.vacancy.has_room() && self.make_room().is_err() {
+        if !self.vacancy.is_prepared() && self.make_room().is_err() {
             full()
         }
         // SAFETY: there is room, and the closure cannot reach the pool.
@@ -263,27 +263,25 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         }
     }
 
-    /// Makes slots ready for use, when there are none.
+    /// Finds a free slot, or makes some.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) -> Result<(), AllocError> {
-        let (known, capacity) = (self.vacancy.known(), self.capacity());
-        if known == capacity {
-            if self.fixed {
-                return Err(AllocError);
-            }
-            // Keys may tell less apart than a power of two: the last step is to as many as there can be.
-            let wanted = capacity.saturating_mul(2).max(LEAST).min(K::SLOTS.min(MOST));
-            if wanted == capacity {
-                return Err(AllocError);
-            }
-            self.grow(wanted)?;
-        }
         if self.start == 0 {
             self.start = number();
             self.unused = K::unused(self.start);
         }
-        self.vacancy.make_ready(self.capacity(), self.unused);
+        if self.vacancy.prepare(self.unused) {
+            return Ok(());
+        }
+        // Keys may tell less apart than a power of two: the last step is to as many as there can be.
+        let capacity = self.capacity();
+        let wanted = capacity.saturating_mul(2).max(LEAST).min(K::SLOTS.min(MOST));
+        if self.fixed || wanted == capacity {
+            return Err(AllocError);
+        }
+        self.grow(wanted)?;
+        self.vacancy.prepare(self.unused);
         Ok(())
     }
 
@@ -293,7 +291,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             return Err(AllocError);
         }
         self.vacancy.reserve(capacity, self.slots.memory())?;
-        self.slots.grow(capacity, self.vacancy.known())
+        self.slots.grow(capacity, self.vacancy.known())?;
+        self.vacancy.set_slots(capacity);
+        Ok(())
     }
 
     // ---- access ----

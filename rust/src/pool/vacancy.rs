@@ -41,18 +41,22 @@ pub(crate) struct Vacancy<G> {
     freed: usize,
     /// Slots below it have a generation, and their groups a link.
     ready: usize,
-    /// The end of those that may be taken: what is ready, and no more than the pool has slots.
+    /// Where no group is adopted, slots from `known` to here are taken next: to the end of what is ready, and no further
+    /// than the pool has slots; to nowhere while a group is on the stack. So an insertion looks at this alone.
     limit: usize,
+    /// How many slots the pool has.
+    slots: usize,
     /// The free slots of the adopted group that were not taken yet.
     adopted: u64,
     /// Its first slot.
     base: usize,
-    /// One for each group, behind the generations.
+    /// One for each group.
     links: NonNull<u32>,
     /// The top of the stack.
     top: u32,
-    /// There are generations for so many slots: a multiple of GROUP.
+    /// There is room for the generations of so many slots, and for the links: multiples of GROUP.
     capacity: usize,
+    linked: usize,
 }
 
 impl<G: Count> Vacancy<G> {
@@ -63,11 +67,13 @@ impl<G: Count> Vacancy<G> {
             freed: 0,
             ready: 0,
             limit: 0,
+            slots: 0,
             adopted: 0,
             base: 0,
             links: NonNull::dangling(),
             top: NONE,
             capacity: 0,
+            linked: 0,
         }
     }
 
@@ -83,32 +89,35 @@ impl<G: Count> Vacancy<G> {
         self.known - self.freed
     }
 
-    fn layout(capacity: usize) -> Result<(Layout, usize), AllocError> {
+    fn layouts(capacity: usize) -> Result<[Layout; 2], AllocError> {
         let generations = Layout::array::<G>(capacity).map_err(|_| AllocError)?;
         let links = Layout::array::<u32>(capacity / GROUP).map_err(|_| AllocError)?;
-        generations.extend(links).map_err(|_| AllocError)
+        Ok([generations, links])
     }
 
     /// What it takes of memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        Self::layout(self.capacity).map_or(0, |(layout, _)| layout.size())
+        let layouts =
+            [(self.capacity, 0), (self.linked, 1)].map(|(capacity, which)| Self::layouts(capacity).map(|l| l[which]));
+        layouts.into_iter().flatten().map(|layout| layout.size()).sum()
     }
 
-    /// Makes room to tell of so many slots. An error changes nothing.
+    /// Makes room to tell of so many slots. An error changes nothing that matters.
     pub(crate) fn reserve(&mut self, slots: usize, memory: &impl Memory) -> Result<(), AllocError> {
-        if slots <= self.capacity {
-            return Ok(());
-        }
         let capacity = slots.checked_next_multiple_of(GROUP).ok_or(AllocError)?;
-        let (layout, offset) = Self::layout(capacity)?;
-        let p = memory.take(layout).ok_or(AllocError)?;
-        // SAFETY: what is ready is within the old memory, and within the larger new one.
+        let new = Self::layouts(capacity)?;
+        // SAFETY: each has the layout for what it has room for, and the new one is larger.
         unsafe {
-            let (generations, links) = (p.cast::<G>(), p.add(offset).cast::<u32>());
-            generations.copy_from_nonoverlapping(self.generations, self.ready);
-            links.copy_from_nonoverlapping(self.links, self.ready / GROUP);
-            self.put(memory);
-            (self.generations, self.links, self.capacity) = (generations, links, capacity);
+            if self.capacity < capacity {
+                let old = Self::layouts(self.capacity)?[0];
+                self.generations = enlarge(memory, self.generations.cast(), old, new[0])?.cast();
+                self.capacity = capacity;
+            }
+            if self.linked < capacity {
+                let old = Self::layouts(self.linked)?[1];
+                self.links = enlarge(memory, self.links.cast(), old, new[1])?.cast();
+                self.linked = capacity;
+            }
         }
         Ok(())
     }
@@ -116,30 +125,45 @@ impl<G: Count> Vacancy<G> {
     /// Gives the memory back.
     ///
     /// # Safety
-    /// `memory` is what `reserve` was called with. Nothing is asked of this value any more, but to `reserve`.
+    /// `memory` is what `reserve` was called with. Nothing is asked of this value any more.
     pub(crate) unsafe fn put(&mut self, memory: &impl Memory) {
-        if let (1.., Ok((layout, _))) = (self.capacity, Self::layout(self.capacity)) {
-            // SAFETY: the caller's contract, and that of reserve.
-            unsafe { memory.put(self.generations.cast(), layout) }
+        for (p, capacity, which) in [(self.generations.cast(), self.capacity, 0), (self.links.cast(), self.linked, 1)] {
+            if let (1.., Ok(layouts)) = (capacity, Self::layouts(capacity)) {
+                // SAFETY: the caller's contract, and that of reserve.
+                unsafe { memory.put(p, layouts[which]) }
+            }
         }
-        self.capacity = 0;
+        (self.capacity, self.linked) = (0, 0);
     }
 
-    /// Whether a slot is ready that is free.
+    /// Whether the next slot is known.
     #[inline(always)]
-    pub(crate) fn has_room(&self) -> bool {
-        self.freed != 0 || self.known < self.limit
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.adopted != 0 || self.known < self.limit
     }
 
-    /// Makes more slots ready, where all are known, of a pool that has `slots`. Those that were never in use begin with
-    /// this generation.
-    pub(crate) fn make_ready(&mut self, slots: usize, unused: G) {
-        if self.known == self.ready {
+    /// Finds the next slot, where it is not known. `false`: all are taken.
+    pub(crate) fn prepare(&mut self, unused: G) -> bool {
+        if self.top != NONE {
+            self.adopt();
+        } else if self.known == self.ready && self.known < self.slots {
             let end = self.capacity.min(self.ready + AHEAD.min(self.ready.max(GROUP)));
             // SAFETY: the capacity has a generation for each.
             unsafe { self.begin(end, unused) }
+            self.open();
         }
-        self.limit = self.ready.min(slots);
+        self.is_prepared()
+    }
+
+    /// Says how many slots the pool has, for which there is room here.
+    pub(crate) fn set_slots(&mut self, slots: usize) {
+        self.slots = slots;
+        self.open();
+    }
+
+    /// Says where the limit is.
+    fn open(&mut self) {
+        self.limit = if self.top == NONE { self.ready.min(self.slots) } else { 0 };
     }
 
     /// # Safety
@@ -170,18 +194,10 @@ impl<G: Count> Vacancy<G> {
     /// The slot that is taken next.
     ///
     /// # Safety
-    /// There is room.
+    /// It is prepared.
     #[inline(always)]
-    pub(crate) unsafe fn peek(&mut self) -> (usize, G) {
-        let i = if self.freed == 0 {
-            self.known
-        } else {
-            if self.adopted == 0 {
-                // SAFETY: a slot is free, so its group is on the stack.
-                unsafe { self.adopt() }
-            }
-            self.base + self.adopted.trailing_zeros() as usize
-        };
+    pub(crate) unsafe fn peek(&self) -> (usize, G) {
+        let i = if self.adopted != 0 { self.base + self.adopted.trailing_zeros() as usize } else { self.known };
         // SAFETY: what may be taken is ready.
         (i, unsafe { self.generation(i) })
     }
@@ -192,28 +208,26 @@ impl<G: Count> Vacancy<G> {
     /// Nothing came between.
     #[inline(always)]
     pub(crate) unsafe fn take(&mut self, i: usize, generation: G) {
-        if self.freed == 0 {
-            self.known = i + 1;
-        } else {
-            self.adopted &= self.adopted.wrapping_sub(1);
+        if self.adopted != 0 {
+            self.adopted &= self.adopted - 1;
             self.freed -= 1;
+        } else {
+            self.known = i + 1;
         }
         // SAFETY: the slot is ready.
         unsafe { self.generations.add(i).write(generation) }
     }
 
-    /// # Safety
-    /// The stack is not empty, and no group is adopted.
-    #[inline(never)]
-    unsafe fn adopt(&mut self) {
+    /// Takes the group on top of the stack off it.
+    fn adopt(&mut self) {
         let group = self.top as usize;
         // SAFETY: the groups on the stack are known, and have a free slot each.
         unsafe {
-            let link = self.links.add(group);
-            self.top = link.replace(APART);
+            self.top = self.links.add(group).replace(APART);
             self.adopted = !self.live_bits(group) & mask(self.known - group * GROUP);
         }
         self.base = group * GROUP;
+        self.open();
         debug_assert!(self.adopted != 0);
     }
 
@@ -231,6 +245,7 @@ impl<G: Count> Vacancy<G> {
             if link.read() == APART {
                 link.write(self.top);
                 self.top = (i / GROUP) as u32;
+                self.limit = 0;
             }
         }
     }
@@ -258,7 +273,6 @@ impl<G: Count> Vacancy<G> {
 
     /// Knows only the first slots. The others, which are free, begin with this generation when they are used again.
     pub(crate) fn truncate(&mut self, known: usize, unused: G) {
-        self.limit = known;
         self.freed -= self.known - known;
         self.known = known;
         self.ready = known.next_multiple_of(GROUP);
@@ -282,7 +296,7 @@ impl<G: Count> Vacancy<G> {
                 self.generations.add(i).write(generation.before());
             }
         }
-        (self.known, self.freed, self.limit) = (slots, slots, slots);
+        (self.known, self.freed) = (slots, slots);
     }
 
     /// Says that a slot has a value, and this generation. `restack` must follow.
@@ -313,6 +327,7 @@ impl<G: Count> Vacancy<G> {
         if self.known == 0 {
             self.freed = 0;
         }
+        self.open();
     }
 
     /// All generations that are ready.
@@ -344,6 +359,20 @@ impl<G: Count> Vacancy<G> {
         let front_bits = if groups == 0 { 0 } else { unsafe { all.live_bits(0) } };
         Live { left: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
     }
+}
+
+/// # Safety
+/// As for [`Memory::grow`], where there is something to grow.
+unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if old.size() == 0 {
+            memory.take(new)
+        } else {
+            memory.grow(p, old, new)
+        }
+    }
+    .ok_or(AllocError)
 }
 
 /// The lowest `n` bits; all where it is 64 or more.

@@ -115,6 +115,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if self.slots.replace(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
             self.unused = unused;
             self.vacancy.truncate(keep, unused);
+            self.vacancy.set_slots(keep);
         }
     }
 }
