@@ -188,12 +188,12 @@ mod odd_bits {
 
         /// The lowest bits of 16 generations, as the lowest 16 bits.
         #[inline(always)]
-        pub fn u8(p: &[u8; 16]) -> u64 {
+        pub(super) fn u8(p: &[u8; 16]) -> u64 {
             // SAFETY: every x86-64 has SSE2, here and below; the vectors read are those of the array.
             unsafe { _mm_movemask_epi8(_mm_slli_epi16(load(p, 0), 7)) as u32 as u64 }
         }
         #[inline(always)]
-        pub fn u16(p: &[u16; 16]) -> u64 {
+        pub(super) fn u16(p: &[u16; 16]) -> u64 {
             // Each to its sign bit, which packing keeps.
             // SAFETY: see u8.
             unsafe {
@@ -202,7 +202,7 @@ mod odd_bits {
             }
         }
         #[inline(always)]
-        pub fn u32(p: &[u32; 16]) -> u64 {
+        pub(super) fn u32(p: &[u32; 16]) -> u64 {
             // SAFETY: see u8.
             unsafe {
                 let word = |n| _mm_slli_epi32(load(p, n), 31);
@@ -223,7 +223,7 @@ mod odd_bits {
         macro_rules! sixteen {
             ($($int:ident)*) => {$(
                 #[inline(always)]
-                pub fn $int(p: &[$int; 16]) -> u64 {
+                pub(super) fn $int(p: &[$int; 16]) -> u64 {
                     // As bytes, of which a product puts eight bits side by side into its highest byte.
                     let bytes = p.map(|generation| generation as u8 & 1);
                     let eight = |n| u64::from_le_bytes(core::array::from_fn(|i| bytes[8 * n + i]));
@@ -238,7 +238,7 @@ mod odd_bits {
     macro_rules! all {
         ($($int:ident)*) => {$(
             #[inline(always)]
-            pub fn $int(group: &[$int; 64]) -> u64 {
+            pub(super) fn $int(group: &[$int; 64]) -> u64 {
                 group.chunks_exact(16).rev().fold(0, |bits, part| bits << 16 | sixteen::$int(part.try_into().unwrap()))
             }
         )*};
