@@ -392,7 +392,7 @@ mod tests {
             for i in 0..64 {
                 let one: [G; 64] = core::array::from_fn(|j| of(0xABCD_FFFE | u32::from(i == j)));
                 assert_eq!(G::odd_bits(&one), 1 << i);
-                let others: [G; 64] = core::array::from_fn(|j| of(0x8080_8080 * (j as u32 % 2) | u32::from(i != j)));
+                let others: [G; 64] = core::array::from_fn(|j| of((0x8080_8080 * (j as u32 % 2)) | u32::from(i != j)));
                 assert_eq!(G::odd_bits(&others), !(1 << i));
             }
         }
