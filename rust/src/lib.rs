@@ -156,7 +156,7 @@ pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(feature = "std")]
 pub use parcel::Parcel;
-pub use pool::{Columnar, Handle, OrderedMap, OrderedSet, Pool, Stack};
+pub use pool::{Columnar, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Stack};
 pub use promote::Promote;
 pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport};
 pub use scope::Scope;

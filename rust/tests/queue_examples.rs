@@ -483,7 +483,8 @@ fn compares() {
     assert_eq!(queue, vec![1, 2, 3, 4, 5]);
     assert_eq!(queue, &[1, 2, 3, 4, 5][..]);
     assert_ne!(queue, [1, 2, 3, 4]);
-    assert!(queue < Queue::from([1, 3]));
+    let later = Queue::from([1, 3]);
+    assert!(queue < later && later > queue);
     assert_eq!(queue.cmp(&straight), Ordering::Equal);
     let hash = |queue: &Queue<u32>| {
         let mut state = DefaultHasher::new();

@@ -160,7 +160,7 @@ pub(super) unsafe fn drop_all<T, L: Layout<T>, G: Copy>(raw: L::Raw<G>, slots: i
     impl<T, L: Layout<T>, G: Copy, I: Iterator<Item = usize>> Rest<T, L, G, I> {
         #[inline]
         fn run(&mut self) {
-            while let Some(i) = self.1.next() {
+            for i in self.1.by_ref() {
                 // SAFETY: the contract of `drop_all`; each slot comes once.
                 unsafe { L::drop_in_place(self.0, i) }
             }
@@ -391,9 +391,9 @@ macro_rules! compare {
 pub(super) use compare;
 
 /// Whether two values in columns are equal: with one lifetime for both.
-pub(super) fn same<'a, T: super::Columnar>(a: T::Ref<'a>, b: T::Ref<'a>) -> bool
+pub(super) fn same<'a, T>(a: T::Ref<'a>, b: T::Ref<'a>) -> bool
 where
-    T: 'a,
+    T: super::Columnar + 'a,
     T::Ref<'a>: PartialEq,
 {
     a == b

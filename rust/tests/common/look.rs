@@ -4,7 +4,6 @@
 
 use crate::ledger::{Counted, Ledger};
 use crate::pair::Pair;
-use proptest::prelude::*;
 use toft::pool::{CloneIn, Columns, List, Memory, Queue, Rows, Stack};
 
 /// A number twice: if the parts of a value were ever mixed up, they differ.
@@ -82,12 +81,11 @@ impl Look for Columns {
     }
 }
 
+/// What is done to a collection, and its name.
+pub type Action<C> = (&'static str, fn(&mut C));
+
 /// An operation, and two numbers that say on what.
 pub type Step = (u8, u8, u8);
-
-pub fn steps(kinds: u8, n: usize) -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((0..kinds, any::<u8>(), any::<u8>()), 0..n)
-}
 
 /// A position of `len`, or of those and the end.
 pub fn within(n: u8, len: usize) -> usize {

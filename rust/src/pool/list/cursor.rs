@@ -107,21 +107,19 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     }
 
     fn after(&self, i: u32) -> u32 {
-        // SAFETY: a cell of the list.
         if i == NONE {
-            self.front
-        } else {
-            unsafe { (*self.cells.link(i)).next }
+            return self.front;
         }
+        // SAFETY: a cell of the list.
+        unsafe { (*self.cells.link(i)).next }
     }
 
     fn before(&self, i: u32) -> u32 {
-        // SAFETY: a cell of the list.
         if i == NONE {
-            self.back
-        } else {
-            unsafe { (*self.cells.link(i)).other }
+            return self.back;
         }
+        // SAFETY: a cell of the list.
+        unsafe { (*self.cells.link(i)).other }
     }
 }
 
