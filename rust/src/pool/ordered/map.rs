@@ -425,8 +425,11 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         K: Ord,
     {
         match self.tree.search_to_insert(&key) {
-            // SAFETY: there is a value.
-            Some((place, true)) => Ok(Some(unsafe { self.tree.replace_value(place, value) })),
+            Some((place, true)) => {
+                drop(key); // if that panics, nothing has changed
+                           // SAFETY: there is a value.
+                Ok(Some(unsafe { self.tree.replace_value(place, value) }))
+            }
             place => self.tree.insert_at(place.map(|(place, _)| place), key, value).map(|_| None),
         }
     }

@@ -106,11 +106,12 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         if !Shape::<K, V, L>::INLINE {
             self.values.reserve(n)?;
         }
-        // Outermost nodes of a row may have fewer than the least, and one root may be above another.
+        // The outermost leaves, and the outermost nodes of a row, may have fewer than the least. Where a row has two nodes,
+        // one of them has the least: else they would have been merged.
         let leaves = n / Self::LEAST_KEYS + 2;
         let (mut row, mut inners) = (leaves, 0);
         while row > 1 {
-            row = if row > Self::FAN { row / Self::LEAST_CHILDREN + 2 } else { 1 };
+            row = if row > Self::LEAST_CHILDREN { (row - 2) / Self::LEAST_CHILDREN + 2 } else { 1 };
             inners += row;
         }
         self.store.reserve::<K, V, L>(leaves, inners + 1, self.values.memory())

@@ -201,7 +201,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 let Some(prev) = (*last.as_ptr()).prev else {
                     (*last.as_ptr()).next = behind;
                     behind = Some(last);
-                    self.root = None;
+                    (self.root, self.height) = (None, 0);
                     self.free_chain(behind);
                     return;
                 };
