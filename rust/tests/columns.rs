@@ -1,5 +1,5 @@
-//! Types whose columns are derived, through the pools: each kind of field comes out as it went in, where it should lie, and
-//! is dropped once.
+//! Types whose columns are derived, through the pools: each kind of field comes out as it went in, where it should
+//! lie, and is dropped once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
 
@@ -516,7 +516,8 @@ mod threads {
         grouped: T,
     }
 
-    /// A type that says of itself that it may go anywhere does not say so of its field, to which columns give references.
+    /// A type that says of itself that it may go anywhere does not say so of its field, to which columns give
+    /// references.
     #[derive(Columnar)]
     #[allow(dead_code)]
     struct Vouches {

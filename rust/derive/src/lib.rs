@@ -1,7 +1,7 @@
 //! `#[derive(Columnar)]` of the crate `toft`, which exports it with the feature `derive` and documents it.
 //!
-//! It goes three steps: `input` reads the struct and its attributes, and says what is wrong with them; `columns` decides
-//! which column each field lies in; `views`, `traits` and `methods` write the code.
+//! It goes three steps: `input` reads the struct and its attributes, and says what is wrong with them; `columns`
+//! decides which column each field lies in; `views`, `traits` and `methods` write the code.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod columns;

@@ -24,8 +24,8 @@ pub struct Names {
     pub a: Lifetime,
     /// A second one, for functions.
     pub b: Lifetime,
-    /// Stands in `for<'t> F: Clone`: a bound with such a lifetime in it may be false of a field whose type is known, and
-    /// then takes away the impl alone. Without it the compiler would refuse the struct.
+    /// Stands in `for<'t> (&'t F, ...): Trait`. A bound with such a lifetime in it may be false of fields whose types
+    /// are known, and then takes away the impl alone; without it the compiler would refuse the struct.
     pub trivial: Lifetime,
     /// The crate's module with the traits.
     pub pool: TokenStream,

@@ -330,9 +330,19 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
         &|Field { member, .. }| quote!(&mut *__row.#member),
         &|Field { member, .. }, of| quote!(#of::reborrow(&mut __row.#member)),
     );
+    let taken = |field: &Field| {
+        let member = &field.member;
+        quote!(unsafe { (&raw const (*__value).#member).read() })
+    };
     let replace = fields(
-        &|Field { member, .. }| quote!(::core::mem::replace(&mut *__row.#member, unsafe { (&raw const (*__value).#member).read() })),
-        &|Field { member, .. }, of| quote!(#of::replace(&mut __row.#member, unsafe { (&raw const (*__value).#member).read() })),
+        &|field| {
+            let (member, taken) = (&field.member, taken(field));
+            quote!(::core::mem::replace(&mut *__row.#member, #taken))
+        },
+        &|field, of| {
+            let (member, taken) = (&field.member, taken(field));
+            quote!(#of::replace(&mut __row.#member, #taken))
+        },
     );
 
     // Of each column: its length, its length behind an exclusive slice, its address, and so on.

@@ -15,7 +15,8 @@ pub fn allowances() -> TokenStream {
     quote!(#[allow(
         dead_code, deprecated, elided_lifetimes_in_paths, explicit_outlives_requirements, missing_debug_implementations,
         non_camel_case_types, non_snake_case, private_bounds, private_interfaces, single_use_lifetimes, unreachable_pub,
-        unsafe_code, unused_lifetimes, unused_qualifications, unused_variables, clippy::all, clippy::nursery, clippy::pedantic
+        unsafe_code, unused_lifetimes, unused_qualifications, unused_variables,
+        clippy::all, clippy::nursery, clippy::pedantic
     )])
 }
 
@@ -114,7 +115,8 @@ pub fn write(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
     quote!(#nested #(#groups)* #(#views)*)
 }
 
-/// That nested fields have columns. It is asked first, so that the first error of one that has none stands at the field.
+/// That nested fields have columns. It is asked first, so that the first error of one that has none stands at the
+/// field.
 fn check_nested(input: &Input, names: &Names) -> TokenStream {
     let (pool, allowances) = (&names.pool, allowances());
     let known = |field: &&Field| !depends(input, &field.ty) && !has_lifetimes(field.ty.to_token_stream());

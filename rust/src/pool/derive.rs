@@ -53,27 +53,29 @@
 /// | `ParticleRef<'a>` | `x: &'a f32` | `Copy`; `to_value()` where each field is `Clone`; equals a `Particle` too |
 /// | `ParticleMut<'a>` | `x: &'a mut f32` | `set(value)`, `replace(value)`, `as_ref()`, `reborrow()` |
 /// | `ParticleSlices<'a>` | `x: &'a [f32]` | `Copy`; `len()`, `is_empty()`, `get(i)`, `iter()`, `split_at(i)` |
-/// | `ParticleSlicesMut<'a>` | `x: &'a mut [f32]` | these, and `get_mut(i)`, `iter_mut()`, `split_at_mut(i)`, `as_slices()`, `reborrow()` |
+/// | `ParticleSlicesMut<'a>` | `x: &'a mut [f32]` | `get_mut(i)`, `iter_mut()`, `split_at_mut(i)`, `as_slices()` |
 ///
-/// All of these are `Debug`, `PartialEq` and `Eq` where the fields are; none of it is asked of the fields. They borrow the
-/// pool as `&Particle` and `&mut Particle` would. `Columnar`, [`ColumnarViews`](crate::pool::ColumnarViews) and, where each
-/// field is `Clone`, [`ColumnarClone`](crate::pool::ColumnarClone) are implemented, so the pool can be cloned as well.
+/// All of these are `Debug`, `PartialEq` and `Eq` where the fields are; none of it is asked of the fields. They borrow
+/// the pool as `&Particle` and `&mut Particle` would. `Columnar`, [`ColumnarViews`](crate::pool::ColumnarViews) and,
+/// where each field is `Clone`, [`ColumnarClone`](crate::pool::ColumnarClone) are implemented, so the pool can be
+/// cloned as well.
 ///
 /// To walk slices row by row costs what it costs to walk them side by side: columns whose fields are not used are not
 /// touched, and the loop is vectorised as that one is. `set` drops the old value as a whole when the new one is in
-/// place; a destructor that panics leaves the row with the new value. A struct that is `Drop` itself is put together again
-/// to be dropped.
+/// place; a destructor that panics leaves the row with the new value. A struct that is `Drop` itself is put together
+/// again to be dropped.
 ///
-/// `len` of slices is that of the shortest: safe code may exchange the slices for others. `get` returns `None` behind it,
-/// `split_at` and `split_at_mut` panic.
+/// `len` of slices is that of the shortest: safe code may exchange the slices for others. `get` returns `None` behind
+/// it, `split_at` and `split_at_mut` panic.
 ///
-/// Structs with names, tuple structs and unit structs can be generic over types, lifetimes and constants. Enums, unions and
-/// packed structs have no columns.
+/// Structs with names, tuple structs and unit structs can be generic over types, lifetimes and constants. Enums,
+/// unions and packed structs have no columns.
 ///
 /// # Of a field
 ///
-/// `#[columns(nested)]`: the field's type is `Columnar` itself, and its fields are in columns too. In each view the field is
-/// the view of that type. Such a view is not shortened where it stands (it is invariant in its lifetime): use `reborrow()`.
+/// `#[columns(nested)]`: the field's type is `Columnar` itself, and its fields are in columns too. In each view the
+/// field is the view of that type. Such a view is not shortened where it stands (it is invariant in its lifetime): use
+/// `reborrow()`.
 ///
 /// ```
 /// use toft::pool::Columns;
@@ -100,10 +102,11 @@
 ///
 /// `#[columns(align = N)]`: the column begins at a multiple of `N` bytes, a power of two up to `2^29`, and of 64.
 ///
-/// `#[columns(group = "name")]`: all fields of a group lie side by side in one column, as a small struct: what is always
-/// used together is loaded together (*hot*), and what is seldom used is out of its way (*cold*). References to a row are to
-/// its fields as before; slices have one field for the group, of a struct that is called after it, here `BodyHot`. It is
-/// `Debug`, `PartialEq`, `Eq` and `Clone` where its fields are, and `Copy` where they are and have no lifetime.
+/// `#[columns(group = "name")]`: all fields of a group lie side by side in one column, as a small struct: what is
+/// always used together is loaded together (*hot*), and what is seldom used is out of its way (*cold*). References to
+/// a row are to its fields as before; slices have one field for the group, of a struct that is called after it, here
+/// `BodyHot`. It is `Debug`, `PartialEq`, `Eq` and `Clone` where its fields are, and `Copy` where they are and have no
+/// lifetime.
 ///
 /// ```
 /// use toft::pool::Columns;

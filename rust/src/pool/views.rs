@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 use super::columnar::Columnar;
 
 /// Columns whose rows can be changed as a whole, and whose slices can be walked row by row. The
-/// [derive](derive@crate::Columnar) implements it, and writes methods that are easier to call: use this trait in code that
-/// does not know the type. A field that is `nested` in another must have it for the methods of the outer struct.
+/// [derive](derive@crate::Columnar) implements it, and writes methods that are easier to call: use this trait in code
+/// that does not know the type. A field that is `nested` in another must have it for the methods of the outer struct.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -33,9 +33,9 @@ use super::columnar::Columnar;
 /// ```
 ///
 /// # Safety
-/// `len` and `len_mut` count no row that one of the columns does not have. `raw` and `raw_mut` are the addresses of those
-/// columns: what [`Columnar`] does with them is sound for that many slots, for as long as the slices are borrowed, and
-/// for `raw` only to read. They change nothing, and neither these nor the other functions unwind.
+/// `len` and `len_mut` count no row that one of the columns does not have. `raw` and `raw_mut` are the addresses of
+/// those columns: what [`Columnar`] does with them is sound for that many slots, for as long as the slices are
+/// borrowed, and for `raw` only to read. They change nothing, and neither these nor the other functions unwind.
 pub unsafe trait ColumnarViews: Columnar {
     /// The same row, shared.
     fn as_ref<'b>(row: &'b Self::Mut<'_>) -> Self::Ref<'b>
@@ -81,7 +81,8 @@ pub unsafe trait ColumnarViews: Columnar {
     where
         Self: 'b,
     {
-        // SAFETY: the row is one of those that were counted; the slices, which are exclusive for as long as 'b, are gone.
+        // SAFETY: the row is one of those that were counted; the slices, which are exclusive for as long as 'b, are
+        // gone.
         (index < Self::len_mut(&slices)).then(|| unsafe { Self::get_mut(Self::raw_mut(&mut slices), index) })
     }
 
