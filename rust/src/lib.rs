@@ -1,4 +1,4 @@
-//! Arenas: allocate by moving a pointer, give everything back at once.
+//! Arenas: allocate by moving a pointer, give everything back at once. And [pools](pool), for what comes and goes one by one.
 //!
 //! ```
 //! use toft::Arena;
@@ -32,6 +32,7 @@
 //! | [`Buffered`] | frames that overlap: the last N, with what each published |
 //! | [`Leases`], [`Lease`], [`Parcel`] | arenas from a cache that threads share; a value and its arena, to hand on |
 //! | [`TaskArena`] | an arena that the futures of a task share |
+//! | [`pool`]: [`Pool`], [`Ring`], [`Stack`], [`Queue`], [`List`], [`ConsList`], [`OrderedMap`], [`OrderedSet`] | slots used again and again, by [`Handle`] or index, and collections of them, in rows or columns |
 //! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
 //! | [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling), [`set_checked`](Arena::set_checked) | where memory goes, and what goes wrong: switched on while the program runs |
 //! | [`cache`] | what a thread keeps for its next arenas |
@@ -156,7 +157,7 @@ pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(feature = "std")]
 pub use parcel::Parcel;
-pub use pool::{Columnar, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Stack};
+pub use pool::{Columnar, ConsList, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Ring, Stack};
 pub use promote::Promote;
 pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport};
 pub use scope::Scope;

@@ -226,9 +226,9 @@ mod odd_bits {
                 pub(super) fn $int(p: &[$int; 16]) -> u64 {
                     // As bytes, of which a product puts eight bits side by side into its highest byte.
                     let bytes = p.map(|generation| generation as u8 & 1);
-                    let eight = |n| u64::from_le_bytes(core::array::from_fn(|i| bytes[8 * n + i]));
+                    let eight = |n: usize| u64::from_le_bytes(core::array::from_fn(|i| bytes[8 * n + i]));
                     let bits = |n| eight(n).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-                    bits(0) | bits(1) << 8
+                    bits(0) | (bits(1) << 8)
                 }
             )*};
         }

@@ -581,9 +581,13 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # }
     /// ```
     pub fn runs(&self) -> impl Iterator<Item = L::Slices<'_>> + '_ {
-        // SAFETY: the pool is borrowed, so nothing changes; a run's slots all have values.
+        // SAFETY: the pool is borrowed, so nothing changes.
         let mut live = unsafe { self.vacancy.live() };
-        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { L::slices(self.slots.raw(), start, n) }))
+        core::iter::from_fn(move || {
+            let (start, n) = live.run()?;
+            // SAFETY: a run's slots all have values.
+            Some(unsafe { L::slices(self.slots.raw(), start, n) })
+        })
     }
 
     /// Slices of the values that follow each other without a gap, to change them.
@@ -610,10 +614,14 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # }
     /// ```
     pub fn runs_mut(&mut self) -> impl Iterator<Item = L::SlicesMut<'_>> + '_ {
-        // SAFETY: the pool is borrowed exclusively; no two runs have a slot in common.
+        // SAFETY: the pool is borrowed exclusively, so nothing changes but the values.
         let mut live = unsafe { self.vacancy.live() };
         let raw = self.slots.raw();
-        core::iter::from_fn(move || live.run().map(|(start, n)| unsafe { L::slices_mut(raw, start, n) }))
+        core::iter::from_fn(move || {
+            let (start, n) = live.run()?;
+            // SAFETY: a run's slots all have values, and no two runs have a slot in common.
+            Some(unsafe { L::slices_mut(raw, start, n) })
+        })
     }
 }
 
