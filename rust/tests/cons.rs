@@ -21,6 +21,9 @@ use proptest::prelude::*;
 use toft::pool::{Columns, ConsList, Full, Handle, Heap, Rows};
 use toft::Arena;
 
+/// Miri takes its time.
+const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
+
 fn play_all<L: Look>(steps: &[Step]) {
     play(ConsList::<Twin, L, _>::new_in(Heap), steps);
     play(ConsList::<Twin, L, _>::fixed_in(13, Heap), steps);
@@ -125,7 +128,7 @@ fn panics_of_values_leave_it_whole() {
             ("clone and drop", |cells, _| *cells = cells.clone()),
         ];
         for (name, action) in actions {
-            for k in 0..20 {
+            for k in (0..20).step_by(FEWER) {
                 for clones in [false, true] {
                     let ledger = Ledger::new();
                     let mut cells = ConsList::<Twin, L>::default();
@@ -172,7 +175,7 @@ fn out_of_memory_changes_nothing() {
         let (ledger, memory) = (Ledger::new(), Failing::after(k));
         let mut cells = ConsList::<Twin, Columns, _>::new_in(Shared(&memory));
         let (mut list, mut model) = (None, Vec::new());
-        for n in 0..100 {
+        for n in 0..100 / FEWER as i64 {
             match cells.try_cons(twin(&ledger, n), list) {
                 Ok(handle) => {
                     list = Some(handle);

@@ -22,6 +22,9 @@ use proptest::prelude::*;
 use toft::pool::{Blocks, Columns, Full, Handle, Heap, List, Memory, Rows};
 use toft::{Arena, Pages};
 
+/// Miri takes its time.
+const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
+
 fn play_all<L: Look>(steps: &[Step]) {
     play(List::<Twin, L, _>::new_in(Heap), steps);
     play(List::<Twin, L, _>::with_capacity_in(9, Heap), steps);
@@ -224,7 +227,7 @@ fn panics_of_values_leave_it_whole() {
             ("clone and drop", |list| *list = list.clone()),
         ];
         for (name, action) in actions {
-            for k in 0..20 {
+            for k in (0..20).step_by(FEWER) {
                 for clones in [false, true] {
                     let ledger = Ledger::new();
                     let mut list: List<Twin, L> = (4..9).map(|n| twin(&ledger, n)).collect();
@@ -261,7 +264,7 @@ fn out_of_memory_changes_nothing() {
             let (ledger, memory) = (Ledger::new(), Failing::after(k));
             let mut list = List::<Twin, L, _>::new_in(Shared(&memory));
             let mut model = Vec::new();
-            for n in 0..100 {
+            for n in 0..100 / FEWER as i64 {
                 match list.try_push_back(twin(&ledger, n)) {
                     Ok(handle) => model.push((handle, n)),
                     Err(Full(value)) => assert_eq!(out(value), n),

@@ -24,6 +24,9 @@ use queue_model::{play, KINDS};
 use toft::pool::{Blocks, Columns, Full, Heap, Memory, Queue, Rows};
 use toft::{Arena, Pages};
 
+/// Miri takes its time.
+const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
+
 fn play_all<L: Look>(steps: &[Step]) {
     play(Queue::<Twin, L, _>::new_in(Heap), steps);
     play(Queue::<Twin, L, _>::with_capacity_in(9, Heap), steps);
@@ -103,7 +106,7 @@ fn panics_of_values_leave_it_whole() {
             ("clone and drop", |queue| *queue = queue.clone()),
         ];
         for (name, action) in actions {
-            for k in 0..20 {
+            for k in (0..20).step_by(FEWER) {
                 for clones in [false, true] {
                     let ledger = Ledger::new();
                     let mut queue: Queue<Twin, L> = (4..9).map(|n| twin(&ledger, n)).collect();
@@ -139,7 +142,7 @@ fn out_of_memory_changes_nothing() {
             let (ledger, memory) = (Ledger::new(), Failing::after(k));
             let mut queue = Queue::<Twin, L, _>::new_in(Shared(&memory));
             let mut model = VecDeque::new();
-            for n in 0..100 {
+            for n in 0..100 / FEWER as i64 {
                 let at = (n as usize * 7) % (model.len() + 1);
                 match queue.try_insert(at, twin(&ledger, n)) {
                     Ok(()) => model.insert(at, n),

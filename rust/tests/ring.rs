@@ -23,6 +23,9 @@ use ring_model::{play, KINDS};
 use toft::pool::{Columns, Full, Heap, Ring, Rows};
 use toft::Arena;
 
+/// Miri takes its time.
+const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
+
 fn play_all<L: Look>(steps: &[Step]) {
     play(Ring::<Twin, L, u16, _>::new_in(Heap), steps);
     play(Ring::<Twin, L, u32, _>::with_capacity_in(5, Heap), steps);
@@ -131,7 +134,7 @@ fn panics_of_values_leave_it_whole() {
             |ring| *ring = ring.clone(),
         ];
         for action in actions {
-            for k in 0..20 {
+            for k in (0..20).step_by(FEWER) {
                 for clones in [false, true] {
                     let ledger = Ledger::new();
                     let mut ring: Ring<Twin, L> = (4..9).map(|n| twin(&ledger, n)).collect();
@@ -165,7 +168,7 @@ fn out_of_memory_changes_nothing() {
             let (ledger, memory) = (Ledger::new(), Failing::after(k));
             let mut ring = Ring::<Twin, L, u32, _>::new_in(Shared(&memory));
             let mut model = VecDeque::new();
-            for n in 0..100 {
+            for n in 0..100 / FEWER as i64 {
                 let pushed = if n % 3 == 0 {
                     ring.try_push_begin(twin(&ledger, n)).map(|_| model.push_front(n))
                 } else {

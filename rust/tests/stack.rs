@@ -21,6 +21,9 @@ use stack_model::{play, KINDS};
 use toft::pool::{Blocks, Columns, Full, Heap, Memory, Rows, Stack};
 use toft::{Arena, Pages};
 
+/// Miri takes its time.
+const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
+
 fn play_all<L: Look>(steps: &[Step]) {
     play(Stack::<Twin, L, _>::new_in(Heap), steps);
     play(Stack::<Twin, L, _>::with_capacity_in(9, Heap), steps);
@@ -66,7 +69,7 @@ fn shake<L: Look>() {
         ("clone and drop", |stack| *stack = stack.clone()),
     ];
     for (name, action) in actions {
-        for k in 0..20 {
+        for k in (0..20).step_by(FEWER) {
             for clones in [false, true] {
                 let ledger = Ledger::new();
                 let mut stack: Stack<Twin, L> = (0..9).map(|n| twin(&ledger, n)).collect();
@@ -111,7 +114,7 @@ fn starve<L: Look>() {
         let (ledger, memory) = (Ledger::new(), Failing::after(k));
         let mut stack = Stack::<Twin, L, _>::new_in(Shared(&memory));
         let mut model = Vec::new();
-        for n in 0..100 {
+        for n in 0..100 / FEWER as i64 {
             match stack.try_push(twin(&ledger, n)) {
                 Ok(()) => model.push(n),
                 Err(Full(value)) => assert_eq!(out(value), n),
