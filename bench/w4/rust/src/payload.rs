@@ -4,6 +4,7 @@
 
 /// `P` numbers, stored beside a key.
 #[derive(Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "toft", derive(toft::Columnar))]
 pub struct Payload<const P: usize>(pub [f64; P]);
 
 impl<const P: usize> Payload<P> {

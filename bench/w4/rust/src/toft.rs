@@ -2,13 +2,15 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::ordered::Ordered;
-use crate::payload::{Item, Value};
+use crate::ordered::{Map, Ordered, COUNT};
+use crate::payload::{Item, Payload, Value};
 use crate::pools::{self, Pools};
 use crate::sequences::{Ends, Front, Rows as Sequences};
-use crate::sets::{Dicts, Scans, Sets};
+use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
+use crate::standard::{sum_keys, sum_pairs};
 use toft::pool::{Columns, ConsList, Handle, Heap, Key, Layout, List, Memory, Pool, Queue, Ring, Rows, Stack};
 use toft::Arena;
+use toft::{OrderedMap, OrderedSet};
 
 /// An arena that others point to.
 struct Home(*mut Arena);
@@ -333,8 +335,182 @@ pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     rows.queue("toft arena", || housed(Queue::<Item<P>, Rows, _>::new_in));
     rows.queue("toft ring", Ring::<Item<P>>::new);
 }
-pub fn sets(_: &mut Sets) {}
-pub fn dicts<const P: usize>(_: &mut Dicts<P>) {}
-pub fn scans(_: &mut Scans) {}
-pub fn maps(_: &mut Ordered) {}
-pub fn ordered_sets(_: &mut Ordered) {}
+// ---- sets and dictionaries ----
+
+impl<M: Memory> Set for OrderedSet<i64, M> {
+    #[inline(always)]
+    fn add(&mut self, key: i64) {
+        self.insert(key);
+    }
+    #[inline(always)]
+    fn has(&self, key: i64) -> bool {
+        self.contains(&key)
+    }
+    #[inline(always)]
+    fn remove(&mut self, key: i64) {
+        self.remove(&key);
+    }
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl<C: Set> Set for Housed<C> {
+    #[inline(always)]
+    fn add(&mut self, key: i64) {
+        self.c.add(key);
+    }
+    #[inline(always)]
+    fn has(&self, key: i64) -> bool {
+        self.c.has(key)
+    }
+    #[inline(always)]
+    fn remove(&mut self, key: i64) {
+        self.c.remove(key);
+    }
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.c.is_empty()
+    }
+}
+
+/// A reference to a payload, of rows or of columns.
+trait Same<const P: usize> {
+    fn is(self, payload: &Payload<P>) -> bool;
+}
+
+impl<const P: usize> Same<P> for &Payload<P> {
+    #[inline(always)]
+    fn is(self, payload: &Payload<P>) -> bool {
+        self == payload
+    }
+}
+
+impl<const P: usize> Same<P> for crate::payload::PayloadRef<'_, P> {
+    #[inline(always)]
+    fn is(self, payload: &Payload<P>) -> bool {
+        *self.0 == payload.0
+    }
+}
+
+impl<const P: usize, L: for<'a> Layout<Payload<P>, Ref<'a>: Same<P>>, M: Memory> Dict<Payload<P>>
+    for OrderedMap<i64, Payload<P>, L, M>
+{
+    #[inline(always)]
+    fn put(&mut self, key: i64, value: Payload<P>) {
+        self.insert(key, value);
+    }
+    #[inline(always)]
+    fn has(&self, key: i64) -> bool {
+        self.contains_key(&key)
+    }
+    #[inline(always)]
+    fn agrees(&self, key: i64, value: &Payload<P>) -> bool {
+        self.get(&key).is_some_and(|found| found.is(value))
+    }
+    #[inline(always)]
+    fn remove(&mut self, key: i64) {
+        self.remove(&key);
+    }
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl<V, C: Dict<V>> Dict<V> for Housed<C> {
+    #[inline(always)]
+    fn put(&mut self, key: i64, value: V) {
+        self.c.put(key, value);
+    }
+    #[inline(always)]
+    fn has(&self, key: i64) -> bool {
+        self.c.has(key)
+    }
+    #[inline(always)]
+    fn agrees(&self, key: i64, value: &V) -> bool {
+        self.c.agrees(key, value)
+    }
+    #[inline(always)]
+    fn remove(&mut self, key: i64) {
+        self.c.remove(key);
+    }
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.c.is_empty()
+    }
+}
+
+impl Scan for OrderedSet<i64> {
+    #[inline(always)]
+    fn between(&self, low: i64, high: i64) -> i64 {
+        self.range(low..=high).sum()
+    }
+}
+
+impl<V> Scan for OrderedMap<i64, V> {
+    #[inline(always)]
+    fn between(&self, low: i64, high: i64) -> i64 {
+        self.range(low..=high).map(|(key, _)| key).sum()
+    }
+}
+
+pub fn sets(rows: &mut Sets) {
+    let most = rows.most();
+    rows.add("toft", OrderedSet::<i64>::new);
+    rows.fresh("toft fresh", OrderedSet::<i64>::new);
+    rows.add("toft fixed", || OrderedSet::<i64>::fixed(most));
+    rows.add("toft arena", || housed(OrderedSet::<i64, _>::new_in));
+}
+
+pub fn dicts<const P: usize>(rows: &mut Dicts<P>) {
+    let most = rows.most();
+    rows.add("toft", OrderedMap::<i64, Payload<P>>::new);
+    rows.fresh("toft fresh", OrderedMap::<i64, Payload<P>>::new);
+    rows.add("toft fixed", || OrderedMap::<i64, Payload<P>>::fixed(most));
+    rows.add("toft columns", OrderedMap::<i64, Payload<P>, Columns>::default);
+    rows.add("toft columns fixed", || OrderedMap::<i64, Payload<P>, Columns>::fixed_in(most, Heap));
+    rows.add("toft arena", || housed(OrderedMap::<i64, Payload<P>, Rows, _>::new_in));
+}
+
+pub fn scans(rows: &mut Scans) {
+    rows.add("toft", OrderedSet::new(), |c, j| c.insert(j));
+    rows.add("toft map", OrderedMap::new(), |c, j| c.insert(j, Payload::<1>::filled(0.0)).is_none());
+}
+
+// ---- ordered ----
+
+impl<M: Memory + Default> Map for OrderedMap<u64, u64, Rows, M> {
+    crate::standard::map_verbs!();
+    #[inline(always)]
+    fn range(&self, from: u64) -> Option<u64> {
+        Some(sum_pairs(self.range(from..).take(COUNT)))
+    }
+    fn bulk(ascending: &[u64]) -> Option<Self> {
+        Some(Self::from_sorted_in(ascending.iter().map(|&key| (key, key)), M::default()))
+    }
+}
+
+impl<M: Memory + Default> Map for OrderedSet<u64, M> {
+    crate::standard::set_verbs!();
+    #[inline(always)]
+    fn range(&self, from: u64) -> Option<u64> {
+        Some(sum_keys(self.range(from..).take(COUNT)))
+    }
+    fn bulk(ascending: &[u64]) -> Option<Self> {
+        Some(Self::from_sorted_in(ascending.iter().copied(), M::default()))
+    }
+}
+
+pub fn maps(rows: &mut Ordered) {
+    let n = rows.n();
+    rows.add("toft", OrderedMap::<u64, u64>::new);
+    rows.add("toft fixed", move || OrderedMap::<u64, u64>::fixed(n));
+}
+
+pub fn ordered_sets(rows: &mut Ordered) {
+    let n = rows.n();
+    rows.add("toft", OrderedSet::<u64>::new);
+    rows.add("toft fixed", move || OrderedSet::<u64>::fixed(n));
+}
