@@ -16,7 +16,7 @@ class Program:
         self.workload, self.name, self.folder, self.rivals = workload, name, folder, rivals
 
     def target(self, bench):
-        return os.path.join(bench.build, self.name)
+        return os.path.join(bench.build, os.path.relpath(self.folder, bench.here).replace(os.sep, "-"))
 
     def path(self, bench):
         return os.path.join(self.target(bench), "release", self.name)

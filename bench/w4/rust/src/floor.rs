@@ -101,23 +101,30 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
 }
 
 /// Cells linked by number.
-struct Cells<const P: usize> {
-    cells: FreeList<(Item<P>, u32)>,
-    first: u32,
+struct Cells<const P: usize>(FreeList<(Item<P>, u32)>);
+
+struct Begin(u32);
+
+impl Default for Begin {
+    fn default() -> Self {
+        Begin(NONE)
+    }
 }
 
 impl<const P: usize> Front<P> for Cells<P> {
+    type Begin = Begin;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.first = self.cells.put((item, self.first));
+    fn put(&mut self, begin: &mut Begin, item: Item<P>) {
+        begin.0 = self.0.put((item, begin.0));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, mut begin: Begin) -> u64 {
         let mut sum = 0;
-        while self.first != NONE {
-            let (item, next) = self.cells.take(self.first);
+        while begin.0 != NONE {
+            let (item, next) = self.0.take(begin.0);
             sum += item.number;
-            self.first = next;
+            begin.0 = next;
         }
         sum
     }
@@ -165,7 +172,7 @@ fn array<T: Copy, const FRONT: bool>(n: usize, item: T) -> Array<T, FRONT> {
 
 pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
     let (n, item) = (rows.n(), Item { number: 0, payload: crate::payload::Payload::filled(0.0) });
-    rows.list("floor free list", || Cells::<P> { cells: FreeList::new(), first: NONE });
+    rows.list("floor free list", || Cells::<P>(FreeList::new()));
     rows.stack("floor array", || array::<Item<P>, false>(n, item));
     rows.queue("floor array", || array::<Item<P>, true>(n, item));
 }

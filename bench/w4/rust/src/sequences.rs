@@ -8,9 +8,12 @@ use std::hint::black_box;
 
 /// One end at which items are put.
 pub trait Front<const P: usize> {
-    fn put(&mut self, item: Item<P>);
+    /// Where a list begins, of those that leave that to their user, who has it in a variable.
+    type Begin: Default;
+
+    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>);
     /// The sum of the numbers, from the newest on; empty afterwards.
-    fn walk(&mut self) -> u64;
+    fn walk(&mut self, begin: Self::Begin) -> u64;
 }
 
 /// Items are pushed at one end, and popped at the same, or at the other.
@@ -21,12 +24,13 @@ pub trait Ends<const P: usize> {
 }
 
 #[inline(never)]
-fn list<const P: usize>(c: &mut impl Front<P>, n: usize) -> bool {
+fn list<const P: usize, C: Front<P>>(c: &mut C, n: usize) -> bool {
     let (n, payload) = black_box((n, Payload::filled(0.0)));
+    let mut begin = C::Begin::default();
     for j in 1..=n as u64 {
-        c.put(Item { number: j, payload });
+        c.put(&mut begin, Item { number: j, payload });
     }
-    c.walk() == sum_to(n)
+    c.walk(begin) == sum_to(n)
 }
 
 #[inline(never)]
@@ -66,7 +70,9 @@ pub struct Rows<const P: usize> {
 impl<const P: usize> Rows<P> {
     pub fn list<C: Front<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
         let (mut c, n) = (make(), self.n);
-        self.list.push(Contender::whole(name, move || list(&mut c, n)).holding(self.weigh(make, C::put)));
+        let put = |(c, begin): &mut (C, C::Begin), item| c.put(begin, item);
+        let held = self.weigh(|| (make(), C::Begin::default()), put);
+        self.list.push(Contender::whole(name, move || list(&mut c, n)).holding(held));
     }
 
     pub fn stack<C: Ends<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {

@@ -37,23 +37,22 @@ impl<const REST: usize> Pool<REST> for Slab<Value<REST>> {
 }
 
 /// Cells that one links oneself.
-struct Cells<const P: usize> {
-    cells: Slab<(Item<P>, Option<usize>)>,
-    first: Option<usize>,
-}
+struct Cells<const P: usize>(Slab<(Item<P>, Option<usize>)>);
 
 impl<const P: usize> Front<P> for Cells<P> {
+    type Begin = Option<usize>;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.first = Some(self.cells.insert((item, self.first)));
+    fn put(&mut self, begin: &mut Option<usize>, item: Item<P>) {
+        *begin = Some(self.0.insert((item, *begin)));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, mut begin: Option<usize>) -> u64 {
         let mut sum = 0;
-        while let Some(cell) = self.first {
-            let (item, next) = self.cells.remove(cell);
+        while let Some(cell) = begin {
+            let (item, next) = self.0.remove(cell);
             sum += item.number;
-            self.first = next;
+            begin = next;
         }
         sum
     }
@@ -64,5 +63,5 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
 }
 
 pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
-    rows.list("slab by hand", || Cells::<P> { cells: Slab::new(), first: None });
+    rows.list("slab by hand", || Cells::<P>(Slab::new()));
 }

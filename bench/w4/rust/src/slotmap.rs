@@ -45,22 +45,21 @@ macro_rules! pool {
 pool!(SlotMap HopSlotMap DenseSlotMap);
 
 /// Cells that one links oneself.
-struct Cells<const P: usize> {
-    cells: SlotMap<DefaultKey, (Item<P>, Option<DefaultKey>)>,
-    first: Option<DefaultKey>,
-}
+struct Cells<const P: usize>(SlotMap<DefaultKey, (Item<P>, Option<DefaultKey>)>);
 
 impl<const P: usize> Front<P> for Cells<P> {
+    type Begin = Option<DefaultKey>;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.first = Some(self.cells.insert((item, self.first)));
+    fn put(&mut self, begin: &mut Option<DefaultKey>, item: Item<P>) {
+        *begin = Some(self.0.insert((item, *begin)));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, mut begin: Option<DefaultKey>) -> u64 {
         let mut sum = 0;
-        while let Some((item, next)) = self.first.and_then(|cell| self.cells.remove(cell)) {
+        while let Some((item, next)) = begin.and_then(|cell| self.0.remove(cell)) {
             sum += item.number;
-            self.first = next;
+            begin = next;
         }
         sum
     }
@@ -73,5 +72,5 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
 }
 
 pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
-    rows.list("slotmap by hand", || Cells::<P> { cells: SlotMap::new(), first: None });
+    rows.list("slotmap by hand", || Cells::<P>(SlotMap::new()));
 }

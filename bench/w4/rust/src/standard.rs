@@ -13,12 +13,14 @@ use std::hash::{BuildHasher, Hash};
 
 /// The newest are at the end.
 impl<const P: usize> Front<P> for Vec<Item<P>> {
+    type Begin = ();
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
+    fn put(&mut self, (): &mut (), item: Item<P>) {
         self.push(item);
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, (): ()) -> u64 {
         let sum = self.iter().rev().map(|item| item.number).sum();
         self.clear();
         sum
@@ -26,12 +28,14 @@ impl<const P: usize> Front<P> for Vec<Item<P>> {
 }
 
 impl<const P: usize> Front<P> for LinkedList<Item<P>> {
+    type Begin = ();
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
+    fn put(&mut self, (): &mut (), item: Item<P>) {
         self.push_front(item);
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, (): ()) -> u64 {
         let sum = self.iter().map(|item| item.number).sum();
         self.clear();
         sum
@@ -42,30 +46,37 @@ impl<const P: usize> Front<P> for LinkedList<Item<P>> {
 struct OneByOne<C>(C);
 
 impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
+    type Begin = ();
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
+    fn put(&mut self, (): &mut (), item: Item<P>) {
         self.0.push_front(item);
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, (): ()) -> u64 {
         std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
     }
 }
 
 /// The list that one writes oneself.
+#[derive(Default)]
 struct Boxed<const P: usize>(Option<Box<(Item<P>, Boxed<P>)>>);
 
-impl<const P: usize> Front<P> for Boxed<P> {
+struct Boxes;
+
+impl<const P: usize> Front<P> for Boxes {
+    type Begin = Boxed<P>;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.0 = Some(Box::new((item, Boxed(self.0.take()))));
+    fn put(&mut self, begin: &mut Boxed<P>, item: Item<P>) {
+        begin.0 = Some(Box::new((item, Boxed(begin.0.take()))));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, mut begin: Boxed<P>) -> u64 {
         let mut sum = 0;
-        while let Some(mut node) = self.0.take() {
+        while let Some(mut node) = begin.0.take() {
             sum += node.0.number;
-            self.0 = node.1 .0.take();
+            begin.0 = node.1 .0.take();
         }
         sum
     }
@@ -147,7 +158,7 @@ impl<const P: usize> Ends<P> for AtBack<VecDeque<Item<P>>> {
 pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
     rows.list("LinkedList", LinkedList::<Item<P>>::new);
     rows.list("LinkedList popped", || OneByOne(LinkedList::<Item<P>>::new()));
-    rows.list("Box nodes", || Boxed::<P>(None));
+    rows.list("Box nodes", || Boxes);
     rows.list("Vec", Vec::<Item<P>>::new);
     rows.fresh_list("Vec fresh", Vec::<Item<P>>::new);
     rows.stack("Vec", Vec::<Item<P>>::new);

@@ -143,22 +143,21 @@ struct Cell<const P: usize> {
     next: Option<Handle<Cell<P>>>,
 }
 
-struct Cells<const P: usize> {
-    cells: Pool<Cell<P>>,
-    first: Option<Handle<Cell<P>>>,
-}
+struct Cells<const P: usize>(Pool<Cell<P>>);
 
 impl<const P: usize> Front<P> for Cells<P> {
+    type Begin = Option<Handle<Cell<P>>>;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.first = Some(self.cells.insert(Cell { item, next: self.first }));
+    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>) {
+        *begin = Some(self.0.insert(Cell { item, next: *begin }));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, mut begin: Self::Begin) -> u64 {
         let mut sum = 0;
-        while let Some(cell) = self.first.and_then(|cell| self.cells.remove(cell)) {
+        while let Some(cell) = begin.and_then(|cell| self.0.remove(cell)) {
             sum += cell.item.number;
-            self.first = cell.next;
+            begin = cell.next;
         }
         sum
     }
@@ -188,25 +187,17 @@ trait Holds<const P: usize>: for<'a> Layout<Item<P>, Ref<'a>: Number> {}
 impl<const P: usize, L: for<'a> Layout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
 
 /// A list of a pool of cells: gone over, and given back with all.
-struct Cons<const P: usize, L: Layout<Item<P>>, M: Memory> {
-    cells: ConsList<Item<P>, L, M>,
-    list: Option<Handle<Item<P>>>,
-}
+impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for ConsList<Item<P>, L, M> {
+    type Begin = Option<Handle<Item<P>>>;
 
-fn cons<const P: usize, L: Layout<Item<P>>, M: Memory>(cells: ConsList<Item<P>, L, M>) -> Cons<P, L, M> {
-    Cons { cells, list: None }
-}
-
-impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for Cons<P, L, M> {
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.list = Some(self.cells.cons(item, self.list));
+    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>) {
+        *begin = Some(self.cons(item, *begin));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
-        let sum = self.cells.iter(self.list).map(Number::number).sum();
-        self.cells.clear();
-        self.list = None;
+    fn walk(&mut self, begin: Self::Begin) -> u64 {
+        let sum = self.iter(begin).map(Number::number).sum();
+        self.clear();
         sum
     }
 }
@@ -214,17 +205,19 @@ impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for Cons<P, L, M> {
 /// Given back one by one, on the way.
 struct OneByOne<C>(C);
 
-impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<Cons<P, L, M>> {
+impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<ConsList<Item<P>, L, M>> {
+    type Begin = Option<Handle<Item<P>>>;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.0.list = Some(self.0.cells.cons(item, self.0.list));
+    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>) {
+        *begin = Some(self.0.cons(item, *begin));
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, mut begin: Self::Begin) -> u64 {
         let mut sum = 0;
-        while let Some((item, tail)) = self.0.cells.uncons(self.0.list) {
+        while let Some((item, tail)) = self.0.uncons(begin) {
             sum += item.number;
-            self.0.list = tail;
+            begin = tail;
         }
         sum
     }
@@ -232,12 +225,14 @@ impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<Cons<P
 
 /// Doubly linked.
 impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
+    type Begin = ();
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
+    fn put(&mut self, (): &mut (), item: Item<P>) {
         self.push_front(item);
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, (): ()) -> u64 {
         let sum = self.iter().map(Number::number).sum();
         self.clear();
         sum
@@ -245,24 +240,28 @@ impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
 }
 
 impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
+    type Begin = ();
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
+    fn put(&mut self, (): &mut (), item: Item<P>) {
         self.0.push_front(item);
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
+    fn walk(&mut self, (): ()) -> u64 {
         std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
     }
 }
 
 impl<const P: usize, C: Front<P>> Front<P> for Housed<C> {
+    type Begin = C::Begin;
+
     #[inline(always)]
-    fn put(&mut self, item: Item<P>) {
-        self.c.put(item);
+    fn put(&mut self, begin: &mut C::Begin, item: Item<P>) {
+        self.c.put(begin, item);
     }
     #[inline(always)]
-    fn walk(&mut self) -> u64 {
-        self.c.walk()
+    fn walk(&mut self, begin: C::Begin) -> u64 {
+        self.c.walk(begin)
     }
 }
 
@@ -306,19 +305,19 @@ impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
 
 pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     let n = rows.n();
-    rows.list("toft", || cons(ConsList::<Item<P>>::new()));
-    rows.list("toft popped", || OneByOne(cons(ConsList::<Item<P>>::new())));
-    rows.list("toft fixed", || cons(ConsList::<Item<P>>::fixed(n)));
-    rows.list("toft fixed popped", || OneByOne(cons(ConsList::<Item<P>>::fixed(n))));
-    rows.list("toft columns", || cons(ConsList::<Item<P>, Columns>::default()));
-    rows.list("toft columns popped", || OneByOne(cons(ConsList::<Item<P>, Columns>::default())));
-    rows.list("toft columns fixed", || cons(ConsList::<Item<P>, Columns>::fixed_in(n, Heap)));
-    rows.list("toft arena", || housed(|arena| cons(ConsList::<Item<P>, Rows, _>::new_in(arena))));
+    rows.list("toft", ConsList::<Item<P>>::new);
+    rows.list("toft popped", || OneByOne(ConsList::<Item<P>>::new()));
+    rows.list("toft fixed", || ConsList::<Item<P>>::fixed(n));
+    rows.list("toft fixed popped", || OneByOne(ConsList::<Item<P>>::fixed(n)));
+    rows.list("toft columns", ConsList::<Item<P>, Columns>::default);
+    rows.list("toft columns popped", || OneByOne(ConsList::<Item<P>, Columns>::default()));
+    rows.list("toft columns fixed", || ConsList::<Item<P>, Columns>::fixed_in(n, Heap));
+    rows.list("toft arena", || housed(ConsList::<Item<P>, Rows, _>::new_in));
     rows.list("toft List", List::<Item<P>>::new);
     rows.list("toft List popped", || OneByOne(List::<Item<P>>::new()));
     rows.list("toft List fixed", || List::<Item<P>>::fixed(n));
     rows.list("toft List columns", List::<Item<P>, Columns>::default);
-    rows.list("toft by hand", || Cells::<P> { cells: Pool::new(), first: None });
+    rows.list("toft by hand", || Cells::<P>(Pool::new()));
 
     rows.stack("toft", Stack::<Item<P>>::new);
     rows.fresh_stack("toft fresh", Stack::<Item<P>>::new);
