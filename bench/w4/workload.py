@@ -178,8 +178,9 @@ def table(head, rows_):
         print("Marks")
         for mark, measured, met in language.marks(t):
             print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
+        print()
     compilers_ = ", ".join(head["compilers"].values())
-    print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
+    print("%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
     have = {r["contender"].split()[0]: r["version"] for r in rows_ if "version" in r}
     if have:
         print("rivals: %s" % ", ".join("%s %s" % v for v in have.items()))
