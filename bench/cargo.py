@@ -1,4 +1,5 @@
-"""Programs of contenders in Rust: a package of cargo's, with a feature for ours and for each rival that can be left out.
+"""Programs of contenders in Rust: a package of cargo's, with a feature for ours and for each rival that can be left
+out.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """

@@ -2,8 +2,8 @@
 //!
 //!     w4 [--quick] [--part K/M] [--only PATTERN] [--contender PATTERN]
 //!
-//! In a PATTERN a star stands for anything: `--only 'pool80 iterate*'`. --part: every M-th case from the K-th on, where K
-//! is 0 to M - 1. Each round samples everyone once in each case, and begins with another one.
+//! In a PATTERN a star stands for anything: `--only 'pool80 iterate*'`. --part: every M-th case from the K-th on, where
+//! K is 0 to M - 1. Each round samples everyone once in each case, and begins with another one.
 //!
 //! What makes a contender speak the verbs of a case is inlined always, so that it costs nothing.
 //!

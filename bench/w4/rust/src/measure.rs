@@ -161,15 +161,12 @@ fn begin(case: &Case, contender: &mut Contender, effort: Effort) -> Row {
 fn print(name: &str, operations: usize, order: usize, contender: &Contender, row: &Row, k: usize) {
     let (samples, counts) = (&row.times[k], row.counts[k]);
     let (low, high) = samples.range();
+    let name = format!(r#""case":"{name}","contender":"{}","language":"Rust","unit":"ns""#, contender.name);
+    let times =
+        format!(r#""median":{:.4},"min":{low:.4},"max":{high:.4},"rounds":{}"#, samples.median(), samples.len());
+    let of_one = |count: u64| count as f64 / operations as f64;
+    let allocated = format!(r#""allocs":{:.4},"bytes":{:.2}"#, of_one(counts.allocs), of_one(counts.bytes));
     let held = contender.held.map_or(String::new(), |held| format!(r#","held":{held:.2}"#));
-    println!(
-        r#"{{"workload":"W4","order":{order},"case":"{name}","contender":"{}","language":"Rust","unit":"ns","median":{:.4},"min":{low:.4},"max":{high:.4},"rounds":{},"n":{},"allocs":{:.4},"bytes":{:.2}{held},"verified":{}}}"#,
-        contender.name,
-        samples.median(),
-        samples.len(),
-        row.repetitions,
-        counts.allocs as f64 / operations as f64,
-        counts.bytes as f64 / operations as f64,
-        !row.wrong
-    );
+    let (n, verified) = (row.repetitions, !row.wrong);
+    println!(r#"{{"workload":"W4","order":{order},{name},{times},"n":{n},{allocated}{held},"verified":{verified}}}"#);
 }

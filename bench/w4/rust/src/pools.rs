@@ -133,6 +133,7 @@ impl<const REST: usize> Pools<REST> {
         self.all.push(Contender::life(name, move |phases| life.live(&mut c, &make, phases)).holding(held));
     }
 
+    #[allow(dead_code)] // where ours are left out
     pub fn n(&self) -> usize {
         self.n
     }

@@ -221,6 +221,7 @@ macro_rules! dict {
     };
 }
 
+#[allow(unused_imports)] // where all rivals are left out
 pub(crate) use {dict, set};
 
 set!(BTreeSet<i64>);
@@ -322,6 +323,7 @@ macro_rules! set_verbs {
     };
 }
 
+#[allow(unused_imports)]
 pub(crate) use {map_verbs, set_verbs};
 
 impl Map for BTreeMap<u64, u64> {
