@@ -22,6 +22,8 @@ mod tree;
 mod values;
 mod walk;
 mod whole;
+#[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
+mod wide;
 
 pub use drain::{IntoIter, IntoKeys, IntoValues};
 pub use entry::{Entry, OccupiedEntry, VacantEntry};

@@ -154,6 +154,19 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
 
     #[inline(always)]
     fn search_number<N: super::number::Number>(&self, root: Node, key: N) -> (Place, bool) {
+        #[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
+        if size_of::<N>() == 8 && Self::PLACES % 16 == 0 && Self::FAN % 16 == 0 && super::wide::is_there() {
+            // SAFETY: the number has 64 bits; the rest as below.
+            unsafe {
+                let wide = transmute_copy::<N, i64>(&key);
+                let (leaf, i) = match is::<N, i64>() {
+                    true => super::wide::descend::<true, K, V, L>(root, self.height, wide),
+                    false => super::wide::descend::<false, K, V, L>(root, self.height, wide),
+                };
+                let found = i < len(leaf) && *Shape::<K, V, L>::keys(leaf).cast::<N>().add(i).as_ptr() == key;
+                return (Place { leaf, i }, found);
+            }
+        }
         let mut node = root;
         // SAFETY: `height` inner nodes are above a leaf; the bounds and keys of a node that are not in use are not less
         // than any, so there are children and places of the numbers found.
