@@ -5,7 +5,7 @@ use core::borrow::Borrow;
 
 use super::node::{Node, Shape};
 use super::number::numeric;
-use super::tree::{len, Place, Tree};
+use super::tree::{end, len, start, Place, Tree};
 use crate::pool::layout::Layout;
 use crate::pool::memory::Memory;
 
@@ -24,7 +24,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     /// * An inner node between others has at least 3/8 of the children there is room for; the outermost ones have one.
     /// * A bound is not less than any key on its left, and less than all on its right; where keys are not numbers it is the
     ///   first leaf on its right.
-    /// * Places of numbers that are not in use hold the largest one.
+    /// * Places of numbers that are not in use hold the largest one, or the smallest one before those that are.
     pub(super) fn check(&self)
     where
         K: Ord,
@@ -86,8 +86,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                     let right = row.expected.unwrap();
                     if numeric::<K>() {
                         let bound = Shape::<K, V, L>::bounds(node).cast::<K>().add(i).as_ref();
-                        assert!(Self::key_at(Place { leaf: left, i: len(left) - 1 }) <= bound);
-                        assert!(bound < Self::key_at(Place { leaf: right, i: 0 }));
+                        assert!(Self::key_at(Place { leaf: left, i: end(left) - 1 }) <= bound);
+                        assert!(bound < Self::key_at(Place { leaf: right, i: start(right) }));
                     } else {
                         assert!(Shape::<K, V, L>::bound_leaf(node, i) == right);
                     }

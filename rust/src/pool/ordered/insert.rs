@@ -3,7 +3,7 @@
 
 use super::node::{Node, Shape};
 use super::number::numeric;
-use super::tree::{len, Place, Tree};
+use super::tree::{end, len, start, Place, Tree};
 use crate::error::AllocError;
 use crate::pool::full::Full;
 use crate::pool::layout::Layout;
@@ -30,12 +30,13 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             // SAFETY: there are keys, and no leaf is empty.
             unsafe {
                 let (first, last) = (self.first, self.last);
-                let i = len(last);
+                let i = end(last);
                 if *key > *Self::key_at(Place { leaf: last, i: i - 1 }) {
                     return Some((Place { leaf: last, i }, false));
                 }
-                if *key < *Self::key_at(Place { leaf: first, i: 0 }) {
-                    return Some((Place { leaf: first, i: 0 }, false));
+                let place = Place { leaf: first, i: start(first) };
+                if *key < *Self::key_at(place) {
+                    return Some((place, false));
                 }
             }
         }
@@ -53,8 +54,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             Some(place) if unsafe { len(place.leaf) } < Self::PLACES => {
                 let Ok(slot) = self.new_slot() else { return Err(Full((key, value))) };
                 // SAFETY: as above; the slot is new.
-                unsafe { self.write_at(place, key, value, slot) };
-                Ok(place)
+                Ok(unsafe { self.write_at(place, key, value, slot) })
             }
             _ => self.insert_slow(place, key, value),
         }
@@ -78,12 +78,12 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         };
         // SAFETY: the leaf has room; the leaves beside each other both have keys then.
         unsafe {
-            self.write_at(place, key, value, slot);
+            let place = self.write_at(place, key, value, slot);
             if let Some((left, right)) = beside {
                 self.join(left, right);
             }
+            Ok(place)
         }
-        Ok(place)
     }
 
     #[inline(always)]
@@ -94,17 +94,30 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
+    /// Answers where the key is in the end: the fewer of those on either side of it make room.
+    ///
     /// # Safety
     /// The leaf is one of the tree's, and has room. The slot is new; it is not looked at where values live in leaves.
     #[inline(always)]
-    unsafe fn write_at(&mut self, place: Place, key: K, value: V, slot: u32) {
-        let Place { leaf, i } = place;
+    unsafe fn write_at(&mut self, place: Place, key: K, value: V, slot: u32) -> Place {
+        let Place { leaf, mut i } = place;
         // SAFETY: the caller's contract.
         unsafe {
-            let n = len(leaf);
-            debug_assert!(i <= n && n < Self::PLACES);
-            if i < n {
-                Shape::<K, V, L>::shift(leaf, i, leaf, i + 1, n - i);
+            let (first, behind) = (start(leaf), end(leaf));
+            debug_assert!(first <= i && i <= behind && behind - first < Self::PLACES);
+            if behind < Self::PLACES && (first == 0 || behind - i <= i - first) {
+                if i < behind {
+                    Shape::<K, V, L>::shift(leaf, i, leaf, i + 1, behind - i);
+                }
+                (*leaf.as_ptr()).end = behind + 1;
+            } else if i == behind && first > Self::PLACES / 8 {
+                i = self.step_back(leaf);
+            } else {
+                if i > first {
+                    Shape::<K, V, L>::shift(leaf, first, leaf, first - 1, i - first);
+                }
+                i -= 1;
+                (*leaf.as_ptr()).start = first - 1;
             }
             Shape::<K, V, L>::keys(leaf).add(i).write(key);
             if Shape::<K, V, L>::INLINE {
@@ -113,16 +126,56 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Shape::<K, V, L>::slot(leaf, i).write(slot);
                 L::write(self.values.raw(), slot as usize, value);
             }
-            (*leaf.as_ptr()).len = n + 1;
         }
         self.len += 1;
+        Place { leaf, i }
+    }
+
+    /// Makes room for more than one key behind those of a leaf that come at the end of its places: keys may come at the end
+    /// and go at the start for long. Answers the place of one.
+    ///
+    /// # Safety
+    /// The leaf is one of the tree's, and its start is not 0.
+    #[cold]
+    unsafe fn step_back(&mut self, leaf: Node) -> usize {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (first, n) = (start(leaf), len(leaf));
+            let to = first / 2;
+            Shape::<K, V, L>::shift(leaf, first, leaf, to, n);
+            Shape::<K, V, L>::pad(leaf, to + n, first + n);
+            ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (to, to + n + 1);
+            to + n
+        }
+    }
+
+    /// Moves the keys of a leaf to its first places.
+    ///
+    /// # Safety
+    /// The leaf is one of the tree's.
+    pub(super) unsafe fn settle(leaf: Node) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (first, n) = (start(leaf), len(leaf));
+            if first > 0 {
+                Shape::<K, V, L>::shift(leaf, first, leaf, 0, n);
+                Shape::<K, V, L>::pad(leaf, n, first + n);
+                ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (0, n);
+            }
+        }
     }
 
     /// The first leaf.
     fn plant(&mut self) -> Result<(Place, Option<(Node, Node)>), AllocError> {
         let leaf = self.new_leaf()?;
         (self.root, self.height, self.first, self.last) = (Some(leaf), 0, leaf, leaf);
-        Ok((Place { leaf, i: 0 }, None))
+        let i = Self::PLACES / 2; // the next keys may come on either side
+                                  // SAFETY: the leaf is new.
+        unsafe {
+            Shape::<K, V, L>::pad_before(leaf, 0, i);
+            ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (i, i);
+        }
+        Ok((Place { leaf, i }, None))
     }
 
     /// Splits a leaf: the place where a key comes in, and the two leaves, which `join` puts into the tree when both have
@@ -147,9 +200,19 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Split::Prepend => 0,
                 Split::Half => Self::PLACES / 2,
             };
-            Shape::<K, V, L>::shift(leaf, at, right, 0, Self::PLACES - at);
-            Shape::<K, V, L>::pad(leaf, at, Self::PLACES);
-            ((*leaf.as_ptr()).len, (*right.as_ptr()).len) = (at, Self::PLACES - at);
+            // A half comes into the middle of its leaf: there is room on either side.
+            let (n, to) = (Self::PLACES - at, if split == Split::Half { at / 2 } else { 0 });
+            Shape::<K, V, L>::shift(leaf, at, right, to, n);
+            Shape::<K, V, L>::pad_before(right, 0, to);
+            ((*right.as_ptr()).start, (*right.as_ptr()).end) = (to, to + n);
+            (*leaf.as_ptr()).end = at;
+            if split == Split::Prepend {
+                // Keys come from the other side.
+                Shape::<K, V, L>::pad_before(leaf, 0, Self::PLACES);
+                ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (Self::PLACES, Self::PLACES);
+            } else {
+                Shape::<K, V, L>::pad(leaf, at, Self::PLACES);
+            }
 
             let next = (*leaf.as_ptr()).next.replace(right);
             ((*right.as_ptr()).prev, (*right.as_ptr()).next) = (Some(leaf), next);
@@ -157,9 +220,11 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Some(next) => (*next.as_ptr()).prev = Some(right),
                 None => self.last = right,
             }
-            let place = match i <= at && split != Split::Append {
-                true => Place { leaf, i },
-                false => Place { leaf: right, i: i - at },
+            let place = match split {
+                Split::Half if i > at => Place { leaf: right, i: i - at + to },
+                Split::Half => Place { leaf, i },
+                Split::Append => Place { leaf: right, i: 0 },
+                Split::Prepend => Place { leaf, i: Self::PLACES },
             };
             Ok((place, Some((leaf, right))))
         }
@@ -178,7 +243,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             Shape::<K, V, L>::shift_bounds(parent, i, parent, i + 1, n - i - 1);
             Shape::<K, V, L>::children(parent).add(i + 1).write(right);
             Shape::<K, V, L>::set_bound(parent, i, left, right);
-            (*parent.as_ptr()).len = n + 1;
+            (*parent.as_ptr()).end = n + 1;
             (*right.as_ptr()).parent = Some(parent);
         }
     }
@@ -211,7 +276,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             let Some(parent) = (*node.as_ptr()).parent else {
                 let root = self.new_inner()?;
                 Shape::<K, V, L>::children(root).write(node);
-                (*root.as_ptr()).len = 1;
+                (*root.as_ptr()).end = 1;
                 (*node.as_ptr()).parent = Some(root);
                 self.root = Some(root);
                 self.height += 1;
@@ -245,13 +310,13 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             Shape::<K, V, L>::shift_bounds(parent, i, parent, i + 1, above - i - 1);
             Shape::<K, V, L>::children(parent).add(i + 1).write(right);
             Shape::<K, V, L>::shift_bounds(node, at - 1, parent, i, 1);
-            (*parent.as_ptr()).len = above + 1;
+            (*parent.as_ptr()).end = above + 1;
             (*right.as_ptr()).parent = Some(parent);
 
             Shape::<K, V, L>::shift_children(node, at, right, 0, n - at);
             Shape::<K, V, L>::shift_bounds(node, at, right, 0, n - at - 1);
             Shape::<K, V, L>::pad_bounds(node, at - 1);
-            ((*node.as_ptr()).len, (*right.as_ptr()).len) = (at, n - at);
+            ((*node.as_ptr()).end, (*right.as_ptr()).end) = (at, n - at);
             Self::adopt(right, 0, n - at);
             Ok(())
         }

@@ -21,8 +21,10 @@ pub(super) struct Head {
     /// The leaves beside a leaf. A node that is not in use has the next such one here.
     pub prev: Option<Node>,
     pub next: Option<Node>,
-    /// Keys of a leaf, children of an inner node.
-    pub len: usize,
+    /// Which places of a leaf have keys: those from one to before the other. Both ends may move, so that what comes or goes
+    /// on one side need not move what is on the other. For an inner node 0, and how many children it has.
+    pub start: usize,
+    pub end: usize,
 }
 
 pub(super) type Node = NonNull<Head>;
@@ -129,7 +131,24 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         }
     }
 
-    /// Makes places from `start` to `end` of a leaf such as are not in use.
+    /// Makes places from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold the
+    /// smallest number, which keeps the order, and a search that ends among them ended before all keys.
+    ///
+    /// # Safety
+    /// They hold no keys, or such as were moved.
+    #[inline(always)]
+    pub unsafe fn pad_before(leaf: Node, start: usize, end: usize) {
+        with_number!(K, N => {
+            // SAFETY: within the leaf; the number is as large as the key.
+            let keys = unsafe { Self::keys(leaf).cast::<N>() };
+            for i in start..end {
+                // SAFETY: as above.
+                unsafe { keys.add(i).write(N::MIN) };
+            }
+        }, else ())
+    }
+
+    /// Makes places from `start` to `end` of a leaf, behind those that are in use, such as are not in use.
     ///
     /// # Safety
     /// They hold no keys, or such as were moved.
@@ -187,7 +206,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         // itself.
         unsafe {
             if numeric::<K>() {
-                let last = Self::keys(left).add((*left.as_ptr()).len - 1);
+                let last = Self::keys(left).add((*left.as_ptr()).end - 1);
                 Self::bounds(inner).cast::<K>().add(i).copy_from_nonoverlapping(last, 1);
             } else {
                 Self::bounds(inner).cast::<Node>().add(i).write(right);
@@ -248,7 +267,9 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         with_number!(K, N => {
             // SAFETY: within the node.
             let places = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::PLACES) };
-            assert!(places[unsafe { leaf.as_ref() }.len..].iter().all(|key| *key == N::MAX));
+            let Head { start, end, .. } = unsafe { leaf.as_ref() };
+            assert!(places[..*start].iter().all(|key| *key == N::MIN));
+            assert!(places[*end..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 
@@ -258,7 +279,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         with_number!(K, N => {
             // SAFETY: within the node.
             let places = unsafe { core::slice::from_raw_parts(Self::bounds(inner).cast::<N>().as_ptr(), Self::FAN) };
-            assert!(places[unsafe { inner.as_ref() }.len - 1..].iter().all(|key| *key == N::MAX));
+            assert!(places[unsafe { inner.as_ref() }.end - 1..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::node::{Node, Shape};
-use super::tree::{len, Place, Tree};
+use super::tree::{end, len, start, Place, Tree};
 use crate::pool::layout::Layout;
 use crate::pool::memory::Memory;
 
@@ -21,14 +21,23 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         // SAFETY: the caller's contract.
         unsafe {
             let pair = (Self::take_key(place), self.take_value(place));
-            let n = len(leaf) - 1;
-            if i < n {
-                Shape::<K, V, L>::shift(leaf, i + 1, leaf, i, n - i);
+            let (first, last) = (start(leaf), end(leaf) - 1);
+            // The fewer of those on either side of it close the gap.
+            if i - first < last - i {
+                if i > first {
+                    Shape::<K, V, L>::shift(leaf, first, leaf, first + 1, i - first);
+                }
+                Shape::<K, V, L>::pad_before(leaf, first, first + 1);
+                (*leaf.as_ptr()).start = first + 1;
+            } else {
+                if i < last {
+                    Shape::<K, V, L>::shift(leaf, i + 1, leaf, i, last - i);
+                }
+                Shape::<K, V, L>::pad(leaf, last, last + 1);
+                (*leaf.as_ptr()).end = last;
             }
-            Shape::<K, V, L>::pad(leaf, n, n + 1);
-            (*leaf.as_ptr()).len = n;
             self.len -= 1;
-            if n < Self::LEAST_KEYS {
+            if last - first < Self::LEAST_KEYS {
                 self.mend(leaf);
             }
             pair
@@ -60,9 +69,11 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 false => (i - 1, Shape::<K, V, L>::child(parent, i - 1), leaf),
             };
             let (l, r) = (len(left), len(right));
+            Self::settle(left);
+            Self::settle(right);
             if l + r <= Self::MERGED_KEYS {
                 Shape::<K, V, L>::shift(right, 0, left, l, r);
-                ((*left.as_ptr()).len, (*right.as_ptr()).len) = (l + r, 0);
+                ((*left.as_ptr()).end, (*right.as_ptr()).end) = (l + r, 0);
                 self.drop_leaf(right);
                 return;
             }
@@ -78,7 +89,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Shape::<K, V, L>::shift(left, half, right, 0, n);
                 Shape::<K, V, L>::pad(left, half, l);
             }
-            ((*left.as_ptr()).len, (*right.as_ptr()).len) = (half, l + r - half);
+            ((*left.as_ptr()).end, (*right.as_ptr()).end) = (half, l + r - half);
             Shape::<K, V, L>::set_bound(parent, at, left, right);
         }
     }
@@ -124,7 +135,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Shape::<K, V, L>::shift_bounds(node, bound + 1, node, bound, n - 1 - bound);
                 Shape::<K, V, L>::pad_bounds(node, n - 1);
             }
-            (*node.as_ptr()).len = n;
+            (*node.as_ptr()).end = n;
             match (*node.as_ptr()).parent {
                 Some(parent) if n == 0 => {
                     let i = Self::position(parent, node);
@@ -161,7 +172,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 S::<K, V, L>::shift_bounds(right, 0, left, l, r - 1);
                 S::<K, V, L>::shift_children(right, 0, left, l, r);
                 Self::adopt(left, l, l + r);
-                (*left.as_ptr()).len = l + r;
+                (*left.as_ptr()).end = l + r;
                 self.store.free_inner(right);
                 self.drop_child(parent, at + 1);
                 return;
@@ -186,7 +197,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 S::<K, V, L>::shift_children(left, half, right, 0, n);
                 Self::adopt(right, 0, n);
             }
-            ((*left.as_ptr()).len, (*right.as_ptr()).len) = (half, l + r - half);
+            ((*left.as_ptr()).end, (*right.as_ptr()).end) = (half, l + r - half);
             S::<K, V, L>::pad_bounds(left, half - 1);
             S::<K, V, L>::pad_bounds(right, l + r - half - 1);
         }

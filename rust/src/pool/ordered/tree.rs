@@ -49,12 +49,28 @@ pub(super) struct Place {
     pub i: usize,
 }
 
+/// How many keys a leaf has, or children an inner node.
+///
 /// # Safety
-/// The node is alive.
+/// For this and the others: the node is alive.
 #[inline(always)]
 pub(super) unsafe fn len(node: Node) -> usize {
     // SAFETY: the caller's contract.
-    unsafe { (*node.as_ptr()).len }
+    unsafe { (*node.as_ptr()).end - (*node.as_ptr()).start }
+}
+
+/// The first place of a leaf that has a key.
+#[inline(always)]
+pub(super) unsafe fn start(node: Node) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe { (*node.as_ptr()).start }
+}
+
+/// The place behind the last one that has a key.
+#[inline(always)]
+pub(super) unsafe fn end(node: Node) -> usize {
+    // SAFETY: the caller's contract.
+    unsafe { (*node.as_ptr()).end }
 }
 
 impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
@@ -163,7 +179,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                     true => super::wide::descend::<true, K, V, L>(root, self.height, wide),
                     false => super::wide::descend::<false, K, V, L>(root, self.height, wide),
                 };
-                let found = i < len(leaf) && *Shape::<K, V, L>::keys(leaf).cast::<N>().add(i).as_ptr() == key;
+                let i = i.max(start(leaf));
+                let found = i < end(leaf) && *Shape::<K, V, L>::keys(leaf).cast::<N>().add(i).as_ptr() == key;
                 return (Place { leaf, i }, found);
             }
         }
@@ -176,8 +193,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 node = Shape::<K, V, L>::child(node, i);
             }
             let keys = Shape::<K, V, L>::keys(node).cast::<N>();
-            let i = rank::<N>(keys.as_ptr(), Self::PLACES, key);
-            let found = i < len(node) && *keys.add(i).as_ptr() == key;
+            let i = rank::<N>(keys.as_ptr(), Self::PLACES, key).max(start(node));
+            let found = i < end(node) && *keys.add(i).as_ptr() == key;
             (Place { leaf: node, i }, found)
         }
     }
@@ -197,15 +214,16 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                     bisect(bounds, |i| bound(i).borrow().cmp(key)).0
                 } else {
                     let leaf = |i: usize| Shape::<K, V, L>::bound_leaf(node, i);
-                    match bisect(bounds, |i| Shape::<K, V, L>::key(leaf(i), 0).borrow().cmp(key)) {
-                        (i, true) => return (Place { leaf: leaf(i), i: 0 }, true),
+                    match bisect(bounds, |i| Shape::<K, V, L>::key(leaf(i), start(leaf(i))).borrow().cmp(key)) {
+                        (i, true) => return (Place { leaf: leaf(i), i: start(leaf(i)) }, true),
                         (i, false) => i,
                     }
                 };
                 node = Shape::<K, V, L>::child(node, i);
             }
-            let (i, found) = bisect(len(node), |i| Shape::<K, V, L>::key(node, i).borrow().cmp(key));
-            (Place { leaf: node, i }, found)
+            let first = start(node);
+            let (i, found) = bisect(len(node), |i| Shape::<K, V, L>::key(node, first + i).borrow().cmp(key));
+            (Place { leaf: node, i: first + i }, found)
         }
     }
 
@@ -270,13 +288,14 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
 
     #[inline]
     pub(super) fn first_place(&self) -> Option<Place> {
-        self.root.map(|_| Place { leaf: self.first, i: 0 })
+        // SAFETY: where there is a root there is a first leaf, which has keys.
+        self.root.map(|_| Place { leaf: self.first, i: unsafe { start(self.first) } })
     }
 
     #[inline]
     pub(super) fn last_place(&self) -> Option<Place> {
         // SAFETY: where there is a root there is a last leaf, which has keys.
-        self.root.map(|_| Place { leaf: self.last, i: unsafe { len(self.last) } - 1 })
+        self.root.map(|_| Place { leaf: self.last, i: unsafe { end(self.last) } - 1 })
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::node::Node;
-use super::tree::{len, Place};
+use super::tree::{end, start, Place};
 
 /// The places from one to another, which it does not include. Each comes once, from one end or the other: what the front
 /// passed is on its left, what the back passed on its right, even if they were the wrong way round at first.
@@ -14,12 +14,14 @@ pub(super) struct Walk {
     end: usize,
     back: Node,
     j: usize,
+    /// Where the back's leaf begins.
+    begin: usize,
 }
 
 impl Walk {
     /// Over nothing.
     pub fn empty() -> Walk {
-        Walk { front: Node::dangling(), i: 0, end: 0, back: Node::dangling(), j: 0 }
+        Walk { front: Node::dangling(), i: 0, end: 0, back: Node::dangling(), j: 0, begin: 0 }
     }
 
     /// # Safety
@@ -28,7 +30,8 @@ impl Walk {
     #[inline]
     pub unsafe fn new(front: Place, back: Place) -> Walk {
         // SAFETY: the caller's contract.
-        Walk { front: front.leaf, i: front.i, end: unsafe { len(front.leaf) }, back: back.leaf, j: back.i }
+        let (end, begin) = unsafe { (end(front.leaf), start(back.leaf)) };
+        Walk { front: front.leaf, i: front.i, end, back: back.leaf, j: back.i, begin }
     }
 
     /// Where the front is, and the back. `None`: nowhere.
@@ -46,7 +49,7 @@ impl Walk {
         // SAFETY: the contract of `new`; the front is dangling only if the back is too. A leaf in a tree has keys.
         unsafe {
             let Some(next) = (*self.front.as_ptr()).next else { return false };
-            (self.front, self.i, self.end) = (next, 0, len(next));
+            (self.front, self.i, self.end) = (next, start(next), end(next));
         }
         true
     }
@@ -88,14 +91,14 @@ impl Iterator for Walk {
 impl DoubleEndedIterator for Walk {
     #[inline(always)]
     fn next_back(&mut self) -> Option<Place> {
-        if self.j == 0 {
+        if self.j == self.begin {
             if self.front == self.back {
                 return None;
             }
             // SAFETY: see hop.
             unsafe {
                 let prev = (*self.back.as_ptr()).prev?;
-                (self.back, self.j) = (prev, len(prev));
+                (self.back, self.j, self.begin) = (prev, end(prev), start(prev));
             }
         }
         if self.i == self.j && self.front == self.back {

@@ -7,7 +7,7 @@ use core::ops::{Bound, RangeBounds};
 
 use super::node::{Node, Shape};
 use super::store::Store;
-use super::tree::{len, Place, Tree};
+use super::tree::{end, len, start, Place, Tree};
 use super::walk::Walk;
 use crate::pool::full::Full;
 use crate::pool::layout::Layout;
@@ -21,7 +21,10 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             return Walk::empty();
         }
         // SAFETY: the outermost leaves; whoever walks borrows the tree.
-        unsafe { Walk::new(Place { leaf: self.first, i: 0 }, Place { leaf: self.last, i: len(self.last) }) }
+        unsafe {
+            let (first, last) = (self.first, self.last);
+            Walk::new(Place { leaf: first, i: start(first) }, Place { leaf: last, i: end(last) })
+        }
     }
 
     /// Over the places of a range.
@@ -124,7 +127,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     #[inline]
     pub(super) fn push_last(&mut self, key: K, value: V) -> Result<(), Full<(K, V)>> {
         // SAFETY: where there is a root there is a last leaf.
-        let place = self.root.map(|_| unsafe { Place { leaf: self.last, i: len(self.last) } });
+        let place = self.root.map(|_| unsafe { Place { leaf: self.last, i: end(self.last) } });
         self.insert_at(place, key, value).map(|_| ())
     }
 
@@ -133,6 +136,14 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Place, L::Raw<u32>) -> bool) {
         if self.root.is_none() {
             return;
+        }
+        let mut leaf = Some(self.first);
+        while let Some(node) = leaf {
+            // SAFETY: links lead to leaves of the tree.
+            unsafe {
+                Self::settle(node);
+                leaf = (*node.as_ptr()).next;
+            }
         }
         let (leaf, kept) = (self.first, 0);
         let start = Place { leaf, i: 0 };
@@ -160,7 +171,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         // SAFETY: a place of this tree, whose nodes stay while they are walked along. What was read is either forgotten
         // in the one tree or in the other.
         unsafe {
-            let tail = Walk::new(at, Place { leaf: self.last, i: len(self.last) });
+            let tail = Walk::new(at, Place { leaf: self.last, i: end(self.last) });
             let mut moved = 0;
             for place in tail {
                 let (key, value) = self.read_at(place);
@@ -195,9 +206,9 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let mut last = end.leaf;
             Shape::<K, V, L>::pad(last, end.i, Self::PLACES);
-            (*last.as_ptr()).len = end.i;
+            (*last.as_ptr()).end = end.i;
             let mut behind = (*last.as_ptr()).next.take();
-            if end.i == 0 {
+            if end.i == start(last) {
                 let Some(prev) = (*last.as_ptr()).prev else {
                     (*last.as_ptr()).next = behind;
                     behind = Some(last);
@@ -272,7 +283,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 old = (*from.as_ptr()).next;
                 let Ok(to) = self.new_leaf() else { unreachable!("there is room for as many leaves") };
                 Shape::<K, V, L>::shift(from, 0, to, 0, len(from));
-                ((*to.as_ptr()).len, (*to.as_ptr()).prev) = (len(from), left);
+                ((*to.as_ptr()).end, (*to.as_ptr()).prev) = (len(from), left);
                 match left {
                     Some(left) => (*left.as_ptr()).next = Some(to),
                     None => self.first = to,
@@ -352,7 +363,7 @@ impl<K, V, L: Layout<V>, M: Memory> Drop for Pack<'_, K, V, L, M> {
             tree.free_all_inners();
             let mut leaf = tree.first;
             while leaf != self.to.leaf {
-                (*leaf.as_ptr()).len = Tree::<K, V, L, M>::PLACES;
+                (*leaf.as_ptr()).end = Tree::<K, V, L, M>::PLACES;
                 leaf = (*leaf.as_ptr()).next.unwrap_unchecked();
             }
             tree.end_at(self.to);
@@ -413,7 +424,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                     let right = self.first_leaf_below(node);
                     Shape::<K, V, L>::set_bound(into, n - 1, (*right.as_ptr()).prev.unwrap_unchecked(), right);
                 }
-                (*into.as_ptr()).len = n + 1;
+                (*into.as_ptr()).end = n + 1;
                 (*node.as_ptr()).parent = Some(into);
             }
             above.unwrap_unchecked()
