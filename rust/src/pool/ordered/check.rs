@@ -24,7 +24,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     /// * An inner node between others has at least 3/8 of the children there is room for; the outermost ones have one.
     /// * A bound is not less than any key on its left, and less than all on its right; where keys are not numbers it is the
     ///   first leaf on its right.
-    /// * Places of numbers that are not in use hold the largest one, or the smallest one before those that are.
+    /// * Places of numbers that are not in use hold the largest one, or before those that are the smallest one; if they may
+    ///   be stale, at least none that is less than the last key, or greater than the first one.
     pub(super) fn check(&self)
     where
         K: Ord,

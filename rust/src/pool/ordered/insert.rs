@@ -105,6 +105,9 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let (first, behind) = (start(leaf), end(leaf));
             debug_assert!(first <= i && i <= behind && behind - first < Self::PLACES);
+            if numeric::<K>() && (i == first || i == behind) && (*leaf.as_ptr()).stale {
+                Self::clean(leaf);
+            }
             if behind < Self::PLACES && (first == 0 || behind - i <= i - first) {
                 if i < behind {
                     Shape::<K, V, L>::shift(leaf, i, leaf, i + 1, behind - i);
@@ -143,9 +146,23 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             let (first, n) = (start(leaf), len(leaf));
             let to = first / 2;
             Shape::<K, V, L>::shift(leaf, first, leaf, to, n);
-            Shape::<K, V, L>::pad(leaf, to + n, first + n);
+            Shape::<K, V, L>::pad(leaf, to + n, Self::PLACES);
             ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (to, to + n + 1);
             to + n
+        }
+    }
+
+    /// Makes all places that are not in use hold what they should.
+    ///
+    /// # Safety
+    /// The leaf is one of the tree's.
+    #[inline(never)]
+    unsafe fn clean(leaf: Node) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            Shape::<K, V, L>::pad_before(leaf, 0, start(leaf));
+            Shape::<K, V, L>::pad(leaf, end(leaf), Self::PLACES);
+            (*leaf.as_ptr()).stale = false;
         }
     }
 
@@ -159,9 +176,9 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             let (first, n) = (start(leaf), len(leaf));
             if first > 0 {
                 Shape::<K, V, L>::shift(leaf, first, leaf, 0, n);
-                Shape::<K, V, L>::pad(leaf, n, first + n);
                 ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (0, n);
             }
+            Self::clean(leaf);
         }
     }
 

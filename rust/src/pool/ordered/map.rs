@@ -460,7 +460,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find(key)?;
+        let place = self.tree.find_to_remove(key)?;
         // SAFETY: there is a key.
         Some(unsafe { self.tree.remove_at(place) })
     }

@@ -1,12 +1,40 @@
 //! Removal, and what keeps nodes from being nearly empty.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use core::borrow::Borrow;
+
 use super::node::{Node, Shape};
+use super::number::{is, with_number};
 use super::tree::{end, len, start, Place, Tree};
 use crate::pool::layout::Layout;
 use crate::pool::memory::Memory;
 
 impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Where a key is, for its removal: found at once if it is the first or the last.
+    #[inline(always)]
+    pub(super) fn find_to_remove<Q: Ord + ?Sized>(&self, key: &Q) -> Option<Place>
+    where
+        K: Borrow<Q>,
+    {
+        with_number!(K, N => {
+            if is::<Q, K>() {
+                let (first, last) = (self.first_place()?, self.last_place()?);
+                // SAFETY: the key is a K, which is an N, as `is` says; there are keys at both places.
+                unsafe {
+                    let key = *(&raw const *key).cast::<N>();
+                    let number = |place| *(&raw const *Self::key_at(place)).cast::<N>();
+                    if key == number(first) {
+                        return Some(first);
+                    }
+                    if key == number(last) {
+                        return Some(last);
+                    }
+                }
+            }
+            self.find(key)
+        }, else self.find(key))
+    }
+
     /// Two neighbours that have no more keys than this together become one.
     const MERGED_KEYS: usize = Self::PLACES * 7 / 8;
     const MERGED_CHILDREN: usize = Self::FAN * 7 / 8;
@@ -27,15 +55,14 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 if i > first {
                     Shape::<K, V, L>::shift(leaf, first, leaf, first + 1, i - first);
                 }
-                Shape::<K, V, L>::pad_before(leaf, first, first + 1);
                 (*leaf.as_ptr()).start = first + 1;
             } else {
                 if i < last {
                     Shape::<K, V, L>::shift(leaf, i + 1, leaf, i, last - i);
                 }
-                Shape::<K, V, L>::pad(leaf, last, last + 1);
                 (*leaf.as_ptr()).end = last;
             }
+            (*leaf.as_ptr()).stale = true; // rather than to write into what is to be searched next
             self.len -= 1;
             if last - first < Self::LEAST_KEYS {
                 self.mend(leaf);

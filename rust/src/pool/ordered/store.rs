@@ -45,7 +45,7 @@ impl Store {
         };
         // SAFETY: the node is this tree's and not in use; it has room for its head and keys.
         unsafe {
-            node.write(Head { parent: None, prev: None, next: None, start: 0, end: 0 });
+            node.write(Head { parent: None, prev: None, next: None, start: 0, end: 0, stale: false });
             Shape::<K, V, L>::pad(node, 0, Shape::<K, V, L>::PLACES);
         }
         Ok(node)
@@ -63,7 +63,7 @@ impl Store {
         };
         // SAFETY: the node is this tree's and not in use; it has room for its head and bounds.
         unsafe {
-            node.write(Head { parent: None, prev: None, next: None, start: 0, end: 0 });
+            node.write(Head { parent: None, prev: None, next: None, start: 0, end: 0, stale: false });
             Shape::<K, V, L>::pad_bounds(node, 0);
         }
         Ok(node)

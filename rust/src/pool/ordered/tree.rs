@@ -179,7 +179,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                     true => super::wide::descend::<true, K, V, L>(root, self.height, wide),
                     false => super::wide::descend::<false, K, V, L>(root, self.height, wide),
                 };
-                let i = i.max(start(leaf));
+                let i = i.max(start(leaf)).min(end(leaf));
                 let found = i < end(leaf) && *Shape::<K, V, L>::keys(leaf).cast::<N>().add(i).as_ptr() == key;
                 return (Place { leaf, i }, found);
             }
@@ -193,7 +193,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 node = Shape::<K, V, L>::child(node, i);
             }
             let keys = Shape::<K, V, L>::keys(node).cast::<N>();
-            let i = rank::<N>(keys.as_ptr(), Self::PLACES, key).max(start(node));
+            let i = rank::<N>(keys.as_ptr(), Self::PLACES, key).max(start(node)).min(end(node));
             let found = i < end(node) && *keys.add(i).as_ptr() == key;
             (Place { leaf: node, i }, found)
         }
