@@ -63,10 +63,12 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     where
         K: Ord,
     {
+        // SAFETY: the caller's contract, here and below.
         let n = unsafe { len(node) };
         if height == 0 {
             assert!(n >= 1 && n <= Self::PLACES && (leftmost || rightmost || n >= Self::LEAST_KEYS), "{n} keys");
             assert!(row.expected == Some(node));
+            // SAFETY: as above.
             let head = unsafe { node.as_ref() };
             assert!(head.prev == row.prev);
             (row.expected, row.prev) = (head.next, Some(node));
@@ -76,8 +78,10 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             return;
         }
         assert!(n >= 1 && n <= Self::FAN && (leftmost || rightmost || n >= Self::LEAST_CHILDREN), "{n} children");
+        // SAFETY: an inner node.
         unsafe { Shape::<K, V, L>::check_pad_bounds(node) };
         for i in 0..n {
+            // SAFETY: a child for each number below `n`, and a bound between two; the leaves that were walked have keys.
             unsafe {
                 let child = Shape::<K, V, L>::child(node, i);
                 assert!((*child.as_ptr()).parent == Some(node));

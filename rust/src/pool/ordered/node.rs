@@ -271,6 +271,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         with_number!(K, N => {
             // SAFETY: within the node.
             let places = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::PLACES) };
+            // SAFETY: the caller's contract.
             let Head { start, end, stale, .. } = unsafe { leaf.as_ref() };
             let (before, keys, behind) = (&places[..*start], &places[*start..*end], &places[*end..]);
             match stale {
@@ -286,7 +287,9 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         with_number!(K, N => {
             // SAFETY: within the node.
             let places = unsafe { core::slice::from_raw_parts(Self::bounds(inner).cast::<N>().as_ptr(), Self::FAN) };
-            assert!(places[unsafe { inner.as_ref() }.end - 1..].iter().all(|key| *key == N::MAX));
+            // SAFETY: the caller's contract.
+            let last = unsafe { inner.as_ref() }.end - 1;
+            assert!(places[last..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 }

@@ -100,7 +100,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         struct Rest<'a, K, V, L: Layout<V>, M: Memory>(&'a Tree<K, V, L, M>, &'a mut Walk);
         impl<K, V, L: Layout<V>, M: Memory> Drop for Rest<'_, K, V, L, M> {
             fn drop(&mut self) {
-                while let Some(place) = self.1.next() {
+                for place in self.1.by_ref() {
                     // SAFETY: the contract of drop_all; each place comes once.
                     drop(unsafe { self.0.read_at(place) });
                 }
@@ -110,7 +110,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             return;
         }
         let rest = Rest(self, walk);
-        while let Some(place) = rest.1.next() {
+        for place in rest.1.by_ref() {
             // SAFETY: as above.
             drop(unsafe { rest.0.read_at(place) });
         }
