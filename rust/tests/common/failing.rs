@@ -55,6 +55,7 @@ unsafe impl Memory for Shared<'_> {
         let p = self.0.serves().then(|| Heap.take(layout))??;
         self.0.out.borrow_mut().insert(p.as_ptr() as usize, layout);
         // So that nobody takes what is there for what he wrote.
+        // SAFETY: it has that many bytes.
         unsafe { p.as_ptr().write_bytes(0xA5, layout.size()) };
         Some(p)
     }
