@@ -259,7 +259,8 @@ fn it_is_a_slice_and_a_vec() {
     assert_eq!(&stack[..2], [1, 3]);
     assert_eq!(stack.binary_search(&1), Ok(0));
     assert_eq!(format!("{stack:?}"), "[1, 3, 2]");
-    assert!(stack < Stack::from([1, 4]) && stack == Stack::from(&[1, 3, 2][..]));
+    let (later, same) = (Stack::from([1, 4]), Stack::from(&[1, 3, 2][..]));
+    assert!(stack < later && stack == same);
     assert_eq!(Vec::from(stack), [1, 3, 2]);
     let columns: Stack<Pair<u8, char>, Columns> = [Pair(1, 'a'), Pair(2, 'b')].into_iter().collect();
     assert_eq!(columns, columns.clone());
