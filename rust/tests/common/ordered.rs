@@ -252,12 +252,12 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
             _ => (Bound::Excluded(&low), Bound::Unbounded),
         };
         let expected: Vec<_> = self.model.range::<K, _>(bounds).map(|(k, v)| (k.clone(), *v)).collect();
-        let found = self.map.range::<K>(bounds).map(|(k, v)| (k.clone(), L::number(v)));
+        let found = self.map.range::<K, _>(bounds).map(|(k, v)| (k.clone(), L::number(v)));
         assert_eq!(found.collect::<Vec<_>>(), expected);
-        let found = self.map.range::<K>(bounds).rev().map(|(k, v)| (k.clone(), L::number(v)));
+        let found = self.map.range::<K, _>(bounds).rev().map(|(k, v)| (k.clone(), L::number(v)));
         assert!(found.eq(expected.iter().rev().cloned()));
         // From both ends, to where they meet.
-        let mut found = self.map.range_mut::<K>(bounds);
+        let mut found = self.map.range_mut::<K, _>(bounds);
         let mut expected = expected.into_iter();
         for i in 0.. {
             let ((x, y), end) = match i % 3 {

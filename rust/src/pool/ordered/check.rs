@@ -78,10 +78,10 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             return;
         }
         assert!(n >= 1 && n <= Self::FAN && (leftmost || rightmost || n >= Self::LEAST_CHILDREN), "{n} children");
-        // SAFETY: an inner node.
+        // SAFETY: it is an inner node.
         unsafe { Shape::<K, V, L>::check_pad_bounds(node) };
         for i in 0..n {
-            // SAFETY: a child for each number below `n`, and a bound between two; the leaves that were walked have keys.
+            // SAFETY: it has so many children; leaves that were seen have keys.
             unsafe {
                 let child = Shape::<K, V, L>::child(node, i);
                 assert!((*child.as_ptr()).parent == Some(node));

@@ -312,7 +312,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
     /// let Entry::Vacant(entry) = map.entry("a") else { unreachable!() };
     /// assert_eq!(entry.try_insert(1).unwrap_err(), Full(("a", 1)));
     /// ```
-    #[allow(clippy::type_complexity)] // an entry of this map, or what was to be in it
+    #[allow(clippy::type_complexity)]
     pub fn try_insert(self, value: V) -> Result<OccupiedEntry<'a, K, V, L, M>, Full<(K, V)>> {
         let place = self.tree.insert_at(self.place, self.key, value)?;
         Ok(OccupiedEntry::new(self.tree, place))

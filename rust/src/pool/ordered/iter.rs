@@ -319,7 +319,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// The range ends before it starts, or excludes the one key that is both of its ends.
-    pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> Range<'_, K, V, L>
+    pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V, L>
     where
         K: Borrow<Q>,
     {
@@ -338,7 +338,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// As [`range`](OrderedMap::range).
-    pub fn range_mut<Q: Ord + ?Sized>(&mut self, range: impl RangeBounds<Q>) -> RangeMut<'_, K, V, L>
+    pub fn range_mut<Q: Ord + ?Sized, R: RangeBounds<Q>>(&mut self, range: R) -> RangeMut<'_, K, V, L>
     where
         K: Borrow<Q>,
     {

@@ -271,7 +271,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         with_number!(K, N => {
             // SAFETY: within the node.
             let places = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::PLACES) };
-            // SAFETY: the caller's contract.
+            // SAFETY: a leaf.
             let Head { start, end, stale, .. } = unsafe { leaf.as_ref() };
             let (before, keys, behind) = (&places[..*start], &places[*start..*end], &places[*end..]);
             match stale {
@@ -287,9 +287,9 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         with_number!(K, N => {
             // SAFETY: within the node.
             let places = unsafe { core::slice::from_raw_parts(Self::bounds(inner).cast::<N>().as_ptr(), Self::FAN) };
-            // SAFETY: the caller's contract.
-            let last = unsafe { inner.as_ref() }.end - 1;
-            assert!(places[last..].iter().all(|key| *key == N::MAX));
+            // SAFETY: an inner node.
+            let used = unsafe { inner.as_ref() }.end - 1;
+            assert!(places[used..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 }

@@ -64,7 +64,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             }
             (*leaf.as_ptr()).stale = true; // rather than to write into what is to be searched next
             self.len -= 1;
-            if last - first < Self::LEAST_KEYS {
+            let n = last - first;
+            if n < Self::LEAST_KEYS && (n == 0 || (leaf != self.first && leaf != self.last)) {
                 self.mend(leaf);
             }
             pair
@@ -72,20 +73,17 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// Fills up a leaf that has few keys, or merges it. The outermost leaves may have few, so that keys taken out in their
-    /// order move none.
+    /// order move none, and are left alone until they have none.
     ///
     /// # Safety
-    /// The leaf is one of the tree's.
+    /// The leaf is one of the tree's; if it is an outermost one, it has no keys.
     #[cold]
     #[inline(never)]
     unsafe fn mend(&mut self, leaf: Node) {
         // SAFETY: neighbours and parents are nodes of the tree's. Each leaf but `leaf` has keys.
         unsafe {
-            let n = len(leaf);
             if leaf == self.first || leaf == self.last {
-                if n == 0 {
-                    self.drop_leaf(leaf);
-                }
+                self.drop_leaf(leaf);
                 return;
             }
             let parent = (*leaf.as_ptr()).parent.unwrap_unchecked();

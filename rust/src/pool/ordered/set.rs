@@ -449,7 +449,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// # Panics
     /// The range ends before it starts, or excludes the one element that is both of its ends.
-    pub fn range<Q: Ord + ?Sized>(&self, range: impl RangeBounds<Q>) -> Range<'_, T>
+    pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, T>
     where
         T: Borrow<Q>,
     {
@@ -641,16 +641,16 @@ impl<T: Clone, M: Memory + Clone> Clone for OrderedSet<T, M> {
     }
 }
 
-impl<T: PartialEq, M: Memory, N: Memory> PartialEq<OrderedSet<T, N>> for OrderedSet<T, M> {
-    fn eq(&self, other: &OrderedSet<T, N>) -> bool {
+impl<T: PartialEq, M: Memory> PartialEq for OrderedSet<T, M> {
+    fn eq(&self, other: &Self) -> bool {
         self.map == other.map
     }
 }
 
 impl<T: Eq, M: Memory> Eq for OrderedSet<T, M> {}
 
-impl<T: PartialOrd, M: Memory, N: Memory> PartialOrd<OrderedSet<T, N>> for OrderedSet<T, M> {
-    fn partial_cmp(&self, other: &OrderedSet<T, N>) -> Option<Ordering> {
+impl<T: PartialOrd, M: Memory> PartialOrd for OrderedSet<T, M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         self.iter().partial_cmp(other)
     }
 }

@@ -119,24 +119,22 @@ where
 /// Defines comparisons, for values that can be compared as they lie.
 macro_rules! compared {
     ($layout:ty, [$($of:tt)*], $($bound:tt)*) => {
-        impl<K: PartialEq, $($of)*, M: Memory, N: Memory> PartialEq<OrderedMap<K, V, $layout, N>>
-            for OrderedMap<K, V, $layout, M>
+        impl<K: PartialEq, $($of)*, M: Memory> PartialEq for OrderedMap<K, V, $layout, M>
         where
             $($bound)*: PartialEq,
         {
-            fn eq(&self, other: &OrderedMap<K, V, $layout, N>) -> bool {
+            fn eq(&self, other: &Self) -> bool {
                 self.len() == other.len() && self.iter().zip(other).all(|(a, b)| a == b)
             }
         }
 
         impl<K: Eq, $($of)*, M: Memory> Eq for OrderedMap<K, V, $layout, M> where $($bound)*: Eq {}
 
-        impl<K: PartialOrd, $($of)*, M: Memory, N: Memory> PartialOrd<OrderedMap<K, V, $layout, N>>
-            for OrderedMap<K, V, $layout, M>
+        impl<K: PartialOrd, $($of)*, M: Memory> PartialOrd for OrderedMap<K, V, $layout, M>
         where
             $($bound)*: PartialOrd,
         {
-            fn partial_cmp(&self, other: &OrderedMap<K, V, $layout, N>) -> Option<Ordering> {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
                 self.iter().partial_cmp(other)
             }
         }
