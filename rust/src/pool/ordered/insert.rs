@@ -94,7 +94,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Answers where the key is in the end: the fewer of those on either side of it make room.
+    /// Answers where the key is in the end: those behind it make room, or those before it, if they are far fewer. (Where it
+    /// is about as likely the one as the other, to guess wrong takes longer than to move more.)
     ///
     /// # Safety
     /// The leaf is one of the tree's, and has room. The slot is new; it is not looked at where values live in leaves.
@@ -108,7 +109,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             if numeric::<K>() && (i == first || i == behind) && (*leaf.as_ptr()).stale {
                 Self::clean(leaf);
             }
-            if behind < Self::PLACES && (first == 0 || behind - i <= i - first) {
+            if behind < Self::PLACES && (first == 0 || behind - i <= i - first + Self::PLACES / 2) {
                 if i < behind {
                     Shape::<K, V, L>::shift(leaf, i, leaf, i + 1, behind - i);
                 }
@@ -217,11 +218,9 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Split::Prepend => 0,
                 Split::Half => Self::PLACES / 2,
             };
-            // A half comes into the middle of its leaf: there is room on either side.
-            let (n, to) = (Self::PLACES - at, if split == Split::Half { at / 2 } else { 0 });
-            Shape::<K, V, L>::shift(leaf, at, right, to, n);
-            Shape::<K, V, L>::pad_before(right, 0, to);
-            ((*right.as_ptr()).start, (*right.as_ptr()).end) = (to, to + n);
+            let n = Self::PLACES - at;
+            Shape::<K, V, L>::shift(leaf, at, right, 0, n);
+            (*right.as_ptr()).end = n;
             (*leaf.as_ptr()).end = at;
             if split == Split::Prepend {
                 // Keys come from the other side.
@@ -238,7 +237,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 None => self.last = right,
             }
             let place = match split {
-                Split::Half if i > at => Place { leaf: right, i: i - at + to },
+                Split::Half if i > at => Place { leaf: right, i: i - at },
                 Split::Half => Place { leaf, i },
                 Split::Append => Place { leaf: right, i: 0 },
                 Split::Prepend => Place { leaf, i: Self::PLACES },

@@ -50,8 +50,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let pair = (Self::take_key(place), self.take_value(place));
             let (first, last) = (start(leaf), end(leaf) - 1);
-            // The fewer of those on either side of it close the gap.
-            if i - first < last - i {
+            // Those behind it close the gap, or those before it, as for an insertion.
+            if i - first + Self::PLACES / 2 < last - i || i == first {
                 if i > first {
                     Shape::<K, V, L>::shift(leaf, first, leaf, first + 1, i - first);
                 }
