@@ -160,7 +160,7 @@ mod sealed {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Rows;
 
-/// A slot that is a row. The generation stands beside the value: a lookup needs both.
+/// A slot that is a row. What lists keep of a value, its links, stands beside it: a walk needs both.
 #[doc(hidden)]
 #[repr(C)]
 #[allow(missing_debug_implementations, missing_docs)] // nobody gets to see one

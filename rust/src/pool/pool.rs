@@ -21,15 +21,15 @@ mod traits;
 
 /// Slots of one type, taken and given back in any order, addressed by key.
 ///
-/// A value goes into the slot that was freed last or near it, and stays there: its key is good until it is removed. Its
+/// A value goes into a free slot near others that were freed, and stays there: its key is good until it is removed. Its
 /// address is not: a pool that grows may move its values. A pool made by [`fixed`](Pool::fixed) never grows.
 ///
 /// * `L`: values lie as [`Rows`], or each field in a column of its own: [`Columns`];
 /// * `K`: a [`Handle`], which knows when its value is gone, or a plain index: `u16`, `u32`, `u64`, `usize`;
 /// * `M`: where the memory comes from: [`Heap`], `&Arena`, [`Blocks`](super::Blocks) of a source.
 ///
-/// Insertion and removal take a fixed number of steps (growth aside). Iteration is in the order of the slots and skips
-/// free ones by a bitmap. A pool may be sent and shared as its values may.
+/// Insertion and removal take a fixed number of steps (growth aside). Iteration is in the order of the slots; free
+/// ones are passed over by the word of 64. A pool may be sent and shared as its values may.
 ///
 /// ```
 /// use toft::Pool;
@@ -56,7 +56,7 @@ pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap>
     of: PhantomData<fn() -> K>,
 }
 
-// SAFETY: the words of the bitmap are this value's alone, as its slots are.
+// SAFETY: the generations are this value's alone, as its slots are.
 unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> where L::Parts: Send {}
 // SAFETY: through a shared reference a pool only reads.
 unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> where L::Parts: Sync {}
