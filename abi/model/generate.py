@@ -13,12 +13,13 @@ order; and releases the arena. `options.budget` is set at creation; `options.res
 `created` false: creation fails, and there are no ops and no `end`. `word` 64: only where a pointer has 8
 bytes.
 An address is [block, offset from its base]; the block is its index by P3. Sizes, alignments and `keep`
-may be symbolic: "max" is SIZE_MAX, "half" PTRDIFF_MAX, "max-7" and "half+1" are these less 7 and plus 1;
+may be symbolic: "max" is SIZE_MAX and "half" PTRDIFF_MAX, and a number may follow: "max-4095", "half+1";
 a budget "none" is UINT64_MAX.
 What is expected after each op: `live` bytes; `blocks` in use, block 0 included; block sizes `took` from
 the source, in order, and `gave` back, sorted (absent: none; block 0 is taken before the first op and is
 in no `took`); cleanups that `ran`, in order (absent: none); `at`, the result (null: NULL); `code`, the
-result (0, or TOFT_E...). Absent: align is 8, and zero, stay and foreign are false.
+result (0, or TOFT_E...). Absent: align is 8; zero, stay and foreign are false; keep, plus and epoch_plus
+are 0.
 `n` is a size, `id` names an allocation, a mark, a cleanup or a range, by op: four kinds of names. A name
 stands for what was last made with it: a successful alloc, resize, mark or cleanup binds it again, one that
 failed does not.
