@@ -153,7 +153,8 @@ func (a *Arena) Pointer() unsafe.Pointer { return unsafe.Pointer(a) }
 
 // ---- marks, scopes, resets ----
 
-// A Mark is a point to come back to. It may be kept, and dropped, as one likes.
+// A Mark is a point to come back to. It may be kept, and dropped, as one likes. In memory it is C's toft_mark: one that C
+// made is good here, and the other way round.
 type Mark struct{ cursor, epoch uintptr }
 
 // Mark remembers this point of the arena.

@@ -35,7 +35,7 @@
 #include <stdarg.h>
 
 /* ==== toft/abi.h ==== */
-/* The Toft arena ABI, version 1 (draft). Copy this file into any project, guard included; SPEC.md says what each member
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md says what each member
  * means. Allocate inline: if (limit - cursor < size) ask ops->alloc; else p = cursor, cursor += round_up(size, 8). */
 #ifndef TOFT_ABI
 #define TOFT_ABI 1
@@ -1277,7 +1277,7 @@ TOFT_INLINE void toft_release(toft_arena *a);
 /* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
  * this point, and its cleanups run when they end. `donor` must not be used again. TOFT_ENOMEM if a's budget has no room
  * for it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if it is `a` itself. An arena of another maker works
- * too; it is kept until it is to be released. */
+ * too; it is kept until it is to be released. TOFT_ENOSYS if that follows another version of the ABI. */
 TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
 
 /* ------------------------------------------------------------------------------------------------------------

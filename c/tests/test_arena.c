@@ -645,6 +645,37 @@ static void adopt_refuses_what_it_cannot_do(void **state) {
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
 }
 
+/* Another maker's table: a copy of ours, which M20 allows a maker to put in its place. */
+static void arenas_of_other_makers_are_adopted_whole(void **state) {
+  counted other_source;
+  int number = 1;
+  toft_range r;
+  (void)state;
+  ran = 0;
+  toft_arena *donor = arena_on(counted_init(&other_source));
+  toft_arena_ops other = *donor->ops;
+  donor->ops = &other;
+  assert_non_null(toft_alloc(donor, 100000));
+  assert_non_null(toft_cleanup_add(donor, note, &number));
+  other.version = 2;
+  assert_int_equal(toft_adopt(a, donor), TOFT_ENOSYS);
+  other.version = 1;
+  assert_int_equal(toft_claim(donor, &r), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
+  assert_int_equal(toft_give(donor, &r), TOFT_OK);
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_set_budget(a, toft_stats_of(a).live), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_ENOMEM);
+  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
+  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
+  assert_int_equal(ran, 0);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  assert_int_equal(ran, 1);
+  counted_all_back(&other_source);
+}
+
 /* ---- failure callback, statistics, blocks ---- */
 
 static size_t failed_size, failed_align;
@@ -829,6 +860,7 @@ int main(void) {
       test(a_range_stays_within_the_budget),
       test(adopted_memory_lives_on),
       test(adopt_refuses_what_it_cannot_do),
+      test(arenas_of_other_makers_are_adopted_whole),
       test(failures_are_told),
       test(a_failure_callback_may_longjmp),
       test(blocks_and_statistics_agree),

@@ -106,9 +106,11 @@ class arena_ref {
     return p;
   }
 
-  // Gives the newest allocation back, if p is that one; else does nothing. size: as it was asked for.
+  // Gives the newest allocation back, if p is that one; else does nothing. size: as it was asked for. A block of its
+  // own, as large allocations have, goes back at once only where size is 512 or more: what was shrunk to less waits for
+  // a rewind.
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) const noexcept {
-    // Small ones never have a block of their own, which only the slow call could return.
+    // Small ones hardly ever have a block of their own, which only the slow call could return.
     if (TOFT_UNLIKELY(size >= 512 || (arena_->epoch & 1) != 0))
       toft_free(arena_, p, size);
     else if (static_cast<std::size_t>(arena_->cursor - static_cast<unsigned char *>(p)) == TOFT_ROUND8(size) &&

@@ -1753,14 +1753,22 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   return TOFT_OK;
 }
 
+/* A rewind is refused with this code whatever the mark is, and this is none. */
+static int toft_is_closed(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
+
+/* Of another maker, one or both: nothing is taken over, the donor's own release waits on the list. */
+static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
+  if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
+  if (toft_is_closed(head) || toft_is_closed(donor)) return TOFT_EBUSY; /* a closed donor would ignore that release */
+  toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
+  if (node == NULL) return TOFT_ENOMEM;
+  node->fn = toft_end_foreign;
+  return TOFT_OK;
+}
+
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL) return TOFT_EARG;
-  if (head->ops != &toft_ops || donor->ops != &toft_ops) {
-    toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
-    if (node == NULL) return TOFT_ENOMEM;
-    node->fn = toft_end_foreign;
-    return TOFT_OK;
-  }
+  if (head->ops != &toft_ops || donor->ops != &toft_ops) return toft_adopt_foreign(head, donor);
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   int code = toft_adopt_own(a, toft_state_of(donor));
