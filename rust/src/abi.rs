@@ -1,7 +1,7 @@
 //! The Toft arena ABI: the head of four words, the table behind it, and the inline paths of its users.
 //!
 //! This is what code in another language sees of an arena, and what this crate sees of arenas that others made. Rust
-//! code that has an [`Arena`](crate::Arena) needs none of it. The layouts are those of `toft_abi.h`, version 1 (draft);
+//! code that has an [`Arena`](crate::Arena) needs none of it. The layouts are those of `toft_abi.h`, version 1;
 //! the rules with letters (U2, M4) are those of the specification, `abi/SPEC.md`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -456,8 +456,13 @@ impl Arena {
     /// `head` is the head of a live arena that nobody else uses or releases from now on. If it leaves this thread, its
     /// maker and source must allow that.
     pub unsafe fn from_raw(head: NonNull<Head>) -> Option<Arena> {
+        // An arena that is refused is not touched: an `Arena` made of it first would release it.
         // SAFETY: the caller's contract.
-        unsafe { is_known(head).then_some(Arena { head }) }
+        if unsafe { is_known(head) } {
+            Some(Arena { head })
+        } else {
+            None
+        }
     }
 
     /// An arena that was made anywhere, to use while its owner waits. `None` if its version is not known here.

@@ -93,7 +93,8 @@
 //! checked which claim.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_std]
-#![cfg_attr(feature = "nightly", feature(allocator_api))]
+// What of it is stable by 1.100 is stable there under the old name too, and warns of it.
+#![cfg_attr(feature = "nightly", feature(allocator_api, cfg_version), allow(stable_features))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_debug_implementations)]
 
@@ -105,6 +106,8 @@ pub mod abi;
 mod allocate;
 #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;
+#[cfg(feature = "nightly")]
+mod allocator_clone;
 mod arena;
 mod batch;
 mod boxed;

@@ -204,8 +204,14 @@ impl<S: Source> Limited<S> {
     }
 
     fn charge(&self, size: usize) -> bool {
-        let more = |used: usize| used.checked_add(size).filter(|sum| *sum <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        let mut used = self.used.load(Ordering::Relaxed);
+        while let Some(sum) = used.checked_add(size).filter(|sum| *sum <= self.limit) {
+            match self.used.compare_exchange_weak(used, sum, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => used = now,
+            }
+        }
+        false
     }
 
     fn discharge(&self, size: usize) {

@@ -25,8 +25,7 @@ fn rounds(most: usize) -> usize {
     }
 }
 
-/// The limit of the caches is for all threads, and so is the count of allocations: who changes the one, reads the other,
-/// or allocates much, is alone.
+/// The limit of the caches is for all threads: who changes it, or allocates much, is alone.
 static CACHE: Mutex<()> = Mutex::new(());
 
 fn alone() -> impl Drop {

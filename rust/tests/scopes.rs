@@ -524,6 +524,21 @@ fn on_reserved_addresses_a_second_scope_or_an_outer_allocation_is_refused_or_rig
 // ---- in arenas of other languages ----
 
 #[test]
+fn an_arena_of_another_version_is_refused_and_left_alone() {
+    let mut memory = fixed::Memory::new(4000);
+    let head = memory.make();
+    // SAFETY: a live head; the table is plain data, and stays as long as the arena is looked at.
+    unsafe {
+        let mut table = head.as_ref().ops.get().read();
+        table.version = toft::abi::VERSION + 1;
+        head.as_ref().ops.set(&raw const table);
+        assert!(Arena::from_raw(head).is_none());
+        assert!(Arena::borrow_raw(head).is_none());
+    }
+    assert!(!memory.is_released());
+}
+
+#[test]
 fn scopes_in_a_foreign_buffer_share_it_and_give_it_back() {
     let mut memory = fixed::Memory::new(20_000);
     // SAFETY: a live head, and nobody else's.
@@ -572,6 +587,22 @@ fn a_budget_of_a_foreign_arena_holds_in_its_scopes() {
     assert!(used <= 20_000 && used > 10_000, "{used}");
     assert_eq!(exhaust(&arena.scope_guard()), used);
     assert!(arena.stats().live <= 20_000);
+}
+
+/// What has no meaning is `EARG` beside an open scope too, which closes the arena.
+#[test]
+fn a_setting_without_meaning_is_refused_as_such() {
+    let arena = Arena::new();
+    let set = |value| {
+        let head = arena.as_raw().as_ptr();
+        // SAFETY: the arena is alive, as are its head and table.
+        unsafe { ((*(*head).ops.get()).set)(head, toft::abi::SET_CHECKED, value, std::ptr::null(), 0) }
+    };
+    assert_eq!(set(7), toft::abi::EARG);
+    let scope = arena.scope_guard();
+    assert_eq!((set(7), set(1)), (toft::abi::EARG, toft::abi::EBUSY));
+    drop(scope);
+    assert_eq!((set(1), set(0)), (toft::abi::OK, toft::abi::OK));
 }
 
 /// A tag may be set beside an open scope; from then on the maker must see marks and rewinds.

@@ -488,6 +488,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
     let a = unsafe { Arena::of(head) };
     a.enter();
     let code = match what {
+        abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: it has no meaning in an open arena either
         _ if a.is(BUSY) || (a.is(CLAIMED) && what != abi::SET_TAG) => abi::EBUSY,
         abi::SET_BUDGET => {
             a.budget.set(value);
@@ -495,7 +496,6 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
             abi::OK
         }
         abi::SET_SAMPLE => a.set_sample(value),
-        abi::SET_CHECKED if value > 1 => abi::EARG,
         abi::SET_CHECKED => a.set_checked(value == 1),
         _ => {
             let bytes: &[u8] = if name.is_null() {
