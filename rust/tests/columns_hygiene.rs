@@ -1,6 +1,7 @@
 //! What the derive writes compiles wherever a struct does, and without a warning.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
+#![forbid(unsafe_code)]
 #![deny(missing_docs, missing_debug_implementations, unsafe_op_in_unsafe_fn, rust_2018_idioms, unused, clippy::all)]
 #![deny(unused_qualifications, unused_lifetimes, single_use_lifetimes, unreachable_pub, trivial_casts)]
 #![warn(clippy::pedantic)]

@@ -11,18 +11,17 @@ mod ledger;
 mod look;
 #[path = "common/pair.rs"]
 mod pair;
+#[path = "common/steps.rs"]
+mod steps;
 
 use cons_model::{play, Link, KINDS};
 use failing::{Failing, Shared};
 use ledger::{panics, Ledger};
-use look::{out, twin, Look, Step, Twin};
+use look::{out, twin, Look, Step, Twin, FEWER};
 use pair::Pair;
 use proptest::prelude::*;
 use toft::pool::{Columns, ConsList, Full, Handle, Heap, Rows};
 use toft::Arena;
-
-/// Miri takes its time.
-const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(ConsList::<Twin, L, _>::new_in(Heap), steps);
@@ -38,12 +37,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_the_model(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..100)) {
+    fn rows_play_as_the_model(steps in steps::steps(KINDS, 100)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_the_model(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..100)) {
+    fn columns_play_as_the_model(steps in steps::steps(KINDS, 100)) {
         play_all::<Columns>(&steps);
     }
 }
@@ -175,7 +174,7 @@ fn out_of_memory_changes_nothing() {
         let (ledger, memory) = (Ledger::new(), Failing::after(k));
         let mut cells = ConsList::<Twin, Columns, _>::new_in(Shared(&memory));
         let (mut list, mut model) = (None, Vec::new());
-        for n in 0..100 / FEWER as i64 {
+        for n in 0..100 / FEWER.min(3) as i64 {
             match cells.try_cons(twin(&ledger, n), list) {
                 Ok(handle) => {
                     list = Some(handle);

@@ -12,18 +12,17 @@ mod list_model;
 mod look;
 #[path = "common/pair.rs"]
 mod pair;
+#[path = "common/steps.rs"]
+mod steps;
 
 use failing::{Failing, Shared};
 use ledger::{panics, Ledger};
 use list_model::{check, play, KINDS};
-use look::{out, twin, Action, Look, Step, Twin};
+use look::{out, twin, Action, Look, Step, Twin, FEWER};
 use pair::Pair;
 use proptest::prelude::*;
 use toft::pool::{Blocks, Columns, Full, Handle, Heap, List, Memory, Rows};
 use toft::{Arena, Pages};
-
-/// Miri takes its time.
-const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(List::<Twin, L, _>::new_in(Heap), steps);
@@ -41,12 +40,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_the_model(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..100)) {
+    fn rows_play_as_the_model(steps in steps::steps(KINDS, 100)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_the_model(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..100)) {
+    fn columns_play_as_the_model(steps in steps::steps(KINDS, 100)) {
         play_all::<Columns>(&steps);
     }
 }

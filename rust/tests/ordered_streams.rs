@@ -13,7 +13,7 @@ mod pair;
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use failing::{Failing, Shared};
 use ledger::{panics, Counted, Ledger};
@@ -119,6 +119,81 @@ fn a_fixed_map_takes_no_more_memory() {
     run::<String>(&failing, 1024);
     run::<Large>(&failing, 512);
     assert_eq!(failing.bytes_out(), 0);
+}
+
+/// What is reserved is enough for keys between those that are there, though all leaves are full and all slots taken.
+#[test]
+fn a_map_with_keys_takes_what_was_reserved_for() {
+    fn run<K: TestKey, V: TestValue, L: Look<V>>(n: u16, mores: &[u16]) {
+        for &more in mores {
+            let (failing, ledger) = (Failing::new(), Ledger::new());
+            let pair = |i: u16| (K::key(&ledger, i), V::value(&ledger, i.into()));
+            let mut map: OrderedMap<K, V, L, Shared> = OrderedMap::new_in(Shared(&failing));
+            map.extend((0..n).map(|i| pair(2 * i)));
+            map.shrink_to_fit();
+            map.reserve(more.into());
+            failing.left.set(Some(0));
+            map.extend((0..more).map(|i| pair((u32::from(n) * u32::from(i) / u32::from(more)) as u16 * 2 + 1)));
+            map.check();
+            assert_eq!(map.len(), usize::from(n + more));
+            drop(map);
+            ledger.assert_empty();
+        }
+    }
+    let (n, mores): (u16, &[u16]) = if cfg!(miri) { (70, &[2]) } else { (500, &[1, 2, 8, 40, 250]) };
+    run::<i64, Small, Rows>(n, mores);
+    run::<i64, Wide, Rows>(n, mores);
+    run::<String, Small, Columns>(n, mores);
+    run::<Large, Small, Rows>(n / 2, mores);
+}
+
+#[test]
+fn a_fixed_map_reserves_no_more() {
+    let failing = Failing::new();
+    let mut map: OrderedMap<u32, [u64; 9], Rows, Shared> = OrderedMap::fixed_in(100, Shared(&failing));
+    let taken = failing.bytes_out();
+    map.extend((0..30).map(|i| (i, [7; 9])));
+    assert!(map.try_reserve(0).is_ok() && map.try_reserve(70).is_ok());
+    assert!(map.try_reserve(71).is_err() && map.try_reserve(usize::MAX).is_err());
+    assert!(panics(|| map.reserve(71)).is_err());
+    assert_eq!(failing.bytes_out(), taken);
+}
+
+/// More than there can be is refused before memory is asked for.
+#[test]
+fn absurd_sizes_are_refused() {
+    fn run<K, V>(sizes: &[usize]) {
+        let failing = Failing::after(0);
+        for &n in sizes {
+            let mut map: OrderedMap<K, V, Rows, Shared> = OrderedMap::new_in(Shared(&failing));
+            assert!(map.try_reserve(n).is_err());
+            assert!(OrderedMap::<K, V, Rows, Shared>::try_fixed_in(n, Shared(&failing)).is_err());
+        }
+        assert_eq!(failing.failed.get(), 0);
+    }
+    run::<u64, u64>(&[usize::MAX, usize::MAX - 1]);
+    run::<[u8; 512], ()>(&[usize::MAX, usize::MAX - 1]);
+    // Slots have numbers of 32 bits.
+    run::<u64, [u64; 5]>(&[usize::MAX, usize::MAX / 2, (u32::MAX as usize).saturating_add(1)]);
+}
+
+/// What a full map refuses is lost, and the rest stays where it was.
+#[test]
+fn an_append_that_does_not_fit() {
+    let ledger = Ledger::new();
+    let pair = |i: i64| (i, Small::value(&ledger, i));
+    for n in [5, 100] {
+        let mut low = OrderedMap::fixed(3);
+        low.extend([pair(0)]);
+        let mut high: OrderedMap<i64, Small> = (0..n).map(pair).collect();
+        assert!(panics(|| low.append(&mut high)).is_err());
+        low.check();
+        high.check();
+        assert!(low.keys().copied().eq(0..3));
+        assert!(high.keys().copied().eq(4..n));
+        assert_eq!(ledger.live(), low.len() + high.len());
+    }
+    ledger.assert_empty();
 }
 
 /// Trees of numbers so large that inner nodes are split and merged.
@@ -399,6 +474,61 @@ fn a_retain_that_panics() {
     }
 }
 
+/// Equal to others of its first number, and told apart by the second.
+#[derive(Clone, Copy, Debug)]
+struct Twofold(i64, usize);
+
+impl PartialEq for Twofold {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl Eq for Twofold {}
+impl PartialOrd for Twofold {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Twofold {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+/// In order, in order up to a place, backwards, at random, with equal keys: as std, which keeps the last of equal ones.
+#[test]
+fn collected_in_any_order() {
+    let ledger = Ledger::new();
+    for n in [0i64, 1, 2, 7, if cfg!(miri) { 80 } else { 3000 }] {
+        let orders: [&dyn Fn(i64) -> i64; 6] = [
+            &|i| i,
+            &|i| n - i,
+            &|i| if i < n / 2 { 2 * i } else { 2 * (n - i) },
+            &|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) >> 8,
+            &|i| i * 7919 % (n / 3 + 1),
+            &|i| if i + 1 < n { i / 2 } else { 0 },
+        ];
+        for key in orders {
+            let keys: Vec<_> = (0..n).map(|i| Twofold(key(i), i as usize)).collect();
+            let theirs: BTreeMap<_, _> = keys.iter().map(|&key| (key, key.1 as i64)).collect();
+            let theirs: Vec<_> = theirs.into_iter().map(|(key, value)| (key.0, key.1, value)).collect();
+            let ours: OrderedMap<Twofold, Small> =
+                keys.iter().map(|&k| (k, Small::value(&ledger, k.1 as i64))).collect();
+            ours.check();
+            assert_eq!(ours.iter().map(|(key, value)| (key.0, key.1, value.1)).collect::<Vec<_>>(), theirs);
+            let ours: OrderedMap<_, Small, Columns> =
+                keys.iter().map(|&k| (k, Small::value(&ledger, k.1 as i64))).collect();
+            ours.check();
+            assert_eq!(ours.iter().map(|(key, value)| (key.0, key.1, *value.1)).collect::<Vec<_>>(), theirs);
+            let numbers: Vec<i64> = keys.iter().map(|key| key.0).collect();
+            let (ours, theirs): (OrderedSet<i64>, BTreeSet<i64>) =
+                (numbers.iter().copied().collect(), numbers.iter().copied().collect());
+            assert!(ours.iter().eq(&theirs));
+        }
+    }
+    ledger.assert_empty();
+}
+
 /// Keys and values of no size, and of large alignment.
 #[test]
 fn odd_sizes() {
@@ -421,6 +551,9 @@ fn odd_sizes() {
         assert_eq!((key as *const Page as usize % 4096, value as *const Page as usize % 4096), (0, 0));
         assert_eq!(value.0 * 37 % 100, key.0);
     }
+    // Eight slots of a value and a number, and a leaf with numbers of slots, which need not be where values may.
+    let map = OrderedMap::from([(1u8, Page(1))]);
+    assert!(map.memory_use() <= 8 * 2 * 4096 + 1024, "{} bytes", map.memory_use());
     #[repr(align(32))]
     #[derive(Clone, Copy)]
     struct Wide(u64);

@@ -12,20 +12,19 @@ mod look;
 mod pair;
 #[path = "common/queue_model.rs"]
 mod queue_model;
+#[path = "common/steps.rs"]
+mod steps;
 
 use std::collections::VecDeque;
 
 use failing::{Failing, Shared};
 use ledger::{panics, Ledger};
-use look::{out, twin, Action, Look, Step, Twin};
+use look::{out, twin, Action, Look, Step, Twin, FEWER};
 use pair::Pair;
 use proptest::prelude::*;
 use queue_model::{play, KINDS};
 use toft::pool::{Blocks, Columns, Full, Heap, Memory, Queue, Rows};
 use toft::{Arena, Pages};
-
-/// Miri takes its time.
-const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(Queue::<Twin, L, _>::new_in(Heap), steps);
@@ -44,12 +43,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_a_deque(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..160)) {
+    fn rows_play_as_a_deque(steps in steps::steps(KINDS, 160)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_a_deque(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..160)) {
+    fn columns_play_as_a_deque(steps in steps::steps(KINDS, 160)) {
         play_all::<Columns>(&steps);
     }
 

@@ -11,20 +11,19 @@ mod look;
 mod pair;
 #[path = "common/ring_model.rs"]
 mod ring_model;
+#[path = "common/steps.rs"]
+mod steps;
 
 use std::collections::VecDeque;
 
 use failing::{Failing, Shared};
 use ledger::{panics, Ledger};
-use look::{out, twin, Look, Step, Twin};
+use look::{out, twin, Look, Step, Twin, FEWER};
 use pair::Pair;
 use proptest::prelude::*;
 use ring_model::{play, KINDS};
 use toft::pool::{Columns, Full, Heap, Ring, Rows};
 use toft::Arena;
-
-/// Miri takes its time.
-const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(Ring::<Twin, L, u16, _>::new_in(Heap), steps);
@@ -42,12 +41,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_the_model(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..160)) {
+    fn rows_play_as_the_model(steps in steps::steps(KINDS, 160)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_the_model(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..160)) {
+    fn columns_play_as_the_model(steps in steps::steps(KINDS, 160)) {
         play_all::<Columns>(&steps);
     }
 

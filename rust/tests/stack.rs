@@ -11,18 +11,17 @@ mod look;
 mod pair;
 #[path = "common/stack_model.rs"]
 mod stack_model;
+#[path = "common/steps.rs"]
+mod steps;
 
 use failing::{Failing, Shared};
 use ledger::{panics, Ledger};
-use look::{out, twin, Action, Look, Step, Twin};
+use look::{out, twin, Action, Look, Step, Twin, FEWER};
 use pair::Pair;
 use proptest::prelude::*;
 use stack_model::{play, KINDS};
 use toft::pool::{Blocks, Columns, Full, Heap, Memory, Rows, Stack};
 use toft::{Arena, Pages};
-
-/// Miri takes its time.
-const FEWER: usize = if cfg!(miri) { 3 } else { 1 };
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(Stack::<Twin, L, _>::new_in(Heap), steps);
@@ -41,12 +40,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_a_vec(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..120)) {
+    fn rows_play_as_a_vec(steps in steps::steps(KINDS, 120)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_a_vec(steps in prop::collection::vec((0..KINDS, any::<u8>(), any::<u8>()), 0..120)) {
+    fn columns_play_as_a_vec(steps in steps::steps(KINDS, 120)) {
         play_all::<Columns>(&steps);
     }
 }

@@ -663,12 +663,12 @@ fn read() -> Option<Vec<Value>> {
     let (mut all, mut count) = (vec![], 0);
     for file in files {
         let text = std::fs::read_to_string(file).unwrap();
-        // One by one: Miri's time for a parser grows with the square of the text.
+        // One by one: Miri's time for a parser grows with the square of the text. It reads a fourth of those that are short.
         for piece in text.split("\n{\"name\"").skip(1) {
             let vector = format!("{{\"name\"{piece}");
             let mut values = serde_json::Deserializer::from_str(&vector).into_iter();
             count += 1;
-            if !cfg!(miri) || vector.len() < 1500 {
+            if !cfg!(miri) || (vector.len() < 1500 && count % 4 == 0) {
                 all.push(values.next().unwrap().unwrap());
             }
         }

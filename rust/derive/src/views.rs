@@ -15,7 +15,7 @@ pub fn allowances() -> TokenStream {
     quote!(#[allow(
         dead_code, deprecated, elided_lifetimes_in_paths, explicit_outlives_requirements, missing_debug_implementations,
         non_camel_case_types, non_snake_case, private_bounds, private_interfaces, single_use_lifetimes, unreachable_pub,
-        unsafe_code, unused_lifetimes, unused_qualifications, unused_variables,
+        unused_lifetimes, unused_qualifications, unused_variables,
         clippy::all, clippy::nursery, clippy::pedantic
     )])
 }

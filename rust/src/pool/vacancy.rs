@@ -54,7 +54,8 @@ pub(crate) struct Vacancy<G> {
     links: NonNull<u32>,
     /// The top of the stack.
     top: u32,
-    /// There is room for the generations of so many slots, and for the links: multiples of GROUP.
+    /// There is room for the generations of so many slots, and for the links of so many: multiples of GROUP, and the
+    /// second is not more than the first.
     capacity: usize,
     linked: usize,
 }
@@ -147,8 +148,9 @@ impl<G: Count> Vacancy<G> {
         if self.top != NONE {
             self.adopt();
         } else if self.known == self.ready && self.known < self.slots {
-            let end = self.capacity.min(self.ready + AHEAD.min(self.ready.max(GROUP)));
-            // SAFETY: the capacity has a generation for each.
+            // Not to the capacity: where there was no memory for its links, that is more.
+            let end = self.linked.min(self.ready + AHEAD.min(self.ready.max(GROUP)));
+            // SAFETY: there is a link for each group, and a generation for each slot.
             unsafe { self.begin(end, unused) }
             self.open();
         }
@@ -167,7 +169,7 @@ impl<G: Count> Vacancy<G> {
     }
 
     /// # Safety
-    /// `end` is at most the capacity, and the end of a group.
+    /// `end` is the end of a group, and there is room for generations and links up to there.
     unsafe fn begin(&mut self, end: usize, unused: G) {
         // SAFETY: the caller's contract.
         unsafe {
@@ -330,7 +332,7 @@ impl<G: Count> Vacancy<G> {
         self.open();
     }
 
-    /// All generations that are ready.
+    /// Those of the first slots, which are ready.
     pub(crate) fn generations(&self, n: usize) -> &[G] {
         debug_assert!(n <= self.ready);
         // SAFETY: they are written.

@@ -44,6 +44,14 @@ impl Failing {
     }
 }
 
+/// So many bytes behind each piece are not the collection's: that nobody wrote there is seen when it is put back. Miri sees
+/// the write itself.
+const GUARD: usize = if cfg!(miri) { 0 } else { 64 };
+
+fn guarded(layout: Layout) -> Layout {
+    Layout::from_size_align(layout.size() + GUARD, layout.align()).unwrap()
+}
+
 /// By reference: a collection and its test look at the same.
 #[derive(Clone, Copy)]
 pub struct Shared<'a>(pub &'a Failing);
@@ -52,11 +60,11 @@ pub struct Shared<'a>(pub &'a Failing);
 unsafe impl Memory for Shared<'_> {
     fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
         assert_ne!(layout.size(), 0);
-        let p = self.0.serves().then(|| Heap.take(layout))??;
+        let p = self.0.serves().then(|| Heap.take(guarded(layout)))??;
         self.0.out.borrow_mut().insert(p.as_ptr() as usize, layout);
         // So that nobody takes what is there for what he wrote.
         // SAFETY: it has that many bytes.
-        unsafe { p.as_ptr().write_bytes(0xA5, layout.size()) };
+        unsafe { p.as_ptr().write_bytes(0xA5, guarded(layout).size()) };
         Some(p)
     }
 
@@ -64,6 +72,10 @@ unsafe impl Memory for Shared<'_> {
         let was = self.0.out.borrow_mut().remove(&(p.as_ptr() as usize));
         assert_eq!(was, Some(layout), "put back with another layout, or twice");
         // SAFETY: it came from take.
-        unsafe { Heap.put(p, layout) }
+        unsafe {
+            let guard = core::slice::from_raw_parts(p.as_ptr().add(layout.size()), GUARD);
+            assert!(guard.iter().all(|byte| *byte == 0xA5), "written behind what was asked for");
+            Heap.put(p, guarded(layout));
+        }
     }
 }

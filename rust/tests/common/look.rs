@@ -87,6 +87,9 @@ pub type Action<C> = (&'static str, fn(&mut C));
 /// An operation, and two numbers that say on what.
 pub type Step = (u8, u8, u8);
 
+/// Miri takes its time: of what is repeated it does one in so many.
+pub const FEWER: usize = if cfg!(miri) { 7 } else { 1 };
+
 /// A position of `len`, or of those and the end.
 pub fn within(n: u8, len: usize) -> usize {
     usize::from(n) % (len + 1)

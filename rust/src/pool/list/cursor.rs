@@ -284,7 +284,10 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     /// As [`List::push_back`].
     #[track_caller]
     pub fn insert_before(&mut self, value: T) -> Handle<T> {
-        self.try_insert_before(value).unwrap_or_else(|_| no_slot())
+        match self.try_insert_before(value) {
+            Ok(handle) => handle,
+            Err(_) => no_slot(),
+        }
     }
 
     /// As [`insert_before`](CursorMut::insert_before).
@@ -316,7 +319,10 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     /// As [`List::push_back`].
     #[track_caller]
     pub fn insert_after(&mut self, value: T) -> Handle<T> {
-        self.try_insert_after(value).unwrap_or_else(|_| no_slot())
+        match self.try_insert_after(value) {
+            Ok(handle) => handle,
+            Err(_) => no_slot(),
+        }
     }
 
     /// As [`insert_after`](CursorMut::insert_after).

@@ -79,7 +79,10 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// The handle's value is not there; or as [`push_back`](List::push_back).
     #[track_caller]
     pub fn insert_before(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
-        self.try_insert_before(handle, value).unwrap_or_else(|_| no_slot())
+        match self.try_insert_before(handle, value) {
+            Ok(handle) => handle,
+            Err(_) => no_slot(),
+        }
     }
 
     /// As [`insert_before`](List::insert_before).
@@ -118,7 +121,10 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// The handle's value is not there; or as [`push_back`](List::push_back).
     #[track_caller]
     pub fn insert_after(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
-        self.try_insert_after(handle, value).unwrap_or_else(|_| no_slot())
+        match self.try_insert_after(handle, value) {
+            Ok(handle) => handle,
+            Err(_) => no_slot(),
+        }
     }
 
     /// As [`insert_after`](List::insert_after).

@@ -10,33 +10,6 @@ use super::walk::Walk;
 use crate::pool::layout::{Layout, Rows};
 use crate::pool::memory::{Heap, Memory};
 
-/// The pairs of a tree, which is empty from the start. Those that are not taken are dropped.
-pub(super) struct Drain<'a, K, V, L: Layout<V>, M: Memory> {
-    tree: &'a mut Tree<K, V, L, M>,
-    walk: Walk,
-}
-
-impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
-    pub(super) fn drain(&mut self) -> Drain<'_, K, V, L, M> {
-        let walk = self.forget();
-        Drain { tree: self, walk }
-    }
-}
-
-impl<K, V, L: Layout<V>, M: Memory> Drain<'_, K, V, L, M> {
-    pub fn next(&mut self) -> Option<(K, V)> {
-        // SAFETY: the tree knows of them no more, and its nodes are as they were; each place comes once.
-        self.walk.next().map(|place| unsafe { self.tree.read_at(place) })
-    }
-}
-
-impl<K, V, L: Layout<V>, M: Memory> Drop for Drain<'_, K, V, L, M> {
-    fn drop(&mut self) {
-        // SAFETY: see next.
-        unsafe { self.tree.drop_all(&mut self.walk) }
-    }
-}
-
 /// The pairs of a map, taken out of it in the order of their keys. Those that are not taken are dropped.
 ///
 /// ```

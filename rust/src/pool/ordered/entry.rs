@@ -4,7 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::map::{refuse, OrderedMap};
+use super::map::{granted, OrderedMap};
 use super::tree::{value_at, value_at_mut, Place, Tree};
 use crate::pool::columnar::Columnar;
 use crate::pool::full::Full;
@@ -122,6 +122,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
     ///
     /// # Panics
     /// As [`OrderedMap::insert`], here and below.
+    #[track_caller]
     pub fn or_insert(self, value: V) -> L::Mut<'a> {
         match self {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -136,6 +137,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
     /// map.entry("a").or_insert_with(|| "value".to_string()).push('!');
     /// assert_eq!(map["a"], "value!");
     /// ```
+    #[track_caller]
     pub fn or_insert_with(self, value: impl FnOnce() -> V) -> L::Mut<'a> {
         match self {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -149,6 +151,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
     /// let mut map = toft::OrderedMap::new();
     /// assert_eq!(*map.entry("four").or_insert_with_key(|key| key.len()), 4);
     /// ```
+    #[track_caller]
     pub fn or_insert_with_key(self, value: impl FnOnce(&K) -> V) -> L::Mut<'a> {
         match self {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -166,6 +169,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
     /// map.entry("a").or_default().push(1);
     /// assert_eq!(map["a"], [1]);
     /// ```
+    #[track_caller]
     pub fn or_default(self) -> L::Mut<'a>
     where
         V: Default,
@@ -173,7 +177,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
         self.or_insert_with(V::default)
     }
 
-    /// The key that the entry was asked for with.
+    /// The key: that in the map, if it is there, else the one that was asked for.
     ///
     /// ```
     /// let mut map = toft::OrderedMap::<_, u8>::new();
@@ -192,6 +196,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
     /// let mut map = toft::OrderedMap::from([("a", 1)]);
     /// assert_eq!(map.entry("a").insert_entry(2).get(), &2);
     /// ```
+    #[track_caller]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, L, M> {
         match self {
             Entry::Occupied(mut entry) => {
@@ -301,7 +306,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
     /// The map is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, L, M> {
-        self.try_insert(value).unwrap_or_else(|_| refuse())
+        granted(self.try_insert(value))
     }
 
     /// As [`insert_entry`](VacantEntry::insert_entry), or an error that has key and value, and changes nothing.

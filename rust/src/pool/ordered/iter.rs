@@ -319,6 +319,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// The range ends before it starts, or excludes the one key that is both of its ends.
+    #[track_caller]
     pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V, L>
     where
         K: Borrow<Q>,
@@ -338,6 +339,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// As [`range`](OrderedMap::range).
+    #[track_caller]
     pub fn range_mut<Q: Ord + ?Sized, R: RangeBounds<Q>>(&mut self, range: R) -> RangeMut<'_, K, V, L>
     where
         K: Borrow<Q>,

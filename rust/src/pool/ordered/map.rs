@@ -43,10 +43,20 @@ pub struct OrderedMap<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
     pub(super) tree: Tree<K, V, L, M>,
 }
 
+/// What there was room for. (Not by a closure: the panic would be said to be here, not where the map was called.)
+#[inline(always)]
+#[track_caller]
+pub(super) fn granted<T, E>(result: Result<T, E>) -> T {
+    match result {
+        Ok(granted) => granted,
+        Err(_) => refuse(),
+    }
+}
+
 /// What a call says that has no room and cannot answer.
 #[cold]
 #[track_caller]
-pub(super) fn refuse() -> ! {
+fn refuse() -> ! {
     panic!("toft: the map is full, or there is no memory")
 }
 
@@ -73,6 +83,7 @@ impl<K, V> OrderedMap<K, V> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn with_capacity(n: usize) -> Self {
         Self::with_capacity_in(n, Heap)
     }
@@ -91,6 +102,7 @@ impl<K, V> OrderedMap<K, V> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn fixed(n: usize) -> Self {
         Self::fixed_in(n, Heap)
     }
@@ -104,6 +116,7 @@ impl<K, V> OrderedMap<K, V> {
     ///
     /// # Panics
     /// A key is not greater than the one before, or there is no memory.
+    #[track_caller]
     pub fn from_sorted(pairs: impl IntoIterator<Item = (K, V)>) -> Self
     where
         K: Ord,
@@ -137,6 +150,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
         let mut map = Self::new_in(memory);
         map.reserve(n);
@@ -153,8 +167,9 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).unwrap_or_else(|_| refuse())
+        granted(Self::try_fixed_in(n, memory))
     }
 
     /// As [`fixed_in`](OrderedMap::fixed_in), or an error: there is no memory for so many.
@@ -179,6 +194,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// A key is not greater than the one before, or there is no memory.
+    #[track_caller]
     pub fn from_sorted_in(pairs: impl IntoIterator<Item = (K, V)>, memory: M) -> Self
     where
         K: Ord,
@@ -186,7 +202,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         let mut map = Self::new_in(memory);
         for (key, value) in pairs {
             assert!(map.tree.is_behind(&key), "toft: keys must be sorted, and each there once");
-            map.tree.push_last(key, value).unwrap_or_else(|_| refuse());
+            granted(map.tree.push_last(key, value));
         }
         map
     }
@@ -241,12 +257,13 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory for them.
+    /// There is no memory for them, or the map is fixed and may not have so many.
+    #[track_caller]
     pub fn reserve(&mut self, more: usize) {
-        self.try_reserve(more).unwrap_or_else(|_| refuse())
+        granted(self.try_reserve(more))
     }
 
-    /// As [`reserve`](OrderedMap::reserve), or an error that changes nothing.
+    /// As [`reserve`](OrderedMap::reserve), or an error, after which all keys and values are as they were.
     ///
     /// ```
     /// let mut map = toft::OrderedMap::<u64, u64>::new();
@@ -257,7 +274,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.reserve(more)
     }
 
-    /// Fills the leaves and gives back the memory that is not in use. If there is no memory to move to, nothing changes.
+    /// Fills the leaves and gives back the memory that is not in use. If there is no memory to move to, none is given back.
     /// Takes O(n) steps. A fixed map stays as it is.
     ///
     /// ```
@@ -407,7 +424,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Ord,
     {
-        self.try_insert(key, value).unwrap_or_else(|_| refuse())
+        granted(self.try_insert(key, value))
     }
 
     /// As [`insert`](OrderedMap::insert), or an error that has key and value, and changes nothing.
@@ -465,7 +482,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         Some(unsafe { self.tree.remove_at(place) })
     }
 
-    /// Moves all of another map into this one. A key that both have gets the value of the other.
+    /// Moves all of another map into this one. A key that both have stays, and gets the value of the other.
     ///
     /// ```
     /// let mut a = toft::OrderedMap::from([(1, "a"), (2, "b")]);
@@ -477,12 +494,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// As [`insert`](OrderedMap::insert). The other has the rest then, without the pair for which there was no room.
+    #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut OrderedMap<K, V, L, N>)
     where
         K: Ord,
     {
-        let mut rest = other.tree.drain();
-        while let Some((key, value)) = rest.next() {
+        while let Some((key, value)) = other.pop_first() {
             self.insert(key, value);
         }
     }
@@ -499,6 +516,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     ///
     /// # Panics
     /// There is no memory: nothing changed.
+    #[track_caller]
     pub fn split_off<Q: Ord + ?Sized>(&mut self, key: &Q) -> Self
     where
         K: Borrow<Q>,
@@ -506,7 +524,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     {
         let mut other = Self::new_in(self.tree.memory().clone());
         if let Some((place, _)) = self.tree.search(key) {
-            self.tree.cut(place, &mut other.tree).unwrap_or_else(|_| refuse());
+            granted(self.tree.cut(place, &mut other.tree));
         }
         other
     }

@@ -55,6 +55,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     /// Whether values live in leaves.
     pub const INLINE: bool = L::ROWS && size_of::<V>() <= CELL_MOST && align_of::<V>() <= CELL_MOST;
     const CELL: usize = if Self::INLINE { size_of::<V>() } else { size_of::<u32>() };
+    const CELL_ALIGN: usize = if Self::INLINE { max(8, align_of::<V>()) } else { 8 };
     const ENTRY: usize = max(size_of::<K>() + Self::CELL, 1);
 
     /// How many keys a leaf has room for.
@@ -66,9 +67,9 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     /// How many children an inner node has room for. Nodes of large keys are small as their leaves are.
     pub const FAN: usize = if Self::PLACES == 4 { 4 } else { 64 };
 
-    pub const ALIGN: usize = max(LINE, max(align_of::<K>(), if Self::INLINE { align_of::<V>() } else { 4 }));
+    pub const ALIGN: usize = max(LINE, align_of::<K>());
     const KEYS: usize = size_of::<Head>().next_multiple_of(max(LINE, align_of::<K>()));
-    const CELLS: usize = (Self::KEYS + Self::PLACES * size_of::<K>()).next_multiple_of(max(8, align_of::<V>()));
+    const CELLS: usize = (Self::KEYS + Self::PLACES * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
     pub const LEAF: usize = (Self::CELLS + Self::PLACES * Self::CELL).next_multiple_of(Self::ALIGN);
 
     /// Bounds are keys or addresses of leaves.

@@ -1,7 +1,8 @@
 //! Keys that are numbers. A node of them is searched without a branch: one of eight comparisons follows another, none of
 //! them waits for the one before, and the processor has none to guess.
 //!
-//! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length.
+//! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length. Those of
+//! a leaf before its keys hold the smallest one, and a search that ends among them means the first key's place.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::any::TypeId;

@@ -54,6 +54,7 @@ impl<T> OrderedSet<T> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn with_capacity(n: usize) -> Self {
         Self::with_capacity_in(n, Heap)
     }
@@ -68,6 +69,7 @@ impl<T> OrderedSet<T> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn fixed(n: usize) -> Self {
         Self::fixed_in(n, Heap)
     }
@@ -80,6 +82,7 @@ impl<T> OrderedSet<T> {
     ///
     /// # Panics
     /// An element is not greater than the one before, or there is no memory.
+    #[track_caller]
     pub fn from_sorted(elements: impl IntoIterator<Item = T>) -> Self
     where
         T: Ord,
@@ -110,6 +113,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
         OrderedSet { map: OrderedMap::with_capacity_in(n, memory) }
     }
@@ -123,6 +127,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// # Panics
     /// There is no memory for them.
+    #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
         OrderedSet { map: OrderedMap::fixed_in(n, memory) }
     }
@@ -144,6 +149,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// # Panics
     /// An element is not greater than the one before, or there is no memory.
+    #[track_caller]
     pub fn from_sorted_in(elements: impl IntoIterator<Item = T>, memory: M) -> Self
     where
         T: Ord,
@@ -198,12 +204,13 @@ impl<T, M: Memory> OrderedSet<T, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory for them.
+    /// There is no memory for them, or the set is fixed and may not have so many.
+    #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         self.map.reserve(more)
     }
 
-    /// As [`reserve`](OrderedSet::reserve), or an error that changes nothing.
+    /// As [`reserve`](OrderedSet::reserve), or an error, after which all elements are as they were.
     ///
     /// ```
     /// assert!(toft::OrderedSet::<u8>::new().try_reserve(usize::MAX).is_err());
@@ -404,7 +411,8 @@ impl<T, M: Memory> OrderedSet<T, M> {
     /// ```
     ///
     /// # Panics
-    /// As [`insert`](OrderedSet::insert). The other has lost its elements then.
+    /// As [`insert`](OrderedSet::insert). The other has the rest then, without the element for which there was no room.
+    #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut OrderedSet<T, N>)
     where
         T: Ord,
@@ -422,6 +430,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// # Panics
     /// There is no memory: nothing changed.
+    #[track_caller]
     pub fn split_off<Q: Ord + ?Sized>(&mut self, element: &Q) -> Self
     where
         T: Borrow<Q>,
@@ -449,6 +458,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// # Panics
     /// The range ends before it starts, or excludes the one element that is both of its ends.
+    #[track_caller]
     pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, T>
     where
         T: Borrow<Q>,
@@ -605,7 +615,7 @@ impl<T, M: Memory + Default> Default for OrderedSet<T, M> {
     }
 }
 
-/// Elements that come in order are not searched for; from the first on that does not, the rest is sorted.
+/// Elements that come in order are put behind each other as they come. At the first that does not, all are sorted.
 impl<T: Ord, M: Memory + Default> FromIterator<T> for OrderedSet<T, M> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         OrderedSet { map: elements.into_iter().map(|element| (element, ())).collect() }

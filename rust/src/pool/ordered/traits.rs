@@ -9,11 +9,10 @@ use core::ops::Index;
 
 use alloc::vec::Vec;
 
-use super::map::{refuse, OrderedMap};
+use super::map::{granted, OrderedMap};
 use super::node::Shape;
 use super::tree::{row, Tree};
 use crate::pool::columnar::Columnar;
-use crate::pool::full::Full;
 use crate::pool::layout::{CloneIn, Columns, Layout, Rows};
 use crate::pool::memory::Memory;
 
@@ -27,6 +26,16 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         // SAFETY: there is a key at the last place.
         self.last_place().is_none_or(|place| key > unsafe { Self::key_at(place) })
     }
+
+    /// All keys and values, in a vector with room for more; the nodes stay.
+    fn take_out(&mut self, more: usize) -> Vec<(K, V)> {
+        let mut all = Vec::with_capacity(self.len.saturating_add(more));
+        for place in self.forget() {
+            // SAFETY: the tree knows of them no more, its nodes are as they were, and each place comes once.
+            all.push(unsafe { self.read_at(place) });
+        }
+        all
+    }
 }
 
 impl<K, V, L: Layout<V>, M: Memory + Default> Default for OrderedMap<K, V, L, M> {
@@ -35,21 +44,27 @@ impl<K, V, L: Layout<V>, M: Memory + Default> Default for OrderedMap<K, V, L, M>
     }
 }
 
-/// Keys that come in order are not searched for; from the first on that does not, the rest is sorted.
+/// Keys that come in order are put behind each other as they come. At the first that does not, all are sorted.
 impl<K: Ord, V, L: Layout<V>, M: Memory + Default> FromIterator<(K, V)> for OrderedMap<K, V, L, M> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut map = Self::default();
         let mut pairs = pairs.into_iter();
         while let Some((key, value)) = pairs.next() {
             if map.tree.is_behind(&key) {
-                map.tree.push_last(key, value).unwrap_or_else(|_| refuse());
+                granted(map.tree.push_last(key, value));
                 continue;
             }
-            let mut rest = Vec::with_capacity(pairs.size_hint().0.saturating_add(1));
-            rest.push((key, value));
-            rest.extend(pairs);
-            rest.sort_by(|a, b| a.0.cmp(&b.0)); // of equal keys the last one's value counts
-            map.extend(rest);
+            let hint = pairs.size_hint().0.saturating_add(1);
+            let mut all = map.tree.take_out(hint);
+            all.push((key, value));
+            all.extend(pairs);
+            all.sort_by(|a, b| a.0.cmp(&b.0)); // of equal keys the last one counts, so their order must stay
+            let mut all = all.into_iter().peekable();
+            while let Some(pair) = all.next() {
+                if all.peek().is_none_or(|next| next.0 != pair.0) {
+                    granted(map.tree.push_last(pair.0, pair.1));
+                }
+            }
             break;
         }
         map
@@ -96,7 +111,7 @@ impl<K: Clone, V, L: CloneIn<V>, M: Memory + Clone> Clone for OrderedMap<K, V, L
                 };
                 (key, value)
             };
-            copy.tree.push_last(pair.0, pair.1).unwrap_or_else(|Full(_)| refuse());
+            granted(copy.tree.push_last(pair.0, pair.1));
         }
         copy
     }

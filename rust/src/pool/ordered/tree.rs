@@ -107,30 +107,36 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         self.store.bytes + self.values.bytes()
     }
 
-    /// No more keys than that.
+    /// No more keys than that. There are none yet.
     pub fn fix(&mut self, limit: usize) -> Result<(), AllocError> {
         self.reserve(limit)?;
         self.limit = limit;
         Ok(())
     }
 
-    /// Memory for so many keys, however they come, if there are none now.
-    pub fn reserve(&mut self, n: usize) -> Result<(), AllocError> {
-        if n == 0 {
+    /// Memory for so many keys beside those that are there, however they come. An error changes no keys.
+    pub fn reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        if more == 0 {
             return Ok(());
+        }
+        let n = self.len.checked_add(more).ok_or(AllocError)?;
+        if self.limit != usize::MAX {
+            return if n <= self.limit { Ok(()) } else { Err(AllocError) }; // it has what it may take since it was made
         }
         if !Shape::<K, V, L>::INLINE {
             self.values.reserve(n)?;
         }
         // The outermost leaves, and the outermost nodes of a row, may have fewer than the least. Where a row has two nodes,
-        // one of them has the least: else they would have been merged.
-        let leaves = n / Self::LEAST_KEYS + 2;
-        let (mut row, mut inners) = (leaves, 0);
+        // one of them has the least: else they would have been merged. How many there are is not known, and they may all
+        // be full: then each key may split a leaf, and each split that of a node above.
+        let mut row = (n / Self::LEAST_KEYS).saturating_add(2);
+        let leaves = row.min(more);
+        let mut inners = 0;
         while row > 1 {
             row = if row > Self::LEAST_CHILDREN { (row - 2) / Self::LEAST_CHILDREN + 2 } else { 1 };
-            inners += row;
+            inners = row.min(leaves).saturating_add(inners);
         }
-        self.store.reserve::<K, V, L>(leaves, inners + 1, self.values.memory())
+        self.store.reserve::<K, V, L>(leaves, inners.saturating_add(1), self.values.memory())
     }
 
     /// A new leaf, empty.

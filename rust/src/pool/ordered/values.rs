@@ -16,6 +16,8 @@ pub(super) struct Values<V, L: Layout<V>, M: Memory> {
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+/// How many have a number.
+const MOST: usize = NONE as usize;
 /// How many there are at first.
 const LEAST: usize = 8;
 
@@ -60,7 +62,11 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
             return Ok(i);
         }
         if self.used == self.slots.capacity() {
-            self.reserve((self.used * 2).max(LEAST))?;
+            // The last step is to as many as there are numbers.
+            match self.used.saturating_mul(2).clamp(LEAST, MOST) {
+                as_many if as_many == self.used => return Err(AllocError),
+                more => self.reserve(more)?,
+            }
         }
         self.used += 1;
         Ok((self.used - 1) as u32)
@@ -85,8 +91,7 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
     /// At least so many slots in all.
     #[cold]
     pub fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
-        let capacity = if capacity > NONE as usize && self.used < NONE as usize { NONE as usize } else { capacity };
-        if capacity > NONE as usize {
+        if capacity > MOST {
             return Err(AllocError);
         }
         match capacity <= self.slots.capacity() {

@@ -10,7 +10,7 @@ use super::tree::{end, start, Place};
 pub(super) struct Walk {
     front: Node,
     i: usize,
-    /// The length of the front's leaf.
+    /// Where the front's leaf ends.
     end: usize,
     back: Node,
     j: usize,

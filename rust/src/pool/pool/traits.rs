@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
-use core::mem::needs_drop;
 use core::ops::{Index, IndexMut};
 
 use super::{refuse, Pool};
@@ -10,37 +9,26 @@ use crate::pool::columnar::Columnar;
 use crate::pool::key::Key;
 use crate::pool::layout::{CloneIn, Columns, Layout, Rows};
 use crate::pool::memory::Memory;
+use crate::pool::run::drop_all;
 
 impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
     fn drop(&mut self) {
-        /// Goes on when a destructor panics; the memory is given back after it.
-        struct Rest<'a, T, L: Layout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
+        /// Gives the memory of the generations back, also when a destructor panics.
+        struct Words<'a, T, L: Layout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
 
-        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Rest<'_, T, L, K, M> {
-            fn drop_values(&mut self) {
-                if needs_drop::<T>() {
-                    // SAFETY: as in retain.
-                    unsafe {
-                        let mut live = self.0.vacancy.live();
-                        while let Some(i) = live.next() {
-                            self.0.vacate(i);
-                            L::drop_in_place(self.0.slots.raw(), i);
-                        }
-                    }
-                }
-            }
-        }
-
-        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Rest<'_, T, L, K, M> {
+        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Words<'_, T, L, K, M> {
             fn drop(&mut self) {
-                self.drop_values();
-                let pool = &mut *self.0;
-                // SAFETY: the memory that the words were reserved in.
-                unsafe { pool.vacancy.put(pool.slots.memory()) }
+                // SAFETY: the memory that they were reserved in.
+                unsafe { self.0.vacancy.put(self.0.slots.memory()) }
             }
         }
 
-        Rest(self).drop_values();
+        let words = Words(self);
+        // SAFETY: these have values, and nobody looks at the pool any more.
+        unsafe {
+            let mut live = words.0.vacancy.live();
+            drop_all::<T, L, ()>(words.0.slots.raw(), core::iter::from_fn(|| live.next()))
+        }
     }
 }
 
