@@ -1,0 +1,116 @@
+"""Builds the makers, the users and the driver, each as a shared object.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+OUT = ROOT / "build" / "conformance"
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+INCLUDE = ["-I", ROOT / "abi", "-I", HERE]
+HOST = platform.machine() + "-unknown-linux-gnu"
+ASAN = ["-fsanitize=address", "-fno-omit-frame-pointer"]
+
+
+class Failed(Exception):
+    """A command failed; its output is the message."""
+
+
+def command(argv, cwd=HERE, env=None):
+    done = subprocess.run([str(a) for a in argv], cwd=cwd, env=dict(os.environ, **(env or {})), text=True,
+                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        raise Failed("%s\n%s" % (" ".join(map(str, argv)), done.stdout))
+
+
+class Build:
+    """asan: C and C++ by gcc with AddressSanitizer, Go with -asan, Rust with -Zsanitizer=address if there is a nightly
+    compiler, else as it is, over the same malloc."""
+
+    def __init__(self, asan=False):
+        self.asan = asan
+        self.folder = OUT / ("asan" if asan else "plain")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.rust_asan = asan and self.nightly_sanitizes()
+        self.flags = ["-O1" if asan else "-O2", "-g", "-fPIC"] + (ASAN if asan else [])
+        self.c_library = ["-I", ROOT / "c/include", "-I", ROOT / "c/src"]
+
+    def nightly_sanitizes(self):
+        """Is there a whole nightly toolchain? Half of one is there while it is fetched."""
+        nothing, made = self.folder / "nothing.rs", self.folder / "nothing.rmeta"
+        nothing.write_text("")
+        compile_it = ["rustc", "+nightly", "-Zsanitizer=address", "--target", HOST, "--crate-type", "lib",
+                      "--emit", "metadata=%s" % made, nothing]
+        return all(subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+                   for argv in (compile_it, ["cargo", "+nightly", "--version"]))
+
+    def path(self, name):
+        at = self.folder / name
+        return at.with_name("lib%s.so" % at.name)
+
+    def c(self, name, sources, *more, compiler=("gcc", "-std=gnu11")):
+        command([*compiler, *self.flags, *WARNINGS, "-fvisibility=hidden", "-shared", *more, *sources,
+                 "-o", self.path(name), "-pthread", "-ldl"])
+        return self.path(name)
+
+    def maker_c(self):
+        return self.c("maker_c", ["maker_c.c"], *INCLUDE, *self.c_library)
+
+    def user_c(self, name="user_c", before=()):
+        """before: folders whose toft_abi.h goes first."""
+        library = self.folder / "libtoft.o"
+        if not library.exists() or not before:
+            command(["gcc", "-std=gnu11", *self.flags, "-fvisibility=hidden", "-DTOFT_PREFIX=conformance_c_",
+                     *self.c_library, "-c", ROOT / "c/src/toft.c", "-o", library])
+        return self.c(name, ["user_c.c", library], *before, *INCLUDE, *self.c_library, "-DTOFT_PREFIX=conformance_c_")
+
+    def user_cpp(self):
+        return self.c("user_cpp", ["user_cpp.cpp"], *INCLUDE, "-I", ROOT / "cpp/include",
+                      compiler=("g++", "-std=c++17"))
+
+    def driver(self):
+        command(["python3", "-B", ROOT / "abi/model/to_c.py", self.folder / "vectors.h"])
+        parts = ["driver.c", "stage.c", "records.c", "paths.c", "scenarios.c", "vectors.c"]
+        self.c("driver", parts, *INCLUDE, "-I", ROOT / "c/tests", "-I", self.folder)
+        # AddressSanitizer looks for C++'s throw when a program starts, not when a part of it is loaded.
+        early = ["-Wl,--no-as-needed", "-lstdc++"] if self.asan else []
+        command(["gcc", "-std=gnu11", *self.flags, *WARNINGS, *INCLUDE, "main.c", self.path("driver"), *early,
+                 "-Wl,-rpath,$ORIGIN", "-o", self.folder / "driver"])
+
+    def rust(self):
+        """Both of Rust's, with the checks of a debug build. Only nightly compilers know -Zsanitizer; what they
+        instrument calls the runtime that the driver brings along."""
+        target = OUT / "rust"
+        argv, env = ["cargo", "build"], {"CARGO_TERM_COLOR": "never"}
+        if self.rust_asan:
+            target = OUT / "rust_asan"
+            argv, env["RUSTFLAGS"] = ["cargo", "+nightly", "build", "--target", HOST], "-Zsanitizer=address"
+        command(argv + ["--locked", "--quiet"], cwd=HERE / "rust", env=dict(env, CARGO_TARGET_DIR=str(target)))
+        for name in ("maker", "user"):
+            built = target / (HOST if self.rust_asan else "") / "debug" / ("libconformance_%s.so" % name)
+            shutil.copy(built, self.path(name + "_rust"))
+
+    def user_go(self):
+        """In a folder with copies of the headers: go build does not notice changes of files outside of a package."""
+        package = self.folder / "go"
+        shutil.rmtree(package, ignore_errors=True)
+        shutil.copytree(HERE / "go", package)
+        for header in (HERE / "conformance.h", ROOT / "abi/toft_abi.h"):
+            shutil.copy(header, package)
+        module = (package / "go.mod").read_text()
+        (package / "go.mod").write_text(module.replace("../../go", os.path.relpath(ROOT / "go", package)))
+        asan = ["-asan"] if self.asan else []
+        command(["go", "build", "-buildmode=c-shared", *asan, "-o", self.path("user_go"), "."], cwd=package)
+
+    def all(self):
+        self.maker_c()
+        self.user_c()
+        self.user_cpp()
+        self.driver()
+        self.rust()
+        self.user_go()

@@ -1,0 +1,93 @@
+/* One maker, one user, and every other user beside them, in one process. What is asked here of each pair names the
+ * rule of abi/SPEC.md that it is about: U, M and P are its own names, "4 alloc" is that word in section 4.
+ *
+ * The driver is a stranger to all of them. It knows toft_abi.h; its source of blocks counts what it gives and gets,
+ * and it looks at every address and every byte itself.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+static int failures;
+
+/* ---- the vectors, by the row's own calls ---- */
+
+static int ways = 2;
+
+static void play_vectors(void) {
+  conformance_vectors result = conformance_play(maker, row, ways);
+  checks += result.played;
+  if (result.wrong != NULL) broken("13", "%s", result.wrong);
+  printf("vectors %d own %ld of %ld\n", result.played, result.own, result.all);
+}
+
+static const struct {
+  const char *name;
+  void (*play)(void);
+} scenarios[] = {
+    {"table", table_is_the_makers}, {"inline", paths_are_inline},    {"version", versions_are_told},
+    {"fill", all_fill_and_read},    {"marks", marks_pass_languages}, {"budget", budgets_bind_all},
+    {"source", sources_refuse_all}, {"claim", claims_hold},          {"reset", resets_and_trims},
+    {"release", users_release},     {"memory", makers_own_memory},   {"checked", checks_find_faults},
+    {"vectors", play_vectors},
+};
+
+static void play(size_t i) {
+  scenario = scenarios[i].name;
+  printf("scenario %s\n", scenario);
+  fflush(stdout); /* who dies in it is told by what is printed */
+  if (setjmp(failed) == 0)
+    scenarios[i].play();
+  else
+    failures++;
+}
+
+/* ---- what is loaded ---- */
+
+static void *load(const char *path, const char *symbol) {
+  void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL), *found = object != NULL ? dlsym(object, symbol) : NULL;
+  if (found == NULL) fprintf(stderr, "conformance: %s\n", dlerror());
+  return found;
+}
+
+static int is_row(const conformance_user *u, const char *name) { return strcmp(u->name, name) == 0; }
+
+int conformance_main(int argc, char **argv, const conformance_user *host) {
+  const char *about = "";
+  if (host != NULL) users[user_count++] = host;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--row") == 0) about = argv[i + 1];
+    if (strcmp(argv[i], "--ways") == 0) ways = atoi(argv[i + 1]);
+    if (strcmp(argv[i], "--maker") == 0) {
+      const conformance_maker *(*table)(void);
+      void *found = load(argv[i + 1], "conformance_maker_table");
+      if (found == NULL) return 2;
+      memcpy(&table, &found, sizeof table);
+      maker = table();
+      if (maker == NULL) return 2;
+      maker_path = argv[i + 1];
+    }
+    if (strcmp(argv[i], "--user") == 0 && user_count < USERS) {
+      const conformance_user *(*table)(void);
+      void *found = load(argv[i + 1], "conformance_user_table");
+      if (found == NULL) return 2;
+      memcpy(&table, &found, sizeof table);
+      users[user_count++] = table();
+    }
+  }
+  for (int i = 0; i < user_count; i++)
+    if (is_row(users[i], about)) row = users[i];
+  if (maker == NULL || row == NULL) {
+    fprintf(stderr, "conformance: --maker OBJECT --user OBJECT... --row NAME [--ways 0|1|2]\n");
+    return 2;
+  }
+  for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) play(i);
+  printf("checks %ld failures %d\n", checks, failures);
+  return failures != 0;
+}

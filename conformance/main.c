@@ -1,0 +1,5 @@
+/* The driver as a program, for users that can be loaded.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "driver.h"
+
+int main(int argc, char **argv) { return conformance_main(argc, argv, NULL); }

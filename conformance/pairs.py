@@ -1,0 +1,100 @@
+"""Plays the pairs, one process each.
+
+Each line of the table is a process with one maker and all users, in which the user of the line takes every part once and
+the others all the rest. Julia is a process of its own, which loads the driver.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import os
+import re
+import signal
+import subprocess
+
+import build
+
+MAKERS = {"C": "maker_c", "Rust": "maker_rust"}
+USERS = {"C": "user_c", "C++": "user_cpp", "Rust": "user_rust", "Go": "user_go"}
+HOST = "Julia"
+JULIA = [build.ROOT / "scripts/julia", "--startup-file=no", "--depwarn=error",
+         "--project=%s" % (build.ROOT / "julia/Toft")]
+SECONDS = 300
+
+
+def loads(made, maker, users):
+    """The driver's arguments; the maker's path as the loader will name it."""
+    argv = ["--maker", made.path(MAKERS[maker])]
+    for user in users:
+        argv += ["--user", made.path(USERS[user])]
+    return argv
+
+
+class Result:
+    """What one process said."""
+
+    def __init__(self, code, text):
+        self.failures = re.findall(r"^FAILED .*", text, re.M)
+        entered = re.findall(r"^scenario (\w+)$", text, re.M)
+        totals = re.search(r"^checks (\d+) failures (\d+)$", text, re.M)
+        vectors = re.search(r"^vectors (\d+) own (\d+) of (\d+)$", text, re.M)
+        self.text, self.scenarios = text, len(entered)
+        self.checks = int(totals[1]) if totals else 0
+        self.vectors = [int(n) for n in vectors.groups()] if vectors else [0, 0, 1]
+        if not totals:
+            ended = "does not end" if code is None else "died of %s" % signal.Signals(-code).name if code < 0 else \
+                "ended with %d" % code
+            self.failures.append("FAILED %s in scenario %s" % (ended, entered[-1] if entered else "none"))
+        elif code != 0 and not self.failures:  # a sanitizer's exit code, say
+            self.failures.append("FAILED ended with %d" % code)
+
+
+def play(argv, env=None, seconds=SECONDS, before=None):
+    try:
+        done = subprocess.run([str(a) for a in argv], env=dict(os.environ, **(env or {})), text=True, errors="replace",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=seconds, preexec_fn=before)
+    except subprocess.TimeoutExpired as late:
+        return Result(None, (late.stdout or b"").decode(errors="replace"))  # bytes, whatever text says
+    return Result(done.returncode, done.stdout)
+
+
+def pair(made, maker, user):
+    if user == HOST:
+        argv = [*JULIA, build.HERE / "user.jl", made.path("driver")]
+    else:
+        argv = [made.folder / "driver"]
+    argv += loads(made, maker, USERS) + ["--row", user, "--ways", "1" if made.asan else "2"]
+    return play(argv, {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"} if made.asan else None)
+
+
+def misnamed(made, makers):
+    """Makers that another compiler made than the name says: one maker under two names would be no pair of them. rustc
+    writes its version into each object."""
+    return [maker for maker, name in makers.items()
+            if (b"rustc version" in made.path(name).read_bytes()) != (maker == "Rust")]
+
+
+def play_all(made, wanted):
+    """Prints the table. Returns how much went wrong."""
+    bad = 0
+    for maker in misnamed(made, MAKERS):
+        print("FAILED the maker %s is not what it is called" % maker)
+        bad += 1
+    if made.asan:
+        print("AddressSanitizer sees C, C++, Go" + (", Rust" if made.rust_asan else "; Rust's code is as it is"))
+    print("| maker | user | scenarios | checks | vectors played | their operations, and how many the user's package did |")
+    print("|---|---|---|---|---|---|")
+    all_pairs = [(maker, user) for maker in MAKERS for user in [*USERS] + ([] if made.asan else [HOST])]
+    chosen = [p for p in all_pairs if not wanted or "/".join(p).lower() in wanted]
+    for maker, user in chosen:
+        r = pair(made, maker, user)
+        if r.failures:
+            print("\n".join(r.failures) + "\nFAILED the pair %s/%s:\n%s" % (maker, user, r.text[-4000:]), flush=True)
+            bad += 1
+            continue
+        played, own, of = r.vectors
+        print("| %s | %s | %d | %d | %d | %d, %.1f %% |" % (
+            maker, user, r.scenarios, r.checks, played, of, 100 * own / of), flush=True)
+    if wanted and len(chosen) != len(set(wanted)):
+        print("FAILED there are no such pairs; these are: " + " ".join("/".join(p).lower() for p in all_pairs))
+        bad += 1
+    return bad

@@ -1,0 +1,152 @@
+/* Scenarios about a user's inline paths: whose slow path is behind them, and what they call it with.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+
+#include "driver.h"
+#include "stage.h"
+
+/* Whose code serves the slow path? */
+void table_is_the_makers(void) {
+  open_arena(UINT64_MAX);
+  const toft_arena_ops *ops = arena->ops;
+  CHECK("9", ops->version == 1 && ops->size >= sizeof *ops, "version %u, size %u", ops->version, ops->size);
+  void *functions[13];
+  memcpy(functions, (const char *)ops + offsetof(toft_arena_ops, alloc), sizeof functions);
+  static const char *const names[] = {"alloc", "resize", "free",     "rewind", "reset", "trim",   "cleanup",
+                                      "claim", "give",   "contains", "stats",  "set",   "release"};
+  for (size_t i = 0; i < 13; i++) {
+    if (functions[i] == NULL && i == 2) continue; /* free */
+    CHECK("M20", functions[i] != NULL, "%s is NULL", names[i]);
+    Dl_info where;
+    int found = dladdr(functions[i], &where);
+    CHECK("M20", found != 0 && strcmp(where.dli_fname, maker_path) == 0, "%s is in %s, not in the maker's %s", names[i],
+          found != 0 ? where.dli_fname : "nothing that was loaded", maker_path);
+  }
+  close_arena();
+}
+
+/* The maker's table with the driver in front: how often users call, and with what. */
+static struct {
+  toft_arena_ops ops;
+  const toft_arena_ops *real;
+  int alloc, resize, free, rewind;
+  size_t size, align;
+  void *elsewhere; /* not NULL: what alloc answers */
+} spy;
+
+static void *spy_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  spy.alloc++;
+  spy.size = size;
+  spy.align = align;
+  return spy.elsewhere != NULL ? spy.elsewhere : spy.real->alloc(a, size, align, flags, site);
+}
+static void *spy_resize(toft_arena *a, void *p, size_t old, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  spy.resize++;
+  spy.size = old;
+  return spy.real->resize(a, p, old, size, align, flags, site);
+}
+static void spy_free(toft_arena *a, void *p, size_t size) {
+  spy.free++;
+  spy.size = size;
+  if (spy.real->free != NULL) spy.real->free(a, p, size);
+}
+static int spy_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+  spy.rewind++;
+  return spy.real->rewind(a, cursor, epoch);
+}
+
+static int spy_calls(void) { return spy.alloc + spy.resize + spy.free + spy.rewind; }
+
+/* What the row's user does without a call, and what it tells when it calls. A table may be swapped (M20). */
+void paths_are_inline(void) {
+  static uint64_t far_away[32];
+  open_arena(UINT64_MAX);
+  unsigned char *first = (unsigned char *)row->alloc(arena, 8, 8);
+  CHECK("M7", first != NULL && (uintptr_t)first % 64 == 0, "the first byte of a block is %p", (void *)first);
+  memset(&spy, 0, sizeof spy);
+  spy.real = arena->ops;
+  spy.ops = *arena->ops;
+  spy.ops.alloc = spy_alloc;
+  spy.ops.resize = spy_resize;
+  spy.ops.free = spy_free;
+  spy.ops.rewind = spy_rewind;
+  arena->ops = &spy.ops;
+  toft_arena before = {arena->cursor, arena->ops, arena->limit, arena->epoch};
+
+  static const size_t sizes[] = {1, 8, 24, 7, 100, 16, 33};
+  for (size_t i = 0; i < 20; i++) {
+    unsigned char *cursor = arena->cursor;
+    size_t size = sizes[i % 7];
+    CHECK("3", row->alloc(arena, size, 8) == cursor && arena->cursor == cursor + (size + 7) / 8 * 8,
+          "%zu bytes are not at the cursor, or it moved to %+ld", size, (long)(arena->cursor - cursor));
+    unsigned char *aligned = (unsigned char *)row->alloc(arena, size, 64);
+    CHECK("3", ((uintptr_t)aligned & 63) == 0 && arena->cursor == aligned + (size + 7) / 8 * 8,
+          "%zu bytes at 64 are at %p", size, (void *)aligned);
+  }
+  toft_mark m = row->mark(arena);
+  CHECK("3", m.cursor == arena->cursor && m.epoch == (arena->epoch & ~(uintptr_t)1),
+        "a mark is not the cursor and epoch");
+  CHECK("3", row->alloc(arena, 40, 8) != NULL && row->rewind(arena, m) == TOFT_OK && arena->cursor == m.cursor,
+        "a rewind leaves the cursor %+ld", (long)(arena->cursor - m.cursor));
+  if (row->resize != NULL) {
+    void *p = row->alloc(arena, 40, 8);
+    CHECK("3", row->resize(arena, p, 40, 90, 8) == p && arena->cursor == (unsigned char *)p + 96, "the newest moves");
+    CHECK("3", row->resize(arena, p, 90, 3, 8) == p && arena->cursor == (unsigned char *)p + 8, "the newest moves");
+    row->free(arena, p, 3);
+    CHECK("3", arena->cursor == p, "the newest is not given back");
+  }
+  CHECK("3", spy_calls() == 0, "%d calls for what is inline", spy_calls());
+
+  size_t room = (size_t)(arena->limit - arena->cursor);
+  unsigned char *end = arena->cursor;
+  for (size_t less = 0; less < 8; less += 7) {
+    CHECK("3", row->alloc(arena, room - less, 8) == end && arena->cursor == arena->limit && spy_calls() == 0,
+          "%zu bytes do not fit a room of %zu", room - less, room);
+    CHECK("3", row->rewind(arena, m) == TOFT_OK && spy_calls() == 0, "no inline rewind");
+  }
+  spy.elsewhere = far_away;
+  CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the user got");
+  CHECK("U2", spy.alloc == 1, "%d calls of the table that the head has now", spy.alloc);
+  CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor, "asked for %zu at %zu, not %zu at 8",
+        spy.size, spy.align, room + 1);
+  CHECK("3", row->alloc(arena, room - 1, 256) == far_away, "padding was not in the compare"); /* it is not 0 here */
+  spy.elsewhere = NULL;
+  CHECK("U4",
+        row->alloc(arena, SIZE_MAX, 8) == NULL && row->alloc(arena, SIZE_MAX - 7, 8) == NULL &&
+            row->alloc(arena, SIZE_MAX / 2, 64) == NULL && arena->cursor == m.cursor,
+        "a size that wraps was served");
+  CHECK("U3", arena->ops == before.ops && arena->limit == before.limit && arena->epoch == before.epoch,
+        "a user wrote ops, limit or epoch");
+
+  /* Watched: live is above the budget. */
+  void *p = row->alloc(arena, 40, 8);
+  CHECK("M12", budget_by(row, 8) == TOFT_OK && (arena->epoch & 1) != 0, "a budget below live is not watched");
+  CHECK("M12", budget_by(row, UINT64_MAX) == TOFT_OK && (arena->epoch & 1) == 0, "no budget is watched");
+  CHECK("4 set", budget_by(row, 8) == TOFT_OK, "no budget the second time");
+  int was = spy.rewind;
+  if (row->resize != NULL) {
+    CHECK("U9", row->resize(arena, p, 40, 30, 8) == p && spy.resize == 1, "a watched arena was resized inline");
+    CHECK("U8", spy.size == 40, "ops->resize was told the old size %zu, not 40", spy.size);
+    row->free(arena, p, 30);
+    CHECK("U9", spy.free == 1, "a watched arena was given back inline");
+    CHECK("U8", spy.size == 30, "ops->free was told the size %zu, not 30", spy.size);
+  }
+  CHECK("M11", row->rewind(arena, m) == TOFT_OK && spy.rewind == was + 1, "a watched arena was rewound inline");
+  arena->ops = spy.real;
+  close_arena();
+}
+
+/* A head that is not of version 1. */
+void versions_are_told(void) {
+  static unsigned char memory[64];
+  toft_arena_ops ops;
+  open_arena(UINT64_MAX);
+  ops = *arena->ops;
+  ops.version = 2;
+  unsigned char *start = memory + (8 - (uintptr_t)memory % 8) % 8;
+  toft_arena strange = {start, &ops, start + 32, 2};
+  CHECK("U1", row->meet == NULL || row->meet(&strange) != TOFT_OK, "an arena of version 2 was taken");
+  close_arena();
+}

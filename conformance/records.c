@@ -1,0 +1,96 @@
+/* Records, which users write into the arena and read, and cleanups of all languages.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <string.h>
+
+#include "stage.h"
+
+/* ---- records ---- */
+
+static pile the_pile; /* large: not for the stack of whoever calls the driver */
+
+pile *new_pile(void) {
+  memset(&the_pile, 0, sizeof the_pile);
+  return &the_pile;
+}
+
+/* Sizes and alignments that repeat: small ones mostly, a block's worth at times, more than a page rarely. */
+void stream(size_t i, uint64_t *size, size_t *align) {
+  uint32_t x = (uint32_t)i * 2654435761u + 40503u;
+  x ^= x >> 15;
+  *size = i % 97 == 96 ? 1600000 : i % 31 == 30 ? 70000 : i % 11 == 10 ? 5000 : x % 200;
+  *align = (size_t)1 << (x >> 8) % (i % 13 == 12 ? 13 : 7);
+}
+
+void add(pile *l, const conformance_user *u, uint64_t size, size_t align) {
+  uint64_t seed = 1000 + l->count;
+  conformance_record *r = u->write(arena, l->newest, size, seed, align);
+  size_t whole = sizeof *r + (size_t)size;
+  const unsigned char *p = (const unsigned char *)r;
+  CHECK("4 alloc", r != NULL, "%s gets no %zu bytes at %zu", u->name, whole, align);
+  CHECK("M7", ((uintptr_t)p & (align - 1)) == 0 && (uintptr_t)p % 8 == 0, "%s gets %p, not at %zu", u->name,
+        (const void *)p, align);
+  CHECK("M8", in_source(p, whole), "%s gets what is in no block of the source", u->name);
+  size_t apart = 0;
+  for (size_t i = 0; i < l->count; i++) apart += p + whole <= l->at[i] || l->at[i] + l->size[i] <= p;
+  CHECK("4 alloc", apart == l->count, "%s gets bytes that are in use", u->name);
+  CHECK("4 alloc", l->count < RECORDS, "too many records");
+  l->at[l->count] = p;
+  l->size[l->count++] = whole;
+  l->newest = r;
+  check_head();
+}
+
+void add_stream(pile *l, const conformance_user *u) {
+  uint64_t size;
+  size_t align;
+  stream(l->next++, &size, &align);
+  add(l, u, size, align);
+}
+
+/* Each language reads what all of them wrote. */
+void check_pile(const pile *l) {
+  for (int i = 0; i < user_count; i++) {
+    uint64_t whole = users[i]->read(l->newest);
+    CHECK("U5", whole == l->count, "%s finds %llu of %zu records whole", users[i]->name, (unsigned long long)whole,
+          l->count);
+  }
+}
+
+/* ---- cleanups ---- */
+
+typedef struct told {
+  cleanup_log *log;
+  int number;
+} told;
+
+cleanup_log log_of;
+static told told_of[TOLD];
+
+/* Makers' and users' functions are below it on the stack: it must not jump. */
+static void tell(void *arg) {
+  const told *t = (const told *)arg;
+  cleanup_log *log = t->log;
+  if (log->count < TOLD) log->ran[log->count++] = t->number;
+  if (arena->limit != arena->cursor || arena->ops->alloc(arena, 8, 8, 0, 0) != NULL ||
+      arena->ops->reset(arena, TOFT_KEEP_RECENT, 0) != TOFT_EBUSY)
+    log->open = 1;
+  if (log->looks != NULL && users[0]->read(log->looks->newest) != log->looks->count) log->damaged = 1;
+}
+
+void start_log(void) { memset(&log_of, 0, sizeof log_of); }
+
+void add_cleanup(const conformance_user *u, int number) {
+  told_of[number] = (told){&log_of, number};
+  if (u->cleanup != NULL)
+    CHECK("4 cleanup", u->cleanup(arena, tell, &told_of[number]) == 1, "%s cannot register one", u->name);
+  else
+    CHECK("4 cleanup", arena->ops->cleanup(arena, tell, &told_of[number]) != NULL, "ops cannot register one");
+}
+
+void check_log(int count) {
+  CHECK("M16", log_of.count == count, "%d cleanups ran, not %d", log_of.count, count);
+  for (int i = 0; i < count; i++)
+    CHECK("M15", log_of.ran[i] == count - 1 - i, "cleanup %d ran in place of %d", log_of.ran[i], count - 1 - i);
+  CHECK("M16", !log_of.open, "the arena is open while a cleanup runs");
+  CHECK("4 rewind", !log_of.damaged, "memory was given back before the cleanups ran");
+}

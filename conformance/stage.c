@@ -1,0 +1,157 @@
+/* The pair, the source, and the arena that is open.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "stage.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "page_memory.h"
+
+const conformance_maker *maker;
+const char *maker_path;
+const conformance_user *users[USERS];
+int user_count;
+const conformance_user *row;
+const char *scenario = "";
+jmp_buf failed;
+long checks;
+counting source;
+toft_arena *arena;
+
+void broken(const char *rule, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  printf("FAILED %s/%s: %s: %s: ", maker->name, row != NULL ? row->name : "-", scenario, rule);
+  vprintf(format, args);
+  printf("\n");
+  fflush(stdout);
+  va_end(args);
+  longjmp(failed, 1);
+}
+
+/* ---- the source ---- */
+
+static void *take(conformance_source *self, size_t size) {
+  counting *s = (counting *)(void *)self;
+  s->asked++;
+  if (size == 0 || size % 4096 != 0) s->strange = 1;
+  if (s->refuses || s->out == BLOCKS) return NULL;
+  unsigned char *base = (unsigned char *)page_memory(size);
+  if (base == NULL) return NULL;
+  memset(base, 0xA5, size);
+  s->base[s->out] = base;
+  s->size[s->out++] = size;
+  s->bytes_taken += size;
+  return base;
+}
+
+static void put(conformance_source *self, void *block, size_t size) {
+  counting *s = (counting *)(void *)self;
+  for (size_t i = 0; i < s->out; i++) {
+    if (s->base[i] != block || s->size[i] != size) continue;
+    page_memory_free(block);
+    s->out--;
+    s->base[i] = s->base[s->out];
+    s->size[i] = s->size[s->out];
+    s->bytes_given += size;
+    return;
+  }
+  s->strange = 1;
+}
+
+void source_start(void) {
+  while (source.out > 0) page_memory_free(source.base[--source.out]); /* of a scenario that failed */
+  memset(&source, 0, sizeof source);
+  source.source.take = take;
+  source.source.put = put;
+}
+
+int in_source(const unsigned char *p, size_t size) {
+  for (size_t i = 0; i < source.out; i++) {
+    uintptr_t at = (uintptr_t)p - (uintptr_t)source.base[i];
+    if (at >= 64 && at <= source.size[i] && size <= source.size[i] - at) return 1; /* M8 */
+  }
+  return 0;
+}
+
+/* ---- the arena of a scenario ---- */
+
+void check_head(void) {
+  CHECK("M1", arena->cursor != NULL && arena->cursor <= arena->limit, "cursor %p, limit %p", (void *)arena->cursor,
+        (void *)arena->limit);
+  CHECK("M1", (uintptr_t)arena->cursor % 8 == 0 && (uintptr_t)arena->limit % 8 == 0, "cursor %p, limit %p",
+        (void *)arena->cursor, (void *)arena->limit);
+}
+
+toft_stats stats_of(const conformance_user *u) {
+  toft_stats s;
+  memset(&s, 0, sizeof s);
+  if (u->stats != NULL)
+    u->stats(arena, &s);
+  else
+    arena->ops->stats(arena, &s, sizeof s);
+  return s;
+}
+
+void check_stats(const conformance_user *u) {
+  toft_stats s = stats_of(u);
+  uint64_t held = source.bytes_taken - source.bytes_given;
+  CHECK("4 stats", s.reserved == held, "%s reads reserved %llu, and the source is owed %llu", u->name,
+        (unsigned long long)s.reserved, (unsigned long long)held);
+  CHECK("4 stats", s.source_calls == source.asked, "%s reads source_calls %llu, not %llu", u->name,
+        (unsigned long long)s.source_calls, (unsigned long long)source.asked);
+}
+
+/* Each number where the user's language looks for it. */
+void check_members(const conformance_user *u) {
+  toft_stats s = stats_of(u), real;
+  arena->ops->stats(arena, &real, sizeof real);
+  CHECK("2",
+        s.live == real.live && s.allocated == real.allocated && s.peak == real.peak && s.budget == real.budget &&
+            s.reserved == real.reserved && s.wasted == real.wasted && s.blocks == real.blocks &&
+            s.source_calls == real.source_calls,
+        "%s takes one number of stats for another", u->name);
+  CHECK("4 stats", real.live < real.peak && real.peak < real.allocated && real.allocated < real.budget,
+        "live %llu, peak %llu, allocated %llu, budget %llu", (unsigned long long)real.live,
+        (unsigned long long)real.peak, (unsigned long long)real.allocated, (unsigned long long)real.budget);
+}
+
+uint64_t live(void) { return stats_of(row).live; }
+
+void open_arena(uint64_t budget) {
+  source_start();
+  arena = maker->make(&source.source, budget, 0);
+  CHECK("P2", arena != NULL && source.out == 1, "no arena, or %zu blocks", source.out);
+  check_head();
+  for (int i = 0; i < user_count; i++)
+    CHECK("U1", users[i]->meet == NULL || users[i]->meet(arena) == TOFT_OK, "%s refuses the arena", users[i]->name);
+}
+
+void all_is_back(void) {
+  arena = NULL;
+  CHECK("4 release", source.out == 0, "%zu blocks were not given back", source.out);
+  CHECK("4 release", source.bytes_taken == source.bytes_given, "%llu bytes taken, %llu given back",
+        (unsigned long long)source.bytes_taken, (unsigned long long)source.bytes_given);
+  CHECK("P1", !source.strange, "the source was asked for a size that is none, or got what it never gave");
+}
+
+void close_arena(void) {
+  maker->release(arena);
+  all_is_back();
+}
+
+/* ---- the users' calls, or ops where a package has none ---- */
+
+int rewind_by(const conformance_user *u, toft_mark m) {
+  int code = u->rewind != NULL ? u->rewind(arena, m) : TOFT_ENOSYS;
+  return code == TOFT_ENOSYS ? arena->ops->rewind(arena, m.cursor, m.epoch) : code;
+}
+
+int reset_by(const conformance_user *u) {
+  return u->reset != NULL ? u->reset(arena) : arena->ops->reset(arena, TOFT_KEEP_RECENT, 0);
+}
+
+int budget_by(const conformance_user *u, uint64_t bytes) {
+  return u->budget != NULL ? u->budget(arena, bytes) : arena->ops->set(arena, TOFT_SET_BUDGET, bytes, NULL, 0);
+}

@@ -1,0 +1,148 @@
+/* abi/vectors, on one maker's arenas, by what one user's package can do; ops do the rest, since a package need not
+ * have a call for everything.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "driver.h"
+#include "vector_player.h"
+
+static const conformance_maker *maker;
+static const conformance_user *user;
+static long own, all;
+
+/* Who is asked: the user, if it has such a call. */
+static int mine(int can) {
+  all++;
+  own += can;
+  return can;
+}
+
+/* Alignments that are no power of two are for ops alone (section 13). */
+static int is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
+
+/* ---- the maker's side ---- */
+
+static vector_source *real;
+
+static void *take(conformance_source *self, size_t size) {
+  (void)self;
+  return real->take(real, size);
+}
+
+static void put(conformance_source *self, void *block, size_t size) {
+  (void)self;
+  real->put(real, block, size);
+}
+
+static toft_arena *make(vector_source *source, uint64_t budget, size_t reserve) {
+  static conformance_source adapter = {take, put};
+  real = source;
+  toft_arena *a = maker->make(&adapter, budget, reserve);
+  if (a != NULL && user->meet != NULL && user->meet(a) != TOFT_OK) abort(); /* the scenarios have told why */
+  return a;
+}
+
+/* ---- the user's side ---- */
+
+static void *alloc(toft_arena *a, size_t n, size_t align, int zero) {
+  if (zero && mine(user->zeroed != NULL && is_power(align))) return user->zeroed(a, n, align);
+  if (!zero && mine(is_power(align))) return user->alloc(a, n, align);
+  return a->ops->alloc(a, n, align, zero ? TOFT_ZERO : 0, 0);
+}
+
+static void *resize(toft_arena *a, void *p, size_t old, size_t n, size_t align, uint32_t flags) {
+  if (mine(user->resize != NULL && flags == 0 && is_power(align))) return user->resize(a, p, old, n, align);
+  return a->ops->resize(a, p, old, n, align, flags, 0);
+}
+
+static void give_back(toft_arena *a, void *p, size_t n) {
+  if (mine(user->free != NULL && n >= user->free_tells))
+    user->free(a, p, n);
+  else if (a->ops->free != NULL)
+    a->ops->free(a, p, n);
+}
+
+static toft_mark mark(toft_arena *a) {
+  mine(1);
+  return user->mark(a);
+}
+
+static int rewind_to(toft_arena *a, toft_mark m) {
+  mine(1);
+  return user->rewind(a, m);
+}
+
+static int reset(toft_arena *a, uint32_t policy, size_t keep) {
+  if (mine(user->reset != NULL && policy == TOFT_KEEP_RECENT)) return user->reset(a);
+  return a->ops->reset(a, policy, keep);
+}
+
+static void trim(toft_arena *a, size_t keep) {
+  if (mine(user->trim != NULL))
+    user->trim(a, keep);
+  else
+    a->ops->trim(a, keep);
+}
+
+static int budget(toft_arena *a, uint64_t bytes) {
+  if (mine(user->budget != NULL)) return user->budget(a, bytes);
+  return a->ops->set(a, TOFT_SET_BUDGET, bytes, NULL, 0);
+}
+
+/* The node is the newest allocation (P17). */
+static toft_cleanup *register_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+  if (!mine(user->cleanup != NULL && user->node_alone)) return a->ops->cleanup(a, fn, arg);
+  if (!user->cleanup(a, fn, arg)) return NULL;
+  return (toft_cleanup *)(void *)(a->cursor - 4 * sizeof(void *));
+}
+
+/* Packages claim for the length of a block of code, and the vectors mix claims with everything. */
+static void *claim(toft_arena *a, toft_range *range, size_t n, size_t align) {
+  mine(0);
+  return a->ops->claim(a, range, n, align);
+}
+
+static int give(toft_arena *a, toft_range *range) {
+  mine(0);
+  return a->ops->give(a, range);
+}
+
+static void stats(toft_arena *a, toft_stats *out) {
+  if (user->stats != NULL)
+    user->stats(a, out);
+  else
+    a->ops->stats(a, out, sizeof *out);
+}
+
+/* ---- all of them ---- */
+
+conformance_vectors conformance_play(const conformance_maker *m, const conformance_user *u, int ways) {
+  conformance_vectors result = {0, 0, 0, NULL};
+  maker = m;
+  user = u;
+  own = all = 0;
+  for (int quiet = 0; quiet < ways; quiet++) {
+    const hand h = {.name = quiet ? "quiet" : "inline",
+                    .quiet = quiet,
+                    .make = make,
+                    .release = m->release,
+                    .alloc = alloc,
+                    .resize = resize,
+                    .free = give_back,
+                    .mark = mark,
+                    .rewind = rewind_to,
+                    .reset = reset,
+                    .trim = trim,
+                    .budget = budget,
+                    .cleanup = register_cleanup,
+                    .claim = claim,
+                    .give = give,
+                    .stats = stats};
+    for (size_t i = 0; i < COUNT && result.wrong == NULL; i++) {
+      if (!wanted(&vectors[i], NULL)) continue;
+      result.wrong = outcome(&vectors[i], &h);
+      result.played++;
+    }
+  }
+  result.own = own;
+  result.all = all;
+  return result;
+}
