@@ -4,7 +4,7 @@
 WORKLOAD ?=
 
 help:
-	@echo "make run                document trees of real parsers on five allocators and Toft; std::pmr maps; SQLite from Go; frames in Bevy"
+	@echo "make run                an example for each language: document trees, std::pmr maps, frames in Bevy, SQLite from Go, XML in Julia"
 	@echo "make test               every check that a change must pass; FULL=1: the long runs as well"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
 	@echo "make lint               formatting, warnings, clang-tidy, shellcheck"
@@ -13,8 +13,7 @@ help:
 
 run:
 	@scripts/bootstrap build run
-	@. scripts/paths; examples/documents/run && echo && cpp/examples/run && echo && examples/sqlite/run && echo && \
-		examples/bevy_frames/run
+	@. scripts/paths; examples/run
 
 test:
 	@scripts/bootstrap build test lint cross

@@ -20,9 +20,9 @@ func main() {
 	db, err := sqlite.Open(":memory:", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY")
 	check(err)
 	show(db)
-	compare(db)
+	short := compare(db)
 	check(db.Close())
-	fmt.Printf("\nLeases not returned: %d\n", toft.Leases().Leased)
+	fmt.Printf("\nLeases not returned: %d\nIn short: %s\n", toft.Leases().Leased, short)
 }
 
 func check(err error) {
@@ -77,7 +77,8 @@ type contender struct {
 	round   func(s *sqlite.Stmt, args []any) []any // bind, step, read the columns, reset
 }
 
-func compare(db *sqlite.DB) {
+// compare prints a line for each way, and answers one about all.
+func compare(db *sqlite.DB) string {
 	contenders := []contender{
 		{"C.CString, C.CBytes, C.free", mallocPrepare, mallocEach},
 		{"Go's memory, copied by SQLite", mallocPrepare, copyEach},
@@ -121,6 +122,9 @@ func compare(db *sqlite.DB) {
 	for _, c := range contenders {
 		fmt.Printf("%-32s%16.0f%18.0f\n", c.name, median(times[c.name][0]), median(times[c.name][1]))
 	}
+	prepared := func(name string) float64 { return median(times[name][1]) / 1e3 }
+	return fmt.Sprintf("SQLite from Go, 8 parameters bound, a row read: %.1f us with Toft; %.1f by C.malloc, %.1f a C.CString each",
+		prepared("one call, Toft"), prepared("one call, C.malloc, C.free"), prepared("C.CString, C.CBytes, C.free"))
 }
 
 func median(t []float64) float64 { slices.Sort(t); return t[len(t)/2] }
