@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import mallocs
+from figures import Standing, number, ratio, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Loops of two cycles swing by a third with where they happen to lie: everyone's start at a cache line.
@@ -177,16 +178,6 @@ class Table:
                     if not ours(c) and (case, c) in self.row), default=(None, None))
 
 
-def number(value):
-    if value is None:
-        return "-"
-    return "%.2f" % value if value < 100 else "%.0f" % value
-
-
-def ratio(a, b):
-    return number(a / b) if a and b else "-"
-
-
 def here(rows_):
     """Our numbers beside those the original published; the order is that of published.py."""
     tables = {m: Table(rows_, m) for m in ("glibc", "tcmalloc", "mimalloc", "jemalloc")}
@@ -224,12 +215,6 @@ def print_original(table, malloc, version):
             speed[1] = "-"  # its reuse is a free and a malloc of each
         print("  %-16s%18s%18s%18s  %7.0f%7.0f  %7s%7s%8s" % (c, *times, 1e3 / fresh, 1e3 / reused, *speed))
     print()
-
-
-def verdict(value, rival):
-    if not value or not rival:
-        return ""
-    return "LOST" if value > 1.03 * rival else "level" if value > 0.97 * rival else "ahead"
 
 
 def print_ratios(table, malloc, version):
@@ -284,18 +269,39 @@ def marks(table):
     yield "ahead of every rival in every row (3 %)", "lost: " + (", ".join(lost) or "none"), not lost
 
 
+def tables_of(rows_):
+    return {m: Table(rows_, m) for m in dict.fromkeys(r["malloc"] for r in rows_)}
+
+
+def all_marks(rows_):
+    for m, t in tables_of(rows_).items():
+        for mark, measured, met in marks(t):
+            yield "under %s: %s%s" % (m, mark, "" if m == "glibc" else " (set for glibc)"), measured, met
+
+
+GROUP = "malloc"
+
+
+def standings(rows_):
+    for m, t in tables_of(rows_).items():
+        for case in t.cases:
+            best, rival = t.best_rival(case)
+            for c in t.contenders:
+                if c.startswith("toft") and rival and (case, c) in t.row:
+                    yield Standing(m, case, c, t.median(case, c), rival, best)
+
+
 def table(head, rows_):
-    tables = {m: Table(rows_, m) for m in head["mallocs"] if any(r["malloc"] == m for r in rows_)}
+    tables = tables_of(rows_)
     for m, t in tables.items():
         print_original(t, m, head["mallocs"][m])
     for m, t in tables.items():
         print_ratios(t, m, head["mallocs"][m])
     first = next(iter(tables))
     print_all(tables[first], first, head["mallocs"][first])
-    for m, t in tables.items():
-        print("Marks under %s%s" % (m, "" if m == "glibc" else " (they are set for glibc)"))
-        for mark, measured, met in marks(t):
-            print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
+    print("Marks")
+    for mark, measured, met in all_marks(rows_):
+        print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
     compilers_ = ", ".join(head["compilers"].values())
     print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
     for who, why in head["left_out"].items():

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 from cargo import Program
+from figures import Standing, number, ratio, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -105,22 +106,6 @@ class Table:
     def rows_of(self, contender):
         return [(case, self.median(case, contender), *self.best_rival(case)) for case in self.cases
                 if (case, contender) in self.row]
-
-
-def number(value):
-    if value is None:
-        return "-"
-    return "%.2f" % value if value < 100 else "%.0f" % value
-
-
-def ratio(a, b):
-    return number(a / b) if a and b else "-"
-
-
-def verdict(value, rival):
-    if not value or not rival:
-        return ""
-    return "LOST" if value > 1.03 * rival else "level" if value > 0.97 * rival else "ahead"
 
 
 def here(rows_):
@@ -248,8 +233,10 @@ def print_lacking(t):
     print()
 
 
-def marks(t, rows_):
+def all_marks(rows_):
     """(mark, what was measured, met)"""
+    t = Table(rows_)
+
     def against(what, value, limit, floor, name):
         return ("%s <= %s x %s" % (what, limit, name),
                 "%s / %s = %s" % (number(value), number(floor), ratio(value, floor)),
@@ -282,6 +269,18 @@ def marks(t, rows_):
                bool(again and off) and again <= 1.03 * off)
 
 
+GROUP = None
+
+
+def standings(rows_):
+    t = Table(rows_)
+    for c in t.contenders:
+        if c.startswith("toft"):
+            for case, value, best, rival in t.rows_of(c):
+                if rival:
+                    yield Standing("", case, c, value, rival, best)
+
+
 def table(head, rows_):
     t = Table(rows_)
     print_ratios(t)
@@ -293,7 +292,7 @@ def table(head, rows_):
     print_held(rows_)
     print_lacking(t)
     print("Marks")
-    for mark, measured, met in marks(t, rows_):
+    for mark, measured, met in all_marks(rows_):
         print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
     compilers_ = ", ".join(head["compilers"].values())
     print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+from figures import Standing, number, ratio, verdict
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # benchmark: what its rows are called; in the order of the tables
@@ -184,16 +186,6 @@ class Table:
                     yield case, c, self.median(case, c)
 
 
-def number(value):
-    if value is None:
-        return "-"
-    return "%.2f" % value if value < 100 else "%.0f" % value
-
-
-def ratio(a, b):
-    return number(a / b) if a and b else "-"
-
-
 def here(rows_):
     """Our numbers beside those the original published, measured as it did: untyped, with defer."""
     t = Table(rows_)
@@ -211,12 +203,6 @@ def print_original(t):
         print("  %-18s%12s%16s%10s  %s, %s" % (what, number(toft), number(model), number(raw),
                                                ratio(raw, toft), ratio(raw, model)))
     print()
-
-
-def verdict(value, rival):
-    if not value or not rival:
-        return ""
-    return "LOST" if value > 1.03 * rival else "level" if value > 0.97 * rival else "ahead"
 
 
 def print_ratios(t):
@@ -268,8 +254,9 @@ MARKS = [("small batch typed", "small", "toft typed", 0.64), ("small batch untyp
 SPREAD = 1.5
 
 
-def marks(t):
+def all_marks(rows_):
     """(mark, what was measured, met)"""
+    t = Table(rows_)
     for what, case, c, limit in MARKS:
         value, unit = t.median(case, c), t.unit(case)
         yield ("%s <= %s of sync.Pool's get + put" % (what, limit),
@@ -286,6 +273,17 @@ def marks(t):
            all(s <= max(SPREAD, noise) for c, s in spreads.items() if c.startswith("toft")))
 
 
+GROUP = None
+
+
+def standings(rows_):
+    t = Table(rows_)
+    for case, c, value in t.rows_of_toft():
+        best, rival = t.best_rival(case)
+        if rival:
+            yield Standing("", case, c, value, rival, best)
+
+
 def table(head, rows_):
     t = Table(rows_)
     print_original(t)
@@ -293,7 +291,7 @@ def table(head, rows_):
     print_all(t)
     print_eight(t)
     print("Marks")
-    for mark, measured, met in marks(t):
+    for mark, measured, met in all_marks(rows_):
         print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
     compilers_ = ", ".join(head["compilers"].values())
     print("\n%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import in_julia  # noqa: E402
 import in_rust  # noqa: E402
+from figures import TOLERANCE, Standing, ratio, time  # noqa: E402
 
 LANGUAGES = [in_julia, in_rust]
 
@@ -32,20 +33,6 @@ def rows(bench):
 
 # what others than ours there are, and the widths of their columns
 SIDES = [("base", "of the language", 20), ("model", "model", 26), ("other", "others", 26)]
-
-
-def time(ns):
-    if ns is None:
-        return "-"
-    for unit, size in (("ms", 1e6), ("us", 1e3), ("ns", 1)):
-        if ns >= size or size == 1:
-            value = ns / size
-            return "%s %s" % ("%.2f" % value if value < 10 else "%.1f" % value if value < 100 else "%.0f" % value, unit)
-    return "-"
-
-
-def ratio(a, b):
-    return "%.2f" % (a / b) if a and b else "-"
 
 
 class Table:
@@ -76,7 +63,7 @@ class Table:
 
     def lost(self, case, who):
         value, best = self.median(case, who), self.best_rival(case)[0]
-        return best is not None and value > 1.03 * best
+        return best is not None and value > (1 + TOLERANCE) * best
 
 
 def print_best(t):
@@ -167,18 +154,38 @@ def here(rows_):
             line("dict p100", "Dict", "heap tree", "toft columns fixed", "toft fixed")]
 
 
+def tables_of(rows_):
+    return [t for t in (Table(language, rows_) for language in LANGUAGES) if t.row]
+
+
+def all_marks(rows_):
+    for t in tables_of(rows_):
+        for mark, measured, met in t.language.marks(t):
+            yield "%s: %s" % (t.language.LANGUAGE, mark), measured, met
+
+
+GROUP = "language"
+
+
+def standings(rows_):
+    """Of each case the fastest of ours, and what the package takes by default."""
+    for t in tables_of(rows_):
+        for case in t.cases:
+            best, rival = t.best_rival(case)
+            for who in dict.fromkeys((t.best(case, "toft")[1], t.default(case))):
+                if rival and (case, who) in t.row:
+                    yield Standing(t.language.LANGUAGE, case, who, t.median(case, who), rival, best)
+
+
 def table(head, rows_):
-    for language in LANGUAGES:
-        t = Table(language, rows_)
-        if not t.row:
-            continue
+    for t in tables_of(rows_):
         print_best(t)
         print_all(t)
         print_held(t)
-        print("Marks")
-        for mark, measured, met in language.marks(t):
-            print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
-        print()
+    print("Marks")
+    for mark, measured, met in all_marks(rows_):
+        print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
+    print()
     compilers_ = ", ".join(head["compilers"].values())
     print("%s; %s; %s; commit %s" % (head["machine"], head["os"], compilers_, head["commit"]))
     have = {r["contender"].split()[0]: r["version"] for r in rows_ if "version" in r}
@@ -192,13 +199,12 @@ def table(head, rows_):
 def history(rows_):
     """What one line of history keeps: medians, of ours the best and the default, and the best of each other side."""
     kept = {}
-    for language in LANGUAGES:
-        t = Table(language, rows_)
+    for t in tables_of(rows_):
         for case in t.cases:
             those = {t.default(case): t.median(case, t.default(case))} if (case, t.default(case)) in t.row else {}
             for family in ("toft", "base", "model", "other", "floor"):
                 value, who = t.best(case, family)
                 if who:
                     those[who] = value
-            kept["%s: %s" % (language.LANGUAGE, case)] = those
+            kept["%s: %s" % (t.language.LANGUAGE, case)] = those
     return {"unit": "ns", "medians": kept}

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 
+from figures import Standing, number, ratio, verdict
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 # As in W1: everyone's loops start at a cache line.
 FLAGS = ("-std=c++17 -O2 -DNDEBUG -falign-functions=64 -falign-loops=64 "
@@ -235,22 +237,6 @@ def tables_of(rows_):
     return [Table(rows_, name) for name in names if name != "pools"], Table(rows_, "pools")
 
 
-def number(value):
-    if value is None:
-        return "-"
-    return "%.2f" % value if value < 100 else "%.0f" % value
-
-
-def ratio(a, b):
-    return number(a / b) if a and b else "-"
-
-
-def verdict(value, rival):
-    if not value or not rival:
-        return ""
-    return "LOST" if value > 1.03 * rival else "level" if value > 0.97 * rival else "ahead"
-
-
 def here(rows_):
     """Our numbers beside those the original published: the first build, ms."""
     t = tables_of(rows_)[0][0]
@@ -351,8 +337,9 @@ def lost(tables, who):
                        for t, case, value, best, rival in all_ if verdict(value, best) == "LOST"]
 
 
-def marks(tables, pools):
+def all_marks(rows_):
     """(mark, what was measured, met)"""
+    tables, pools = tables_of(rows_)
     count, rows_ = lost(tables, "toft")
     yield ("default-constructed, first in every row (3 %)",
            "lost %d of %d%s" % (len(rows_), count, ": " + "; ".join(rows_) if 0 < len(rows_) <= 8 else ""),
@@ -378,6 +365,18 @@ def marks(tables, pools):
            bool(all_) and not rows_)
 
 
+GROUP = "build"
+
+
+def standings(rows_):
+    tables, pools = tables_of(rows_)
+    for t in tables + [pools]:
+        for case, c, value in t.rows_of_toft():
+            best, rival = t.best_rival(case, c)
+            if rival:
+                yield Standing(t.build, case, c, value, rival, best)
+
+
 def table(head, rows_):
     tables, pools = tables_of(rows_)
     print_original(tables)
@@ -387,7 +386,7 @@ def table(head, rows_):
     print_memory(tables)
     print_pools(pools)
     print("Marks")
-    for mark, measured, met in marks(tables, pools):
+    for mark, measured, met in all_marks(rows_):
         print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
     print("\n%s; %s; commit %s" % (head["machine"], head["os"], head["commit"]))
     print("; ".join("%s: %s" % b for b in head["compilers"].items()))

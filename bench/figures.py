@@ -1,0 +1,49 @@
+"""How figures are written, and how ours stand against the others'.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import typing
+
+# What is said to be neither slower nor faster: hot rows repeat within so much.
+TOLERANCE = 0.03
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return "%.2f" % value if value < 100 else "%.0f" % value
+
+
+def ratio(a, b):
+    return number(a / b) if a and b else "-"
+
+
+def time(ns):
+    """With the unit that leaves few digits."""
+    if ns is None:
+        return "-"
+    for unit, size in (("ms", 1e6), ("us", 1e3), ("ns", 1)):
+        if ns >= size or size == 1:
+            value = ns / size
+            return "%s %s" % ("%.2f" % value if value < 10 else "%.1f" % value if value < 100 else "%.0f" % value, unit)
+    return "-"
+
+
+def verdict(value, rival):
+    if not value or not rival:
+        return ""
+    return "LOST" if value > (1 + TOLERANCE) * rival else "level" if value > (1 - TOLERANCE) * rival else "ahead"
+
+
+class Standing(typing.NamedTuple):
+    """One of ours in a row, and the fastest of the others there. A group is a malloc, a language or a build."""
+    group: str
+    case: str
+    ours: str
+    value: float
+    rival: str
+    best: float
+
+    @property
+    def verdict(self):
+        return verdict(self.value, self.best)
