@@ -74,6 +74,9 @@ def fuzz(mode):
 def examples(mode):
     """Programs in Go: with the race detector, with debugging under cgocheck2, and with the search for leaks."""
     for folder in sorted(p.parent for p in (GO.parent / "examples").glob("*/go.mod")):
+        if (folder / "build").exists():  # what is not Go's or C's in it
+            modes.need("cargo")
+            mode.must([folder / "build"], "the build of %s" % folder.name)
         play(mode, "-race", folder=folder)
         play(mode, folder=folder, env={"GOEXPERIMENT": "cgocheck2", "TOFT_DEBUG": "1"})
         play(mode, "-asan", folder=folder)

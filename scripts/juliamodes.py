@@ -141,11 +141,31 @@ def no_library(mode):
     play(mode, run + [script], env=env)
 
 
+DOCUMENT = """<?xml version="1.0"?>
+<!DOCTYPE a [ <!ELEMENT a ANY> ]>
+<!-- what is > here -> is no markup -->
+<a><b x="1">text</b><c/> more <d><e><f/></e></d></a>
+"""
+
+
+def xmltree(mode):
+    """The example, on a document of which all is known: six elements and two texts, eight times over."""
+    need()
+    mode.folder.mkdir(parents=True, exist_ok=True)
+    document = mode.folder / "document.xml"
+    document.write_text(DOCUMENT)
+    text = mode.check([ROOT / "examples/xmltree/run", document])
+    told = " %d elements and texts; both trees are the same" % (8 * (6 + 2)) in text
+    mode.passed += told
+    mode.failed += not told
+
+
 def all():
     made = [
         modes.Mode("julia", tests()),
         modes.Mode("julia-pkg", packaged),  # Pkg runs the tests with --check-bounds=yes
         modes.Mode("julia-nolib", no_library),
+        modes.Mode("julia-xmltree", xmltree),
     ]
     if modes.FULL:
         made.append(modes.Mode("julia-long", tests(env={"TOFT_LONG": "1"})))

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 
-import cppmodes  # these import this file: nobody uses another before all()
+import conformancemodes  # these import this file: nobody uses another before all()
+import cppmodes
+import examplemodes
 import gomodes
 import juliamodes
 import rustmodes
@@ -177,6 +179,18 @@ def mutants(mode):
         mode.passed, mode.failed = rules - alive, max(alive, mode.failed)
 
 
+def report(mode):
+    """The page of all benchmarks, opened in a browser."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        raise Unavailable("no chromium: scripts/bootstrap test installs it")
+    _, text = mode.command(["python3", "-B", ROOT / "bench/test_report.py", mode.folder])
+    ran = re.search(r"^Ran (\d+) tests?", text, re.M)
+    if not ran or ran[1] == "0":
+        raise Broken("bench/test_report.py")
+    mode.failed = sum(map(int, re.findall(r"(?:failures|errors)=(\d+)", text)))
+    mode.passed = int(ran[1]) - mode.failed
+
+
 def all():
     sanitize = "-fno-sanitize-recover=all -fno-omit-frame-pointer -g"
     return [
@@ -195,5 +209,7 @@ def all():
         Mode("fast-path", script(["scripts/check-fast-path"])),
         Mode("snippets", script(["scripts/check-snippets"])),
         Mode("mutants", mutants),
+        Mode("report", report),
         Mode("lint", script(["scripts/lint"])),
-    ] + cppmodes.all() + gomodes.all() + rustmodes.all() + juliamodes.all() + targets.make()
+    ] + cppmodes.all() + gomodes.all() + rustmodes.all() + juliamodes.all() + conformancemodes.all() + \
+        examplemodes.all() + targets.make()

@@ -6,6 +6,7 @@ import pathlib
 import platform
 import re
 import subprocess
+import threading
 
 import modes
 
@@ -50,8 +51,21 @@ def check(mode, folder, *arguments, env=None, cwd=RUST):
 
 
 def need_toolchain(mode, name, *components):
-    """A toolchain of rustup's; fetched where it is missing."""
+    """A toolchain of rustup's; fetched where it, or a component, is missing."""
     modes.need("cargo", "rustup")
+    with fetching:
+        fetch(mode, name, components)
+
+
+def need_nightly(mode):
+    """All modes ask for the same components: else one would renew the toolchain while another works with it."""
+    need_toolchain(mode, "nightly", "miri", "rust-src")
+
+
+fetching = threading.Lock()
+
+
+def fetch(mode, name, components):
     command = ["rustup", "toolchain", "install", name, "--profile", "minimal", "--no-self-update"]
     for component in components:
         command += ["--component", component]
@@ -107,7 +121,7 @@ def bare(mode):
 
 def nightly(mode):
     """The standard library's collections, with the compiler that has their allocators."""
-    need_toolchain(mode, "nightly")
+    need_nightly(mode)
     check(mode, "nightly", "+nightly", "run", "--locked", "--example", "std_collections", "--features", "nightly")
     if modes.FULL:
         cargo(mode, "nightly", "+nightly", "test", "--locked", "--lib", "--tests", "--all-features")
@@ -138,11 +152,11 @@ LONGEST = NUMBERS + ("diagnostics", "shadow")
 
 def miri(flags, tests):
     def work(mode):
-        need_toolchain(mode, "nightly", "miri", "rust-src")
+        need_nightly(mode)
         for test in tests:
             leaks = " -Zmiri-ignore-leaks" if test in LEAKING else ""
             cargo(mode, "miri", "+nightly", "miri", "test", "--locked", *FEATURES, "--test", test,
-                  env={"MIRIFLAGS": flags + leaks + " -Zmiri-disable-isolation", "PROPTEST_CASES": "4",
+                  env={"MIRIFLAGS": flags + leaks + " -Zmiri-disable-isolation", "PROPTEST_CASES": "2",
                        "RUST_BACKTRACE": "0"})  # each panic's would take Miri seconds
     return work
 
@@ -152,7 +166,7 @@ PLAIN = "--cfg toft_plain_heap"  # the strict allocator of the tests would blind
 
 def sanitizer(name):
     def work(mode):
-        need_toolchain(mode, "nightly", "rust-src")
+        need_nightly(mode)
         tight = [test for test in programs() if test not in LEAKING]
         for tests, options in ((tight, ""), (LEAKING, "detect_leaks=0")):
             cargo(mode, name, "+nightly", "test", "--locked", *FEATURES, "--target", HOST, "-Zbuild-std", *flags_of(tests),
@@ -171,7 +185,7 @@ def valgrind(mode):
 
 
 def fuzz(mode):
-    need_toolchain(mode, "nightly")
+    need_nightly(mode)
     folder = RUST / "fuzz"
     seconds = "300" if modes.FULL else "10"
     for target in sorted(p.stem for p in (folder / "fuzz_targets").glob("*.rs")):
@@ -205,13 +219,16 @@ def bevy(mode):
 def lint(mode):
     """rustfmt, clippy and rustdoc, for each crate here."""
     modes.need("cargo")
-    for folder in (RUST, DERIVE, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "bench/measure",
-                   ROOT / "bench/w2", ROOT / "bench/w4/rust", ROOT / "examples/bevy_frames"):
+    for folder in (RUST, DERIVE, RUST / "asm", RUST / "ffi", RUST / "fuzz", RUST / "loom", ROOT / "conformance/rust",
+                   ROOT / "bench/measure", ROOT / "bench/w2", ROOT / "bench/w4/rust", ROOT / "examples/bevy_frames",
+                   ROOT / "examples/python_user/rust_maker", ROOT / "examples/relay/index"):
         if (folder / "Cargo.toml").exists():
             check(mode, "lint", "fmt", "--check", cwd=folder)
     check(mode, "lint", "clippy", "--locked", "--all-targets", *FEATURES, "--", "-D", "warnings")
     check(mode, "lint", "clippy", "--locked", "--no-default-features", "--", "-D", "warnings")
     check(mode, "lint", "clippy", "--locked", "--", "-D", "warnings", cwd=DERIVE)
+    check(mode, "lint", "check", "--locked", cwd=RUST / "fuzz")  # which shares files with the tests, and seldom runs
+    check(mode, "lint", "clippy", "--locked", "--", "-D", "warnings", cwd=ROOT / "conformance/rust")
     check(mode, "lint", "doc", "--locked", "--no-deps", *FEATURES, env={"RUSTDOCFLAGS": "-D warnings"})
     mode.check([ROOT / "scripts/check-rust-examples"])
     version = (ROOT / "VERSION").read_text().strip()
