@@ -30,19 +30,19 @@ func (e *AllocError) Unwrap() error { return ErrNoMemory }
 // slice, map, chan, func or interface, at any depth), and with an [AllocError] where there is no memory. Inline, but for
 // one call.
 func New[T any](a *Arena) *T {
-	return (*T)(a.zeroed(any((*T)(nil)), unsafe.Sizeof(*new(T))))
+	return (*T)(a.zeroed(any((*T)(nil)), valueSize[T]()))
 }
 
 // TryNew is New that returns the [AllocError].
 func TryNew[T any](a *Arena) (*T, error) {
-	p, err := a.try(any((*T)(nil)), unsafe.Sizeof(*new(T)), 8)
+	p, err := a.try(any((*T)(nil)), valueSize[T](), 8)
 	return (*T)(p), err
 }
 
 // NewAligned is New at an address that is a multiple of align, a power of two: for what C aligns more strictly than Go,
 // vectors and cache lines.
 func NewAligned[T any](a *Arena, align uint) *T {
-	p, err := a.try(any((*T)(nil)), unsafe.Sizeof(*new(T)), align)
+	p, err := a.try(any((*T)(nil)), valueSize[T](), align)
 	if err != nil {
 		panic(err)
 	}
@@ -51,7 +51,7 @@ func NewAligned[T any](a *Arena, align uint) *T {
 
 // Copy allocates a copy of v.
 func Copy[T any](a *Arena, v T) *T {
-	p := (*T)(a.typed(any((*T)(nil)), unsafe.Sizeof(v)))
+	p := (*T)(a.typed(any((*T)(nil)), valueSize[T]()))
 	*p = v
 	return p
 }
@@ -187,6 +187,9 @@ func (a *Arena) alloc(size, align int) unsafe.Pointer {
 
 // ---- what the above have in common ----
 
+// valueSize is that of a T, and one byte for a T without any: Go reads at an address before it uses a value there.
+func valueSize[T any]() uintptr { return max(unsafe.Sizeof(*new(T)), 1) }
+
 func mustFit(n int, size uintptr) {
 	if n < 0 || sliceSize(n, size) > maxSize {
 		panic(fmt.Sprintf("toft: MakeSlice: len %d out of range", n))
@@ -208,7 +211,11 @@ func sliceSize(n int, size uintptr) uintptr {
 }
 
 // wipe zeroes memory without a look at what it held: that may look like a pointer of Go's and be none.
-func wipe(p unsafe.Pointer, size uintptr) { clear((*[maxBytes]byte)(p)[:size]) }
+func wipe(p unsafe.Pointer, size uintptr) {
+	if size != 0 { // of no bytes the address may be the end of what is mapped, and Go reads there to see that it is not nil
+		clear((*[maxBytes]byte)(p)[:size])
+	}
+}
 
 // zeroed is New behind its type.
 //

@@ -120,6 +120,36 @@ func TestContiguous(t *testing.T) {
 	}
 }
 
+// Where the memory of a range ends that is committed so far, reading faults.
+func TestNothingAtTheEndOfMemory(t *testing.T) {
+	for _, align := range []int{8, 16} {
+		for name, use := range map[string]func(a *Arena){
+			"Alloc":            func(a *Arena) { a.Alloc(0, align) },
+			"MakeSlice":        func(a *Arena) { MakeSlice[uint64](a, 0) },
+			"MakeSliceAligned": func(a *Arena) { MakeSliceAligned[uint64](a, 0, uint(align)) },
+			"elements":         func(a *Arena) { MakeSlice[struct{}](a, 5)[4] = struct{}{} },
+			"CopySlice":        func(a *Arena) { CopySlice(a, []uint64{}) },
+			"CStringN":         func(a *Arena) { a.CStringN("") },
+			"CBytes":           func(a *Arena) { a.CBytes([]byte{}) },
+			"nil":              func(a *Arena) { a.CBytes(nil) },
+			"Plain":            func(a *Arena) { PlainOf[uint64]().MakeSlice(a, 0) },
+			"New":              func(a *Arena) { *New[struct{}](a) = struct{}{} },
+			"Copy":             func(a *Arena) { *Copy(a, struct{}{}) = struct{}{} },
+			"NewAligned":       func(a *Arena) { *NewAligned[struct{}](a, uint(align)) = struct{}{} },
+		} {
+			a := newArena(t, Options{Contiguous: 1 << 20})
+			a.AllocUninit(int(uintptr(a.Pointer())+committed-a.cursor), 8)
+			if a.limit != a.cursor {
+				t.Fatalf("%s: %d bytes are left", name, a.limit-a.cursor)
+			}
+			use(a)
+		}
+	}
+}
+
+// What a range commits at a time.
+const committed = 64 << 10
+
 func TestReserve(t *testing.T) {
 	a := newArena(t, Options{Reserve: 1 << 20})
 	calls := a.Stats().SourceCalls

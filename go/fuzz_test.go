@@ -176,6 +176,7 @@ func playStream(t testing.TB, stream []byte) {
 func FuzzArena(f *testing.F) {
 	f.Add([]byte{0, 7, 2, 200, 3, 9, 0, 27, 12, 0})
 	f.Add([]byte{15, 0, 0, 7, 1, 9, 0, 13, 5, 5, 14, 1, 1})
+	f.Add([]byte("J0焊\b333\xb9\xe52")) // ends where memory does, with a slice of none
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		if len(stream) < 2000 {
 			playStream(t, stream)

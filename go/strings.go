@@ -19,7 +19,7 @@ func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	if p == nil {
 		return nil, &AllocError{uint(len(s)) + 1, 1}
 	}
-	copy((*[maxBytes]byte)(p)[:len(s)], s)
+	copyTo(p, s)
 	*(*byte)(unsafe.Add(p, len(s))) = 0
 	return p, nil
 }
@@ -28,7 +28,7 @@ func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 // whose address must not be read. It panics with an [AllocError].
 func (a *Arena) CStringN(s string) unsafe.Pointer {
 	p := a.bump(uintptr(len(s)))
-	copy((*[maxBytes]byte)(p)[:len(s)], s)
+	copyTo(p, s)
 	return p
 }
 
@@ -36,7 +36,7 @@ func (a *Arena) CStringN(s string) unsafe.Pointer {
 // [AllocError].
 func (a *Arena) CBytes(b []byte) unsafe.Pointer {
 	p := a.bump(uintptr(len(b)))
-	copy((*[maxBytes]byte)(p)[:len(b)], b)
+	copyTo(p, unsafe.String(unsafe.SliceData(b), len(b)))
 	return p
 }
 
@@ -59,13 +59,20 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	at := list
 	for i, s := range ss {
 		*(*uintptr)(unsafe.Add(p, uintptr(i)*word)) = uintptr(p) + at // a number: Go does not follow it
-		copy((*[maxBytes]byte)(unsafe.Add(p, at))[:len(s)], s)
+		copyTo(unsafe.Add(p, at), s)
 		at += uintptr(len(s))
 		*(*byte)(unsafe.Add(p, at)) = 0
 		at++
 	}
 	*(*uintptr)(unsafe.Add(p, list-word)) = 0
 	return p, nil
+}
+
+// copyTo copies s; of no bytes the address may not be read, see wipe.
+func copyTo(p unsafe.Pointer, s string) {
+	if len(s) != 0 {
+		copy((*[maxBytes]byte)(p)[:len(s)], s)
+	}
 }
 
 // holdsNUL looks at eight bytes at a time: names are short, and a call to look at one takes longer than to copy it.
