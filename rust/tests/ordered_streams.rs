@@ -27,14 +27,24 @@ use toft::{Arena, OrderedMap, OrderedSet, Pages};
 type Small = Pair<Counted, i64>;
 type Wide = Pair<Counted, [i64; 9]>;
 
+/// So many, or what is enough where each takes long: under Miri, and with `TOFT_SHORT` (Valgrind).
+fn or_fewer<T>(all: T, enough: T) -> T {
+    let short = cfg!(miri) || std::env::var_os("TOFT_SHORT").is_some();
+    if short {
+        enough
+    } else {
+        all
+    }
+}
+
 /// The same streams each time, as a test must be; the fuzz target has others.
 fn play<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone>(seed: u8, map: impl Fn() -> OrderedMap<K, V, L, M>) {
-    let few = if cfg!(miri) { 1 } else { 24 };
+    let few = or_fewer(24, 1);
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(few);
     let config = ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..Default::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let step = (0..KINDS, any::<u16>(), any::<u16>());
-    let stream = prop::collection::vec(step, 0..if cfg!(miri) { 25 } else { 100 });
+    let stream = prop::collection::vec(step, 0..or_fewer(100, 25));
     TestRunner::new_with_rng(config, rng)
         .run(&stream, |steps: Vec<Step>| {
             World::new(map()).play(&steps);
@@ -69,7 +79,7 @@ fn deep_trees() {
 #[test]
 fn fixed_ones() {
     let failing = Failing::new();
-    for limit in [0, 1, 5, 70, 300] {
+    for limit in or_fewer(&[0, 1, 5, 70, 300][..], &[5, 70]).iter().copied() {
         let map = || OrderedMap::try_fixed_in(limit, Shared(&failing)).unwrap();
         play::<i64, Small, Rows, Shared>(31, map);
         let map = || OrderedMap::try_fixed_in(limit, Shared(&failing)).unwrap();
@@ -95,7 +105,7 @@ fn a_fixed_map_takes_no_more_memory() {
         let ledger = Ledger::new();
         let mut map: OrderedMap<K, u32, Rows, Shared> = OrderedMap::fixed_in(n.into(), Shared(failing));
         failing.left.set(Some(0));
-        for round in 0..if cfg!(miri) { 2 } else { 12 } {
+        for round in 0..or_fewer(12, 1) {
             for i in 0..n {
                 map.insert(K::key(&ledger, i.wrapping_mul([1, 37, 509, 1023][round % 4])), u32::from(i));
             }
@@ -115,9 +125,9 @@ fn a_fixed_map_takes_no_more_memory() {
         }
         failing.left.set(None);
     }
-    run::<i64>(&failing, 1024);
-    run::<String>(&failing, 1024);
-    run::<Large>(&failing, 512);
+    run::<i64>(&failing, or_fewer(1024, 150));
+    run::<String>(&failing, or_fewer(1024, 60));
+    run::<Large>(&failing, or_fewer(512, 60));
     assert_eq!(failing.bytes_out(), 0);
 }
 
@@ -140,7 +150,7 @@ fn a_map_with_keys_takes_what_was_reserved_for() {
             ledger.assert_empty();
         }
     }
-    let (n, mores): (u16, &[u16]) = if cfg!(miri) { (70, &[2]) } else { (500, &[1, 2, 8, 40, 250]) };
+    let (n, mores): (u16, &[u16]) = or_fewer((500, &[1, 2, 8, 40, 250]), (70, &[2]));
     run::<i64, Small, Rows>(n, mores);
     run::<i64, Wide, Rows>(n, mores);
     run::<String, Small, Columns>(n, mores);
@@ -199,7 +209,7 @@ fn an_append_that_does_not_fit() {
 /// Trees of numbers so large that inner nodes are split and merged.
 #[test]
 fn large_trees_of_numbers() {
-    let n: u64 = if cfg!(miri) { 600 } else { 60_000 };
+    let n: u64 = or_fewer(60_000, 300);
     let spread = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
     for order in 0..4 {
         let key = |i: u64| match order {
@@ -237,7 +247,7 @@ fn large_trees_of_numbers() {
         if order < 2 {
             // Keys that come in order fill their leaves: 17 bytes each, with what nodes have besides.
             map.shrink_to_fit();
-            assert!(cfg!(miri) || map.memory_use() < n as usize * 18, "{} bytes", map.memory_use());
+            assert!(n < 1000 || map.memory_use() < n as usize * 18, "{} bytes", map.memory_use());
         }
     }
 }
@@ -246,12 +256,12 @@ fn large_trees_of_numbers() {
 #[test]
 fn no_memory() {
     fn run<K: TestKey, V: TestValue, L: Look<V>>() {
-        for requests in 0.. {
+        for requests in (0..).step_by(or_fewer(1, 5)) {
             let failing = Failing::after(requests);
             let ledger = Ledger::new();
             let mut map: OrderedMap<K, V, L, Shared> = OrderedMap::new_in(Shared(&failing));
             let mut model = BTreeMap::new();
-            for i in 0..if cfg!(miri) { 50 } else { 500u16 } {
+            for i in 0..or_fewer(500u16, 40) {
                 let (key, value) = (K::key(&ledger, i.wrapping_mul(37)), V::value(&ledger, i.into()));
                 if let Err(refused) = map.try_insert(key.clone(), value) {
                     map.check();
@@ -328,7 +338,7 @@ impl Eq for Fickle {}
 /// Comparisons that lie misplace keys: no value is lost or dropped twice, and nothing else happens.
 #[test]
 fn an_order_that_makes_no_sense() {
-    for seed in 1..if cfg!(miri) { 3 } else { 200u64 } {
+    for seed in 1..or_fewer(200u64, 3) {
         let ledger = Ledger::new();
         let mut map: OrderedMap<Fickle, Small> = OrderedMap::new();
         let fickle = |n: i64| Fickle(ledger.value(n));
@@ -360,7 +370,7 @@ fn an_order_that_makes_no_sense() {
 /// A comparison that panics leaves the map as it was.
 #[test]
 fn comparisons_that_panic() {
-    for n in 0..if cfg!(miri) { 3 } else { 12 } {
+    for n in 0..or_fewer(12, 3) {
         let ledger = Ledger::new();
         let mut map: OrderedMap<Fickle, Small> = OrderedMap::new();
         let fickle = |n: i64| Fickle(ledger.value(n));
@@ -499,7 +509,7 @@ impl Ord for Twofold {
 #[test]
 fn collected_in_any_order() {
     let ledger = Ledger::new();
-    for n in [0i64, 1, 2, 7, if cfg!(miri) { 80 } else { 3000 }] {
+    for n in [0i64, 1, 2, 7, or_fewer(3000, 80)] {
         let orders: [&dyn Fn(i64) -> i64; 6] = [
             &|i| i,
             &|i| n - i,
@@ -543,7 +553,7 @@ fn odd_sizes() {
     #[repr(align(4096))]
     struct Page(u64);
     let mut map = OrderedMap::new();
-    for i in 0..if cfg!(miri) { 10 } else { 100 } {
+    for i in 0..or_fewer(100, 10) {
         map.insert(Page(i * 37 % 100), Page(i));
         map.check();
     }
