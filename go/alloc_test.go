@@ -138,15 +138,18 @@ func TestNewOfEverySize(t *testing.T) {
 		}
 	}
 	b := newArena(t, Options{})
-	for New[struct{}](b) != nil && b.limit != b.cursor { // up to the end of the room
+	for b.limit != b.cursor { // up to the end of the room
 		guard := b.limit
 		New[[8]byte](b)
 		if b.limit != guard || b.cursor > b.limit {
 			t.Fatal("past the limit")
 		}
 	}
-	if p := New[struct{}](b); uintptr(unsafe.Pointer(p)) != b.cursor {
+	if s := MakeSlice[byte](b, 0); uintptr(unsafe.Pointer(unsafe.SliceData(s))) != b.cursor {
 		t.Error("size 0 at the end of a block is elsewhere")
+	}
+	if p := New[struct{}](b); b.limit == b.cursor || *p != struct{}{} {
+		t.Error("a value without bytes took none, and its address cannot be read")
 	}
 }
 
