@@ -66,8 +66,8 @@ def vendored(mode):
 def fuzz(mode):
     modes.need("go", "gcc")
     names = sorted(set(re.findall(r"^func (Fuzz\w+)", "".join(p.read_text() for p in GO.glob("*_test.go")), re.M)))
-    for name in names:
-        mode.check(["go", "test", "-run=^$", "-fuzz=^%s$" % name, "-fuzztime=%s" % ("120s" if modes.FULL else "10s"),
+    for name in names:  # by count: up to Go 1.26 the end of a time may be told as a failure, golang/go#75804
+        mode.check(["go", "test", "-run=^$", "-fuzz=^%s$" % name, "-fuzztime=%s" % ("150000x" if modes.FULL else "6000x"),
                     "-fuzzminimizetime=20x", "."], cwd=GO)
 
 
