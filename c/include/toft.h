@@ -18,11 +18,12 @@
  * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
  * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
  *
- * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of
- * two, a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
- * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked): a mark already rewound past,
- * writes beyond an allocation, sizes given back that were not the sizes asked for. Not told apart: a NULL or released
- * arena, two threads in one arena, alignments 3, 5, 6 and 7 (served as 8).
+ * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of two,
+ * a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
+ * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked, TOFT_CHECKED=1 in the environment;
+ * see toft/findings.h): a mark already rewound past, writes beyond an allocation or after it was given back, frees of
+ * what is no allocation or of another size, a released arena, two threads in one arena. Not told apart: a NULL arena,
+ * alignments 3, 5, 6 and 7 (served as 8).
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
@@ -35,7 +36,11 @@
 
 #include "toft/abi.h"
 #include "toft/compiler.h"
+#include "toft/findings.h"
+#include "toft/frame.h"
 #include "toft/inline.h"
+#include "toft/lease.h"
+#include "toft/meter.h"
 #include "toft/pool.h"
 #include "toft/recycler.h"
 
@@ -109,9 +114,9 @@ TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, 
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Told why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY. The arena is as it was,
- * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an
- * allocation around which bytes were written; that call goes on, so this must return. The callback must not call into
- * the arena. */
+ * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an allocation
+ * around which, or after which, bytes were written; that call goes on, so this must return. The callback must not call
+ * into the arena. */
 typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
@@ -140,7 +145,9 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
 /* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
 /* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
- * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). */
+ * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER), or if the process is
+ * checked (toft/findings.h) and there is no memory for that; such an arena must be released before its buffer is used
+ * again. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
 /* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup, nor while a range is
@@ -220,9 +227,10 @@ TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
  * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */
 TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
 /* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
- * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD; stale marks are
- * refused with TOFT_EMARK; resize and free of what is no allocation, or with a wrong size, are refused with TOFT_EARG.
- * Slow, and exact. TOFT_EBUSY. */
+ * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD, and looked at
+ * before it is used again; stale marks are refused with TOFT_EMARK; resize and free of what is no allocation, or with a
+ * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY. toft/findings.h says how to
+ * hear of it. Slow, and exact. TOFT_EBUSY; TOFT_ENOMEM: nothing changed. */
 TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -401,5 +409,9 @@ TOFT_INLINE char *toft_pack_strdup(toft_pack *k, const char *s) {
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(TOFT_SITES) && !defined(__cplusplus)
+#include "toft/sites.h"
 #endif
 #endif

@@ -20,11 +20,12 @@
  * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
  * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
  *
- * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of
- * two, a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
- * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked): a mark already rewound past,
- * writes beyond an allocation, sizes given back that were not the sizes asked for. Not told apart: a NULL or released
- * arena, two threads in one arena, alignments 3, 5, 6 and 7 (served as 8).
+ * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of two,
+ * a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
+ * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked, TOFT_CHECKED=1 in the environment;
+ * see toft/findings.h): a mark already rewound past, writes beyond an allocation or after it was given back, frees of
+ * what is no allocation or of another size, a released arena, two threads in one arena. Not told apart: a NULL arena,
+ * alignments 3, 5, 6 and 7 (served as 8).
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
@@ -128,6 +129,8 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn)))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
+/* where the function that asks returns to */
+#define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
 #else
 #define TOFT_LIKELY(x) (x)
 #define TOFT_UNLIKELY(x) (x)
@@ -142,6 +145,12 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_AT_EXIT(fn)
 #define TOFT_COLD
 #define TOFT_UNUSED
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define TOFT_CALLER() ((uintptr_t)_ReturnAddress())
+#else
+#define TOFT_CALLER() ((uintptr_t)0)
+#endif
 #endif
 
 /* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
@@ -173,11 +182,17 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
 #ifdef TOFT_PREFIX
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
+#define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_barrier_create TOFT_PASTE(TOFT_PREFIX, toft_barrier_create)
+#define toft_barrier_destroy TOFT_PASTE(TOFT_PREFIX, toft_barrier_destroy)
+#define toft_barrier_leave TOFT_PASTE(TOFT_PREFIX, toft_barrier_leave)
+#define toft_barrier_wait TOFT_PASTE(TOFT_PREFIX, toft_barrier_wait)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
 #define toft_budget_init TOFT_PASTE(TOFT_PREFIX, toft_budget_init)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
+#define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
 #define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
 #define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
 #define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
@@ -188,14 +203,39 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
 #define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
 #define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
+#define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
+#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
+#define toft_frame_here TOFT_PASTE(TOFT_PREFIX, toft_frame_here)
+#define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
+#define toft_frame_past TOFT_PASTE(TOFT_PREFIX, toft_frame_past)
+#define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
+#define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
+#define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
+#define toft_frames_destroy TOFT_PASTE(TOFT_PREFIX, toft_frames_destroy)
+#define toft_frames_meet TOFT_PASTE(TOFT_PREFIX, toft_frames_meet)
+#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
+#define toft_frames_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_stats)
+#define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
+#define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
+#define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
+#define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
+#define toft_leases_destroy TOFT_PASTE(TOFT_PREFIX, toft_leases_destroy)
+#define toft_leases_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_stats)
+#define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
+#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
 #define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
 #define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_phase_begin_watched TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_watched)
+#define toft_phase_end_watched TOFT_PASTE(TOFT_PREFIX, toft_phase_end_watched)
+#define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
 #define toft_pool_insert_more TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_more)
@@ -204,8 +244,10 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
 #define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
+#define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
 #define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
 #define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
 #define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
@@ -215,6 +257,15 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
 #define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
+#define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
+#define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
+#define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
+#define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
+#define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
+#define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
+#define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
+#define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
 #define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
 #define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
 #define toft_sync_recycler_destroy TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_destroy)
@@ -223,11 +274,142 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
 #define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
 #define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
+#define toft_tag_pop_watched TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_watched)
+#define toft_tag_push_watched TOFT_PASTE(TOFT_PREFIX, toft_tag_push_watched)
+#define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
 #endif
 
 #endif
+
+/* ==== toft/findings.h ==== */
+/* What checked arenas find, and how one hears of it.
+ *
+ * An arena is checked from the start with TOFT_CHECKED in options.flags, from now on after toft_set_checked, and every
+ * arena of the process is with TOFT_CHECKED=1 in the environment: no program needs to be built anew. It is read once,
+ * when the first arena is made. Findings are told in four ways, none of which writes anything by itself:
+ *
+ *   options.failure          the arena's own callback hears a code (see toft.h)
+ *   toft_findings            walks over what one arena found
+ *   toft_on_finding          a function of the process hears of everything, at once
+ *   TOFT_FINDINGS=FILE       in the environment: each is appended to that file as one line; /dev/stderr is a file too
+ *
+ * docs/checked.md has the table of what is found, and what is not.
+ */
+#ifndef TOFT_FINDINGS_H
+#define TOFT_FINDINGS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  TOFT_FOUND_OVERRUN = 1,      /* bytes behind an allocation were written */
+  TOFT_FOUND_UNDERRUN = 2,     /* bytes in front of one */
+  TOFT_FOUND_LATE_WRITE = 3,   /* memory was written after it was given back */
+  TOFT_FOUND_DOUBLE_FREE = 4,  /* freed or resized although it was given back before */
+  TOFT_FOUND_WRONG_SIZE = 5,   /* freed or resized with another size than it was asked for */
+  TOFT_FOUND_FOREIGN = 6,      /* freed or resized although it is no allocation of this arena */
+  TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is not good any more */
+  TOFT_FOUND_WRONG_THREAD = 8, /* called by another thread than it is pinned to: see toft_pin */
+  TOFT_FOUND_TWO_THREADS = 9,  /* called while another thread was in a call */
+  TOFT_FOUND_RELEASED = 10     /* called after its release */
+};
+
+/* One call of the program, as far as it is known. */
+typedef struct toft_moment {
+  const char *call;  /* "alloc", "rewind" and so on; "": there was none */
+  const char *place; /* "file.c:12", or "function+0x2a (program+0x11f9)", which addr2line understands */
+  uintptr_t site;    /* the same as a number: what the caller gave, or else where the call returns to */
+  size_t thread;     /* threads are numbered from 1, in the order in which Toft met them */
+} toft_moment;
+
+typedef struct toft_finding {
+  int kind;            /* TOFT_FOUND_... */
+  const char *message; /* all of it in one line without a newline, from the kind's name on */
+  toft_arena *arena;   /* not to be called: it is in the middle of a call, or gone */
+  const void *address; /* of the allocation; NULL where none is concerned */
+  size_t size;         /* its bytes, as asked for */
+  ptrdiff_t offset;    /* the byte that was written, counted from its start */
+  toft_moment allocated, returned, noticed;
+} toft_finding;
+
+/* Hears of a finding. Everything it points at is gone when it returns. */
+typedef void toft_finding_fn(void *arg, const toft_finding *finding);
+
+/* Has fn called for every finding of every checked arena, by the thread that found it; NULL: no more. It must return,
+ * and may use other arenas. Replaces the one before. Thread-safe. */
+TOFT_API void toft_on_finding(toft_finding_fn *fn, void *arg);
+
+/* Looks at all of a checked arena now, the zones of live allocations and what was given back; then calls fn for each
+ * finding of the arena that no walk has told yet, oldest first. Returns how many there were, TOFT_EBUSY in a cleanup of
+ * the arena, or TOFT_ENOSYS for an arena of another maker. More than 1000 are counted and not kept. */
+TOFT_API int toft_findings(toft_arena *a, toft_finding_fn *fn, void *arg);
+
+/* Blocks of the heap that checked arenas gave back, up to 1 MiB of the process's, wait before they are used again, so
+ * that late writes are found and a released arena can say that it is one. This looks at them, and lets them go; the end
+ * of the process does so by itself, where it runs C's destructors. Thread-safe. */
+TOFT_API void toft_quarantine_trim(void);
+
+/* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY). on == 0
+ * unbinds it, from any thread. An arena that is not checked stays as it is, so such calls may stay in the program.
+ * TOFT_ENOSYS for an arena of another maker. */
+TOFT_API int toft_pin(toft_arena *a, int on);
+
+/* A number for a place in the program, such as "file.c:12", to be given as `site` wherever the ABI takes one. The text
+ * is copied, once for each text. 0 if there is no memory. Thread-safe. */
+TOFT_API uintptr_t toft_site(const char *place);
+
+/* Says where the next call on a checked arena is made from; returns a. `place` must live until that call.
+ *     p = toft_alloc(toft_at(a, "table of contents"), size);
+ * In C, with `#define TOFT_SITES` before the include, every call of the inline functions of toft.h says its file and
+ * line that way, at the price of a test. */
+TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place);
+
+TOFT_API void toft_at_place(toft_arena *a, const char *place);
+
+TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
+  if (TOFT_UNLIKELY(a != NULL && (a->epoch & 1))) toft_at_place(a, place);
+  return a;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/frame.h ==== */
+/* Frames: memory for a loop, on all threads. Each thread has an arena of its own, and all of them are emptied together
+ * when the frame ends: a game's frame, a simulation's step, a batch.
+ *
+ *     toft_frames *frames = toft_frames_create(1, NULL);
+ *     for (;;) {
+ *       ... on any thread: struct hit *h = toft_new(toft_frame_here(frames), struct hit);
+ *       ... all threads have done their part ...
+ *       toft_frames_advance(frames);              what they allocated is gone, the memory is kept
+ *     }
+ *
+ * N BUFFERS keep what the last N - 1 frames allocated, so that a frame can be read while the next ones run: with two, a
+ * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
+ * toft_frame_past finds it again.
+ *
+ * A FRAME IN A FRAME is a scope: TOFT_FRAME(frames, arena) { ... } gives back at its end what this thread allocated in
+ * it.
+ *
+ * THREADS. toft_frame_here, toft_frame_publish and toft_frame_past may be called by all threads at once. Calls that say
+ * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
+ * (toft_frames_meet), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
+ * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
+ * memory away. Who never enters is not seen.
+ *
+ * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
+ * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_here again: an arena
+ * from before may be another thread's by then. A child of fork has its own copy; the arenas of threads it has not got
+ * are emptied like all others, and stay.
+ */
+#ifndef TOFT_FRAME_H
+#define TOFT_FRAME_H
 
 /* ==== toft/inline.h ==== */
 /* The inline layer: what an allocation costs. These functions know the four words of the ABI's head and nothing
@@ -444,6 +626,456 @@ TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
 TOFT_INLINE void toft_scope_end(toft_scope *s) {
   if (s->arena != NULL) (void)toft_rewind(s->arena, s->mark);
   s->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_options; /* toft.h */
+
+typedef struct toft_frames toft_frames;
+
+#define TOFT_FRAMES_MOST 16
+
+/* `buffers`: 1 to TOFT_FRAMES_MOST. `arenas` says how a thread's arenas are made: source, budget, reserve, failure,
+ * checks; the source is called by many threads at once, a buffer cannot be given; NULL: as by toft_create. NULL if
+ * there is no memory or an argument is bad. */
+TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
+/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered, or an arena is
+ * claimed: nothing has changed. NULL is ignored. */
+TOFT_API int toft_frames_destroy(toft_frames *frames);
+
+/* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
+ * released by toft_release, and not adopted. NULL: its first use, and there is no memory; or a cleanup asks while
+ * the frame ends. */
+TOFT_API toft_arena *toft_frame_here(toft_frames *frames);
+
+/* ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied on all threads, their cleanups
+ * run on this one, and what is not kept goes to this thread's cache. TOFT_EBUSY: a thread has entered, an arena that
+ * is to be emptied is claimed, or another thread advances: nothing has changed. TOFT_ECORRUPT: done, and a checked
+ * arena found bytes written outside an allocation. */
+TOFT_API int toft_frames_advance(toft_frames *frames);
+/* How often that was done. */
+TOFT_API uint64_t toft_frames_number(const toft_frames *frames);
+
+/* What others may know of the present frame; the last call counts. Whoever finds it sees what was written before. */
+TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
+/* What was published in the frame that is `age` frames old, 0 being the present one. NULL: nothing was, or the frame is
+ * gone: age is not below the number of buffers. Only to be read: its arenas are the past's. */
+TOFT_API const void *toft_frame_past(const toft_frames *frames, uint32_t age);
+
+/* "This thread works in the frame", until as many calls of toft_frame_leave. TOFT_EBUSY: the frame is ending just now.
+ * TOFT_ENOMEM. An atomic exchange, or none if it is inside already. */
+TOFT_API TOFT_NODISCARD int toft_frame_enter(toft_frames *frames);
+/* TOFT_EARG: it was not inside. */
+TOFT_API int toft_frame_leave(toft_frames *frames);
+
+/* ALONE. Returns memory that holds no allocation to its source, until about `keep` bytes of it are left in each
+ * arena, and ends the empty arenas of threads that have ended. TOFT_EBUSY as above. */
+TOFT_API int toft_frames_trim(toft_frames *frames, size_t keep);
+
+/* Sums over the arenas of all threads and buffers, as toft_stats has them. */
+typedef struct toft_frame_stats {
+  uint64_t live, reserved, wasted, blocks, source_calls;
+  size_t arenas, threads; /* threads: those that were here and have not ended */
+} toft_frame_stats;
+/* ALONE. TOFT_EBUSY as above: then *out is not written. */
+TOFT_API int toft_frames_stats(toft_frames *frames, toft_frame_stats *out);
+
+/* A frame in the frame, of this thread: `a` is toft_frame_here(frames) inside. Not entered if that is NULL. With gcc
+ * and clang it may be left by break, return or goto; elsewhere only at its end. */
+#define TOFT_FRAME(frames, a)                                                                              \
+  for (toft_arena *a = toft_frame_here(frames); a != NULL; a = NULL)                                       \
+    for (toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); a##_scope.arena != NULL; \
+         toft_scope_end(&a##_scope))
+
+/* ---- a barrier: threads wait until all have come; it can be used again at once ---- */
+
+typedef struct toft_barrier toft_barrier;
+
+/* For `count` threads. NULL: count is 0, or there is no memory. */
+TOFT_API TOFT_NODISCARD toft_barrier *toft_barrier_create(size_t count);
+/* Waits until those that are inside toft_barrier_wait have left. NULL is ignored. */
+TOFT_API void toft_barrier_destroy(toft_barrier *barrier);
+/* Waits until `count` threads wait. 1 for one of them, 0 for the others. What each did before is seen by all after. */
+TOFT_API int toft_barrier_wait(toft_barrier *barrier);
+/* One thread fewer takes part from now on: the caller, which does not wait. TOFT_EARG: none does. */
+TOFT_API int toft_barrier_leave(toft_barrier *barrier);
+
+/* toft_barrier_wait for all threads of a loop, and toft_frames_advance by one of them while the others are parked
+ * there: the end of a frame in one call. Returns what that returned, on all of them. */
+TOFT_API int toft_frames_meet(toft_frames *frames, toft_barrier *barrier);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/lease.h ==== */
+/* Leases: arenas from a cache that all threads share, for code that has no place of its own to keep one in: a request's
+ * handler, a callback, a function that needs memory for as long as it runs.
+ *
+ *     toft_lease l = toft_lease_get(NULL);          from the process's own cache
+ *     char *line = toft_printf(l.arena, "%d", 7);
+ *     ...
+ *     toft_lease_return(NULL, l);                   all of it is gone; the arena waits for the next
+ *
+ * What waits keeps memory that was touched already: the next lease allocates without asking anybody. Get and return on
+ * one thread take no lock and no atomic read-modify-write; a lease may be returned on any thread, which takes a lock.
+ *
+ * A LEASE is an arena that is yours until you return it, and the number of that turn. So a return that is not the first
+ * of its lease is refused (TOFT_EBUSY), also when two threads try at once, and also when the arena is somebody else's
+ * by then. An arena that was returned gives no memory and takes no call (NULL, TOFT_EBUSY) until it is leased again;
+ * toft_release does nothing to an arena of a cache, and toft_adopt refuses it (TOFT_EBUSY).
+ *
+ * WHAT IS KEPT. At most options.idle arenas wait, with at most options.keep bytes each and options.bytes in all; what
+ * is beyond that goes back to its source. Half of the arenas that may wait, wait each for the thread that had it last.
+ * When that thread ends, or calls toft_cache_trim, they are anybody's. toft_leases_trim empties the cache.
+ *
+ * CHECKED caches (TOFT_CHECKED in options.arenas->flags): what is returned is filled with 0xDD, and looked at when it
+ * is leased again: bytes written meanwhile are told to options.arenas->failure as TOFT_ECORRUPT.
+ *
+ * FORK. The child has its own copy, and goes on; what other threads had out stays out there. EXIT: what waits in the
+ * process's own cache goes back to the system at exit and at dlclose, but for what other threads that still run have.
+ */
+#ifndef TOFT_LEASE_H
+#define TOFT_LEASE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_options; /* toft.h */
+
+/* Thread-safe, all of it, but for toft_leases_destroy. NULL is the process's own cache, which has the defaults. */
+typedef struct toft_leases toft_leases;
+
+typedef struct toft_lease {
+  toft_arena *arena; /* NULL: there was no memory */
+  uint64_t turn;     /* the cache's */
+} toft_lease;
+
+typedef struct toft_lease_options {
+  size_t size;                       /* sizeof(toft_lease_options): TOFT_LEASE_OPTIONS sets it */
+  const struct toft_options *arenas; /* how they are made: source, budget, reserve, failure, checks. Called by many
+                                        threads at once. No buffer. NULL: as by toft_create */
+  size_t idle;                       /* so many arenas may wait; at most 65536 */
+  size_t keep;                       /* bytes that one of them may keep; less than 4096 means these */
+  size_t bytes;                      /* bytes that all of them may keep */
+} toft_lease_options;
+/* clang-format off */
+#define TOFT_LEASE_OPTIONS { sizeof(toft_lease_options), NULL, 128, 262144, 16777216 }
+/* clang-format on */
+
+/* NULL if there is no memory or the options are bad; options NULL: the defaults. */
+TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
+/* TOFT_EBUSY if a lease is out: nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other
+ * thread may use it meanwhile. */
+TOFT_API int toft_leases_destroy(toft_leases *leases);
+
+/* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
+ * ends with it. */
+TOFT_API TOFT_NODISCARD toft_lease toft_lease_get(toft_leases *leases);
+/* Gives it back: its cleanups run, on this thread. TOFT_ECORRUPT: done, and a checked arena found bytes written outside
+ * an allocation. Nothing has changed otherwise: TOFT_EBUSY, it was returned already, or a range is claimed, or one of
+ * its cleanups runs; TOFT_EARG, it is no lease of this cache. */
+TOFT_API int toft_lease_return(toft_leases *leases, toft_lease lease);
+
+/* Ends all arenas that wait, also those that wait for other threads; it stops none of them for longer than a
+ * fraction of a microsecond. Blocks of the heap go to the calling thread's cache first: toft_cache_trim empties
+ * that. */
+TOFT_API void toft_leases_trim(toft_leases *leases);
+
+/* Counts of arenas, and bytes. While others get and return, each is of some moment of the call. */
+typedef struct toft_lease_stats {
+  size_t made, ended; /* ever */
+  size_t idle, out;   /* now */
+  size_t held;        /* bytes: what the idle ones keep, and the others had when they were last leased */
+} toft_lease_stats;
+TOFT_API toft_lease_stats toft_leases_stats(toft_leases *leases);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/meter.h ==== */
+/* Meters: who uses an arena's memory. Switched on per arena while the program runs; off, they cost nothing. Included by
+ * toft.h; docs/meters.md is the guide.
+ *
+ *     toft_set_metered(a, 1);
+ *     TOFT_TAG(a, "level") {
+ *       load(a);                                     counts for "level"
+ *       TOFT_TAG(a, "sound") { decode(a); }          counts for "level/sound"
+ *     }
+ *     toft_snapshot_text(a, NULL, text, sizeof text);    what there is, as JSON
+ *
+ * THREE MEANS. Bytes by tag and phase are exact: taken by subtraction where a tag begins and ends and where the arena
+ * is called anyway, never counted at each allocation. Budgets lower the arena's limit: exact, and free until they are
+ * reached. How often who allocates is estimated by sampling: one call in so many bytes records its call stack. All of
+ * it sees allocations made in any language, by inline paths compiled before.
+ *
+ * COST. A metered or sampled arena keeps the inline path of allocation; what goes backwards (rewind, resize, free)
+ * becomes a call. What is noted is kept in memory of malloc, which ends with the arena.
+ *
+ * UNITS. Bytes, as toft_stats counts them: paddings and the roundings to 8 are the tag's that asked. A claimed range
+ * counts when it is given, for the tag it was claimed under.
+ *
+ * FAILURE. TOFT_ENOMEM: no memory for what is to be noted; TOFT_EBUSY: a range is claimed or a cleanup or callback is
+ * running; TOFT_EARG; TOFT_ENOSYS: an arena of another maker, which has switches of its own (toft_set_sampling and
+ * toft_set_tag work there too, if it can). Nothing has changed then. While an arena is metered, a large allocation may
+ * also fail since there is no memory to note whose it is.
+ *
+ * CALLBACKS run inside a call on the arena, on its thread. They may look at it (toft_stats_of, toft_contains, the walks
+ * and the snapshot below), and use other arenas. The arena is closed to them: allocations there return NULL, all else
+ * TOFT_EBUSY. They must return: no longjmp, no exception. */
+#ifndef TOFT_METER_H
+#define TOFT_METER_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- tags ---- */
+
+/* Switches the accounting by tags and phases. What is live then counts for no tag. Switching off ends all tags; phases
+ * that ended are still told. */
+TOFT_API int toft_set_metered(toft_arena *a, int on);
+
+/* What is allocated from now on counts for this tag, until toft_tag_pop; then for the one before. Within another tag
+ * the name is a path: "sound" within "level" is "level/sound". A name that begins with "/" is a path as it stands:
+ * "/ai" is "ai" wherever it is said. Bytes stay their tag's until they are given back, whatever the tag is then.
+ * In an arena that is not watched: one branch, and nothing happens, so these calls may stay in release code. TOFT_EARG:
+ * NULL, or not UTF-8. Whatever it returns, toft_tag_pop belongs to it: after a failure that pops nothing. */
+TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name);
+/* A pop without its push (the arena was metered in between) does nothing. */
+TOFT_INLINE void toft_tag_pop(toft_arena *a);
+
+/* The block that follows runs under the tag. With gcc and clang the tag also ends when the block is left by break,
+ * return or goto; elsewhere only when its end is reached. */
+#define TOFT_TAG(a, name) TOFT_TAG_NAMED(a, name, TOFT_PASTE(toft_tag_, __COUNTER__))
+#define TOFT_TAG_NAMED(a, name, t) \
+  for (toft_tag t TOFT_AT_EXIT(toft_tag_end) = toft_tag_begin(a, name); t.arena != NULL; toft_tag_end(&t))
+
+/* The same by the ABI's table, for an arena of any maker: the present tag from now on, by a number of the caller's and
+ * a path, which may be NULL after the first time; number 0 without a name is no tag. Meters the arena. TOFT_ENOSYS if
+ * its maker has no tags. */
+TOFT_INLINE int toft_set_tag(toft_arena *a, uint64_t number, const char *path);
+
+/* ---- phases ---- */
+
+/* A stretch of the program: how often it was entered, what was allocated in it, and by how much live grew. Phases may
+ * lie within others, which count it too, and overlap. name must live until the end. In an arena that is not metered
+ * nothing happens. */
+typedef struct toft_phase {
+  const char *name; /* NULL: nothing to end */
+  uint64_t allocated, live;
+} toft_phase;
+TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name);
+/* A second end of the same phase does nothing. */
+TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
+
+/* The block that follows is the phase; left as TOFT_TAG is. */
+#define TOFT_PHASE(a, name) TOFT_PHASE_NAMED(a, name, TOFT_PASTE(toft_phase_, __COUNTER__))
+#define TOFT_PHASE_NAMED(a, name, p)                                                                   \
+  for (toft_phase_scope p TOFT_AT_EXIT(toft_phase_leave) = toft_phase_enter(a, name); p.arena != NULL; \
+       toft_phase_leave(&p))
+
+/* ---- budgets; the hard budget itself is toft_set_budget ---- */
+
+/* Told that live is above the soft budget. */
+typedef void toft_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget);
+/* Calls fn once when more than so many bytes are live, after the call that did it: an allocation, an adoption, the end
+ * of a claim. Refuses nothing. Again after each reset, and when this is called again; not when live falls by
+ * other means. UINT64_MAX: no more. fn may be NULL. */
+TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_over *fn, void *arg);
+
+/* Asked before an allocation is refused since the budget does not allow it: returns the new budget, or anything not
+ * above the present one to refuse. `size` is what was asked for; if the new budget is too low still, the call fails. */
+typedef uint64_t toft_ask(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
+/* fn NULL: no more questions. */
+TOFT_API int toft_on_refusal(toft_arena *a, toft_ask *fn, void *arg);
+
+/* At most so many bytes of this tag may be live while the arena is metered, to the byte. Not its children's:
+ * "level/sound" is a tag of its own. UINT64_MAX: no limit. path "": what is under no tag. Nobody is asked before a
+ * refusal. */
+TOFT_API int toft_set_tag_budget(toft_arena *a, const char *path, uint64_t bytes);
+
+/* ---- sampling ---- */
+
+/* Looks at about one allocation in `bytes` bytes, records its call stack and tag, and estimates from that how many
+ * there are: an allocation of s bytes is met with a chance of s in `bytes` (distances are random and memoryless, so no
+ * pattern of a program is missed) and counts for as many as were not met. 0: no more; what was recorded stays. For an
+ * arena of any maker. */
+TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes);
+/* The distances that follow repeat with the seed: for tests. */
+TOFT_API int toft_set_sampling_seed(toft_arena *a, uint64_t seed);
+
+/* Writes up to `most` return addresses to stack, the newest call's first, as backtrace(3) does, and returns how many.
+ * It may include frames of its own and of this library: those up to the call on the arena are dropped. Runs as a
+ * callback does. */
+typedef size_t toft_unwinder(void *arg, void **stack, size_t most);
+/* Takes this one in place of the built-in, which is backtrace(3) of glibc, macOS and the BSDs, the compiler's
+ * _Unwind_Backtrace elsewhere, and CaptureStackBackTrace on Windows. fn NULL: the built-in again. Where code has no
+ * tables to unwind by, or the library was built with TOFT_NO_UNWIND, stacks end early, at the worst with the function
+ * that allocated. */
+TOFT_API int toft_set_unwinder(toft_arena *a, toft_unwinder *fn, void *arg);
+
+/* ---- reports ---- */
+
+typedef struct toft_tag_report {
+  const char *name;                 /* its path; "": under no tag, or a tag that has a number alone */
+  const uint64_t *number;           /* as toft_set_tag gave it; NULL: none */
+  uint64_t live, allocated, budget; /* bytes; budget UINT64_MAX: none */
+} toft_tag_report;
+
+typedef struct toft_phase_report {
+  const char *name;
+  uint64_t entries;   /* how often it ended */
+  uint64_t allocated; /* bytes */
+  int64_t kept;       /* bytes by which live grew */
+} toft_phase_report;
+
+/* Allocations of one call stack and site under one tag: estimates. A growth that moved counts as one. */
+typedef struct toft_site_report {
+  uintptr_t site;           /* as the ABI's alloc was given it; 0: none */
+  const char *tag;          /* its path */
+  uint64_t count;           /* allocations */
+  uint64_t bytes;           /* as asked for, without padding */
+  const void *const *stack; /* return addresses, the newest call's first */
+  size_t depth;
+} toft_site_report;
+
+/* Each calls fn, a callback as above, for each of its kind until that returns non-zero, and returns what fn returned
+ * last, 0 if there was none to tell. Strings and stacks are good until fn returns. TOFT_ENOSYS for an arena of another
+ * maker. The first tag is what is under none; there are tags only while the arena is metered. */
+TOFT_API int toft_tags(toft_arena *a, int (*fn)(void *arg, const toft_tag_report *tag), void *arg);
+TOFT_API int toft_phases(toft_arena *a, int (*fn)(void *arg, const toft_phase_report *phase), void *arg);
+TOFT_API int toft_sites(toft_arena *a, int (*fn)(void *arg, const toft_site_report *site), void *arg);
+
+/* What was allocated until now counts no more, in tags, phases and sites: for a report of each frame. Live bytes and
+ * budgets stay. TOFT_ENOSYS. */
+TOFT_API int toft_clear_report(toft_arena *a);
+
+/* ---- names ---- */
+
+/* Where an address of code is. Unknown: NULL and 0. */
+typedef struct toft_symbol {
+  const char *function;
+  size_t offset; /* from its first byte */
+  const char *module;
+  size_t module_offset; /* of the call, from where the module was loaded: what addr2line wants */
+  const char *file;
+  unsigned line; /* from 1 */
+} toft_symbol;
+/* Fills in what it knows of the call that returns to `address` (so it looks up the byte before), and returns non-zero
+ * if that is anything. Strings must stay good until the next call. */
+typedef int toft_symbolizer(void *arg, const void *address, toft_symbol *symbol);
+/* What a snapshot asks unless it is told otherwise: the dynamic linker, by dladdr. It knows functions that are
+ * exported: those of shared libraries, and of a program linked with -rdynamic. Knows nothing on Windows. arg is
+ * ignored. */
+TOFT_API int toft_symbolize(void *arg, const void *address, toft_symbol *symbol);
+
+/* ---- the snapshot ---- */
+
+enum {
+  TOFT_SNAPSHOT_CLEAR = 1, /* then toft_clear_report; not if write said to stop */
+  /* Names of static functions too, with files and lines, from symbol tables and debug information, by libdw of elfutils
+   * if this machine has it (libdw.so.1 is loaded when it is first needed and asked about local files alone); else as
+   * without. Takes milliseconds and more. */
+  TOFT_SNAPSHOT_DWARF = 2,
+  TOFT_SNAPSHOT_ADDRESSES = 4 /* no names at all */
+};
+typedef struct toft_snapshot_options {
+  size_t size; /* sizeof(toft_snapshot_options): TOFT_SNAPSHOT_OPTIONS sets it */
+  uint32_t flags;
+  toft_symbolizer *symbolizer; /* NULL: toft_symbolize */
+  void *symbolizer_arg;
+} toft_snapshot_options;
+/* clang-format off */
+#define TOFT_SNAPSHOT_OPTIONS { sizeof(toft_snapshot_options), 0, NULL, NULL }
+/* clang-format on */
+
+/* Gets a piece of the text, not terminated; returns 0, or what the snapshot is to stop with. A callback as above. */
+typedef int toft_write(void *arg, const char *bytes, size_t size);
+/* Writes what the arena holds as one object of JSON, in UTF-8 without line ends, by docs/snapshot.md and
+ * abi/snapshot.schema.json, which Rust's reports follow too. Takes no memory. options NULL: the defaults. Returns
+ * TOFT_OK, TOFT_EARG for flags unknown, or what write returned. An arena of another maker: its statistics. */
+TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, toft_write *write, void *arg);
+/* The same into a buffer, as snprintf: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of the
+ * whole text, or 0 for flags unknown. With TOFT_SNAPSHOT_CLEAR it clears only if all of the text fitted. */
+TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *options, char *text, size_t size);
+
+/* ---- small inline bodies, documented above ---- */
+
+TOFT_API int toft_tag_push_watched(toft_arena *a, const char *name);
+TOFT_API void toft_tag_pop_watched(toft_arena *a);
+TOFT_API toft_phase toft_phase_begin_watched(toft_arena *a, const char *name);
+TOFT_API void toft_phase_end_watched(toft_arena *a, toft_phase *p);
+
+TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name) {
+  return TOFT_UNLIKELY(a->epoch & 1) ? toft_tag_push_watched(a, name) : TOFT_OK;
+}
+
+TOFT_INLINE void toft_tag_pop(toft_arena *a) {
+  if (TOFT_UNLIKELY(a->epoch & 1)) toft_tag_pop_watched(a);
+}
+
+typedef struct toft_tag {
+  toft_arena *arena; /* NULL: ended */
+} toft_tag;
+
+TOFT_INLINE toft_tag toft_tag_begin(toft_arena *a, const char *name) {
+  toft_tag t;
+  t.arena = a;
+  (void)toft_tag_push(a, name);
+  return t;
+}
+
+TOFT_INLINE void toft_tag_end(toft_tag *t) {
+  if (t->arena != NULL) toft_tag_pop(t->arena);
+  t->arena = NULL;
+}
+
+TOFT_INLINE int toft_set_tag(toft_arena *a, uint64_t number, const char *path) {
+  return a->ops->set(a, TOFT_SET_TAG, number, path, path != NULL ? strlen(path) : 0);
+}
+
+TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name) {
+  toft_phase p = {NULL, 0, 0};
+  if (TOFT_UNLIKELY(a->epoch & 1)) p = toft_phase_begin_watched(a, name);
+  return p;
+}
+
+TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p) {
+  if (TOFT_UNLIKELY(p->name != NULL)) toft_phase_end_watched(a, p);
+}
+
+typedef struct toft_phase_scope {
+  toft_arena *arena; /* NULL: ended */
+  toft_phase phase;
+} toft_phase_scope;
+
+TOFT_INLINE toft_phase_scope toft_phase_enter(toft_arena *a, const char *name) {
+  toft_phase_scope s;
+  s.arena = a;
+  s.phase = toft_phase_begin(a, name);
+  return s;
+}
+
+TOFT_INLINE void toft_phase_leave(toft_phase_scope *s) {
+  if (s->arena != NULL) toft_phase_end(s->arena, &s->phase);
+  s->arena = NULL;
+}
+
+TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes) {
+  return a->ops->set(a, TOFT_SET_SAMPLE, bytes, NULL, 0);
 }
 
 #ifdef __cplusplus
@@ -904,8 +1536,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * second free.
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
- * not all, is swept before it is filled again, in time linear in its holes; an allocation looks at four such blocks at
- * most, at sixteen of those had by count; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
+ * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
+ * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
  * calls the source at most once, but where that has no memory: then smaller segments are asked for, down to 64 KiB.
  * release and trim are linear in blocks held, statistics in blocks.
  *
@@ -1236,9 +1868,9 @@ TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, 
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Told why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY. The arena is as it was,
- * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an
- * allocation around which bytes were written; that call goes on, so this must return. The callback must not call into
- * the arena. */
+ * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an allocation
+ * around which, or after which, bytes were written; that call goes on, so this must return. The callback must not call
+ * into the arena. */
 typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
@@ -1267,7 +1899,9 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
 /* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
 /* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
- * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). */
+ * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER), or if the process is
+ * checked (toft/findings.h) and there is no memory for that; such an arena must be released before its buffer is used
+ * again. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
 /* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup, nor while a range is
@@ -1347,9 +1981,10 @@ TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
  * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */
 TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
 /* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
- * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD; stale marks are
- * refused with TOFT_EMARK; resize and free of what is no allocation, or with a wrong size, are refused with TOFT_EARG.
- * Slow, and exact. TOFT_EBUSY. */
+ * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD, and looked at
+ * before it is used again; stale marks are refused with TOFT_EMARK; resize and free of what is no allocation, or with a
+ * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY. toft/findings.h says how to
+ * hear of it. Slow, and exact. TOFT_EBUSY; TOFT_ENOMEM: nothing changed. */
 TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -1528,5 +2163,37 @@ TOFT_INLINE char *toft_pack_strdup(toft_pack *k, const char *s) {
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(TOFT_SITES) && !defined(__cplusplus)
+
+/* ==== toft/sites.h ==== */
+/* With TOFT_SITES: every call by these names says its file and line to checked arenas, as toft_at does. Included by
+ * toft.h behind everything else. */
+#ifndef TOFT_SITES_H
+#define TOFT_SITES_H
+
+#define TOFT_TEXT_(x) #x
+#define TOFT_TEXT(x) TOFT_TEXT_(x)
+#define TOFT_HERE(a) toft_at((a), __FILE__ ":" TOFT_TEXT(__LINE__))
+
+#define toft_alloc(a, size) toft_alloc(TOFT_HERE(a), (size))
+#define toft_alloc_aligned(a, size, align) toft_alloc_aligned(TOFT_HERE(a), (size), (align))
+#define toft_alloc_zeroed(a, size, align) toft_alloc_zeroed(TOFT_HERE(a), (size), (align))
+#define toft_alloc_array(a, count, size, align) toft_alloc_array(TOFT_HERE(a), (count), (size), (align))
+#define toft_alloc_array_zeroed(a, count, size, align) toft_alloc_array_zeroed(TOFT_HERE(a), (count), (size), (align))
+#define toft_resize(a, p, old_size, new_size, align) toft_resize(TOFT_HERE(a), (p), (old_size), (new_size), (align))
+#define toft_free(a, p, size) toft_free(TOFT_HERE(a), (p), (size))
+#define toft_memdup(a, p, size) toft_memdup(TOFT_HERE(a), (p), (size))
+#define toft_strdup(a, s) toft_strdup(TOFT_HERE(a), (s))
+#define toft_strndup(a, s, n) toft_strndup(TOFT_HERE(a), (s), (n))
+#define toft_rewind(a, m) toft_rewind(TOFT_HERE(a), (m))
+#define toft_reset(a) toft_reset(TOFT_HERE(a))
+#define toft_reset_keep(a, policy, bytes) toft_reset_keep(TOFT_HERE(a), (policy), (bytes))
+#define toft_cleanup_add(a, fn, arg) toft_cleanup_add(TOFT_HERE(a), (fn), (arg))
+#define toft_claim(a, r) toft_claim(TOFT_HERE(a), (r))
+#define toft_release(a) toft_release(TOFT_HERE(a))
+
+#endif
 #endif
 #endif

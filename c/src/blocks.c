@@ -30,6 +30,8 @@ static void toft_enter(toft_state *a) {
   toft_sync(a);
 }
 
+static size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched); /* meter.c */
+
 /* Room of the inline path: up to the block's end, as far as the budget goes, or none while something must be slow. */
 static void toft_aim(toft_state *a) {
   size_t room = (size_t)(a->end - a->head.cursor);
@@ -39,19 +41,28 @@ static void toft_aim(toft_state *a) {
     uint64_t left = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (left < room) room = (size_t)left;
   }
+  if (a->state & TOFT_WATCHED) room = toft_aim_watch(a, room, &watched);
   a->head.limit = a->head.cursor + (closed ? 0 : room);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | watched;
 }
+
+/* An arena that waits for its next lease has no room. limit: what toft_aim found when it was as empty as it is now. */
+TOFT_INLINE void toft_shut(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_reopen(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
 
 static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
 
 /* Marks from before this point must ask ops. */
 static void toft_bump(toft_state *a) { a->head.epoch += 2; }
 
+static int toft_tag_affords(toft_state *a, size_t charge); /* meter.c */
+
 /* All of a claimed range counts as used, until it is given. What costs nothing is always affordable. */
-static int toft_affords(const toft_state *a, size_t charge) {
+static int toft_affords(toft_state *a, size_t charge) {
   uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  return charge == 0 || (a->live + held <= a->budget && charge <= a->budget - a->live - held);
+  if (charge == 0) return 1;
+  if ((a->state & TOFT_WATCHED) && !toft_tag_affords(a, charge)) return 0;
+  return a->live + held <= a->budget && charge <= a->budget - a->live - held;
 }
 
 /* What a round needs of this arena's own blocks. */
@@ -129,7 +140,13 @@ static void toft_make_current(toft_state *a, toft_blk *b, unsigned char *cursor)
 
 /* ---- giving back ---- */
 
-static void toft_put(toft_blk *b) { b->source->put(b->source, b, b->size); }
+static void toft_apart_gone(toft_state *a, const void *what); /* meter.c */
+static int toft_part_with(toft_state *a, toft_blk *b);        /* quarantine.c */
+
+static void toft_put(toft_state *a, toft_blk *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_part_with(a, b)) return;
+  b->source->put(b->source, b, b->size);
+}
 
 static void toft_keep(toft_state *a, toft_blk *b) {
   b->kind = TOFT_BLOCK_SPARE;
@@ -147,7 +164,7 @@ static void toft_drop(toft_state *a, toft_blk *b) {
     toft_blk **at = &a->spares;
     while ((*at)->next != NULL) at = &(*at)->next;
     a->spare_bytes -= (*at)->size;
-    toft_put(*at);
+    toft_put(a, *at);
     *at = NULL;
   }
 }
@@ -157,7 +174,7 @@ static void toft_put_spares(toft_state *a, size_t keep) {
     toft_blk *b = a->spares;
     a->spares = b->next;
     a->spare_bytes -= b->size;
-    toft_put(b);
+    toft_put(a, b);
   }
 }
 
@@ -167,6 +184,7 @@ static toft_blk *toft_pop(toft_state *a) {
   a->newest = b->next;
   if (b->kind == TOFT_BLOCK_ONEOFF) {
     a->live -= b->charge;
+    toft_apart_gone(a, b);
   } else {
     b->left = a->head.cursor;
     a->live -= (uint64_t)(b->left - toft_block_start(a, b));
@@ -191,6 +209,7 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
+      toft_apart_gone(a, node->user.arg);
     }
     if (node->user.fn != NULL) node->user.fn(node->user.arg);
   }

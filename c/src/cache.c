@@ -26,25 +26,13 @@ typedef struct toft_cache {
 /* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is
  * loaded late, and musl has none. */
 #if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
-static TOFT_THREAD_LOCAL toft_cache toft_tls __attribute__((tls_model("initial-exec")));
+#define TOFT_NEAR __attribute__((tls_model("initial-exec")))
 #else
-static TOFT_THREAD_LOCAL toft_cache toft_tls;
+#define TOFT_NEAR
 #endif
+static TOFT_THREAD_LOCAL toft_cache toft_tls TOFT_NEAR;
 
 static size_t toft_cache_bytes = 4 * TOFT_MIB; /* read and written atomically */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
-#define TOFT_SWAP(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
-#define TOFT_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
-#elif defined(_MSC_VER) && defined(_WIN64)
-#include <intrin.h>
-#define TOFT_LOAD(p) (*(volatile size_t *)(p))
-#define TOFT_SWAP(p, v) ((size_t)_InterlockedExchange64((volatile __int64 *)(p), (__int64)(v)))
-#define TOFT_ADD(p, v) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), (__int64)(v)) + (size_t)(v))
-#else
-#error "toft: atomics for this compiler are missing: add them here"
-#endif
 
 /* The first time that a thread would keep something, its end is arranged for. */
 static TOFT_COLD int toft_cache_open(size_t size) {
@@ -210,10 +198,13 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, byte
 size_t toft_cache_held(void) { return toft_tls.held; }
 
 static void toft_pool_drop_kept(void); /* pool.c */
+static void toft_seats_leave(void);    /* seats.c: what this thread has in caches of leases */
+static void toft_seats_end(void);      /* seats.c: the same, and its places in frames; for good */
 
 void toft_cache_trim(void) {
   toft_cache *c = &toft_tls;
   toft_state *a;
+  toft_seats_leave();
   while ((a = toft_cache_pop()) != NULL) toft_heap_return(a, TOFT_HOME_SIZE);
   toft_pool_drop_kept();
   for (unsigned bin = 0; bin < TOFT_BINS; bin++) {
@@ -227,6 +218,7 @@ void toft_cache_trim(void) {
 }
 
 static void toft_cache_end(void) {
+  toft_seats_end();
   toft_cache_trim();
   toft_tls.phase = TOFT_CACHE_CLOSED;
 }

@@ -1,131 +1,226 @@
-/* Checked arenas. limit == cursor, so every allocation from every language comes here and gets a record, red zones on
- * both sides and a fill; giving back looks at the zones and poisons. Slow, and exact.
+/* What the ops do in a checked arena. limit == cursor, so every allocation from every language comes here and gets a
+ * record, red zones on both sides and a fill. Slow, and exact.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
-#define TOFT_ZONE 16
-enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
+/* ---- allocation ---- */
 
-/* In front of its allocation: record, zone, size bytes, zone up to `end`. */
-struct toft_record {
-  toft_record *older;
-  unsigned char *p, *end;
-  size_t size;
-  uintptr_t born;
-  unsigned char *cursor; /* the arena's, just after: what a mark taken then holds */
-  size_t freed;          /* non-zero: given back already, though not the newest */
-};
+static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
+  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
+  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align)))
+    return toft_place_here(a, whole, align);
+  return toft_place_further(a, whole, align);
+}
 
-static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
-  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+static int toft_room_for_record(toft_checks *c) {
+  if (c->count < c->room) return 1;
+  toft_record *more = (toft_record *)toft_more_room(c->records, &c->room, sizeof *more);
+  if (more != NULL) c->records = more;
+  return more != NULL;
 }
 
 static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
-  size_t wide = toft_max(align, TOFT_ZONE);
-  size_t front = toft_round(sizeof(toft_record) + TOFT_ZONE, wide);
+  toft_checks *c = a->checks;
+  size_t front = toft_max(align, TOFT_ZONE);
   size_t whole = front + TOFT_ROUND8(size) + TOFT_ZONE;
-  if (whole > TOFT_MAX_REQUEST) return NULL;
-  unsigned char *base;
-  if (a->state & TOFT_CLAIMED)
-    base = (unsigned char *)toft_place_aside(a, whole, wide);
-  else if (toft_fits_here(a, whole, wide) || (toft_affords(a, whole) && toft_extend_here(a, whole, wide)))
-    base = (unsigned char *)toft_place_here(a, whole, wide);
-  else
-    base = (unsigned char *)toft_place_further(a, whole, wide);
+  if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
+  unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
   if (base == NULL) return NULL;
+  toft_blk *b = a->current;
+  if (a->state & TOFT_CLAIMED)
+    b = a->aside;
+  else if (base < toft_block_start(a, b) || base >= a->head.cursor)
+    b = a->newest;
+  (void)toft_look_back(a, b, base + whole);
   unsigned char *p = base + front;
-  toft_record *r = (toft_record *)(void *)(p - TOFT_ZONE - sizeof(toft_record));
+  toft_open(base, whole);
   memset(base, TOFT_BYTE_ZONE, whole);
   memset(p, TOFT_BYTE_NEW, size);
+  toft_close(base, front);
+  toft_hand_out(p, size);
+  toft_close(p + size, whole - front - size);
   toft_bump(a); /* a mark between any two allocations tells them apart */
-  r->older = a->records;
+  toft_remember_live(c, b, c->count);
+  toft_record *r = &c->records[c->count++];
+  memset(r, 0, sizeof *r);
+  r->block = b;
+  r->start = base;
   r->p = p;
   r->end = base + whole;
   r->size = size;
   r->born = toft_epoch(a);
   r->cursor = a->head.cursor;
-  r->freed = 0;
-  a->records = r;
+  r->made = c->call;
   return p;
 }
 
-static int toft_zones_intact(const toft_record *r) {
-  for (const unsigned char *z = r->p - TOFT_ZONE; z < r->p; z++)
-    if (*z != TOFT_BYTE_ZONE) return 0;
-  for (const unsigned char *z = r->p + r->size; z < r->end; z++)
-    if (*z != TOFT_BYTE_ZONE) return 0;
-  return 1;
-}
+/* ---- marks ---- */
 
-static int toft_check_record(toft_state *a, const toft_record *r) {
-  if (toft_zones_intact(r)) return TOFT_OK;
-  toft_fail(a, r->size, 0, TOFT_ECORRUPT);
-  return TOFT_ECORRUPT;
-}
-
-/* Forgets the records born after `epoch`, and looks at their zones. */
-static int toft_check_records(toft_state *a, uintptr_t epoch) {
-  int code = TOFT_OK;
-  for (; a->records != NULL && a->records->born > epoch; a->records = a->records->older)
-    if (toft_check_record(a, a->records) != TOFT_OK) code = TOFT_ECORRUPT;
-  return code;
-}
-
-static toft_record *toft_find_record(toft_state *a, const void *p) {
-  toft_record *r = a->records;
-  while (r != NULL && r->p != p) r = r->older;
-  return r;
+static void toft_check_from_here(toft_state *a) {
+  if (a->checks == NULL) return;
+  a->checks->since = toft_epoch(a);
+  a->checks->from = a->head.cursor;
 }
 
 /* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
-  if (!(a->state & TOFT_IS_CHECKED) || epoch < a->checked_since) return 0;
-  const toft_record *r = a->records;
-  while (r != NULL && r->born > epoch) r = r->older;
-  return cursor != (r != NULL && r->born > a->checked_since ? r->cursor : a->checked_from);
+  const toft_checks *c = a->checks;
+  if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since) return 0;
+  size_t low = 0, high = c->count; /* the first record that is younger than the mark */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (c->records[middle].born > epoch)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  const toft_record *r = low != 0 ? &c->records[low - 1] : NULL;
+  return cursor != (r != NULL && r->born > c->since ? r->cursor : c->from);
 }
 
-static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to) {
-  if ((a->state & TOFT_IS_CHECKED) && from < to) memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+static void toft_note_stale_mark(toft_state *a) {
+  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
 
-static void toft_check_from_here(toft_state *a) {
-  a->checked_since = toft_epoch(a);
-  a->checked_from = a->head.cursor;
+/* ---- resize and free ---- */
+
+static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
+  toft_checks *c = a->checks;
+  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next) {
+    size_t low = 0, high = s->live_count;
+    while (low < high) {
+      size_t middle = low + (high - low) / 2;
+      if (c->records[s->live[middle]].p < p)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
+  }
+  return NULL;
 }
 
-static void *toft_resize_checked(toft_state *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                                 int *code) {
+/* Allocated before the checks began? */
+static int toft_is_older(const toft_state *a, const unsigned char *p) {
+  const toft_checks *c = a->checks;
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
+    if (p < start || p >= toft_block_top(a, b)) continue;
+    return b->born <= c->since && !(c->from >= start && c->from <= end && p >= c->from);
+  }
+  return 0;
+}
+
+/* The record of a live allocation of that size; else NULL, and a finding. */
+static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, size_t size) {
+  toft_record *r = toft_find_record(a, p);
+  int kind = r == NULL            ? TOFT_FOUND_FOREIGN
+             : r->gone.by != NULL ? TOFT_FOUND_DOUBLE_FREE
+             : r->size != size    ? TOFT_FOUND_WRONG_SIZE
+                                  : 0;
+  if (kind == 0) return r;
+  toft_tell_misuse(a, kind, p, size, r);
+  return NULL;
+}
+
+static void toft_free_record(toft_state *a, toft_record *r) {
+  (void)toft_check_record(a, (size_t)(r - a->checks->records));
+  toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
+  r->gone = a->checks->call;
+}
+
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code) {
+  *code = TOFT_ENOMEM;
   if (old_size == 0) { /* an address without bytes has no record */
-    *code = TOFT_ENOMEM;
-    if (new_size == 0 && toft_pad((unsigned char *)p, align) == 0) return p;
+    if (new_size == 0 && toft_pad(p, align) == 0) return p;
     return (flags & TOFT_STAY) ? NULL : toft_place(a, new_size, align);
   }
-  toft_record *r = toft_find_record(a, p);
-  if (r == NULL || r->freed || r->size != old_size) {
+  int older = toft_is_older(a, p);
+  toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
+  if (r == NULL && !older) {
     *code = TOFT_EARG;
     return NULL;
   }
-  if (new_size <= old_size && toft_pad(r->p, align) == 0) {
-    memset(r->p + new_size, TOFT_BYTE_ZONE, old_size - new_size);
+  if (new_size <= old_size && toft_pad(p, align) == 0) {
+    if (older) return p;
+    (void)toft_check_record(a, (size_t)(r - a->checks->records));
+    toft_open(p + new_size, (size_t)(r->end - p) - new_size);
+    memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
+    toft_close(p + new_size, (size_t)(r->end - p) - new_size);
     r->size = new_size;
     return p;
   }
-  *code = TOFT_ENOMEM;
   if (flags & TOFT_STAY) return NULL;
+  size_t index = older ? 0 : (size_t)(r - a->checks->records);
   void *q = toft_place(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
-  memset(p, TOFT_BYTE_GONE, old_size);
-  r->freed = 1;
+  if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
   return q;
 }
 
-static int toft_free_checked(toft_state *a, void *p, size_t size) {
-  if (size == 0) return TOFT_OK;
-  toft_record *r = toft_find_record(a, p);
-  if (r == NULL || r->freed || r->size != size) return TOFT_EARG;
-  memset(p, TOFT_BYTE_GONE, size); /* its place is given back by rewind, reset or release */
-  r->freed = 1;
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
+  if (size == 0 || toft_is_older(a, p)) return TOFT_OK;
+  toft_record *r = toft_claimed_record(a, p, size);
+  if (r == NULL) return TOFT_EARG;
+  toft_free_record(a, r);
   return TOFT_OK;
+}
+
+/* ---- on and off ---- */
+
+static int toft_begin_checks(toft_state *a) {
+  if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+  if (a->checks == NULL) return TOFT_ENOMEM;
+  a->state |= TOFT_IS_CHECKED;
+  toft_check_from_here(a);
+  return TOFT_OK;
+}
+
+static void toft_forget_shadow(toft_checks *c, const toft_blk *b) {
+  toft_shadow **at = toft_shadow_of(c, b), *s = *at;
+  if (s == NULL) return;
+  *at = s->next;
+  free(s->live);
+  free(s->gone);
+  free(s);
+}
+
+static unsigned char *toft_first_byte(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_start : (unsigned char *)b + TOFT_HEADER;
+}
+
+static unsigned char *toft_last_byte(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_end : (unsigned char *)b + b->size;
+}
+
+/* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
+static int toft_end_checks(toft_state *a) {
+  int code = toft_look_at_shadows(a);
+  while (a->checks->shadows != NULL) toft_forget_shadow(a->checks, a->checks->shadows->block);
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    unsigned char *top = toft_block_top(a, b);
+    toft_open(top, (size_t)(toft_last_byte(a, b) - top));
+  }
+  for (toft_blk *b = a->spares; b != NULL; b = b->next)
+    toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
+  a->state &= ~(uint32_t)TOFT_IS_CHECKED;
+  toft_check_from_here(a);
+  return code;
+}
+
+/* Home is about to end at `end`. */
+static void toft_cut_checks(toft_state *a, unsigned char *end) {
+  if (a->checks == NULL) return;
+  (void)toft_look_at_shadows(a);
+  toft_forget_shadow(a->checks, &a->home);
+  toft_open(end, (size_t)(a->home_end - end));
+}
+
+static void toft_drop_checks(toft_checks *c) {
+  while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
+  free(c->records);
+  free(c->facts);
+  free(c);
 }

@@ -10,6 +10,7 @@ static size_t *toft_hook_size(void *p) { return (size_t *)(void *)((unsigned cha
 
 void *toft_hook_malloc(void *arena, size_t size) {
   size_t whole = size <= SIZE_MAX - TOFT_HOOK_ALIGN ? size + TOFT_HOOK_ALIGN : SIZE_MAX;
+  toft_from((toft_arena *)arena, TOFT_CALLER());
   unsigned char *base = (unsigned char *)toft_alloc_aligned((toft_arena *)arena, whole, TOFT_HOOK_ALIGN);
   if (base == NULL) return NULL;
   *toft_hook_size(base + TOFT_HOOK_ALIGN) = size;
@@ -17,6 +18,7 @@ void *toft_hook_malloc(void *arena, size_t size) {
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
+  toft_from((toft_arena *)arena, TOFT_CALLER());
   if (p == NULL) return toft_hook_malloc(arena, size);
   size_t old = *toft_hook_size(p);
   size_t whole = size <= SIZE_MAX - TOFT_HOOK_ALIGN ? size + TOFT_HOOK_ALIGN : SIZE_MAX;
@@ -28,8 +30,9 @@ void *toft_hook_realloc(void *arena, void *p, size_t size) {
 }
 
 void toft_hook_free(void *arena, void *p) {
-  if (p != NULL)
-    toft_free((toft_arena *)arena, (unsigned char *)p - TOFT_HOOK_ALIGN, *toft_hook_size(p) + TOFT_HOOK_ALIGN);
+  if (p == NULL) return;
+  toft_from((toft_arena *)arena, TOFT_CALLER());
+  toft_free((toft_arena *)arena, (unsigned char *)p - TOFT_HOOK_ALIGN, *toft_hook_size(p) + TOFT_HOOK_ALIGN);
 }
 
 toft_arena *toft_current(void) { return toft_current_arena; }

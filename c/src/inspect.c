@@ -1,4 +1,4 @@
-/* Looking at an arena: membership, statistics, the walk over blocks.
+/* Looking at an arena: membership, statistics, the walks over blocks and findings.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
@@ -93,12 +93,59 @@ static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void 
 }
 
 int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
-  if (head->ops != &toft_ops) return TOFT_ENOSYS;
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   toft_aim(a);
   return toft_walk(a, fn, arg);
 }
+
+/* ---- checked arenas ---- */
+
+/* Will the next call look where it comes from? */
+static int toft_asks_place(const toft_arena *head) {
+  const toft_state *a = toft_state_of(head);
+  if (!toft_is_own(head)) return head->ops == &toft_dead_ops;
+  return !(a->state & TOFT_FRESH) && a->checks != NULL;
+}
+
+void toft_at_place(toft_arena *a, const char *place) {
+  if (toft_asks_place(a)) toft_said = toft_site(place);
+}
+
+/* For calls that the library makes for its callers: it is those who are named. */
+static void toft_from(const toft_arena *a, uintptr_t site) {
+  if ((a->epoch & 1) && toft_said == 0 && toft_asks_place(a)) toft_said = site;
+}
+
+int toft_pin(toft_arena *head, int on) {
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_pin_thread(toft_state_of(head), on);
+  return TOFT_OK;
+}
+
+int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_state *a = toft_state_of(head);
+  if ((a->state & TOFT_FRESH) || a->checks == NULL) return 0;
+  toft_checks *c = a->checks;
+  if (a->state & TOFT_BUSY) return TOFT_EBUSY;
+  if (!toft_step_in(a, "findings", TOFT_CALLER())) return TOFT_EBUSY;
+  for (size_t i = 0; i < c->count; i++) (void)toft_check_record(a, i);
+  (void)toft_look_at_shadows(a);
+  toft_step_out(a);
+  toft_lock_take(&toft_findings_lock);
+  toft_fact *facts = c->facts;
+  size_t count = c->facts_count, all = count + c->facts_lost;
+  c->facts = NULL;
+  c->facts_count = c->facts_lost = 0;
+  TOFT_UNLOCK(&toft_findings_lock);
+  for (size_t i = 0; i < count; i++) toft_say(&facts[i], fn, arg);
+  free(facts);
+  return (int)toft_min(all, INT_MAX);
+}
+
+/* ---- names ---- */
 
 const char *toft_version(void) { return TOFT_VERSION; }
 

@@ -39,7 +39,8 @@ typedef struct toft_node {
   uintptr_t born;
 } toft_node;
 
-typedef struct toft_record toft_record; /* checked.c */
+typedef struct toft_checks toft_checks; /* checks.c */
+typedef struct toft_watch toft_watch;   /* meter.c */
 
 enum {
   TOFT_FRESH = 1,      /* only the first part of toft_state is initialised: no slow call has happened yet */
@@ -48,7 +49,9 @@ enum {
   TOFT_IS_CHECKED = 8, /* every allocation is slow, and recorded */
   TOFT_IDLE = 16,      /* home holds nothing and serves nothing: see toft_home_idles */
   TOFT_CACHEABLE = 32, /* on the heap: may wait in the thread's cache */
-  TOFT_BUFFER = 64     /* home is the caller's buffer */
+  TOFT_BUFFER = 64,    /* home is the caller's buffer */
+  TOFT_WATCHED = 256,  /* there is a watch, and something is on */
+  TOFT_HELD = 1024     /* of a cache of leases or of frames, which alone releases it */
 };
 
 /* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
@@ -73,9 +76,8 @@ typedef struct toft_state {
   size_t first;      /* with TOFT_IDLE: size of the next regular block */
   uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
   toft_node *cleanups;
-  toft_record *records; /* checked.c */
-  uintptr_t checked_since;
-  unsigned char *checked_from;
+  toft_watch *watch;   /* made when something of it is first switched on; ends with the arena */
+  toft_checks *checks; /* NULL until the arena is first checked */
   toft_failure *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;

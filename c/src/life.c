@@ -16,6 +16,7 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
   a->budget = UINT64_MAX;
   a->source = source;
   a->home_size = size;
+  toft_written(a, sizeof a->head);
   return a;
 }
 
@@ -33,7 +34,26 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
   return block != NULL ? toft_init_home(block, source, state) : NULL;
 }
 
-static TOFT_COLD toft_state *toft_create_slow(void) { return toft_create_from(&toft_heap_source, TOFT_CACHEABLE); }
+static void toft_put_home(toft_state *a);
+
+/* Of an arena that was just made, where the whole process is checked. NULL: there is no memory. */
+static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
+  toft_enter(a);
+  if (toft_begin_checks(a) != TOFT_OK) {
+    toft_put_home(a);
+    return NULL;
+  }
+  toft_aim(a);
+  return a;
+}
+
+TOFT_INLINE toft_state *toft_created(toft_state *a) {
+  return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
+}
+
+static TOFT_COLD toft_state *toft_create_slow(void) {
+  return toft_created(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
+}
 
 toft_arena *toft_create(void) {
   toft_state *a = toft_cache_pop();
@@ -47,7 +67,8 @@ toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   if (base == NULL || size < pad + TOFT_HOME_START) return NULL;
   unsigned char *at = base + pad, *start = at + TOFT_HOME_START;
   unsigned char *end = start + ((size - pad - TOFT_HOME_START) & ~(size_t)7);
-  return &toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER)->head;
+  toft_state *a = toft_created(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER));
+  return a != NULL ? &a->head : NULL;
 }
 
 toft_arena *toft_create_with(const toft_options *given) {
@@ -63,7 +84,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
-    toft_state *made = toft_create_from(source, 0);
+    toft_state *made = toft_created(toft_create_from(source, 0));
     if (made != NULL) head = &made->head;
   }
   if (head == NULL) return NULL;
@@ -77,9 +98,9 @@ toft_arena *toft_create_with(const toft_options *given) {
     a->first = first;
     toft_home_current(a, 1);
   }
-  if (o.flags & TOFT_CHECKED) {
-    a->state |= TOFT_IS_CHECKED;
-    toft_check_from_here(a);
+  if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
+    toft_put_home(a);
+    return NULL;
   }
   toft_aim(a);
   return head;
@@ -89,8 +110,10 @@ toft_arena *toft_create_with(const toft_options *given) {
 static void toft_put_home(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->home_size;
+  if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
   if (a->state & TOFT_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && (toft_cache_takes(size) || toft_cache_make_room(size)))
+  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
+      (toft_cache_takes(size) || toft_cache_make_room(size)))
     toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);
@@ -99,27 +122,33 @@ static void toft_put_home(toft_state *a) {
 /* Every block back to its source. */
 static void toft_destroy(toft_state *a) {
   toft_run_cleanups(a, 0);
+  (void)toft_look_at_shadows(a);
   (void)toft_check_records(a, 0);
   while (a->newest != &a->home) {
     toft_blk *b = a->newest;
     a->newest = b->next;
-    toft_put(b);
+    toft_put(a, b);
   }
   toft_put_spares(a, 0);
+  toft_end_watch(a);
   a->home_size = a->home.size; /* what its source extended it to */
   toft_put_home(a);
 }
 
-static TOFT_COLD void toft_release_slow(toft_state *a) {
+static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
+  if (a->state & TOFT_HELD) return;
   if (a->state & TOFT_FRESH) {
     toft_put_home(a);
     return;
   }
+  if (TOFT_UNLIKELY(!toft_step_in(a, "release", site))) return;
   toft_enter(a);
-  if (a->state & TOFT_CLOSED)
-    toft_aim(a);
-  else
+  if (!(a->state & TOFT_CLOSED)) {
     toft_destroy(a);
+    return;
+  }
+  toft_aim(a);
+  toft_step_out(a);
 }
 
 /* The fast way saves no register: whatever is not it is a tail call. */
@@ -131,7 +160,7 @@ static void toft_op_release(toft_arena *head) {
     head->cursor = a->home_start;
     toft_cache_push(a);
   } else if (a->state != (TOFT_FRESH | TOFT_BUFFER)) {
-    toft_release_slow(a);
+    toft_release_slow(a, TOFT_CALLER());
   }
 }
 
@@ -143,11 +172,15 @@ static void toft_end_foreign(void *donor) { toft_release((toft_arena *)donor); }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
   toft_enter(donor);
-  if ((donor->state & TOFT_CLOSED) || (a->state & TOFT_CLOSED)) {
+  if ((donor->state & (TOFT_CLOSED | TOFT_HELD)) || (a->state & TOFT_CLOSED)) {
     toft_aim(donor);
     return TOFT_EBUSY;
   }
   if (!toft_affords(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+    toft_aim(donor);
+    return TOFT_ENOMEM;
+  }
+  if (!toft_apart_room(a)) {
     toft_aim(donor);
     return TOFT_ENOMEM;
   }
@@ -157,6 +190,8 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   a->live += donor->live;
   a->allocated += donor->live;
   a->adopted_live += donor->live;
+  toft_apart_add(a, donor, (size_t)donor->live);
+  toft_tell_over(a);
   return TOFT_OK;
 }
 
@@ -175,7 +210,7 @@ static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
 
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL) return TOFT_EARG;
-  if (head->ops != &toft_ops || donor->ops != &toft_ops) return toft_adopt_foreign(head, donor);
+  if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   int code = toft_adopt_own(a, toft_state_of(donor));

@@ -4,26 +4,36 @@
 
 #define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
 
-static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+/* `site` is what the user gave; `caller`, where the op returns to. */
+static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
+                            uintptr_t caller) {
   toft_state *a = toft_state_of(head);
   int code = toft_check_request(size, align);
   void *p = NULL;
-  (void)site;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "alloc", site != 0 ? site : caller))) return NULL;
   toft_enter(a);
+  uint64_t before = a->allocated;
   if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
     p = head->cursor; /* as the inline path says, whatever the state */
   } else if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else if (code == TOFT_OK) {
     p = toft_place(a, size, align);
+    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_place(a, size, align);
     code = TOFT_ENOMEM;
   }
+  if (p != NULL) toft_note(a, size, before, site, caller);
   toft_aim(a);
+  toft_step_out(a);
   if (TOFT_UNLIKELY(p == NULL))
     toft_fail(a, size, align, code);
   else if (flags & TOFT_ZERO)
     memset(p, 0, size);
   return p;
+}
+
+static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  return toft_alloc_for(head, size, align, flags, site, TOFT_CALLER());
 }
 
 /* ---- resize and free ---- */
@@ -72,25 +82,39 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
     toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
     *at = alone->next;
     a->live -= alone->charge;
+    toft_apart_gone(a, alone);
     toft_drop(a, alone);
   }
   return q;
 }
 
+static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                             uint32_t flags, int *code) {
+  if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
+  return toft_resize_place(a, p, old_size, new_size, align, flags);
+}
+
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                             uintptr_t site) {
-  if (p == NULL && old_size == 0) return toft_op_alloc(head, new_size, align, flags, site);
+  uintptr_t caller = TOFT_CALLER();
+  if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_state_of(head);
   int code = p == NULL || old_size > TOFT_MAX_REQUEST ? TOFT_EARG : toft_check_request(new_size, align);
   void *q = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
   toft_enter(a);
   if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
   if (code == TOFT_OK) {
+    uint64_t before = a->allocated;
     code = TOFT_ENOMEM;
-    q = (a->state & TOFT_IS_CHECKED) ? toft_resize_checked(a, p, old_size, new_size, align, flags, &code)
-                                     : toft_resize_place(a, (unsigned char *)p, old_size, new_size, align, flags);
+    q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
+    size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+    if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
+      q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
+    if (q != NULL) toft_note(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
   }
   toft_aim(a);
+  toft_step_out(a);
   if (TOFT_UNLIKELY(q == NULL))
     toft_fail(a, new_size, align, code);
   else if ((flags & TOFT_ZERO) && new_size > old_size)
@@ -100,11 +124,12 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
 
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
+  int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
   toft_enter(a);
   if (!(a->state & TOFT_CLOSED) && p != NULL && size <= TOFT_MAX_REQUEST) {
     if (a->state & TOFT_IS_CHECKED) {
-      int code = toft_free_checked(a, p, size);
-      if (code != TOFT_OK) toft_fail(a, size, 0, code);
+      code = toft_free_checked(a, (unsigned char *)p, size);
     } else if (toft_is_last(a, (unsigned char *)p, size)) {
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
@@ -113,6 +138,8 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
     }
   }
   toft_aim(a);
+  toft_step_out(a);
+  if (code != TOFT_OK) toft_fail(a, size, 0, code);
 }
 
 /* ---- marks ---- */
@@ -145,21 +172,26 @@ static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uin
     toft_sync(a);
   }
   if (moved) toft_bump(a);
-  if (epoch < a->checked_since) toft_check_from_here(a);
+  if (a->checks != NULL && epoch < a->checks->since) toft_check_from_here(a);
   return code;
 }
 
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EMARK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
   if (a->state & TOFT_CLOSED) {
     code = TOFT_EBUSY;
   } else {
     toft_blk *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch)) code = toft_rewind_to(a, b, cursor, epoch);
+    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch))
+      code = toft_rewind_to(a, b, cursor, epoch);
+    else if (cursor != NULL) /* else somebody asks whether the arena is closed */
+      toft_note_stale_mark(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -212,7 +244,7 @@ static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, siz
       b->kind = TOFT_BLOCK_SPARE;
       count--;
     } else {
-      toft_put(b);
+      toft_put(a, b);
     }
   }
   *tail = NULL;
@@ -278,6 +310,7 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
   if (policy > TOFT_KEEP_BYTES) {
     code = TOFT_EARG;
@@ -286,16 +319,19 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   } else {
     toft_note_peak(a, a->live);
     toft_run_cleanups(a, 0);
-    code = toft_check_records(a, 0);
-    for (toft_blk *b = a->newest; b != NULL && (a->state & TOFT_IS_CHECKED); b = b->next)
+    code = toft_look_at_shadows(a);
+    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
+    for (toft_blk *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
       toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
     toft_settle(a, policy, keep);
     a->live = 0;
+    toft_round_over(a);
     toft_bump(a);
     a->home.born = a->current->born = toft_epoch(a);
     toft_check_from_here(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -308,8 +344,8 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      a->checked_from = a->home_start;
-      toft_put(b);
+      if (a->checks != NULL) a->checks->from = a->home_start;
+      toft_put(a, b);
       a->first = 0;
       toft_home_current(a, 0);
       toft_bump(a);
@@ -317,6 +353,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
+      if (size < b->size) toft_cut_checks(a, (unsigned char *)a + size);
       if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
         b->size = size;
         a->end = a->home_end = (unsigned char *)a + size;
@@ -340,11 +377,18 @@ static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *)
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_node *node = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "cleanup", TOFT_CALLER()))) return NULL;
   toft_enter(a);
   int busy = (a->state & TOFT_CLOSED) != 0;
   if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
-  if (node != NULL) toft_link_cleanup(a, node, fn, arg);
+  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
+    node = (toft_node *)toft_place(a, sizeof *node, 8);
+  if (node != NULL) {
+    toft_link_cleanup(a, node, fn, arg);
+    toft_tell_over(a);
+  }
   toft_aim(a);
+  toft_step_out(a);
   if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
@@ -355,6 +399,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
   toft_state *a = toft_state_of(head);
   int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
   unsigned char *p = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "claim", TOFT_CALLER()))) return NULL;
   toft_enter(a);
   uint32_t held = a->state & TOFT_CLAIMED;
   if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
@@ -367,8 +412,11 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
+    uint64_t placed = a->allocated;
     p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
+    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_place(a, size, align);
     if (p != NULL) {
+      toft_note(a, size, placed, 0, TOFT_CALLER());
       toft_aim(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
@@ -383,11 +431,13 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
       toft_sync(a);
       a->allocated = allocated; /* what the range holds counts when it is given */
       a->peak = peak;
+      toft_settle_tags(a);
       a->state |= held;
       code = TOFT_ENOMEM;
     }
   }
   toft_aim(a);
+  toft_step_out(a);
   if (p == NULL) toft_fail(a, size, align, code);
   return p;
 }
@@ -402,9 +452,11 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     a->aside = NULL;
     toft_sync(a);
+    toft_range_given(a);
     r->cursor = r->limit = NULL;
     r->maker = 0;
     code = TOFT_OK;
+    toft_tell_over(a);
   }
   toft_aim(a);
   return code;
@@ -414,21 +466,26 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  int code = TOFT_ENOSYS;
-  (void)name, (void)name_len;
+  uint32_t closed = TOFT_CLOSED;
+  int code = TOFT_OK;
+  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
   toft_enter(a);
-  if (what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED) {
-    code = a->state & TOFT_CLOSED ? TOFT_EBUSY : TOFT_OK;
-    if (what == TOFT_SET_CHECKED && value > 1) code = TOFT_EARG;
+  if (a->state & closed) {
+    code = TOFT_EBUSY;
+  } else if (what == TOFT_SET_BUDGET) {
+    a->budget = value;
+  } else if (what == TOFT_SET_TAG) {
+    code = toft_set_tag_here(a, value, name, name_len);
+  } else if (what == TOFT_SET_SAMPLE) {
+    code = toft_set_period(a, value);
   }
   if (code == TOFT_OK) {
     toft_bump(a);
-    if (what == TOFT_SET_BUDGET) {
-      a->budget = value;
-    } else if (value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0)) {
-      a->state ^= TOFT_IS_CHECKED;
-      toft_check_from_here(a);
-    }
+    if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
+      code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
   }
   toft_aim(a);
   return code;
@@ -448,3 +505,7 @@ static const toft_arena_ops toft_ops = {
     toft_op_stats,          toft_op_set,
     toft_op_release,
 };
+
+/* Made by this library? */
+static int toft_is_held(const toft_arena *a); /* lease_stands.c: an arena that a cache leases */
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }

@@ -8,6 +8,10 @@
 /* Runs toft_cache_end in a thread that armed it, when that thread ends, and when the library is unloaded. */
 static int toft_os_arm(void);
 static void toft_cache_end(void);
+static void toft_discharge(size_t bytes); /* quarantine.c */
+static void toft_seats_end(void);         /* seats.c */
+static void toft_leases_unload(void);     /* lease.c: the cache of leases that is the process's own */
+static int toft_os_unloads;               /* threads may have been stopped anywhere: nobody is waited for */
 
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
@@ -34,6 +38,32 @@ static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DE
 
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 
+static const char *toft_os_env(const char *name) { return getenv(name); }
+
+/* A fence in every thread of the process, at the expense of the caller. */
+static int toft_os_fence_open(void) { return 1; }
+static int toft_os_fence_all(void) {
+  FlushProcessWriteBuffers();
+  return 1;
+}
+
+typedef SRWLOCK toft_os_mutex;
+typedef CONDITION_VARIABLE toft_os_condition;
+static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+  InitializeSRWLock(m);
+  InitializeConditionVariable(c);
+  return 1;
+}
+static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
+static void toft_os_mutex_take(toft_os_mutex *m) { AcquireSRWLockExclusive(m); }
+static void toft_os_mutex_drop(toft_os_mutex *m) { ReleaseSRWLockExclusive(m); }
+static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { SleepConditionVariableSRW(c, m, INFINITE, 0); }
+static void toft_os_wake_all(toft_os_condition *c) { WakeAllConditionVariable(c); }
+
+static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)before, (void)parent, (void)child; /* nobody forks there */
+}
+
 /* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
 #define TOFT_OS_SPLITS 0
 
@@ -56,6 +86,11 @@ static int toft_os_arm(void) {
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<asm/unistd.h>)
+#include <sys/syscall.h>
+#endif
+#endif
 #include <unistd.h>
 
 #ifndef MAP_ANONYMOUS
@@ -114,6 +149,42 @@ static void toft_os_decommit(void *p, size_t size) {
 
 static void toft_os_yield(void) { (void)sched_yield(); }
 
+/* A program with more rights than its user takes no orders from the user's environment. */
+static const char *toft_os_env(const char *name) {
+  return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+}
+
+/* A fence in every thread of the process, at the expense of the caller. After a fork it may have to be opened again. */
+#if defined(__linux__) && defined(SYS_membarrier)
+static int toft_os_fence_open(void) { return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */ }
+static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
+static int toft_os_fence_all(void) { return toft_os_fence_once() || (toft_os_fence_open() && toft_os_fence_once()); }
+#else
+static int toft_os_fence_open(void) { return 0; }
+static int toft_os_fence_all(void) { return 0; }
+#endif
+
+typedef pthread_mutex_t toft_os_mutex;
+typedef pthread_cond_t toft_os_condition;
+static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+  if (pthread_mutex_init(m, NULL) != 0) return 0;
+  if (pthread_cond_init(c, NULL) == 0) return 1;
+  pthread_mutex_destroy(m);
+  return 0;
+}
+static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) {
+  pthread_cond_destroy(c);
+  pthread_mutex_destroy(m);
+}
+static void toft_os_mutex_take(toft_os_mutex *m) { pthread_mutex_lock(m); }
+static void toft_os_mutex_drop(toft_os_mutex *m) { pthread_mutex_unlock(m); }
+static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { pthread_cond_wait(c, m); }
+static void toft_os_wake_all(toft_os_condition *c) { pthread_cond_broadcast(c); }
+
+static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)pthread_atfork(before, parent, child);
+}
+
 #define TOFT_OS_SPLITS 1
 
 static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
@@ -134,6 +205,10 @@ static int toft_os_arm(void) {
  * theirs; what they hold at a dlclose is lost. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((destructor)) static void toft_os_unload(void) {
+  toft_os_unloads = 1;
+  toft_seats_end();
+  toft_leases_unload();
+  toft_discharge(0);
   toft_cache_end();
 #ifdef _WIN32
   if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);

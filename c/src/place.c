@@ -36,7 +36,7 @@ static int toft_fits_here(const toft_state *a, size_t size, size_t align) {
 /* P7: a block of its own; the current one stays. */
 static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
-  if (!toft_affords(a, need)) return NULL;
+  if (!toft_affords(a, need) || !toft_apart_room(a)) return NULL;
   toft_blk *b = toft_take(a, toft_oneoff_size(need));
   if (b == NULL) return NULL;
   toft_push(a, b, TOFT_BLOCK_ONEOFF);
@@ -47,6 +47,7 @@ static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
   b->charge = need;
   a->live += need;
   a->allocated += need;
+  toft_apart_add(a, b, need);
   return p;
 }
 
@@ -103,12 +104,13 @@ static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
     size_t pad = toft_pad(b->left, align), room = (size_t)(toft_block_end(a, b) - b->left);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= room && TOFT_ROUND8(size) <= room - pad) {
-      if (!toft_affords(a, take)) return NULL;
+      if (!toft_affords(a, take) || !toft_apart_room(a)) return NULL;
       unsigned char *p = b->left + pad;
       b->left += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
+      toft_apart_add(a, b, take);
       return p;
     }
   }

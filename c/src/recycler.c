@@ -9,7 +9,8 @@
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
 #define TOFT_RECYCLER_LOOKS 16    /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_TRIES 4     /* sparse blocks looked at before another is filled */
+#define TOFT_RECYCLER_TRIES 4     /* sparse blocks swept before another is filled */
+#define TOFT_RECYCLER_GLANCES 64  /* at the headers of sparse blocks, for what the last sweep found */
 #define TOFT_RECYCLER_TINY 512    /* these go into holes first */
 #define TOFT_RECYCLER_LITTLE 4096 /* larger requests are served aside */
 #define TOFT_RECYCLER_SWEPT 65536 /* of the largest block that is ever swept */
@@ -415,18 +416,22 @@ static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t
   return q;
 }
 
-/* From the holes of sparse blocks, a few of which are looked at; NULL: none has room. */
+/* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
+ * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
 static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  int tries = r->count != 0 ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES; /* who counts blocks wants no others */
-  int perhaps = 1;
-  toft_recycler_block *b;
-  while ((b = r->sparse.first) != NULL && tries-- > 0) {
+  int dear = r->count != 0 || size > TOFT_RECYCLER_TINY; /* who counts blocks wants no others; others cost a segment */
+  int tries = dear ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES;
+  int glances = TOFT_RECYCLER_GLANCES, perhaps = 1;
+  toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
+  while ((b = r->sparse.first) != NULL && b != narrow && glances-- > 0) {
     /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
     if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && perhaps-- <= 0))) {
+      if (narrow == NULL) narrow = b;
       toft_recycler_unlink(&r->sparse, b);
       toft_recycler_append(&r->sparse, b);
       continue;
     }
+    if (tries-- == 0) break;
     toft_recycler_close(r, range);
     if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_place(range, size, align);
   }

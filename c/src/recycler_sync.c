@@ -2,30 +2,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
-/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source
- * for a block; and who finds it taken mostly goes to another shard. ---- */
-
-#define TOFT_SPINS 64
-
-typedef unsigned char toft_lock; /* 0: free */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
-#define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
-#define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
-#elif defined(_MSC_VER)
-#define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
-#define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))
-#define TOFT_UNLOCK(l) ((void)_InterlockedExchange8((volatile char *)(l), 0))
-#endif
-
-static void toft_lock_take(toft_lock *l) {
-  int spins = 0;
-  while (!TOFT_LOCK_TRY(l))
-    while (TOFT_LOCK_SEEN(l) != 0)
-      if (++spins > TOFT_SPINS) toft_os_yield();
-}
-
+/* Who finds a shard's lock taken mostly goes to another shard. */
 #define TOFT_SHARDS 8
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
@@ -60,13 +37,7 @@ static void toft_sync_put(toft_source *self, void *block, size_t size) {
   TOFT_UNLOCK(&r->source_lock);
 }
 
-static size_t toft_thread_count;
-static TOFT_THREAD_LOCAL size_t toft_thread_number; /* from 1 on; 0: not numbered yet */
-
-static uint32_t toft_sync_own(const toft_sync_recycler *r) {
-  if (toft_thread_number == 0) toft_thread_number = TOFT_ADD(&toft_thread_count, 1);
-  return (uint32_t)(toft_thread_number % r->count);
-}
+static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread() % r->count); }
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 

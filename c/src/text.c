@@ -5,6 +5,7 @@
 /* Formats into the room there is; a second time only if that was too small. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list again;
+  toft_from(a, TOFT_CALLER());
   size_t room = toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* what vsnprintf takes everywhere */
   va_copy(again, args);
   int length = vsnprintf(room != 0 ? (char *)a->cursor : NULL, room, format, args);
@@ -21,6 +22,7 @@ char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
 
 char *toft_printf(toft_arena *a, const char *format, ...) {
   va_list args;
+  toft_from(a, TOFT_CALLER());
   va_start(args, format);
   char *s = toft_vprintf(a, format, args);
   va_end(args);
@@ -30,6 +32,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
 /* Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused;
  * chunks double up to 4 KiB. */
 void *toft_pack_more(toft_pack *k, size_t n) {
+  toft_from(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
   unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
   if (p == NULL) return toft_alloc(k->arena, n);

@@ -19,6 +19,8 @@ size_t plugin_work(unsigned rounds) {
       memset(p, (int)k, 100 + k);
     }
     toft_release(a);
+    toft_lease l = toft_lease_get(NULL);
+    if (l.arena == NULL || toft_alloc(l.arena, 5000) == NULL || toft_lease_return(NULL, l) != TOFT_OK) return 0;
   }
   return toft_cache_held();
 }

@@ -81,6 +81,46 @@ static inline toft_arena *arena_on(toft_source *source) {
   return a;
 }
 
+/* Forbidden accesses, made on purpose: the tools that would end the program look away. */
+#if defined(__clang__)
+#define UNWATCHED __attribute__((noinline, unused, no_sanitize("address", "memory", "undefined")))
+#elif defined(__GNUC__)
+#define UNWATCHED __attribute__((noinline, unused, no_sanitize("address", "undefined")))
+#else
+#define UNWATCHED inline
+#endif
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define LOOK_AWAY() VALGRIND_DISABLE_ERROR_REPORTING
+#define LOOK_AGAIN() VALGRIND_ENABLE_ERROR_REPORTING
+#define BELIEVE(x) VALGRIND_MAKE_MEM_DEFINED(&(x), sizeof(x))
+#endif
+#endif
+#ifndef LOOK_AWAY
+#define LOOK_AWAY() ((void)0)
+#define LOOK_AGAIN() ((void)0)
+#define BELIEVE(x) ((void)0)
+#endif
+
+static UNWATCHED void write_wrongly(void *p, ptrdiff_t at) {
+  volatile unsigned char *q = (volatile unsigned char *)p + at;
+  LOOK_AWAY();
+  *q = (unsigned char)(*q ^ 1);
+  LOOK_AGAIN();
+}
+
+/* Are they all that byte? */
+static UNWATCHED int holds_wrongly(const void *p, size_t n, unsigned char byte) {
+  const volatile unsigned char *q = (const volatile unsigned char *)p;
+  int all = 1;
+  LOOK_AWAY();
+  for (size_t i = 0; i < n; i++) all = all && q[i] == byte;
+  BELIEVE(all);
+  LOOK_AGAIN();
+  return all;
+}
+
 static inline int is_aligned(const void *p, size_t align) { return ((uintptr_t)p & (align - 1)) == 0; }
 
 static inline void fill(void *p, size_t n, unsigned seed) {

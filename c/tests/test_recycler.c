@@ -232,6 +232,37 @@ static void narrow_holes_wait(void **state) {
   counted_all_back(&c);
 }
 
+/* What stays is of some KiB, and was taken among pieces of a few more that went again, with small ones in between:
+ * their places are found before new memory is asked for. */
+static void mixed_sizes_stay_dense(void **state) {
+  (void)state;
+  enum { PAGES = 3000, PAGE = 4368, RECORDS = 40000 }; /* a round of records: 1.6 MB */
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  static void *pages[PAGES], *records[RECORDS];
+  uint32_t random = 1;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < RECORDS; i++)
+      assert_non_null(records[i] = toft_recycler_alloc(&r, (size_t)(24 + 8 * (i % 5)), 8));
+    for (int i = round * PAGES / 3; i < (round + 1) * PAGES / 3; i++) {
+      size_t scratch = 8000 + next_random(&random) % 4000;
+      void *p = toft_recycler_alloc(&r, scratch, 8);
+      assert_non_null(p);
+      assert_non_null(pages[i] = toft_recycler_alloc(&r, PAGE, 8));
+      toft_recycler_free(&r, p, scratch);
+    }
+    for (int i = 0; i < RECORDS; i++) toft_recycler_free(&r, records[i], (size_t)(24 + 8 * (i % 5)));
+  }
+  assert_int_equal(toft_recycler_stats_of(&r).used, (uint64_t)PAGES * PAGE);
+  assert_true(c.bytes < (size_t)PAGES * PAGE * 5 / 2); /* where holes were looked at less, thrice */
+  for (int i = 0; i < PAGES; i++) toft_recycler_free(&r, pages[i], PAGE);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
 /* What an alignment cut off is a hole too: a block that has such is filled again. */
 static void paddings_are_holes(void **state) {
   (void)state;
@@ -664,6 +695,7 @@ int main(void) {
       cmocka_unit_test(a_block_comes_back),
       cmocka_unit_test(holes_are_filled),
       cmocka_unit_test(narrow_holes_wait),
+      cmocka_unit_test(mixed_sizes_stay_dense),
       cmocka_unit_test(paddings_are_holes),
       cmocka_unit_test(oversize_rounds_stay_flat),
       cmocka_unit_test(large_objects_share),

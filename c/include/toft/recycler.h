@@ -15,8 +15,8 @@
  * second free.
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
- * not all, is swept before it is filled again, in time linear in its holes; an allocation looks at four such blocks at
- * most, at sixteen of those had by count; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
+ * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
+ * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
  * calls the source at most once, but where that has no memory: then smaller segments are asked for, down to 64 KiB.
  * release and trim are linear in blocks held, statistics in blocks.
  *

@@ -44,7 +44,8 @@ typedef struct toft_node {
   uintptr_t born;
 } toft_node;
 
-typedef struct toft_record toft_record; /* checked.c */
+typedef struct toft_checks toft_checks; /* checks.c */
+typedef struct toft_watch toft_watch;   /* meter.c */
 
 enum {
   TOFT_FRESH = 1,      /* only the first part of toft_state is initialised: no slow call has happened yet */
@@ -53,7 +54,9 @@ enum {
   TOFT_IS_CHECKED = 8, /* every allocation is slow, and recorded */
   TOFT_IDLE = 16,      /* home holds nothing and serves nothing: see toft_home_idles */
   TOFT_CACHEABLE = 32, /* on the heap: may wait in the thread's cache */
-  TOFT_BUFFER = 64     /* home is the caller's buffer */
+  TOFT_BUFFER = 64,    /* home is the caller's buffer */
+  TOFT_WATCHED = 256,  /* there is a watch, and something is on */
+  TOFT_HELD = 1024     /* of a cache of leases or of frames, which alone releases it */
 };
 
 /* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
@@ -78,9 +81,8 @@ typedef struct toft_state {
   size_t first;      /* with TOFT_IDLE: size of the next regular block */
   uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
   toft_node *cleanups;
-  toft_record *records; /* checked.c */
-  uintptr_t checked_since;
-  unsigned char *checked_from;
+  toft_watch *watch;   /* made when something of it is first switched on; ends with the arena */
+  toft_checks *checks; /* NULL until the arena is first checked */
   toft_failure *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
@@ -114,6 +116,10 @@ static void toft_destroy(toft_state *a);
 /* Runs toft_cache_end in a thread that armed it, when that thread ends, and when the library is unloaded. */
 static int toft_os_arm(void);
 static void toft_cache_end(void);
+static void toft_discharge(size_t bytes); /* quarantine.c */
+static void toft_seats_end(void);         /* seats.c */
+static void toft_leases_unload(void);     /* lease.c: the cache of leases that is the process's own */
+static int toft_os_unloads;               /* threads may have been stopped anywhere: nobody is waited for */
 
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
@@ -140,6 +146,32 @@ static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DE
 
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 
+static const char *toft_os_env(const char *name) { return getenv(name); }
+
+/* A fence in every thread of the process, at the expense of the caller. */
+static int toft_os_fence_open(void) { return 1; }
+static int toft_os_fence_all(void) {
+  FlushProcessWriteBuffers();
+  return 1;
+}
+
+typedef SRWLOCK toft_os_mutex;
+typedef CONDITION_VARIABLE toft_os_condition;
+static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+  InitializeSRWLock(m);
+  InitializeConditionVariable(c);
+  return 1;
+}
+static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
+static void toft_os_mutex_take(toft_os_mutex *m) { AcquireSRWLockExclusive(m); }
+static void toft_os_mutex_drop(toft_os_mutex *m) { ReleaseSRWLockExclusive(m); }
+static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { SleepConditionVariableSRW(c, m, INFINITE, 0); }
+static void toft_os_wake_all(toft_os_condition *c) { WakeAllConditionVariable(c); }
+
+static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)before, (void)parent, (void)child; /* nobody forks there */
+}
+
 /* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
 #define TOFT_OS_SPLITS 0
 
@@ -162,6 +194,11 @@ static int toft_os_arm(void) {
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<asm/unistd.h>)
+#include <sys/syscall.h>
+#endif
+#endif
 #include <unistd.h>
 
 #ifndef MAP_ANONYMOUS
@@ -220,6 +257,42 @@ static void toft_os_decommit(void *p, size_t size) {
 
 static void toft_os_yield(void) { (void)sched_yield(); }
 
+/* A program with more rights than its user takes no orders from the user's environment. */
+static const char *toft_os_env(const char *name) {
+  return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+}
+
+/* A fence in every thread of the process, at the expense of the caller. After a fork it may have to be opened again. */
+#if defined(__linux__) && defined(SYS_membarrier)
+static int toft_os_fence_open(void) { return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */ }
+static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
+static int toft_os_fence_all(void) { return toft_os_fence_once() || (toft_os_fence_open() && toft_os_fence_once()); }
+#else
+static int toft_os_fence_open(void) { return 0; }
+static int toft_os_fence_all(void) { return 0; }
+#endif
+
+typedef pthread_mutex_t toft_os_mutex;
+typedef pthread_cond_t toft_os_condition;
+static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+  if (pthread_mutex_init(m, NULL) != 0) return 0;
+  if (pthread_cond_init(c, NULL) == 0) return 1;
+  pthread_mutex_destroy(m);
+  return 0;
+}
+static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) {
+  pthread_cond_destroy(c);
+  pthread_mutex_destroy(m);
+}
+static void toft_os_mutex_take(toft_os_mutex *m) { pthread_mutex_lock(m); }
+static void toft_os_mutex_drop(toft_os_mutex *m) { pthread_mutex_unlock(m); }
+static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { pthread_cond_wait(c, m); }
+static void toft_os_wake_all(toft_os_condition *c) { pthread_cond_broadcast(c); }
+
+static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)pthread_atfork(before, parent, child);
+}
+
 #define TOFT_OS_SPLITS 1
 
 static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
@@ -240,6 +313,10 @@ static int toft_os_arm(void) {
  * theirs; what they hold at a dlclose is lost. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((destructor)) static void toft_os_unload(void) {
+  toft_os_unloads = 1;
+  toft_seats_end();
+  toft_leases_unload();
+  toft_discharge(0);
   toft_cache_end();
 #ifdef _WIN32
   if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);
@@ -250,6 +327,117 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #endif
 }
 #endif
+
+/* ==== atomic.c ==== */
+/* What threads share: words read and written at once, a lock, a fence whose price one side pays for both, and a number
+ * for each thread. */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define TOFT_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define TOFT_SWAP(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
+#define TOFT_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
+#define TOFT_LOAD_POINTER(T, p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define TOFT_STORE_POINTER(T, p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define TOFT_LOAD_POINTER_ACQUIRE(T, p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define TOFT_STORE_POINTER_RELEASE(T, p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define TOFT_LOAD_ACQUIRE(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define TOFT_STORE_RELEASE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+/* Is *p what it was expected to be? Then it is `to` now. */
+#define TOFT_REPLACE(p, expected, to) \
+  __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+/* Takes a word that is *seen, 0 say, for v; else *seen is what it was. What came before TOFT_LEAVE is seen after. */
+#define TOFT_TAKE(p, seen, v) __atomic_compare_exchange_n(p, seen, v, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define TOFT_LEAVE(p) __atomic_store_n(p, 0, __ATOMIC_RELEASE)
+/* In the one order that all threads agree on. */
+#define TOFT_SWAP_ORDERED(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define TOFT_LOAD_ORDERED(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define TOFT_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define TOFT_COMPILER_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
+#define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
+#define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
+
+#elif defined(_MSC_VER) && defined(_M_X64) /* whose loads acquire and whose stores release */
+#include <intrin.h>
+#define TOFT_LOAD(p) (*(volatile size_t *)(p))
+#define TOFT_STORE(p, v) ((void)(*(volatile size_t *)(p) = (size_t)(v)))
+#define TOFT_SWAP(p, v) ((size_t)_InterlockedExchange64((volatile __int64 *)(p), (__int64)(v)))
+#define TOFT_ADD(p, v) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), (__int64)(v)) + (size_t)(v))
+#define TOFT_LOAD_POINTER(T, p) (*(T *volatile *)(p))
+#define TOFT_STORE_POINTER(T, p, v) ((void)(*(T *volatile *)(p) = (v)))
+TOFT_INLINE void *toft_load_pointer_acquire(void *const *p) {
+  void *v = *(void *const volatile *)p;
+  _ReadWriteBarrier();
+  return v;
+}
+#define TOFT_LOAD_POINTER_ACQUIRE(T, p) ((T *)toft_load_pointer_acquire((void *const *)(const void *)(p)))
+#define TOFT_STORE_POINTER_RELEASE(T, p, v) (_ReadWriteBarrier(), TOFT_STORE_POINTER(T, p, v))
+TOFT_INLINE size_t toft_load_acquire(size_t *p) {
+  size_t v = *(volatile size_t *)p;
+  _ReadWriteBarrier();
+  return v;
+}
+#define TOFT_LOAD_ACQUIRE(p) toft_load_acquire(p)
+#define TOFT_STORE_RELEASE(p, v) (_ReadWriteBarrier(), TOFT_STORE(p, v))
+TOFT_INLINE int toft_replace(size_t *p, size_t *expected, size_t to) {
+  size_t was = *expected;
+  *expected = (size_t)_InterlockedCompareExchange64((volatile __int64 *)p, (__int64)to, (__int64)was);
+  return *expected == was;
+}
+#define TOFT_REPLACE(p, expected, to) toft_replace(p, expected, to)
+#define TOFT_TAKE(p, seen, v) toft_replace(p, seen, v)
+#define TOFT_LEAVE(p) ((void)TOFT_SWAP(p, 0))
+#define TOFT_SWAP_ORDERED(p, v) TOFT_SWAP(p, v)
+#define TOFT_LOAD_ORDERED(p) TOFT_LOAD_ACQUIRE(p)
+#define TOFT_FENCE() __faststorefence()
+#define TOFT_COMPILER_FENCE() _ReadWriteBarrier()
+#define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
+#define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))
+#define TOFT_UNLOCK(l) ((void)_InterlockedExchange8((volatile char *)(l), 0))
+#else
+#error "toft: atomics for this compiler are missing: add them here"
+#endif
+
+/* All words that these take are size_t, but for locks. */
+
+/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks a
+ * source for a block ---- */
+
+#define TOFT_SPINS 64
+
+typedef unsigned char toft_lock; /* 0: free */
+
+static void toft_lock_take(toft_lock *l) {
+  int spins = 0;
+  while (!TOFT_LOCK_TRY(l))
+    while (TOFT_LOCK_SEEN(l) != 0)
+      if (++spins > TOFT_SPINS) toft_os_yield();
+}
+
+/* ---- a fence between a store and a load, for two threads of which one comes here often and the other hardly ever: the
+ * one has the compiler's alone, the other pays a third of a microsecond for both ---- */
+
+static size_t toft_fence_kind; /* 0: not asked yet; 1: the system can do that; 2: it cannot */
+
+static int toft_fence_is_shared(void) {
+  size_t kind = TOFT_LOAD(&toft_fence_kind);
+  if (TOFT_UNLIKELY(kind == 0)) { /* all go by one answer */
+    size_t answer = toft_os_fence_open() ? 1 : 2;
+    if (TOFT_REPLACE(&toft_fence_kind, &kind, answer)) kind = answer;
+  }
+  return kind == 1;
+}
+
+/* ---- numbers ---- */
+
+static size_t toft_thread_count;
+static TOFT_THREAD_LOCAL size_t toft_thread_number; /* from 1 on; 0: not numbered yet */
+
+static size_t toft_thread(void) {
+  if (toft_thread_number == 0) toft_thread_number = TOFT_ADD(&toft_thread_count, 1);
+  return toft_thread_number;
+}
 
 /* ==== policy.c ==== */
 /* Placement policy 1 (abi/SPEC.md), as arithmetic on sizes. Model, makers and vectors change together. */
@@ -331,25 +519,13 @@ typedef struct toft_cache {
 /* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is
  * loaded late, and musl has none. */
 #if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
-static TOFT_THREAD_LOCAL toft_cache toft_tls __attribute__((tls_model("initial-exec")));
+#define TOFT_NEAR __attribute__((tls_model("initial-exec")))
 #else
-static TOFT_THREAD_LOCAL toft_cache toft_tls;
+#define TOFT_NEAR
 #endif
+static TOFT_THREAD_LOCAL toft_cache toft_tls TOFT_NEAR;
 
 static size_t toft_cache_bytes = 4 * TOFT_MIB; /* read and written atomically */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
-#define TOFT_SWAP(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
-#define TOFT_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
-#elif defined(_MSC_VER) && defined(_WIN64)
-#include <intrin.h>
-#define TOFT_LOAD(p) (*(volatile size_t *)(p))
-#define TOFT_SWAP(p, v) ((size_t)_InterlockedExchange64((volatile __int64 *)(p), (__int64)(v)))
-#define TOFT_ADD(p, v) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), (__int64)(v)) + (size_t)(v))
-#else
-#error "toft: atomics for this compiler are missing: add them here"
-#endif
 
 /* The first time that a thread would keep something, its end is arranged for. */
 static TOFT_COLD int toft_cache_open(size_t size) {
@@ -515,10 +691,13 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, byte
 size_t toft_cache_held(void) { return toft_tls.held; }
 
 static void toft_pool_drop_kept(void); /* pool.c */
+static void toft_seats_leave(void);    /* seats.c: what this thread has in caches of leases */
+static void toft_seats_end(void);      /* seats.c: the same, and its places in frames; for good */
 
 void toft_cache_trim(void) {
   toft_cache *c = &toft_tls;
   toft_state *a;
+  toft_seats_leave();
   while ((a = toft_cache_pop()) != NULL) toft_heap_return(a, TOFT_HOME_SIZE);
   toft_pool_drop_kept();
   for (unsigned bin = 0; bin < TOFT_BINS; bin++) {
@@ -532,6 +711,7 @@ void toft_cache_trim(void) {
 }
 
 static void toft_cache_end(void) {
+  toft_seats_end();
   toft_cache_trim();
   toft_tls.phase = TOFT_CACHE_CLOSED;
 }
@@ -681,6 +861,489 @@ toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) 
   return &b->source;
 }
 
+/* ==== sanitize.c ==== */
+/* Tools that watch memory, told what may be touched. AddressSanitizer and MemorySanitizer are found when the program
+ * starts: they need not have been there when the library was built. Valgrind's requests are instructions that do
+ * nothing elsewhere; its header must be there when the library is built. */
+
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
+#define TOFT_TOOL(name) __asm__(name) __attribute__((weak))
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern void toft_asan_close(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
+extern void toft_asan_open(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
+extern void toft_msan_open(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
+extern void toft_msan_close(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
+extern void toft_msan_fresh(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
+#ifdef __cplusplus
+}
+#endif
+#define TOFT_ASK(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#else
+#define TOFT_ASK(tool, p, n) ((void)(p), (void)(n))
+#endif
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
+#endif
+#endif
+#ifndef TOFT_VALGRIND
+#define TOFT_VALGRIND(request, p, n) ((void)0)
+#endif
+
+/* The library may read and write it. */
+static void toft_open(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_ASK(toft_asan_open, p, n);
+  TOFT_ASK(toft_msan_open, p, n);
+  TOFT_VALGRIND(DEFINED, p, n);
+}
+
+/* Nobody may. */
+static void toft_close(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_ASK(toft_asan_close, p, n);
+  TOFT_ASK(toft_msan_close, p, n);
+  TOFT_VALGRIND(NOACCESS, p, n);
+}
+
+/* The program may write it, and read what it wrote. */
+static void toft_hand_out(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_ASK(toft_asan_open, p, n);
+  TOFT_ASK(toft_msan_fresh, p, n);
+  TOFT_VALGRIND(UNDEFINED, p, n);
+}
+
+/* What a library that was not built for MemorySanitizer wrote, and programs read. */
+static void toft_written(const void *p, size_t n) {
+  TOFT_ASK(toft_msan_open, p, n);
+  (void)p, (void)n;
+}
+
+/* ==== names.c ==== */
+/* Which function an address of code is in: by the dynamic linker, or by libdw of elfutils, if it is there. */
+
+/* A copy within a user's own file must not make that file's own calls of these weak, where a library of their own has
+ * them: glibc before 2.34. */
+#if defined(_WIN32)
+#define TOFT_DYNAMIC 0
+#elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
+#define TOFT_DYNAMIC 0
+#else
+#define TOFT_DYNAMIC 1
+#include <dlfcn.h>
+#if defined(__ELF__)
+#pragma weak dlopen
+#pragma weak dlsym
+#pragma weak dlclose
+#define TOFT_HAS(fn) ((fn) != NULL)
+/* Under a name of our own: whether dlfcn.h has it depends on what was included before this file. */
+typedef struct toft_dl_info {
+  const char *module;
+  void *base;
+  const char *function;
+  void *address;
+} toft_dl_info;
+extern int toft_dladdr(const void *address, toft_dl_info *info) __asm__("dladdr") __attribute__((weak));
+#else
+#define TOFT_HAS(fn) 1
+#endif
+#endif
+
+int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
+  (void)arg;
+  memset(symbol, 0, sizeof *symbol);
+#if TOFT_DYNAMIC
+  const void *call = (const unsigned char *)address - 1; /* what it returns to may be the next function's */
+#if defined(__ELF__)
+  toft_dl_info info;
+  if (!TOFT_HAS(toft_dladdr) || toft_dladdr(call, &info) == 0) return 0;
+#else
+  Dl_info found;
+  if (dladdr(call, &found) == 0) return 0;
+  struct {
+    const char *module, *function;
+    const void *base, *address;
+  } info = {found.dli_fname, found.dli_sname, found.dli_fbase, found.dli_saddr};
+#endif
+  symbol->module = info.module;
+  symbol->module_offset = (size_t)((uintptr_t)call - (uintptr_t)info.base);
+  symbol->function = info.function;
+  if (info.function != NULL) symbol->offset = (size_t)((uintptr_t)address - (uintptr_t)info.address);
+  return 1;
+#else
+  (void)address;
+  return 0;
+#endif
+}
+
+/* ---- libdw ---- */
+
+#if TOFT_DYNAMIC && defined(__ELF__)
+
+/* What is used of elfutils/libdwfl.h, whose ABI is stable. */
+typedef struct toft_dwfl_callbacks {
+  void *find_elf, *find_debuginfo, *section_address; /* functions */
+  char **debuginfo_path;
+} toft_dwfl_callbacks;
+
+typedef struct toft_dwarf {
+  void *library, *session;
+  toft_dwfl_callbacks callbacks;
+  void *(*begin)(const toft_dwfl_callbacks *callbacks);
+  int (*report)(void *session, pid_t pid);
+  int (*report_end)(void *session, void *removed, void *arg);
+  void *(*module)(void *session, uint64_t address);
+  const char *(*module_info)(void *module, void *user, uint64_t *start, uint64_t *end, uint64_t *dwarf_bias,
+                             uint64_t *symbols_bias, const char **main, const char **debug);
+  const char *(*function)(void *module, uint64_t address, uint64_t *offset, void *symbol, uint32_t *section, void *elf,
+                          uint64_t *bias);
+  void *(*line)(void *module, uint64_t address);
+  const char *(*line_info)(void *line, uint64_t *address, int *number, int *column, uint64_t *time, uint64_t *length);
+  void (*end)(void *session);
+} toft_dwarf;
+
+/* *function is a pointer to a function, or to anything. */
+static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
+  void *found = dlsym(d->library, name);
+  memcpy(function, &found, sizeof found);
+  return found != NULL;
+}
+
+static int toft_dwarf_begin(toft_dwarf *d) {
+  /* By build id alone: the standard way may ask servers. */
+  return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
+         toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
+         toft_dwarf_find(d, "dwfl_begin", &d->begin) && toft_dwarf_find(d, "dwfl_linux_proc_report", &d->report) &&
+         toft_dwarf_find(d, "dwfl_report_end", &d->report_end) && toft_dwarf_find(d, "dwfl_addrmodule", &d->module) &&
+         toft_dwarf_find(d, "dwfl_module_info", &d->module_info) &&
+         toft_dwarf_find(d, "dwfl_module_addrinfo", &d->function) &&
+         toft_dwarf_find(d, "dwfl_module_getsrc", &d->line) && toft_dwarf_find(d, "dwfl_lineinfo", &d->line_info) &&
+         toft_dwarf_find(d, "dwfl_end", &d->end) && (d->session = d->begin(&d->callbacks)) != NULL &&
+         d->report(d->session, getpid()) == 0 && d->report_end(d->session, NULL, NULL) == 0;
+}
+
+static void toft_dwarf_close(toft_dwarf *d) {
+  if (d->session != NULL) d->end(d->session);
+  if (d->library != NULL) (void)dlclose(d->library);
+}
+
+/* 0: there is no libdw here, or it does not work. */
+static int toft_dwarf_open(toft_dwarf *d) {
+  memset(d, 0, sizeof *d);
+  if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
+    d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (d->library != NULL && toft_dwarf_begin(d)) return 1;
+  toft_dwarf_close(d);
+  return 0;
+}
+
+static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
+  const toft_dwarf *d = (const toft_dwarf *)arg;
+  uint64_t call = (uint64_t)(uintptr_t)address - 1, start = 0, offset = 0, info[8];
+  void *module = d->module(d->session, call);
+  if (module == NULL) return toft_symbolize(NULL, address, symbol);
+  memset(symbol, 0, sizeof *symbol);
+  symbol->module = d->module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+  symbol->module_offset = (size_t)(call - start);
+  symbol->function = d->function(module, call, &offset, info, NULL, NULL, NULL);
+  if (symbol->function != NULL) symbol->offset = (size_t)offset + 1;
+  int number = 0;
+  void *line = d->line(module, call);
+  if (line != NULL) symbol->file = d->line_info(line, NULL, &number, NULL, NULL, NULL);
+  symbol->line = number > 0 ? (unsigned)number : 0;
+  return 1;
+}
+
+#else
+
+typedef struct toft_dwarf {
+  char none;
+} toft_dwarf;
+static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
+static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
+static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
+  return toft_symbolize(arg, address, symbol);
+}
+
+#endif
+
+/* ==== findings.c ==== */
+/* What checked arenas found: who is told, and in what words. */
+
+/* One call of the program; all zero: none. */
+typedef struct toft_call {
+  const char *by;
+  uintptr_t site;
+  size_t thread;
+} toft_call;
+
+/* A finding before it has words. */
+typedef struct toft_fact {
+  int kind;
+  toft_arena *arena;
+  const unsigned char *p;
+  size_t size, told; /* told: the size that the caller thinks it has */
+  ptrdiff_t offset;
+  toft_call made, gone, seen;
+} toft_fact;
+
+static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
+  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+}
+
+/* ---- text, without stdio: it has no %zu everywhere ---- */
+
+typedef struct toft_line {
+  char *at, *end;
+} toft_line;
+
+static void toft_put_text(toft_line *t, const char *s) {
+  while (*s != 0 && t->at < t->end) *t->at++ = *s++;
+  *t->at = 0;
+}
+
+static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
+  char digits[24], *d = digits + sizeof digits - 1;
+  *d = 0;
+  do *--d = "0123456789abcdef"[n % base];
+  while ((n /= base) != 0);
+  if (base == 16) toft_put_text(t, "0x");
+  toft_put_text(t, d);
+}
+
+static void toft_put_offset(toft_line *t, ptrdiff_t n) {
+  if (n < 0) toft_put_text(t, "-");
+  toft_put_number(t, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
+}
+
+/* ---- places ---- */
+
+static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
+
+typedef struct toft_named_site {
+  struct toft_named_site *next;
+  char text[1];
+} toft_named_site;
+
+static toft_named_site *toft_named_sites[256];
+static TOFT_THREAD_LOCAL uintptr_t toft_said; /* where the next call comes from, if somebody said so */
+
+uintptr_t toft_site(const char *place) {
+  unsigned hash = 5381;
+  size_t n = 0;
+  while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
+  toft_lock_take(&toft_findings_lock);
+  toft_named_site **in = &toft_named_sites[hash % 256], *s = *in;
+  while (s != NULL && strcmp(s->text, place) != 0) s = s->next;
+  if (s == NULL && (s = (toft_named_site *)malloc(sizeof *s + n)) != NULL) {
+    memcpy(s->text, place, n + 1);
+    s->next = *in;
+    *in = s;
+  }
+  TOFT_UNLOCK(&toft_findings_lock);
+  return (uintptr_t)s;
+}
+
+static int toft_site_named(uintptr_t site, toft_line *t) {
+  const toft_named_site *s = NULL;
+  toft_lock_take(&toft_findings_lock);
+  for (int i = 0; i < 256 && s == NULL; i++)
+    for (s = toft_named_sites[i]; s != NULL && (uintptr_t)s != site;) s = s->next;
+  if (s != NULL) toft_put_text(t, s->text);
+  TOFT_UNLOCK(&toft_findings_lock);
+  return s != NULL;
+}
+
+static int toft_site_of_code(uintptr_t site, toft_line *t) {
+  toft_symbol s;
+  if (site < 4096 || !toft_symbolize(NULL, (const void *)site, &s)) return 0;
+  const char *slash = s.module != NULL ? strrchr(s.module, '/') : NULL;
+  if (s.function != NULL) {
+    toft_put_text(t, s.function);
+    toft_put_text(t, "+");
+    toft_put_number(t, s.offset, 16);
+    toft_put_text(t, " (");
+  }
+  toft_put_text(t, slash != NULL ? slash + 1 : s.module != NULL ? s.module : "program");
+  toft_put_text(t, "+");
+  toft_put_number(t, s.module_offset, 16);
+  if (s.function != NULL) toft_put_text(t, ")");
+  return 1;
+}
+
+/* Into `room` bytes. */
+static void toft_name_place(uintptr_t site, char *at, size_t room) {
+  toft_line t = {at, at + room - 1};
+  if (site == 0) {
+    toft_put_text(&t, "an unknown place");
+  } else if (!toft_site_named(site, &t) && !toft_site_of_code(site, &t)) {
+    toft_put_text(&t, "site ");
+    toft_put_number(&t, site, 16);
+  }
+}
+
+/* ---- words ---- */
+
+#define TOFT_PLACE 256
+
+static void toft_put_call(toft_line *t, const char *before, const toft_moment *m, const char *between) {
+  toft_put_text(t, before);
+  if (m->site != 0) {
+    toft_put_text(t, between);
+    toft_put_text(t, m->place);
+  }
+  toft_put_text(t, " by thread ");
+  toft_put_number(t, m->thread, 10);
+}
+
+static void toft_put_allocation(toft_line *t, const toft_fact *f) {
+  toft_put_number(t, f->size, 10);
+  toft_put_text(t, f->size == 1 ? " byte at " : " bytes at ");
+  toft_put_number(t, (uintptr_t)f->p, 16);
+}
+
+static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f) {
+  toft_put_text(t, kind);
+  toft_put_text(t, ": byte ");
+  toft_put_offset(t, f->offset);
+  toft_put_text(t, " of ");
+  toft_put_allocation(t, f);
+  toft_put_text(t, " was written");
+}
+
+static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *out) {
+  switch (f->kind) {
+    case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
+    case TOFT_FOUND_UNDERRUN: toft_put_written(t, "underrun", f); break;
+    case TOFT_FOUND_LATE_WRITE:
+      toft_put_written(t, "late write", f);
+      toft_put_text(t, " after ");
+      toft_put_call(t, out->returned.call, &out->returned, " at ");
+      break;
+    case TOFT_FOUND_DOUBLE_FREE:
+      toft_put_text(t, "double free: ");
+      toft_put_allocation(t, f);
+      toft_put_text(t, " were given back before, by ");
+      toft_put_call(t, out->returned.call, &out->returned, " at ");
+      break;
+    case TOFT_FOUND_WRONG_SIZE:
+      toft_put_text(t, "wrong size: ");
+      toft_put_number(t, f->told, 10);
+      toft_put_text(t, " bytes, of an allocation of ");
+      toft_put_allocation(t, f);
+      break;
+    case TOFT_FOUND_FOREIGN:
+      toft_put_text(t, "foreign pointer: ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, " is no allocation of this arena, or is none any more");
+      break;
+    case TOFT_FOUND_STALE_MARK:
+      toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
+      break;
+    case TOFT_FOUND_WRONG_THREAD:
+      toft_put_text(t, "wrong thread: the arena is pinned to thread ");
+      toft_put_number(t, f->made.thread, 10);
+      break;
+    case TOFT_FOUND_TWO_THREADS:
+      toft_put_text(t, "two threads at once: ");
+      toft_put_call(t, out->allocated.call, &out->allocated, " at ");
+      toft_put_text(t, " has not returned");
+      break;
+    case TOFT_FOUND_RELEASED:
+      toft_put_text(t, strcmp(out->noticed.call, "release") == 0 ? "double release" : "use after release");
+      toft_put_text(t, ": the arena at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_call(t, " was released", &out->returned, " at ");
+      break;
+    default: break;
+  }
+  if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
+  if (f->kind < TOFT_FOUND_LATE_WRITE && f->gone.by != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
+  toft_put_text(t, "; noticed by ");
+  toft_put_call(t, out->noticed.call, &out->noticed, " at ");
+}
+
+static void toft_say_moment(toft_moment *m, const toft_call *c, char *place) {
+  toft_name_place(c->site, place, TOFT_PLACE);
+  m->call = c->by != NULL ? c->by : "";
+  m->place = place;
+  m->site = c->site;
+  m->thread = c->thread;
+}
+
+/* Puts it into words, and calls fn with them. */
+static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
+  char places[3][TOFT_PLACE], message[4 * TOFT_PLACE];
+  toft_finding out;
+  toft_line t = {message, message + sizeof message - 1};
+  out.kind = f->kind;
+  out.message = message;
+  out.arena = f->arena;
+  out.address = f->p;
+  out.size = f->size;
+  out.offset = f->offset;
+  toft_say_moment(&out.allocated, &f->made, places[0]);
+  toft_say_moment(&out.returned, &f->gone, places[1]);
+  toft_say_moment(&out.noticed, &f->seen, places[2]);
+  toft_put_kind(&t, f, &out);
+  fn(arg, &out);
+}
+
+/* ---- the process's ways out ---- */
+
+static toft_finding_fn *toft_hearer;
+static void *toft_hearer_arg;
+
+void toft_on_finding(toft_finding_fn *fn, void *arg) {
+  toft_lock_take(&toft_findings_lock);
+  toft_hearer = fn;
+  toft_hearer_arg = arg;
+  TOFT_UNLOCK(&toft_findings_lock);
+}
+
+/* One write for a line, so that lines of several threads and processes do not mix. */
+static void toft_append(void *file, const toft_finding *f) {
+  char line[4 * TOFT_PLACE + 16];
+  toft_line t = {line, line + sizeof line - 1};
+  FILE *out = fopen((const char *)file, "a");
+  if (out == NULL) return;
+  toft_put_text(&t, "toft: ");
+  toft_put_text(&t, f->message);
+  toft_put_text(&t, "\n");
+  (void)fwrite(line, 1, (size_t)(t.at - line), out);
+  (void)fclose(out);
+}
+
+static void toft_publish(const toft_fact *f) {
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_fn *fn = toft_hearer;
+  void *arg = toft_hearer_arg;
+  TOFT_UNLOCK(&toft_findings_lock);
+  if (fn != NULL) toft_say(f, fn, arg);
+  const char *file = toft_os_env("TOFT_FINDINGS");
+  if (file != NULL && *file != 0) toft_say(f, toft_append, (void *)(uintptr_t)file);
+}
+
+/* ---- the process's switch ---- */
+
+enum { TOFT_SWITCH_UNREAD = 0, TOFT_SWITCH_OFF = 1, TOFT_SWITCH_ON = 2 };
+static size_t toft_switch; /* read and written atomically */
+
+static int toft_process_checks(void) {
+  size_t s = TOFT_LOAD(&toft_switch);
+  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) {
+    const char *v = toft_os_env("TOFT_CHECKED");
+    s = v == NULL || *v == 0 || (v[0] == '0' && v[1] == 0) ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
+    (void)TOFT_SWAP(&toft_switch, s);
+  }
+  return s == TOFT_SWITCH_ON;
+}
+
 /* ==== blocks.c ==== */
 /* The list of blocks, the accounting by subtraction, and the one writer of limit.
  * Every op begins with toft_enter and ends with toft_aim. */
@@ -712,6 +1375,8 @@ static void toft_enter(toft_state *a) {
   toft_sync(a);
 }
 
+static size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched); /* meter.c */
+
 /* Room of the inline path: up to the block's end, as far as the budget goes, or none while something must be slow. */
 static void toft_aim(toft_state *a) {
   size_t room = (size_t)(a->end - a->head.cursor);
@@ -721,19 +1386,28 @@ static void toft_aim(toft_state *a) {
     uint64_t left = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (left < room) room = (size_t)left;
   }
+  if (a->state & TOFT_WATCHED) room = toft_aim_watch(a, room, &watched);
   a->head.limit = a->head.cursor + (closed ? 0 : room);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | watched;
 }
+
+/* An arena that waits for its next lease has no room. limit: what toft_aim found when it was as empty as it is now. */
+TOFT_INLINE void toft_shut(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_reopen(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
 
 static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
 
 /* Marks from before this point must ask ops. */
 static void toft_bump(toft_state *a) { a->head.epoch += 2; }
 
+static int toft_tag_affords(toft_state *a, size_t charge); /* meter.c */
+
 /* All of a claimed range counts as used, until it is given. What costs nothing is always affordable. */
-static int toft_affords(const toft_state *a, size_t charge) {
+static int toft_affords(toft_state *a, size_t charge) {
   uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  return charge == 0 || (a->live + held <= a->budget && charge <= a->budget - a->live - held);
+  if (charge == 0) return 1;
+  if ((a->state & TOFT_WATCHED) && !toft_tag_affords(a, charge)) return 0;
+  return a->live + held <= a->budget && charge <= a->budget - a->live - held;
 }
 
 /* What a round needs of this arena's own blocks. */
@@ -811,7 +1485,13 @@ static void toft_make_current(toft_state *a, toft_blk *b, unsigned char *cursor)
 
 /* ---- giving back ---- */
 
-static void toft_put(toft_blk *b) { b->source->put(b->source, b, b->size); }
+static void toft_apart_gone(toft_state *a, const void *what); /* meter.c */
+static int toft_part_with(toft_state *a, toft_blk *b);        /* quarantine.c */
+
+static void toft_put(toft_state *a, toft_blk *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_part_with(a, b)) return;
+  b->source->put(b->source, b, b->size);
+}
 
 static void toft_keep(toft_state *a, toft_blk *b) {
   b->kind = TOFT_BLOCK_SPARE;
@@ -829,7 +1509,7 @@ static void toft_drop(toft_state *a, toft_blk *b) {
     toft_blk **at = &a->spares;
     while ((*at)->next != NULL) at = &(*at)->next;
     a->spare_bytes -= (*at)->size;
-    toft_put(*at);
+    toft_put(a, *at);
     *at = NULL;
   }
 }
@@ -839,7 +1519,7 @@ static void toft_put_spares(toft_state *a, size_t keep) {
     toft_blk *b = a->spares;
     a->spares = b->next;
     a->spare_bytes -= b->size;
-    toft_put(b);
+    toft_put(a, b);
   }
 }
 
@@ -849,6 +1529,7 @@ static toft_blk *toft_pop(toft_state *a) {
   a->newest = b->next;
   if (b->kind == TOFT_BLOCK_ONEOFF) {
     a->live -= b->charge;
+    toft_apart_gone(a, b);
   } else {
     b->left = a->head.cursor;
     a->live -= (uint64_t)(b->left - toft_block_start(a, b));
@@ -873,10 +1554,682 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
+      toft_apart_gone(a, node->user.arg);
     }
     if (node->user.fn != NULL) node->user.fn(node->user.arg);
   }
   a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+/* ==== meter.c ==== */
+/* What an arena knows of its allocations once somebody asks: bytes by tag and phase, budgets with callbacks. It hooks
+ * in by the one compare of the inline path: toft_aim lowers the limit to the next byte that must be seen, and sets the
+ * watched bit, so that whatever goes backwards calls.
+ *
+ * Bytes of a tag. What lies in line, in the regular blocks, is given back from its end alone. So a list of cuts says
+ * where on the way from 0 to the bytes in line which tag begins: a change of tag adds one, and a fall takes off those
+ * above it. What lies apart, in blocks of its own and in adopted arenas, may go at any time, and is listed. */
+
+typedef struct toft_tag_entry {
+  char *name; /* its path; terminated */
+  size_t length;
+  uint64_t number;
+  int numbered;
+  uint64_t budget, allocated;
+  uint64_t closed; /* bytes in line between its cuts and the next ones; of the last cut: not yet */
+  uint64_t apart;
+} toft_tag_entry;
+
+typedef struct toft_cut {
+  uint64_t at;
+  size_t tag;
+} toft_cut;
+
+typedef struct toft_apart {
+  const void *what; /* a block, or an adopted arena */
+  size_t tag;
+  uint64_t bytes;
+} toft_apart;
+
+typedef struct toft_phase_entry {
+  char *name;
+  uint64_t entries, allocated;
+  int64_t kept;
+} toft_phase_entry;
+
+typedef struct toft_sampled toft_sampled; /* sample.c */
+#define TOFT_SITE_LISTS 256
+
+struct toft_watch {
+  int metered;
+  size_t tag; /* the present one; 0 is none */
+  toft_tag_entry *tags;
+  size_t tag_count, tag_room;
+  toft_cut *cuts; /* while metered: ascending, the first at 0, the last one's tag is that of what comes next */
+  size_t cut_count, cut_room;
+  toft_apart *aparts; /* while metered: in the order in which they came */
+  size_t apart_count, apart_room;
+  uint64_t apart_bytes;
+  uint64_t in_line, counted;      /* when the tags were last settled: live - apart_bytes, and allocated */
+  size_t *outer;                  /* tags to come back to */
+  size_t depth, outer_room, lost; /* lost: pushes that failed */
+  int claimed;                    /* the bytes of the range that is out are claim_tag's */
+  size_t claim_tag;
+  toft_phase_entry *phases;
+  size_t phase_count, phase_room;
+
+  uint64_t soft;
+  int soft_passed; /* and told */
+  toft_over *over;
+  void *over_arg;
+  toft_ask *ask;
+  void *ask_arg;
+
+  uint64_t period, next_sample, random; /* the next sample is due when so much was allocated */
+  toft_unwinder *unwinder;
+  void *unwinder_arg;
+  toft_sampled **sites; /* TOFT_SITE_LISTS lists by hash; NULL until something was sampled */
+  size_t site_count;
+  double lost_count, lost_bytes; /* of samples that there was no memory for */
+};
+
+/* ---- lists that grow ---- */
+
+/* Room for `want` items. The list, maybe elsewhere, or NULL: it is as it was. */
+static void *toft_longer(void *list, size_t *room, size_t want, size_t item) {
+  if (want <= *room) return list;
+  size_t more = toft_max(want, 2 * *room);
+  void *longer = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
+  if (longer != NULL) *room = more;
+  return longer;
+}
+
+static int toft_cuts_room(toft_watch *w, size_t more) {
+  toft_cut *cuts = (toft_cut *)toft_longer(w->cuts, &w->cut_room, w->cut_count + more, sizeof *cuts);
+  if (cuts != NULL) w->cuts = cuts;
+  return cuts != NULL;
+}
+
+static int toft_aparts_room(toft_watch *w, size_t more) {
+  toft_apart *aparts = (toft_apart *)toft_longer(w->aparts, &w->apart_room, w->apart_count + more, sizeof *aparts);
+  if (aparts != NULL) w->aparts = aparts;
+  return aparts != NULL;
+}
+
+static char *toft_copy_name(const char *first, size_t n, const char *second, size_t m) {
+  char *s = (char *)malloc(n + m + 2);
+  if (s == NULL) return NULL;
+  if (n != 0) memcpy(s, first, n);
+  if (n != 0 && m != 0) s[n++] = '/';
+  if (m != 0) memcpy(s + n, second, m);
+  s[n + m] = 0;
+  return s;
+}
+
+/* ---- names ---- */
+
+/* The length of the UTF-8 character at the beginning of n > 0 bytes; 0: there is none. */
+static size_t toft_utf8(const unsigned char *s, size_t n) {
+  unsigned char c = s[0];
+  size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+  if (length == 0 || length > n) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  /* Longer than need be, a surrogate, or above 0x10FFFF. */
+  if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
+      (c == 0xF4 && s[1] > 0x8F))
+    return 0;
+  return length;
+}
+
+static int toft_is_name(const char *name, size_t length) {
+  if (name == NULL) return length == 0;
+  for (size_t at = 0; at < length;) {
+    size_t n = toft_utf8((const unsigned char *)name + at, length - at);
+    if (n == 0 || name[at] == 0) return 0;
+    at += n;
+  }
+  return 1;
+}
+
+/* The tag whose path is these two, with a / between them, or one that is new; number: what else it may be known by.
+ * SIZE_MAX: no memory. */
+static size_t toft_tag_of(toft_watch *w, const toft_tag_entry *outer, const char *name, size_t m,
+                          const uint64_t *number) {
+  const char *first = outer != NULL ? outer->name : "";
+  size_t n = outer != NULL ? outer->length : 0, whole = n + m + (n != 0 && m != 0);
+  static const uint64_t none = 0;
+  if (whole == 0 && number == NULL) number = &none;
+  for (size_t i = 0; i < w->tag_count; i++) {
+    toft_tag_entry *t = &w->tags[i];
+    int same = whole == 0 ? t->length == 0 && t->number == *number
+                          : t->length == whole && memcmp(t->name + (whole - m), name, m) == 0 &&
+                                memcmp(t->name, first, n) == 0 && (n == 0 || m == 0 || t->name[n] == '/');
+    if (!same && whole == 0) same = t->numbered && t->number == *number; /* it got a name meanwhile */
+    if (!same) continue;
+    if (number != NULL && whole != 0) {
+      t->number = *number;
+      t->numbered = 1;
+    }
+    return i;
+  }
+  toft_tag_entry *tags = (toft_tag_entry *)toft_longer(w->tags, &w->tag_room, w->tag_count + 1, sizeof *tags);
+  char *path = tags != NULL ? toft_copy_name(first, n, name, m) : NULL;
+  if (tags != NULL) w->tags = tags;
+  if (path == NULL) return SIZE_MAX;
+  toft_tag_entry *t = &tags[w->tag_count];
+  memset(t, 0, sizeof *t);
+  t->name = path;
+  t->length = whole;
+  t->numbered = number != NULL;
+  t->number = number != NULL ? *number : 0;
+  t->budget = UINT64_MAX;
+  return w->tag_count++;
+}
+
+/* ---- the watch ---- */
+
+/* Near numbers in, far ones out: of two seeds that differ in a bit. Never 0. */
+static uint64_t toft_scatter(uint64_t n) {
+  n = (n ^ n >> 30) * 0xBF58476D1CE4E5B9u;
+  n = (n ^ n >> 27) * 0x94D049BB133111EBu;
+  n ^= n >> 31;
+  return n != 0 ? n : 1;
+}
+
+static size_t toft_watches; /* made so far; updated atomically */
+
+static toft_watch *toft_watch_of(const toft_state *a) { return a->state & TOFT_FRESH ? NULL : a->watch; }
+
+/* Made when it is first wanted. NULL: no memory. */
+static toft_watch *toft_watched(toft_state *a) {
+  if (a->watch != NULL) return a->watch;
+  toft_watch *w = (toft_watch *)malloc(sizeof *w);
+  if (w == NULL) return NULL;
+  memset(w, 0, sizeof *w);
+  w->soft = UINT64_MAX;
+  /* Arenas come from the cache at the same address again: each has another first sample all the same. */
+  w->random = toft_scatter((uint64_t)TOFT_ADD(&toft_watches, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)a);
+  if (toft_tag_of(w, NULL, "", 0, NULL) != 0) {
+    free(w->tags);
+    free(w);
+    return NULL;
+  }
+  a->watch = w;
+  return w;
+}
+
+static void toft_clear_sites(toft_watch *w); /* sample.c */
+
+static void toft_clear_phases(toft_watch *w) {
+  for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
+  w->phase_count = 0;
+}
+
+static void toft_end_watch(toft_state *a) {
+  toft_watch *w = a->watch;
+  if (w == NULL) return;
+  toft_clear_sites(w);
+  toft_clear_phases(w);
+  for (size_t i = 0; i < w->tag_count; i++) free(w->tags[i].name);
+  free(w->sites);
+  free(w->phases);
+  free(w->outer);
+  free(w->aparts);
+  free(w->cuts);
+  free(w->tags);
+  free(w);
+  a->watch = NULL;
+  a->state &= ~(uint32_t)TOFT_WATCHED;
+}
+
+/* Something was switched: is anything on? */
+static void toft_switched(toft_state *a) {
+  const toft_watch *w = a->watch;
+  int on = w->metered || w->period != 0 || w->soft != UINT64_MAX || w->ask != NULL;
+  a->state = on ? a->state | TOFT_WATCHED : a->state & ~(uint32_t)TOFT_WATCHED;
+}
+
+/* A callback begins: the arena is in order, and closed. What is returned goes to toft_call_back. */
+static uint32_t toft_call_out(toft_state *a) {
+  uint32_t was = a->state & TOFT_BUSY;
+  a->state |= TOFT_BUSY;
+  toft_aim(a);
+  return was;
+}
+
+static void toft_call_back(toft_state *a, uint32_t was) {
+  if (!was) a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+/* ---- bytes by tag ---- */
+
+/* What is charged now is this tag's: that of the claim where its own bytes come back, else the present one. */
+static size_t toft_charged_tag(const toft_state *a) {
+  const toft_watch *w = a->watch;
+  return w->claimed && !(a->state & TOFT_CLAIMED) ? w->claim_tag : w->tag;
+}
+
+/* Cuts above `at` are forgotten, and what comes from there on is the tag's. Never needs more room than there is: either
+ * one was taken off, or toft_change_tag saw to it. */
+static void toft_cut_at(toft_watch *w, uint64_t at, size_t tag) {
+  toft_cut *cuts = w->cuts;
+  size_t n = w->cut_count;
+  while (n != 0 && cuts[n - 1].at >= at) {
+    n--;
+    if (n != 0) w->tags[cuts[n - 1].tag].closed -= cuts[n].at - cuts[n - 1].at;
+  }
+  if (n == 0 || cuts[n - 1].tag != tag) {
+    if (n != 0) w->tags[cuts[n - 1].tag].closed += at - cuts[n - 1].at;
+    cuts[n].at = at;
+    cuts[n].tag = tag;
+    n++;
+  }
+  w->cut_count = n;
+}
+
+/* The cuts, as live is now. */
+static void toft_cut_tags(toft_state *a) {
+  toft_watch *w = a->watch;
+  uint64_t in_line = a->live - w->apart_bytes;
+  size_t tag = toft_charged_tag(a);
+  /* A range under another tag than the present one comes back: since the last cut nothing came in line but it. */
+  if (w->cuts[w->cut_count - 1].tag != tag) toft_cut_at(w, in_line < w->in_line ? in_line : w->in_line, tag);
+  toft_cut_at(w, in_line, tag);
+  w->in_line = in_line;
+}
+
+static void toft_settle_tags(toft_state *a) {
+  toft_watch *w = a->watch;
+  if (w == NULL || !w->metered) return;
+  toft_cut_tags(a);
+  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->counted; /* less than nothing if a range did not go on */
+  w->counted = a->allocated;
+}
+
+static uint64_t toft_live_of_tag(const toft_watch *w, size_t tag) {
+  const toft_cut *last = &w->cuts[w->cut_count - 1];
+  return w->tags[tag].closed + w->tags[tag].apart + (last->tag == tag ? w->in_line - last->at : 0);
+}
+
+/* The arena is entered. 0: no memory, and nothing changed. */
+static int toft_change_tag(toft_state *a, size_t tag) {
+  toft_watch *w = a->watch;
+  toft_settle_tags(a);
+  /* A cut for this change, for each pop that is to come, and for both ends of a range under another tag. */
+  if (!toft_cuts_room(w, w->depth + 4)) return 0;
+  w->tag = tag;
+  toft_settle_tags(a);
+  return 1;
+}
+
+/* ---- what lies apart ---- */
+
+/* Is there memory to note one more? */
+static int toft_apart_room(toft_state *a) {
+  return a->watch == NULL || !a->watch->metered || toft_aparts_room(a->watch, 1);
+}
+
+static void toft_apart_note(toft_watch *w, const void *what, size_t tag, uint64_t bytes) {
+  toft_apart *last = w->apart_count != 0 ? &w->aparts[w->apart_count - 1] : NULL;
+  if (last == NULL || last->what != what || last->tag != tag) {
+    last = &w->aparts[w->apart_count++];
+    last->what = what;
+    last->tag = tag;
+    last->bytes = 0;
+  }
+  last->bytes += bytes;
+  w->tags[tag].apart += bytes;
+  w->apart_bytes += bytes;
+}
+
+/* These bytes were added to live and allocated, and are not in line. */
+static void toft_apart_add(toft_state *a, const void *what, size_t bytes) {
+  toft_watch *w = a->watch;
+  if (w == NULL || !w->metered) return;
+  size_t tag = toft_charged_tag(a);
+  toft_apart_note(w, what, tag, bytes);
+  w->tags[tag].allocated += bytes;
+  w->counted += bytes;
+}
+
+/* They were taken from live. It is among the last. */
+static void toft_apart_gone(toft_state *a, const void *what) {
+  toft_watch *w = a->watch;
+  if (w == NULL || !w->metered) return;
+  size_t end = w->apart_count, first;
+  while (end != 0 && w->aparts[end - 1].what != what) end--;
+  for (first = end; first != 0 && w->aparts[first - 1].what == what; first--) {
+    const toft_apart *gone = &w->aparts[first - 1];
+    w->tags[gone->tag].apart -= gone->bytes;
+    w->apart_bytes -= gone->bytes;
+  }
+  memmove(w->aparts + first, w->aparts + end, (w->apart_count - end) * sizeof *w->aparts);
+  w->apart_count -= end - first;
+}
+
+static toft_state *toft_adopted_by(const toft_node *node); /* inspect.c */
+
+/* All that lies apart already is nobody's. 0: no memory. */
+static int toft_apart_all(toft_state *a) {
+  toft_watch *w = a->watch;
+  for (const toft_blk *b = a->newest; b != NULL; b = b->next) {
+    if (b->kind != TOFT_BLOCK_ONEOFF) continue;
+    if (!toft_aparts_room(w, 1)) return 0;
+    toft_apart_note(w, b, 0, b->charge);
+  }
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_by(n);
+    if (donor == NULL) continue;
+    if (!toft_aparts_room(w, 1)) return 0;
+    toft_apart_note(w, donor, 0, donor->live);
+  }
+  return 1;
+}
+
+/* ---- hooks of the rest ---- */
+
+/* Part of toft_aim: how far the inline path may go. */
+static TOFT_COLD size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched) {
+  toft_watch *w = a->watch;
+  uint64_t most = room;
+  if (w->metered) {
+    toft_settle_tags(a);
+    if ((a->state & TOFT_CLAIMED) && !w->claimed) {
+      w->claimed = 1;
+      w->claim_tag = w->tag;
+    }
+    size_t tag = toft_charged_tag(a);
+    uint64_t live = toft_live_of_tag(w, tag), budget = w->tags[tag].budget;
+    if (budget != UINT64_MAX && most > (budget < live ? 0 : budget - live)) most = budget < live ? 0 : budget - live;
+  }
+  if (w->period != 0) { /* the allocation that passes the next sample is seen */
+    uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
+    if (most > ahead) most = ahead;
+  }
+  if (!w->soft_passed) {
+    uint64_t ahead = w->soft > a->live ? w->soft - a->live : 0;
+    if (most > ahead) most = ahead;
+  }
+  *watched |= w->metered || w->period != 0;
+  return (size_t)(most & ~(uint64_t)7);
+}
+
+static TOFT_COLD int toft_tag_affords(toft_state *a, size_t charge) {
+  toft_watch *w = a->watch;
+  size_t tag = w->metered ? toft_charged_tag(a) : 0;
+  uint64_t budget = w->tags[tag].budget;
+  if (!w->metered || budget == UINT64_MAX) return 1;
+  toft_cut_tags(a);
+  uint64_t live = toft_live_of_tag(w, tag);
+  if ((a->state & TOFT_CLAIMED) && w->claim_tag == tag) live += (uint64_t)(a->claim_limit - a->head.cursor);
+  return live <= budget && charge <= budget - live;
+}
+
+/* The range's bytes are back in live. */
+static void toft_range_given(toft_state *a) {
+  toft_settle_tags(a);
+  if (a->watch != NULL) a->watch->claimed = 0;
+}
+
+/* Nothing is live any more. */
+static void toft_round_over(toft_state *a) {
+  toft_watch *w = a->watch;
+  if (w == NULL) return;
+  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
+  w->apart_count = 0;
+  w->apart_bytes = 0;
+  w->soft_passed = 0;
+}
+
+/* A request was refused: was it for the budget, and is that higher now? */
+static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
+  toft_watch *w = a->watch;
+  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  uint64_t budget = a->budget, need = (uint64_t)TOFT_ROUND8(size) + (align > 8 ? align : 0);
+  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, TOFT_ROUND8(size))) return 0;
+  uint32_t was = toft_call_out(a);
+  uint64_t answer = w->ask(w->ask_arg, &a->head, a->live, budget, size);
+  toft_call_back(a, was);
+  if (answer <= budget) return 0;
+  a->budget = answer;
+  return 1;
+}
+
+static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
+  return (a->state & TOFT_WATCHED) && a->watch->ask != NULL && toft_ask_for(a, size, align);
+}
+
+/* Part of each op by which live grows. */
+static void toft_tell_over(toft_state *a) {
+  if (!(a->state & TOFT_WATCHED)) return;
+  toft_watch *w = a->watch;
+  if (w->soft_passed || a->live <= w->soft) return;
+  w->soft_passed = 1;
+  if (w->over == NULL) return;
+  uint32_t was = toft_call_out(a);
+  w->over(w->over_arg, &a->head, a->live, w->soft);
+  toft_call_back(a, was);
+}
+
+/* ---- switches ---- */
+
+static int toft_meter(toft_state *a, int on) {
+  toft_watch *w = toft_watched(a);
+  if (w == NULL) return TOFT_ENOMEM;
+  if (on == w->metered) return TOFT_OK;
+  toft_settle_tags(a);
+  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].closed = w->tags[i].apart = 0;
+  w->cut_count = w->apart_count = w->depth = w->lost = 0;
+  w->apart_bytes = 0;
+  w->tag = 0;
+  w->metered = 0;
+  if (on) {
+    if (!toft_cuts_room(w, 4) || !toft_apart_all(a)) {
+      for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
+      return TOFT_ENOMEM;
+    }
+    w->metered = 1;
+    w->counted = a->allocated;
+    toft_cut_at(w, 0, 0);
+    w->in_line = a->live - w->apart_bytes;
+  }
+  toft_switched(a);
+  return TOFT_OK;
+}
+
+/* What ops->set does for a tag. */
+static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length) {
+  if ((a->state & TOFT_CLAIMED) && (a->watch == NULL || !a->watch->metered))
+    return TOFT_EBUSY; /* whose is the range? */
+  int was = a->watch != NULL && a->watch->metered;
+  if (toft_meter(a, 1) != TOFT_OK) return TOFT_ENOMEM;
+  if (length != 0 && name[0] == '/') name++, length--;
+  size_t tag = toft_tag_of(a->watch, NULL, name, length, &number);
+  if (tag != SIZE_MAX && toft_change_tag(a, tag)) return TOFT_OK;
+  (void)toft_meter(a, was); /* switching off takes no memory */
+  return TOFT_ENOMEM;
+}
+
+/* ==== sample.c ==== */
+/* Sampling: one allocation in so many bytes is looked at, and stands for those that were not. */
+
+#if defined(_WIN32)
+#define TOFT_UNWIND(stack, most) RtlCaptureStackBackTrace(0, (DWORD)(most), stack, NULL)
+#elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
+#include <execinfo.h>
+#define TOFT_UNWIND(stack, most) (size_t) backtrace(stack, (int)(most))
+#elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
+#include <unwind.h>
+#define TOFT_UNWIND(stack, most) toft_unwind(stack, most)
+
+typedef struct toft_walked {
+  void **stack;
+  size_t depth, most;
+} toft_walked;
+
+static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
+  toft_walked *w = (toft_walked *)arg;
+  w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
+  return w->depth < w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static size_t toft_unwind(void **stack, size_t most) {
+  toft_walked w = {stack, 0, most};
+  (void)_Unwind_Backtrace(toft_unwind_frame, &w);
+  return w.depth;
+}
+#else
+#define TOFT_UNWIND(stack, most) ((void)(stack), (void)(most), (size_t)0)
+#endif
+
+#define TOFT_STACK 64         /* calls that are kept of a stack */
+#define TOFT_FRAMES_BEFORE 16 /* of the library and the unwinder, at most, in front of them */
+#define TOFT_MAX_SITES 65536
+
+/* Behind it: the stack. */
+struct toft_sampled {
+  toft_sampled *next;
+  uint64_t hash;
+  uintptr_t site;
+  size_t tag, depth;
+  double count, bytes;
+};
+
+static void **toft_site_stack(toft_sampled *s) { return (void **)(void *)(s + 1); }
+
+static void toft_clear_sites(toft_watch *w) {
+  for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL; i++) {
+    toft_sampled *s = w->sites[i];
+    w->sites[i] = NULL;
+    while (s != NULL) {
+      toft_sampled *next = s->next;
+      free(s);
+      s = next;
+    }
+  }
+  w->site_count = 0;
+  w->lost_count = w->lost_bytes = 0;
+}
+
+/* Bytes to the next sample: `period` on average, and without memory, as -ln(u) is for u evenly in (0, 1]. */
+static uint64_t toft_distance(toft_watch *w) {
+  w->random ^= w->random << 13;
+  w->random ^= w->random >> 7;
+  w->random ^= w->random << 17;
+  uint64_t u = (w->random >> 32) | 1; /* of 2^32 */
+  unsigned whole = 0;
+  while (u >> whole > 1) whole++;
+  /* The binary logarithm's bits behind the point, by squaring: there is no need of libm. */
+  uint64_t log = (uint64_t)whole << 16, y = u << (31 - whole);
+  for (unsigned bit = 16; bit-- > 0;) {
+    y = (y * y) >> 31;
+    if (y >> 32 != 0) {
+      log |= (uint64_t)1 << bit;
+      y >>= 1;
+    }
+  }
+  double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
+  return (uint64_t)(nats * (double)w->period + 0.5);
+}
+
+static void toft_sample_after(toft_watch *w, uint64_t allocated) {
+  uint64_t distance = toft_distance(w);
+  w->next_sample = distance <= UINT64_MAX - allocated ? allocated + distance : UINT64_MAX;
+}
+
+/* What ops->set does for sampling. */
+static int toft_set_period(toft_state *a, uint64_t period) {
+  toft_watch *w = toft_watched(a);
+  if (w == NULL) return TOFT_ENOMEM;
+  w->period = period;
+  toft_sample_after(w, a->allocated);
+  toft_switched(a);
+  return TOFT_OK;
+}
+
+/* The stack from the call on the arena, which returns to `caller`; that alone where nobody can say more. */
+static size_t toft_capture(toft_state *a, void **stack, uintptr_t caller) {
+  void *all[TOFT_STACK + TOFT_FRAMES_BEFORE];
+  size_t n, first = 0, most = TOFT_STACK + TOFT_FRAMES_BEFORE;
+  toft_watch *w = a->watch;
+  if (w->unwinder != NULL) {
+    uint32_t was = toft_call_out(a);
+    n = toft_min(w->unwinder(w->unwinder_arg, all, most), most);
+    toft_call_back(a, was);
+  } else {
+    n = TOFT_UNWIND(all, most);
+  }
+  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may tell Thumb */
+  if (first == n && caller != 0) {
+    all[0] = (void *)caller;
+    first = 0;
+    n = 1;
+  }
+  n = toft_min(n - first, TOFT_STACK);
+  memcpy(stack, all + first, n * sizeof *stack);
+  return n;
+}
+
+static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t depth, uintptr_t site) {
+  uint64_t hash = (uint64_t)site * 31 + w->tag;
+  for (size_t i = 0; i < depth; i++) hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * 0x9E3779B97F4A7C15u;
+  if (w->sites == NULL) {
+    w->sites = (toft_sampled **)calloc(TOFT_SITE_LISTS, sizeof(void *));
+    if (w->sites == NULL) return NULL;
+  }
+  toft_sampled **list = &w->sites[hash >> 56];
+  for (toft_sampled *s = *list; s != NULL; s = s->next)
+    if (s->hash == hash && s->site == site && s->tag == w->tag && s->depth == depth &&
+        memcmp(toft_site_stack(s), stack, depth * sizeof *stack) == 0)
+      return s;
+  if (w->site_count == TOFT_MAX_SITES) return NULL;
+  toft_sampled *s = (toft_sampled *)malloc(sizeof *s + depth * sizeof *stack);
+  if (s == NULL) return NULL;
+  s->next = *list;
+  s->hash = hash;
+  s->site = site;
+  s->tag = w->tag;
+  s->depth = depth;
+  s->count = s->bytes = 0;
+  memcpy(toft_site_stack(s), stack, depth * sizeof *stack);
+  *list = s;
+  w->site_count++;
+  return s;
+}
+
+/* `size` bytes were asked for and allocated; `before`: what was allocated until then. */
+static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  toft_watch *w = a->watch;
+  uint64_t hits = 0, from = w->next_sample > before ? w->next_sample : before;
+  uint64_t many = a->allocated > from ? (a->allocated - from) / w->period : 0;
+  if (many > 256) { /* as good as one by one, and not so slow */
+    hits = many;
+    toft_sample_after(w, a->allocated);
+  }
+  while (w->next_sample < a->allocated) {
+    hits += w->next_sample >= before; /* else it was in a range, or the arena's own */
+    toft_sample_after(w, w->next_sample);
+  }
+  if (hits == 0) return;
+  void *stack[TOFT_STACK];
+  size_t depth = toft_capture(a, stack, caller);
+  toft_sampled *s = toft_site_of(w, stack, depth, site);
+  /* One that takes so many bytes of the arena is met once in period / bytes times. */
+  double count = (double)hits * (double)w->period / (double)(a->allocated - before);
+  *(s != NULL ? &s->count : &w->lost_count) += count;
+  *(s != NULL ? &s->bytes : &w->lost_bytes) += count * (double)size;
+}
+
+static TOFT_COLD void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (a->allocated <= before) return;
+  if (a->watch->period != 0) toft_sample(a, size, before, site, caller);
+  toft_tell_over(a);
+}
+
+/* Part of each op that allocates: TOFT_CALLER() is its user. */
+static void toft_note(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (TOFT_UNLIKELY(a->state & TOFT_WATCHED)) toft_note_watched(a, size, before, site, caller);
 }
 
 /* ==== place.c ==== */
@@ -916,7 +2269,7 @@ static int toft_fits_here(const toft_state *a, size_t size, size_t align) {
 /* P7: a block of its own; the current one stays. */
 static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
-  if (!toft_affords(a, need)) return NULL;
+  if (!toft_affords(a, need) || !toft_apart_room(a)) return NULL;
   toft_blk *b = toft_take(a, toft_oneoff_size(need));
   if (b == NULL) return NULL;
   toft_push(a, b, TOFT_BLOCK_ONEOFF);
@@ -927,6 +2280,7 @@ static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
   b->charge = need;
   a->live += need;
   a->allocated += need;
+  toft_apart_add(a, b, need);
   return p;
 }
 
@@ -983,12 +2337,13 @@ static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
     size_t pad = toft_pad(b->left, align), room = (size_t)(toft_block_end(a, b) - b->left);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= room && TOFT_ROUND8(size) <= room - pad) {
-      if (!toft_affords(a, take)) return NULL;
+      if (!toft_affords(a, take) || !toft_apart_room(a)) return NULL;
       unsigned char *p = b->left + pad;
       b->left += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
+      toft_apart_add(a, b, take);
       return p;
     }
   }
@@ -1011,135 +2366,751 @@ static void *toft_place(toft_state *a, size_t size, size_t align) {
   return toft_place_further(a, size, align);
 }
 
-/* ==== checked.c ==== */
-/* Checked arenas. limit == cursor, so every allocation from every language comes here and gets a record, red zones on
- * both sides and a fill; giving back looks at the zones and poisons. Slow, and exact. */
+/* ==== checks.c ==== */
+/* What a checked arena knows: a record of each allocation, with its red zones; what was given back, which is filled,
+ * remembered, and looked at before it is handed out again; and who is in a call. All of it lives apart from what it
+ * describes, so that a wild write cannot lose it. */
 
 #define TOFT_ZONE 16
+#define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
 enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
 
-/* In front of its allocation: record, zone, size bytes, zone up to `end`. */
-struct toft_record {
-  toft_record *older;
-  unsigned char *p, *end;
+typedef struct toft_record {
+  toft_blk *block;
+  unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
   size_t size;
   uintptr_t born;
   unsigned char *cursor; /* the arena's, just after: what a mark taken then holds */
-  size_t freed;          /* non-zero: given back already, though not the newest */
+  toft_call made, gone;  /* gone.by: freed already, though its place is not given back */
+  int told;              /* that a zone is damaged */
+} toft_record;
+
+/* Of one block: which records lie in it, ascending, and what was given back in it, descending: a block is filled from
+ * its start and given back from its end. */
+typedef struct toft_shadow {
+  struct toft_shadow *next;
+  toft_blk *block;
+  size_t *live; /* indices */
+  size_t live_count, live_room;
+  toft_record *gone;
+  size_t count, room;
+} toft_shadow;
+
+struct toft_checks {
+  toft_record *records; /* of what is allocated, oldest first */
+  size_t count, room;
+  toft_shadow *shadows;
+  uintptr_t since; /* the epoch when the checks began, or of the last reset, and the cursor then */
+  unsigned char *from;
+  toft_call call; /* the op that runs */
+  size_t inside;  /* the thread in it; 0: none. Atomic */
+  size_t depth;   /* ops in ops: a cleanup's */
+  size_t pinned;  /* the only thread that may call; 0: any. Atomic */
+  toft_fact *facts;
+  size_t facts_count, facts_lost;
 };
 
-static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
-  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+/* ---- telling ---- */
+
+static void toft_keep_fact(toft_checks *c, const toft_fact *f) {
+  toft_lock_take(&toft_findings_lock);
+  if (c->facts_count < TOFT_FACTS && (c->facts_count & (c->facts_count - 1)) == 0) { /* room for twice as many */
+    size_t room = c->facts_count == 0 ? 1 : 2 * c->facts_count;
+    toft_fact *more = (toft_fact *)realloc(c->facts, room * sizeof *more);
+    if (more == NULL) {
+      c->facts_lost++;
+      TOFT_UNLOCK(&toft_findings_lock);
+      return;
+    }
+    c->facts = more;
+  }
+  if (c->facts_count < TOFT_FACTS)
+    c->facts[c->facts_count++] = *f;
+  else
+    c->facts_lost++;
+  TOFT_UNLOCK(&toft_findings_lock);
+}
+
+static void toft_tell(toft_state *a, toft_fact *f) {
+  f->arena = &a->head;
+  toft_keep_fact(a->checks, f);
+  toft_publish(f);
+}
+
+static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told, const toft_record *r) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = kind;
+  f.p = (const unsigned char *)p;
+  f.told = told;
+  f.seen = a->checks->call;
+  if (r != NULL) {
+    f.size = r->size;
+    f.made = r->made;
+    f.gone = r->gone;
+  }
+  toft_tell(a, &f);
+}
+
+static int toft_tell_written(toft_state *a, int kind, const toft_record *r, ptrdiff_t offset) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = kind;
+  f.p = r->p;
+  f.size = r->size;
+  f.offset = offset;
+  f.made = r->made;
+  f.gone = r->gone;
+  f.seen = a->checks->call;
+  toft_tell(a, &f);
+  toft_fail(a, r->size, 0, TOFT_ECORRUPT);
+  return TOFT_ECORRUPT;
+}
+
+/* ---- who is in the arena ---- */
+
+/* Every op that changes something begins with toft_step_in and ends with toft_step_out. 0: this thread must not. */
+static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site) {
+  toft_checks *c = a->checks;
+  size_t me = toft_thread(), pinned = TOFT_LOAD(&c->pinned), other = 0;
+  toft_call call = {by, toft_said != 0 ? toft_said : site, me};
+  toft_said = 0;
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.seen = call;
+  if (pinned != 0 && pinned != me) {
+    f.kind = TOFT_FOUND_WRONG_THREAD;
+    f.made.thread = pinned;
+  } else if (!TOFT_TAKE(&c->inside, &other, me) && other != me) {
+    f.kind = TOFT_FOUND_TWO_THREADS;
+    f.made = c->call;
+  } else {
+    if (c->depth++ == 0) c->call = call;
+    return 1;
+  }
+  toft_tell(a, &f);
+  return 0;
+}
+
+TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_FRESH) != 0 || a->checks == NULL)) return 1;
+  return toft_step_in_checked(a, by, site);
+}
+
+TOFT_INLINE void toft_step_out(toft_state *a) {
+  toft_checks *c = a->checks;
+  if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
+}
+
+static void toft_pin_thread(toft_state *a, int on) {
+  if ((a->state & TOFT_FRESH) == 0 && a->checks != NULL) (void)TOFT_SWAP(&a->checks->pinned, on ? toft_thread() : 0);
+}
+
+/* ---- zones ---- */
+
+/* A byte of the zone behind that is not as it was, or else the nearest in the one in front; PTRDIFF_MAX: none. */
+static ptrdiff_t toft_zone_damage(const toft_record *r) {
+  size_t behind = (size_t)(r->end - r->p) - r->size, front = (size_t)(r->p - r->start);
+  ptrdiff_t found = PTRDIFF_MAX;
+  toft_open(r->p + r->size, behind);
+  toft_open(r->start, front);
+  for (const unsigned char *z = r->start; z < r->p; z++)
+    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
+  for (const unsigned char *z = r->end; z-- > r->p + r->size;)
+    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
+  toft_close(r->start, front);
+  toft_close(r->p + r->size, behind);
+  return found;
+}
+
+static unsigned char *toft_not_gone(unsigned char *from, unsigned char *to) {
+  while (from < to && *from == TOFT_BYTE_GONE) from++;
+  return from;
+}
+
+/* Looks at bytes that were given back, which are filled anew if they were written. */
+static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
+  int code = TOFT_OK;
+  toft_open(from, (size_t)(to - from));
+  unsigned char *at = toft_not_gone(from, to);
+  if (at < to) {
+    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at - r->p);
+    toft_open(from, (size_t)(to - from));
+    memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+  }
+  toft_close(from, (size_t)(to - from));
+  return code;
+}
+
+static int toft_check_record(toft_state *a, size_t index) {
+  toft_record *r = &a->checks->records[index];
+  int code = TOFT_OK;
+  ptrdiff_t at = r->told ? PTRDIFF_MAX : toft_zone_damage(r);
+  if (at != PTRDIFF_MAX) {
+    r->told = 1;
+    code = toft_tell_written(a, at < 0 ? TOFT_FOUND_UNDERRUN : TOFT_FOUND_OVERRUN, r, at);
+  }
+  if (r->gone.by != NULL && toft_check_gone(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
+  return code;
+}
+
+/* ---- what was given back ---- */
+
+static void toft_fill_gone(unsigned char *from, unsigned char *to) {
+  if (from >= to) return;
+  toft_open(from, (size_t)(to - from));
+  memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+  toft_close(from, (size_t)(to - from));
+}
+
+/* All that was given back, with what no record covers: paddings, and what is older than the checks. */
+static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to) {
+  if (a->state & TOFT_IS_CHECKED)
+    toft_fill_gone(from, to);
+  else if (a->checks != NULL && from < to)
+    toft_open(from, (size_t)(to - from));
+}
+
+static toft_shadow **toft_shadow_of(toft_checks *c, const toft_blk *b) {
+  toft_shadow **at = &c->shadows;
+  while (*at != NULL && (*at)->block != b) at = &(*at)->next;
+  return at;
+}
+
+/* NULL: there is no memory for it. */
+static toft_shadow *toft_make_shadow(toft_checks *c, toft_blk *b) {
+  toft_shadow *s = *toft_shadow_of(c, b);
+  if (s != NULL || (s = (toft_shadow *)calloc(1, sizeof *s)) == NULL) return s;
+  s->block = b;
+  s->next = c->shadows;
+  c->shadows = s;
+  return s;
+}
+
+/* For one element more at least. NULL: there is no memory, and the old ones stay. */
+static void *toft_more_room(void *old, size_t *room, size_t each) {
+  size_t more = *room == 0 ? 16 : 2 * *room;
+  void *p = realloc(old, more * each);
+  if (p != NULL) *room = more;
+  return p;
+}
+
+/* Without memory for it a free of it is refused as a stranger's. */
+static void toft_remember_live(toft_checks *c, toft_blk *b, size_t index) {
+  toft_shadow *s = toft_make_shadow(c, b);
+  if (s == NULL) return;
+  if (s->live_count == s->live_room) {
+    size_t *more = (size_t *)toft_more_room(s->live, &s->live_room, sizeof *more);
+    if (more == NULL) return;
+    s->live = more;
+  }
+  s->live[s->live_count++] = index;
+}
+
+static void toft_forget_live(toft_checks *c, const toft_blk *b, size_t index) {
+  toft_shadow *s = *toft_shadow_of(c, b);
+  if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
+}
+
+/* Without memory for it nobody looks there again. */
+static void toft_remember_gone(toft_checks *c, const toft_record *r) {
+  toft_shadow *s = toft_make_shadow(c, r->block);
+  if (s == NULL) return;
+  if (s->count == s->room) {
+    toft_record *more = (toft_record *)toft_more_room(s->gone, &s->room, sizeof *more);
+    if (more == NULL) return;
+    s->gone = more;
+  }
+  s->gone[s->count++] = *r;
+}
+
+/* Bytes of b up to `to` are about to be handed out again. */
+static int toft_look_back(toft_state *a, const toft_blk *b, unsigned char *to) {
+  toft_shadow *s = *toft_shadow_of(a->checks, b);
+  int code = TOFT_OK;
+  while (s != NULL && s->count != 0 && s->gone[s->count - 1].start < to) {
+    toft_record *r = &s->gone[s->count - 1];
+    if (toft_check_gone(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (r->end > to) {
+      r->start = to;
+      break;
+    }
+    s->count--;
+  }
+  return code;
+}
+
+static int toft_look_at_shadow(toft_state *a, const toft_shadow *s) {
+  int code = TOFT_OK;
+  for (size_t i = 0; s != NULL && i < s->count; i++)
+    if (toft_check_gone(a, &s->gone[i], s->gone[i].start, s->gone[i].end) != TOFT_OK) code = TOFT_ECORRUPT;
+  return code;
+}
+
+static int toft_look_at_shadows(toft_state *a) {
+  int code = TOFT_OK;
+  for (const toft_shadow *s = a->checks != NULL ? a->checks->shadows : NULL; s != NULL; s = s->next)
+    if (toft_look_at_shadow(a, s) != TOFT_OK) code = TOFT_ECORRUPT;
+  return code;
+}
+
+/* Gives back the records born after `epoch`: looks at each, and fills its place. */
+static int toft_check_records(toft_state *a, uintptr_t epoch) {
+  toft_checks *c = a->checks;
+  int code = TOFT_OK;
+  while (c != NULL && c->count != 0 && c->records[c->count - 1].born > epoch) {
+    toft_record *r = &c->records[c->count - 1];
+    if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (a->state & TOFT_IS_CHECKED) {
+      if (r->gone.by == NULL) r->gone = c->call;
+      toft_fill_gone(r->start, r->end);
+      toft_remember_gone(c, r);
+    } else {
+      toft_open(r->start, (size_t)(r->end - r->start));
+    }
+    toft_forget_live(c, r->block, --c->count);
+  }
+  return code;
+}
+
+/* ==== checked.c ==== */
+/* What the ops do in a checked arena. limit == cursor, so every allocation from every language comes here and gets a
+ * record, red zones on both sides and a fill. Slow, and exact. */
+
+/* ---- allocation ---- */
+
+static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
+  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
+  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align)))
+    return toft_place_here(a, whole, align);
+  return toft_place_further(a, whole, align);
+}
+
+static int toft_room_for_record(toft_checks *c) {
+  if (c->count < c->room) return 1;
+  toft_record *more = (toft_record *)toft_more_room(c->records, &c->room, sizeof *more);
+  if (more != NULL) c->records = more;
+  return more != NULL;
 }
 
 static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
-  size_t wide = toft_max(align, TOFT_ZONE);
-  size_t front = toft_round(sizeof(toft_record) + TOFT_ZONE, wide);
+  toft_checks *c = a->checks;
+  size_t front = toft_max(align, TOFT_ZONE);
   size_t whole = front + TOFT_ROUND8(size) + TOFT_ZONE;
-  if (whole > TOFT_MAX_REQUEST) return NULL;
-  unsigned char *base;
-  if (a->state & TOFT_CLAIMED)
-    base = (unsigned char *)toft_place_aside(a, whole, wide);
-  else if (toft_fits_here(a, whole, wide) || (toft_affords(a, whole) && toft_extend_here(a, whole, wide)))
-    base = (unsigned char *)toft_place_here(a, whole, wide);
-  else
-    base = (unsigned char *)toft_place_further(a, whole, wide);
+  if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
+  unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
   if (base == NULL) return NULL;
+  toft_blk *b = a->current;
+  if (a->state & TOFT_CLAIMED)
+    b = a->aside;
+  else if (base < toft_block_start(a, b) || base >= a->head.cursor)
+    b = a->newest;
+  (void)toft_look_back(a, b, base + whole);
   unsigned char *p = base + front;
-  toft_record *r = (toft_record *)(void *)(p - TOFT_ZONE - sizeof(toft_record));
+  toft_open(base, whole);
   memset(base, TOFT_BYTE_ZONE, whole);
   memset(p, TOFT_BYTE_NEW, size);
+  toft_close(base, front);
+  toft_hand_out(p, size);
+  toft_close(p + size, whole - front - size);
   toft_bump(a); /* a mark between any two allocations tells them apart */
-  r->older = a->records;
+  toft_remember_live(c, b, c->count);
+  toft_record *r = &c->records[c->count++];
+  memset(r, 0, sizeof *r);
+  r->block = b;
+  r->start = base;
   r->p = p;
   r->end = base + whole;
   r->size = size;
   r->born = toft_epoch(a);
   r->cursor = a->head.cursor;
-  r->freed = 0;
-  a->records = r;
+  r->made = c->call;
   return p;
 }
 
-static int toft_zones_intact(const toft_record *r) {
-  for (const unsigned char *z = r->p - TOFT_ZONE; z < r->p; z++)
-    if (*z != TOFT_BYTE_ZONE) return 0;
-  for (const unsigned char *z = r->p + r->size; z < r->end; z++)
-    if (*z != TOFT_BYTE_ZONE) return 0;
-  return 1;
-}
+/* ---- marks ---- */
 
-static int toft_check_record(toft_state *a, const toft_record *r) {
-  if (toft_zones_intact(r)) return TOFT_OK;
-  toft_fail(a, r->size, 0, TOFT_ECORRUPT);
-  return TOFT_ECORRUPT;
-}
-
-/* Forgets the records born after `epoch`, and looks at their zones. */
-static int toft_check_records(toft_state *a, uintptr_t epoch) {
-  int code = TOFT_OK;
-  for (; a->records != NULL && a->records->born > epoch; a->records = a->records->older)
-    if (toft_check_record(a, a->records) != TOFT_OK) code = TOFT_ECORRUPT;
-  return code;
-}
-
-static toft_record *toft_find_record(toft_state *a, const void *p) {
-  toft_record *r = a->records;
-  while (r != NULL && r->p != p) r = r->older;
-  return r;
+static void toft_check_from_here(toft_state *a) {
+  if (a->checks == NULL) return;
+  a->checks->since = toft_epoch(a);
+  a->checks->from = a->head.cursor;
 }
 
 /* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
-  if (!(a->state & TOFT_IS_CHECKED) || epoch < a->checked_since) return 0;
-  const toft_record *r = a->records;
-  while (r != NULL && r->born > epoch) r = r->older;
-  return cursor != (r != NULL && r->born > a->checked_since ? r->cursor : a->checked_from);
+  const toft_checks *c = a->checks;
+  if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since) return 0;
+  size_t low = 0, high = c->count; /* the first record that is younger than the mark */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (c->records[middle].born > epoch)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  const toft_record *r = low != 0 ? &c->records[low - 1] : NULL;
+  return cursor != (r != NULL && r->born > c->since ? r->cursor : c->from);
 }
 
-static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to) {
-  if ((a->state & TOFT_IS_CHECKED) && from < to) memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+static void toft_note_stale_mark(toft_state *a) {
+  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
 
-static void toft_check_from_here(toft_state *a) {
-  a->checked_since = toft_epoch(a);
-  a->checked_from = a->head.cursor;
+/* ---- resize and free ---- */
+
+static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
+  toft_checks *c = a->checks;
+  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next) {
+    size_t low = 0, high = s->live_count;
+    while (low < high) {
+      size_t middle = low + (high - low) / 2;
+      if (c->records[s->live[middle]].p < p)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
+  }
+  return NULL;
 }
 
-static void *toft_resize_checked(toft_state *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                                 int *code) {
+/* Allocated before the checks began? */
+static int toft_is_older(const toft_state *a, const unsigned char *p) {
+  const toft_checks *c = a->checks;
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
+    if (p < start || p >= toft_block_top(a, b)) continue;
+    return b->born <= c->since && !(c->from >= start && c->from <= end && p >= c->from);
+  }
+  return 0;
+}
+
+/* The record of a live allocation of that size; else NULL, and a finding. */
+static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, size_t size) {
+  toft_record *r = toft_find_record(a, p);
+  int kind = r == NULL            ? TOFT_FOUND_FOREIGN
+             : r->gone.by != NULL ? TOFT_FOUND_DOUBLE_FREE
+             : r->size != size    ? TOFT_FOUND_WRONG_SIZE
+                                  : 0;
+  if (kind == 0) return r;
+  toft_tell_misuse(a, kind, p, size, r);
+  return NULL;
+}
+
+static void toft_free_record(toft_state *a, toft_record *r) {
+  (void)toft_check_record(a, (size_t)(r - a->checks->records));
+  toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
+  r->gone = a->checks->call;
+}
+
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code) {
+  *code = TOFT_ENOMEM;
   if (old_size == 0) { /* an address without bytes has no record */
-    *code = TOFT_ENOMEM;
-    if (new_size == 0 && toft_pad((unsigned char *)p, align) == 0) return p;
+    if (new_size == 0 && toft_pad(p, align) == 0) return p;
     return (flags & TOFT_STAY) ? NULL : toft_place(a, new_size, align);
   }
-  toft_record *r = toft_find_record(a, p);
-  if (r == NULL || r->freed || r->size != old_size) {
+  int older = toft_is_older(a, p);
+  toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
+  if (r == NULL && !older) {
     *code = TOFT_EARG;
     return NULL;
   }
-  if (new_size <= old_size && toft_pad(r->p, align) == 0) {
-    memset(r->p + new_size, TOFT_BYTE_ZONE, old_size - new_size);
+  if (new_size <= old_size && toft_pad(p, align) == 0) {
+    if (older) return p;
+    (void)toft_check_record(a, (size_t)(r - a->checks->records));
+    toft_open(p + new_size, (size_t)(r->end - p) - new_size);
+    memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
+    toft_close(p + new_size, (size_t)(r->end - p) - new_size);
     r->size = new_size;
     return p;
   }
-  *code = TOFT_ENOMEM;
   if (flags & TOFT_STAY) return NULL;
+  size_t index = older ? 0 : (size_t)(r - a->checks->records);
   void *q = toft_place(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
-  memset(p, TOFT_BYTE_GONE, old_size);
-  r->freed = 1;
+  if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
   return q;
 }
 
-static int toft_free_checked(toft_state *a, void *p, size_t size) {
-  if (size == 0) return TOFT_OK;
-  toft_record *r = toft_find_record(a, p);
-  if (r == NULL || r->freed || r->size != size) return TOFT_EARG;
-  memset(p, TOFT_BYTE_GONE, size); /* its place is given back by rewind, reset or release */
-  r->freed = 1;
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
+  if (size == 0 || toft_is_older(a, p)) return TOFT_OK;
+  toft_record *r = toft_claimed_record(a, p, size);
+  if (r == NULL) return TOFT_EARG;
+  toft_free_record(a, r);
   return TOFT_OK;
+}
+
+/* ---- on and off ---- */
+
+static int toft_begin_checks(toft_state *a) {
+  if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+  if (a->checks == NULL) return TOFT_ENOMEM;
+  a->state |= TOFT_IS_CHECKED;
+  toft_check_from_here(a);
+  return TOFT_OK;
+}
+
+static void toft_forget_shadow(toft_checks *c, const toft_blk *b) {
+  toft_shadow **at = toft_shadow_of(c, b), *s = *at;
+  if (s == NULL) return;
+  *at = s->next;
+  free(s->live);
+  free(s->gone);
+  free(s);
+}
+
+static unsigned char *toft_first_byte(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_start : (unsigned char *)b + TOFT_HEADER;
+}
+
+static unsigned char *toft_last_byte(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_end : (unsigned char *)b + b->size;
+}
+
+/* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
+static int toft_end_checks(toft_state *a) {
+  int code = toft_look_at_shadows(a);
+  while (a->checks->shadows != NULL) toft_forget_shadow(a->checks, a->checks->shadows->block);
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    unsigned char *top = toft_block_top(a, b);
+    toft_open(top, (size_t)(toft_last_byte(a, b) - top));
+  }
+  for (toft_blk *b = a->spares; b != NULL; b = b->next)
+    toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
+  a->state &= ~(uint32_t)TOFT_IS_CHECKED;
+  toft_check_from_here(a);
+  return code;
+}
+
+/* Home is about to end at `end`. */
+static void toft_cut_checks(toft_state *a, unsigned char *end) {
+  if (a->checks == NULL) return;
+  (void)toft_look_at_shadows(a);
+  toft_forget_shadow(a->checks, &a->home);
+  toft_open(end, (size_t)(a->home_end - end));
+}
+
+static void toft_drop_checks(toft_checks *c) {
+  while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
+  free(c->records);
+  free(c->facts);
+  free(c);
+}
+
+/* ==== quarantine.c ==== */
+/* After the end. Blocks of the heap that checked arenas gave back wait here, filled and closed, before they are used
+ * again; the head of a released arena answers that it is one. The oldest go when there are more bytes than the bound,
+ * and all when the process or the library ends: each is looked at before it goes. */
+
+#define TOFT_QUARANTINE TOFT_MIB /* bytes in all */
+
+typedef struct toft_detained {
+  struct toft_detained *next;
+  unsigned char *block;
+  size_t size, open; /* open: bytes at its start that may be read: the head of an arena, or 0 */
+  toft_record *gone; /* what was in it last */
+  size_t count;
+  toft_call released;
+} toft_detained;
+
+static toft_lock toft_quarantine_lock;
+static toft_detained *toft_oldest, **toft_youngest = &toft_oldest;
+static size_t toft_detained_bytes;
+
+/* ---- the head of a released arena ---- */
+
+static void toft_tell_dead(toft_arena *head, const char *by, uintptr_t site) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = TOFT_FOUND_RELEASED;
+  f.arena = head;
+  f.p = (const unsigned char *)head;
+  f.seen.by = by;
+  f.seen.site = toft_said != 0 ? toft_said : site;
+  f.seen.thread = toft_thread();
+  toft_said = 0;
+  toft_lock_take(&toft_quarantine_lock);
+  for (const toft_detained *d = toft_oldest; d != NULL; d = d->next)
+    if (d->block == (const unsigned char *)head) f.gone = d->released;
+  TOFT_UNLOCK(&toft_quarantine_lock);
+  toft_publish(&f);
+}
+
+static void *toft_dead_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  (void)size, (void)align, (void)flags;
+  toft_tell_dead(a, "alloc", site != 0 ? site : TOFT_CALLER());
+  return NULL;
+}
+static void *toft_dead_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                              uintptr_t site) {
+  (void)p, (void)old_size, (void)new_size, (void)align, (void)flags;
+  toft_tell_dead(a, "resize", site != 0 ? site : TOFT_CALLER());
+  return NULL;
+}
+static void toft_dead_free(toft_arena *a, void *p, size_t size) {
+  (void)p, (void)size;
+  toft_tell_dead(a, "free", TOFT_CALLER());
+}
+static int toft_dead_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+  (void)cursor, (void)epoch;
+  toft_tell_dead(a, "rewind", TOFT_CALLER());
+  return TOFT_EMARK;
+}
+static int toft_dead_reset(toft_arena *a, uint32_t policy, size_t keep) {
+  (void)policy, (void)keep;
+  toft_tell_dead(a, "reset", TOFT_CALLER());
+  return TOFT_EBUSY;
+}
+static void toft_dead_trim(toft_arena *a, size_t keep) {
+  (void)keep;
+  toft_tell_dead(a, "trim", TOFT_CALLER());
+}
+static toft_cleanup *toft_dead_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+  (void)fn, (void)arg;
+  toft_tell_dead(a, "cleanup", TOFT_CALLER());
+  return NULL;
+}
+static void *toft_dead_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  (void)r, (void)size, (void)align;
+  toft_tell_dead(a, "claim", TOFT_CALLER());
+  return NULL;
+}
+static int toft_dead_give(toft_arena *a, toft_range *r) {
+  (void)r;
+  toft_tell_dead(a, "give", TOFT_CALLER());
+  return TOFT_EARG;
+}
+static int toft_dead_contains(const toft_arena *a, const void *p) {
+  (void)a, (void)p;
+  return 0;
+}
+static size_t toft_dead_stats(toft_arena *a, toft_stats *out, size_t out_size) {
+  (void)out, (void)out_size;
+  toft_tell_dead(a, "stats", TOFT_CALLER());
+  return 0;
+}
+static int toft_dead_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  (void)what, (void)value, (void)name, (void)name_len;
+  toft_tell_dead(a, "set", TOFT_CALLER());
+  return TOFT_EBUSY;
+}
+static void toft_dead_release(toft_arena *a) { toft_tell_dead(a, "release", TOFT_CALLER()); }
+
+static const toft_arena_ops toft_dead_ops = {
+    sizeof(toft_arena_ops), 1,
+    toft_dead_alloc,        toft_dead_resize,
+    toft_dead_free,         toft_dead_rewind,
+    toft_dead_reset,        toft_dead_trim,
+    toft_dead_cleanup,      toft_dead_claim,
+    toft_dead_give,         toft_dead_contains,
+    toft_dead_stats,        toft_dead_set,
+    toft_dead_release,
+};
+
+/* No room, and watched: every inline path ends in the table above. */
+static void toft_bury(toft_arena *head) {
+  head->cursor = head->limit = (unsigned char *)head;
+  head->ops = &toft_dead_ops;
+  head->epoch = 1;
+  toft_written(head, sizeof *head);
+}
+
+/* ---- blocks ---- */
+
+static void toft_look_at_detained(const toft_detained *d) {
+  unsigned char *from = d->block + d->open, *end = d->block + d->size;
+  toft_open(from, d->size - d->open);
+  const unsigned char *at = toft_not_gone(from, end);
+  if (at == end) return;
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = TOFT_FOUND_LATE_WRITE;
+  f.p = d->block;
+  f.size = d->size;
+  f.gone = d->released;
+  for (size_t i = 0; i < d->count; i++) {
+    const toft_record *r = &d->gone[i];
+    if (at < r->start || at >= r->end) continue;
+    f.p = r->p;
+    f.size = r->size;
+    f.made = r->made;
+    f.gone = r->gone;
+  }
+  f.offset = at - f.p;
+  f.seen.by = "a look at released memory";
+  f.seen.thread = toft_thread();
+  toft_publish(&f);
+}
+
+static void toft_discharge(size_t bytes) {
+  for (;;) {
+    toft_lock_take(&toft_quarantine_lock);
+    toft_detained *d = toft_detained_bytes > bytes ? toft_oldest : NULL;
+    if (d != NULL) {
+      toft_oldest = d->next;
+      if (toft_oldest == NULL) toft_youngest = &toft_oldest;
+      toft_detained_bytes -= d->size;
+    }
+    TOFT_UNLOCK(&toft_quarantine_lock);
+    if (d == NULL) return;
+    toft_look_at_detained(d);
+    toft_open(d->block, d->size);
+    toft_heap_put(NULL, d->block, d->size);
+    free(d->gone);
+    free(d);
+  }
+}
+
+void toft_quarantine_trim(void) { toft_discharge(0); }
+
+/* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
+static int toft_detain(toft_checks *c, const toft_blk *shadowed, void *block, size_t size, size_t open) {
+  if (size > TOFT_QUARANTINE / 2) return 0;
+  toft_detained *d = (toft_detained *)calloc(1, sizeof *d);
+  if (d == NULL) return 0;
+  d->block = (unsigned char *)block;
+  d->size = size;
+  d->open = open;
+  d->released = c->call;
+  toft_shadow *s = *toft_shadow_of(c, shadowed);
+  if (s != NULL) {
+    d->gone = s->gone;
+    d->count = s->count;
+    s->gone = NULL;
+    s->count = s->room = 0;
+  }
+  toft_fill_gone(d->block + open, d->block + size);
+  toft_lock_take(&toft_quarantine_lock);
+  *toft_youngest = d;
+  toft_youngest = &d->next;
+  toft_detained_bytes += size;
+  TOFT_UNLOCK(&toft_quarantine_lock);
+  toft_discharge(TOFT_QUARANTINE);
+  return 1;
+}
+
+/* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
+static int toft_part_with(toft_state *a, toft_blk *b) {
+  toft_checks *c = a->checks;
+  size_t size = b->size;
+  (void)toft_look_at_shadow(a, *toft_shadow_of(c, b));
+  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_detain(c, b, b, size, 0);
+  if (!stays) toft_open(b, size);
+  toft_forget_shadow(c, b);
+  return stays;
+}
+
+/* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
+static int toft_part_with_home(toft_state *a, size_t size) {
+  int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
+  toft_checks *c = a->checks;
+  toft_open(a, size);
+  toft_bury(&a->head);
+  stays = stays && toft_detain(c, &a->home, a, size, sizeof a->head);
+  toft_drop_checks(c);
+  return stays;
 }
 
 /* ==== ops.c ==== */
@@ -1147,26 +3118,36 @@ static int toft_free_checked(toft_state *a, void *p, size_t size) {
 
 #define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
 
-static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+/* `site` is what the user gave; `caller`, where the op returns to. */
+static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
+                            uintptr_t caller) {
   toft_state *a = toft_state_of(head);
   int code = toft_check_request(size, align);
   void *p = NULL;
-  (void)site;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "alloc", site != 0 ? site : caller))) return NULL;
   toft_enter(a);
+  uint64_t before = a->allocated;
   if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
     p = head->cursor; /* as the inline path says, whatever the state */
   } else if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else if (code == TOFT_OK) {
     p = toft_place(a, size, align);
+    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_place(a, size, align);
     code = TOFT_ENOMEM;
   }
+  if (p != NULL) toft_note(a, size, before, site, caller);
   toft_aim(a);
+  toft_step_out(a);
   if (TOFT_UNLIKELY(p == NULL))
     toft_fail(a, size, align, code);
   else if (flags & TOFT_ZERO)
     memset(p, 0, size);
   return p;
+}
+
+static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  return toft_alloc_for(head, size, align, flags, site, TOFT_CALLER());
 }
 
 /* ---- resize and free ---- */
@@ -1215,25 +3196,39 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
     toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
     *at = alone->next;
     a->live -= alone->charge;
+    toft_apart_gone(a, alone);
     toft_drop(a, alone);
   }
   return q;
 }
 
+static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                             uint32_t flags, int *code) {
+  if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
+  return toft_resize_place(a, p, old_size, new_size, align, flags);
+}
+
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                             uintptr_t site) {
-  if (p == NULL && old_size == 0) return toft_op_alloc(head, new_size, align, flags, site);
+  uintptr_t caller = TOFT_CALLER();
+  if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_state_of(head);
   int code = p == NULL || old_size > TOFT_MAX_REQUEST ? TOFT_EARG : toft_check_request(new_size, align);
   void *q = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
   toft_enter(a);
   if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
   if (code == TOFT_OK) {
+    uint64_t before = a->allocated;
     code = TOFT_ENOMEM;
-    q = (a->state & TOFT_IS_CHECKED) ? toft_resize_checked(a, p, old_size, new_size, align, flags, &code)
-                                     : toft_resize_place(a, (unsigned char *)p, old_size, new_size, align, flags);
+    q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
+    size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+    if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
+      q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
+    if (q != NULL) toft_note(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
   }
   toft_aim(a);
+  toft_step_out(a);
   if (TOFT_UNLIKELY(q == NULL))
     toft_fail(a, new_size, align, code);
   else if ((flags & TOFT_ZERO) && new_size > old_size)
@@ -1243,11 +3238,12 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
 
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
+  int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
   toft_enter(a);
   if (!(a->state & TOFT_CLOSED) && p != NULL && size <= TOFT_MAX_REQUEST) {
     if (a->state & TOFT_IS_CHECKED) {
-      int code = toft_free_checked(a, p, size);
-      if (code != TOFT_OK) toft_fail(a, size, 0, code);
+      code = toft_free_checked(a, (unsigned char *)p, size);
     } else if (toft_is_last(a, (unsigned char *)p, size)) {
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
@@ -1256,6 +3252,8 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
     }
   }
   toft_aim(a);
+  toft_step_out(a);
+  if (code != TOFT_OK) toft_fail(a, size, 0, code);
 }
 
 /* ---- marks ---- */
@@ -1288,21 +3286,26 @@ static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uin
     toft_sync(a);
   }
   if (moved) toft_bump(a);
-  if (epoch < a->checked_since) toft_check_from_here(a);
+  if (a->checks != NULL && epoch < a->checks->since) toft_check_from_here(a);
   return code;
 }
 
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EMARK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
   if (a->state & TOFT_CLOSED) {
     code = TOFT_EBUSY;
   } else {
     toft_blk *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch)) code = toft_rewind_to(a, b, cursor, epoch);
+    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch))
+      code = toft_rewind_to(a, b, cursor, epoch);
+    else if (cursor != NULL) /* else somebody asks whether the arena is closed */
+      toft_note_stale_mark(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -1355,7 +3358,7 @@ static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, siz
       b->kind = TOFT_BLOCK_SPARE;
       count--;
     } else {
-      toft_put(b);
+      toft_put(a, b);
     }
   }
   *tail = NULL;
@@ -1421,6 +3424,7 @@ static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
   if (policy > TOFT_KEEP_BYTES) {
     code = TOFT_EARG;
@@ -1429,16 +3433,19 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   } else {
     toft_note_peak(a, a->live);
     toft_run_cleanups(a, 0);
-    code = toft_check_records(a, 0);
-    for (toft_blk *b = a->newest; b != NULL && (a->state & TOFT_IS_CHECKED); b = b->next)
+    code = toft_look_at_shadows(a);
+    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
+    for (toft_blk *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
       toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
     toft_settle(a, policy, keep);
     a->live = 0;
+    toft_round_over(a);
     toft_bump(a);
     a->home.born = a->current->born = toft_epoch(a);
     toft_check_from_here(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -1451,8 +3458,8 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      a->checked_from = a->home_start;
-      toft_put(b);
+      if (a->checks != NULL) a->checks->from = a->home_start;
+      toft_put(a, b);
       a->first = 0;
       toft_home_current(a, 0);
       toft_bump(a);
@@ -1460,6 +3467,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
+      if (size < b->size) toft_cut_checks(a, (unsigned char *)a + size);
       if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
         b->size = size;
         a->end = a->home_end = (unsigned char *)a + size;
@@ -1483,11 +3491,18 @@ static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *)
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_node *node = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "cleanup", TOFT_CALLER()))) return NULL;
   toft_enter(a);
   int busy = (a->state & TOFT_CLOSED) != 0;
   if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
-  if (node != NULL) toft_link_cleanup(a, node, fn, arg);
+  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
+    node = (toft_node *)toft_place(a, sizeof *node, 8);
+  if (node != NULL) {
+    toft_link_cleanup(a, node, fn, arg);
+    toft_tell_over(a);
+  }
   toft_aim(a);
+  toft_step_out(a);
   if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
@@ -1498,6 +3513,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
   toft_state *a = toft_state_of(head);
   int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
   unsigned char *p = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "claim", TOFT_CALLER()))) return NULL;
   toft_enter(a);
   uint32_t held = a->state & TOFT_CLAIMED;
   if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
@@ -1510,8 +3526,11 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
+    uint64_t placed = a->allocated;
     p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
+    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_place(a, size, align);
     if (p != NULL) {
+      toft_note(a, size, placed, 0, TOFT_CALLER());
       toft_aim(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
@@ -1526,11 +3545,13 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
       toft_sync(a);
       a->allocated = allocated; /* what the range holds counts when it is given */
       a->peak = peak;
+      toft_settle_tags(a);
       a->state |= held;
       code = TOFT_ENOMEM;
     }
   }
   toft_aim(a);
+  toft_step_out(a);
   if (p == NULL) toft_fail(a, size, align, code);
   return p;
 }
@@ -1545,9 +3566,11 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     a->aside = NULL;
     toft_sync(a);
+    toft_range_given(a);
     r->cursor = r->limit = NULL;
     r->maker = 0;
     code = TOFT_OK;
+    toft_tell_over(a);
   }
   toft_aim(a);
   return code;
@@ -1557,21 +3580,26 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  int code = TOFT_ENOSYS;
-  (void)name, (void)name_len;
+  uint32_t closed = TOFT_CLOSED;
+  int code = TOFT_OK;
+  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
   toft_enter(a);
-  if (what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED) {
-    code = a->state & TOFT_CLOSED ? TOFT_EBUSY : TOFT_OK;
-    if (what == TOFT_SET_CHECKED && value > 1) code = TOFT_EARG;
+  if (a->state & closed) {
+    code = TOFT_EBUSY;
+  } else if (what == TOFT_SET_BUDGET) {
+    a->budget = value;
+  } else if (what == TOFT_SET_TAG) {
+    code = toft_set_tag_here(a, value, name, name_len);
+  } else if (what == TOFT_SET_SAMPLE) {
+    code = toft_set_period(a, value);
   }
   if (code == TOFT_OK) {
     toft_bump(a);
-    if (what == TOFT_SET_BUDGET) {
-      a->budget = value;
-    } else if (value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0)) {
-      a->state ^= TOFT_IS_CHECKED;
-      toft_check_from_here(a);
-    }
+    if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
+      code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
   }
   toft_aim(a);
   return code;
@@ -1592,6 +3620,282 @@ static const toft_arena_ops toft_ops = {
     toft_op_release,
 };
 
+/* Made by this library? */
+static int toft_is_held(const toft_arena *a); /* lease_stands.c: an arena that a cache leases */
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
+
+/* ==== meter_calls.c ==== */
+/* The calls of toft/meter.h. */
+
+/* The state of an arena of this library that is open, with a watch; or NULL, and why. The caller aims at its end. */
+static toft_state *toft_open_watch(toft_arena *head, int *code) {
+  toft_state *a = toft_state_of(head);
+  *code = TOFT_ENOSYS;
+  if (!toft_is_own(head)) return NULL;
+  toft_enter(a);
+  *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
+  if (*code == TOFT_OK) return a;
+  toft_aim(a);
+  return NULL;
+}
+
+static int toft_close_watch(toft_state *a, int code) {
+  if (code == TOFT_OK) {
+    toft_bump(a);
+    toft_switched(a);
+  }
+  toft_aim(a);
+  return code;
+}
+
+int toft_set_metered(toft_arena *head, int on) {
+  int code;
+  toft_state *a = toft_open_watch(head, &code);
+  return a != NULL ? toft_close_watch(a, toft_meter(a, on != 0)) : code;
+}
+
+int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
+  int code;
+  toft_state *a = toft_open_watch(head, &code);
+  if (a == NULL) return code;
+  a->watch->soft = bytes;
+  a->watch->soft_passed = 0;
+  a->watch->over = fn;
+  a->watch->over_arg = arg;
+  return toft_close_watch(a, TOFT_OK);
+}
+
+int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
+  int code;
+  toft_state *a = toft_open_watch(head, &code);
+  if (a == NULL) return code;
+  a->watch->ask = fn;
+  a->watch->ask_arg = arg;
+  return toft_close_watch(a, TOFT_OK);
+}
+
+int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
+  int code;
+  if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
+  toft_state *a = toft_open_watch(head, &code);
+  if (a == NULL) return code;
+  if (path[0] == '/') path++;
+  size_t tag = toft_tag_of(a->watch, NULL, path, strlen(path), NULL);
+  if (tag != SIZE_MAX) a->watch->tags[tag].budget = bytes;
+  return toft_close_watch(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
+}
+
+int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
+  int code;
+  toft_state *a = toft_open_watch(head, &code);
+  if (a == NULL) return code;
+  a->watch->random = toft_scatter(seed + 0x9E3779B97F4A7C15u);
+  toft_sample_after(a->watch, a->allocated);
+  return toft_close_watch(a, TOFT_OK);
+}
+
+int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
+  int code;
+  toft_state *a = toft_open_watch(head, &code);
+  if (a == NULL) return code;
+  a->watch->unwinder = fn;
+  a->watch->unwinder_arg = arg;
+  return toft_close_watch(a, TOFT_OK);
+}
+
+/* ---- tags and phases ---- */
+
+static int toft_push_tag(toft_state *a, const char *name) {
+  toft_watch *w = a->watch;
+  size_t length = name != NULL ? strlen(name) : 0;
+  if (w->lost != 0) return TOFT_ENOMEM;
+  if (name == NULL || !toft_is_name(name, length)) return TOFT_EARG;
+  if (a->state & TOFT_BUSY) return TOFT_EBUSY;
+  size_t *outer = (size_t *)toft_longer(w->outer, &w->outer_room, w->depth + 1, sizeof *outer);
+  if (outer == NULL) return TOFT_ENOMEM;
+  w->outer = outer;
+  int whole = name[0] == '/';
+  size_t tag = toft_tag_of(w, whole ? NULL : &w->tags[w->tag], name + whole, length - (size_t)whole, NULL);
+  size_t before = w->tag;
+  if (tag == SIZE_MAX || !toft_change_tag(a, tag)) return TOFT_ENOMEM;
+  w->outer[w->depth++] = before;
+  return TOFT_OK;
+}
+
+/* A metered arena of this library, entered; or NULL. */
+static toft_state *toft_enter_metered(toft_arena *head) {
+  toft_state *a = toft_state_of(head);
+  if (!toft_is_own(head)) return NULL;
+  toft_watch *w = toft_watch_of(a);
+  if (w == NULL || !w->metered) return NULL;
+  toft_enter(a);
+  return a;
+}
+
+int toft_tag_push_watched(toft_arena *head, const char *name) {
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_state *a = toft_enter_metered(head);
+  if (a == NULL) return TOFT_OK;
+  int code = toft_push_tag(a, name);
+  if (code != TOFT_OK) a->watch->lost++;
+  toft_aim(a);
+  return code;
+}
+
+void toft_tag_pop_watched(toft_arena *head) {
+  toft_state *a = toft_enter_metered(head);
+  if (a == NULL) return;
+  toft_watch *w = a->watch;
+  if (w->lost != 0) {
+    w->lost--;
+  } else if (w->depth != 0 && !(a->state & TOFT_BUSY)) {
+    toft_settle_tags(a);
+    w->tag = w->outer[--w->depth];
+    toft_settle_tags(a); /* the push saw to the room */
+  }
+  toft_aim(a);
+}
+
+toft_phase toft_phase_begin_watched(toft_arena *head, const char *name) {
+  toft_phase p = {NULL, 0, 0};
+  toft_state *a = toft_enter_metered(head);
+  if (a == NULL) return p;
+  p.name = name;
+  p.allocated = a->allocated;
+  p.live = a->live;
+  toft_aim(a);
+  return p;
+}
+
+static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
+  for (size_t i = 0; i < w->phase_count; i++)
+    if (strcmp(w->phases[i].name, name) == 0) return &w->phases[i];
+  toft_phase_entry *phases =
+      (toft_phase_entry *)toft_longer(w->phases, &w->phase_room, w->phase_count + 1, sizeof *phases);
+  if (phases == NULL) return NULL;
+  w->phases = phases;
+  toft_phase_entry *e = &phases[w->phase_count];
+  memset(e, 0, sizeof *e);
+  e->name = toft_copy_name(name, strlen(name), NULL, 0);
+  if (e->name == NULL) return NULL;
+  w->phase_count++;
+  return e;
+}
+
+void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
+  toft_state *a = toft_enter_metered(head);
+  if (a != NULL) {
+    toft_phase_entry *e = toft_phase_named(a->watch, p->name);
+    if (e != NULL) { /* else there is no memory for it: it is not told */
+      e->entries++;
+      e->allocated += a->allocated - p->allocated;
+      e->kept += (int64_t)(a->live - p->live);
+    }
+    toft_aim(a);
+  }
+  p->name = NULL;
+}
+
+/* ---- telling ---- */
+
+/* A watched arena of this library, brought up to date, entered. NULL: there is nothing to tell, or `code`. */
+static toft_state *toft_enter_report(toft_arena *head, int *code) {
+  toft_state *a = toft_state_of(head);
+  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  if (*code != TOFT_OK || toft_watch_of(a) == NULL) return NULL;
+  toft_enter(a);
+  toft_settle_tags(a);
+  return a;
+}
+
+int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
+  int code;
+  toft_state *a = toft_enter_report(head, &code);
+  if (a == NULL) return code;
+  const toft_watch *w = a->watch;
+  uint32_t was = toft_call_out(a);
+  for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
+    const toft_tag_entry *t = &w->tags[i];
+    toft_tag_report r;
+    r.name = t->name;
+    r.number = t->numbered ? &t->number : NULL;
+    r.live = toft_live_of_tag(w, i);
+    r.allocated = t->allocated;
+    r.budget = t->budget;
+    code = fn(arg, &r);
+  }
+  toft_call_back(a, was);
+  toft_aim(a);
+  return code;
+}
+
+int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
+  int code;
+  toft_state *a = toft_enter_report(head, &code);
+  if (a == NULL) return code;
+  const toft_watch *w = a->watch;
+  uint32_t was = toft_call_out(a);
+  for (size_t i = 0; i < w->phase_count && code == 0; i++) {
+    const toft_phase_entry *e = &w->phases[i];
+    toft_phase_report r;
+    r.name = e->name;
+    r.entries = e->entries;
+    r.allocated = e->allocated;
+    r.kept = e->kept;
+    code = fn(arg, &r);
+  }
+  toft_call_back(a, was);
+  toft_aim(a);
+  return code;
+}
+
+int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
+  int code;
+  toft_state *a = toft_enter_report(head, &code);
+  if (a == NULL) return code;
+  const toft_watch *w = a->watch;
+  uint32_t was = toft_call_out(a);
+  toft_site_report r;
+  for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
+    for (toft_sampled *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
+      r.site = s->site;
+      r.tag = w->tags[s->tag].name;
+      r.count = (uint64_t)(s->count + 0.5);
+      r.bytes = (uint64_t)(s->bytes + 0.5);
+      r.stack = (const void *const *)toft_site_stack(s);
+      r.depth = s->depth;
+      code = fn(arg, &r);
+    }
+  }
+  if (code == 0 && w->lost_count > 0) { /* they belong to the sum */
+    r.site = 0;
+    r.tag = "";
+    r.count = (uint64_t)(w->lost_count + 0.5);
+    r.bytes = (uint64_t)(w->lost_bytes + 0.5);
+    r.stack = NULL;
+    r.depth = 0;
+    code = fn(arg, &r);
+  }
+  toft_call_back(a, was);
+  toft_aim(a);
+  return code;
+}
+
+int toft_clear_report(toft_arena *head) {
+  int code;
+  toft_state *a = toft_enter_report(head, &code);
+  if (a == NULL) return code;
+  if (a->state & TOFT_BUSY) {
+    code = TOFT_EBUSY;
+  } else {
+    for (size_t i = 0; i < a->watch->tag_count; i++) a->watch->tags[i].allocated = 0;
+    toft_clear_phases(a->watch);
+    toft_clear_sites(a->watch);
+  }
+  toft_aim(a);
+  return code;
+}
+
 /* ==== life.c ==== */
 /* Create, release, adopt. The fast way through both ends: an arena that never saw a slow call is still as it was made,
  * so releasing it is a push on the thread's cache and creating the next one a pop. */
@@ -1609,6 +3913,7 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
   a->budget = UINT64_MAX;
   a->source = source;
   a->home_size = size;
+  toft_written(a, sizeof a->head);
   return a;
 }
 
@@ -1626,7 +3931,26 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
   return block != NULL ? toft_init_home(block, source, state) : NULL;
 }
 
-static TOFT_COLD toft_state *toft_create_slow(void) { return toft_create_from(&toft_heap_source, TOFT_CACHEABLE); }
+static void toft_put_home(toft_state *a);
+
+/* Of an arena that was just made, where the whole process is checked. NULL: there is no memory. */
+static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
+  toft_enter(a);
+  if (toft_begin_checks(a) != TOFT_OK) {
+    toft_put_home(a);
+    return NULL;
+  }
+  toft_aim(a);
+  return a;
+}
+
+TOFT_INLINE toft_state *toft_created(toft_state *a) {
+  return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
+}
+
+static TOFT_COLD toft_state *toft_create_slow(void) {
+  return toft_created(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
+}
 
 toft_arena *toft_create(void) {
   toft_state *a = toft_cache_pop();
@@ -1640,7 +3964,8 @@ toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   if (base == NULL || size < pad + TOFT_HOME_START) return NULL;
   unsigned char *at = base + pad, *start = at + TOFT_HOME_START;
   unsigned char *end = start + ((size - pad - TOFT_HOME_START) & ~(size_t)7);
-  return &toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER)->head;
+  toft_state *a = toft_created(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER));
+  return a != NULL ? &a->head : NULL;
 }
 
 toft_arena *toft_create_with(const toft_options *given) {
@@ -1656,7 +3981,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
-    toft_state *made = toft_create_from(source, 0);
+    toft_state *made = toft_created(toft_create_from(source, 0));
     if (made != NULL) head = &made->head;
   }
   if (head == NULL) return NULL;
@@ -1670,9 +3995,9 @@ toft_arena *toft_create_with(const toft_options *given) {
     a->first = first;
     toft_home_current(a, 1);
   }
-  if (o.flags & TOFT_CHECKED) {
-    a->state |= TOFT_IS_CHECKED;
-    toft_check_from_here(a);
+  if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
+    toft_put_home(a);
+    return NULL;
   }
   toft_aim(a);
   return head;
@@ -1682,8 +4007,10 @@ toft_arena *toft_create_with(const toft_options *given) {
 static void toft_put_home(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->home_size;
+  if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
   if (a->state & TOFT_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && (toft_cache_takes(size) || toft_cache_make_room(size)))
+  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
+      (toft_cache_takes(size) || toft_cache_make_room(size)))
     toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);
@@ -1692,27 +4019,33 @@ static void toft_put_home(toft_state *a) {
 /* Every block back to its source. */
 static void toft_destroy(toft_state *a) {
   toft_run_cleanups(a, 0);
+  (void)toft_look_at_shadows(a);
   (void)toft_check_records(a, 0);
   while (a->newest != &a->home) {
     toft_blk *b = a->newest;
     a->newest = b->next;
-    toft_put(b);
+    toft_put(a, b);
   }
   toft_put_spares(a, 0);
+  toft_end_watch(a);
   a->home_size = a->home.size; /* what its source extended it to */
   toft_put_home(a);
 }
 
-static TOFT_COLD void toft_release_slow(toft_state *a) {
+static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
+  if (a->state & TOFT_HELD) return;
   if (a->state & TOFT_FRESH) {
     toft_put_home(a);
     return;
   }
+  if (TOFT_UNLIKELY(!toft_step_in(a, "release", site))) return;
   toft_enter(a);
-  if (a->state & TOFT_CLOSED)
-    toft_aim(a);
-  else
+  if (!(a->state & TOFT_CLOSED)) {
     toft_destroy(a);
+    return;
+  }
+  toft_aim(a);
+  toft_step_out(a);
 }
 
 /* The fast way saves no register: whatever is not it is a tail call. */
@@ -1724,7 +4057,7 @@ static void toft_op_release(toft_arena *head) {
     head->cursor = a->home_start;
     toft_cache_push(a);
   } else if (a->state != (TOFT_FRESH | TOFT_BUFFER)) {
-    toft_release_slow(a);
+    toft_release_slow(a, TOFT_CALLER());
   }
 }
 
@@ -1736,11 +4069,15 @@ static void toft_end_foreign(void *donor) { toft_release((toft_arena *)donor); }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
   toft_enter(donor);
-  if ((donor->state & TOFT_CLOSED) || (a->state & TOFT_CLOSED)) {
+  if ((donor->state & (TOFT_CLOSED | TOFT_HELD)) || (a->state & TOFT_CLOSED)) {
     toft_aim(donor);
     return TOFT_EBUSY;
   }
   if (!toft_affords(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+    toft_aim(donor);
+    return TOFT_ENOMEM;
+  }
+  if (!toft_apart_room(a)) {
     toft_aim(donor);
     return TOFT_ENOMEM;
   }
@@ -1750,6 +4087,8 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   a->live += donor->live;
   a->allocated += donor->live;
   a->adopted_live += donor->live;
+  toft_apart_add(a, donor, (size_t)donor->live);
+  toft_tell_over(a);
   return TOFT_OK;
 }
 
@@ -1768,7 +4107,7 @@ static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
 
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL) return TOFT_EARG;
-  if (head->ops != &toft_ops || donor->ops != &toft_ops) return toft_adopt_foreign(head, donor);
+  if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   int code = toft_adopt_own(a, toft_state_of(donor));
@@ -1777,7 +4116,7 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
 }
 
 /* ==== inspect.c ==== */
-/* Looking at an arena: membership, statistics, the walk over blocks. */
+/* Looking at an arena: membership, statistics, the walks over blocks and findings. */
 
 static const unsigned char *toft_lookup_start(const toft_state *a, toft_blk *b) {
   return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
@@ -1870,12 +4209,59 @@ static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void 
 }
 
 int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
-  if (head->ops != &toft_ops) return TOFT_ENOSYS;
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   toft_aim(a);
   return toft_walk(a, fn, arg);
 }
+
+/* ---- checked arenas ---- */
+
+/* Will the next call look where it comes from? */
+static int toft_asks_place(const toft_arena *head) {
+  const toft_state *a = toft_state_of(head);
+  if (!toft_is_own(head)) return head->ops == &toft_dead_ops;
+  return !(a->state & TOFT_FRESH) && a->checks != NULL;
+}
+
+void toft_at_place(toft_arena *a, const char *place) {
+  if (toft_asks_place(a)) toft_said = toft_site(place);
+}
+
+/* For calls that the library makes for its callers: it is those who are named. */
+static void toft_from(const toft_arena *a, uintptr_t site) {
+  if ((a->epoch & 1) && toft_said == 0 && toft_asks_place(a)) toft_said = site;
+}
+
+int toft_pin(toft_arena *head, int on) {
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_pin_thread(toft_state_of(head), on);
+  return TOFT_OK;
+}
+
+int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_state *a = toft_state_of(head);
+  if ((a->state & TOFT_FRESH) || a->checks == NULL) return 0;
+  toft_checks *c = a->checks;
+  if (a->state & TOFT_BUSY) return TOFT_EBUSY;
+  if (!toft_step_in(a, "findings", TOFT_CALLER())) return TOFT_EBUSY;
+  for (size_t i = 0; i < c->count; i++) (void)toft_check_record(a, i);
+  (void)toft_look_at_shadows(a);
+  toft_step_out(a);
+  toft_lock_take(&toft_findings_lock);
+  toft_fact *facts = c->facts;
+  size_t count = c->facts_count, all = count + c->facts_lost;
+  c->facts = NULL;
+  c->facts_count = c->facts_lost = 0;
+  TOFT_UNLOCK(&toft_findings_lock);
+  for (size_t i = 0; i < count; i++) toft_say(&facts[i], fn, arg);
+  free(facts);
+  return (int)toft_min(all, INT_MAX);
+}
+
+/* ---- names ---- */
 
 const char *toft_version(void) { return TOFT_VERSION; }
 
@@ -1892,12 +4278,296 @@ const char *toft_error_name(int code) {
   }
 }
 
+/* ==== snapshot.c ==== */
+/* What an arena holds, as JSON: docs/snapshot.md. Takes no memory, and writes where it is told. */
+
+typedef struct toft_json {
+  toft_write *write;
+  void *arg;
+  int code;  /* what write said; then nothing more is written */
+  int first; /* of an object or array */
+  size_t length;
+  char text[256]; /* not yet written */
+  toft_symbolizer *symbolizer;
+  void *symbolizer_arg;
+} toft_json;
+
+/* ---- writing ---- */
+
+static void toft_json_flush(toft_json *j) {
+  if (j->length != 0 && j->code == 0) j->code = j->write(j->arg, j->text, j->length);
+  j->length = 0;
+}
+
+static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+  while (n != 0) {
+    size_t part = toft_min(n, sizeof j->text - j->length);
+    memcpy(j->text + j->length, s, part);
+    j->length += part;
+    s += part;
+    n -= part;
+    if (j->length == sizeof j->text) toft_json_flush(j);
+  }
+}
+
+static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
+
+static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
+  char digits[20], *at = digits + sizeof digits;
+  do {
+    *--at = "0123456789abcdef"[n % base];
+    n /= base;
+  } while (n != 0);
+  toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Names come from anywhere: what is no UTF-8 is replaced. */
+static void toft_json_string(toft_json *j, const char *s) {
+  size_t left = strlen(s);
+  toft_json_raw(j, "\"");
+  while (left != 0) {
+    size_t n = toft_utf8((const unsigned char *)s, left);
+    unsigned char c = (unsigned char)*s;
+    if (n == 0) {
+      toft_json_raw(j, "\xEF\xBF\xBD");
+      n = 1;
+    } else if (c == '"' || c == '\\') {
+      toft_json_raw(j, "\\");
+      toft_json_bytes(j, s, 1);
+    } else if (c < 0x20) {
+      toft_json_raw(j, c < 0x10 ? "\\u000" : "\\u001");
+      toft_json_digits(j, c & 0xF, 16);
+    } else {
+      toft_json_bytes(j, s, n);
+    }
+    s += n;
+    left -= n;
+  }
+  toft_json_raw(j, "\"");
+}
+
+static void toft_json_next(toft_json *j) {
+  if (!j->first) toft_json_raw(j, ",");
+  j->first = 0;
+}
+
+static void toft_json_key(toft_json *j, const char *key) {
+  toft_json_next(j);
+  toft_json_string(j, key);
+  toft_json_raw(j, ":");
+}
+
+static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
+  toft_json_key(j, key);
+  toft_json_digits(j, n, 10);
+}
+
+static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
+  toft_json_key(j, key);
+  if (n < 0) toft_json_raw(j, "-");
+  toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
+}
+
+static void toft_json_budget(toft_json *j, uint64_t n) {
+  toft_json_key(j, "budget");
+  if (n == UINT64_MAX)
+    toft_json_raw(j, "null");
+  else
+    toft_json_digits(j, n, 10);
+}
+
+static void toft_json_text(toft_json *j, const char *key, const char *s) {
+  toft_json_key(j, key);
+  toft_json_string(j, s);
+}
+
+static void toft_json_open(toft_json *j, const char *bracket) {
+  toft_json_raw(j, bracket);
+  j->first = 1;
+}
+
+static void toft_json_close(toft_json *j, const char *bracket) {
+  toft_json_raw(j, bracket);
+  j->first = 0;
+}
+
+/* ---- the parts ---- */
+
+static void toft_json_stats(toft_json *j, toft_arena *head) {
+  toft_stats s = toft_stats_of(head);
+  toft_json_key(j, "stats");
+  toft_json_open(j, "{");
+  toft_json_number(j, "live", s.live);
+  toft_json_number(j, "allocated", s.allocated);
+  toft_json_number(j, "peak", s.peak);
+  toft_json_budget(j, s.budget);
+  toft_json_number(j, "reserved", s.reserved);
+  toft_json_number(j, "wasted", s.wasted);
+  toft_json_number(j, "blocks", s.blocks);
+  toft_json_number(j, "source_calls", s.source_calls);
+  toft_json_close(j, "}");
+}
+
+static int toft_json_tag(void *arg, const toft_tag_report *t) {
+  toft_json *j = (toft_json *)arg;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "name", t->name);
+  if (t->number != NULL) {
+    toft_json_number(j, "number", *t->number);
+  } else {
+    toft_json_key(j, "number");
+    toft_json_raw(j, "null");
+  }
+  toft_json_number(j, "live", t->live);
+  toft_json_number(j, "allocated", t->allocated);
+  toft_json_budget(j, t->budget);
+  toft_json_close(j, "}");
+  return j->code;
+}
+
+static int toft_json_phase(void *arg, const toft_phase_report *p) {
+  toft_json *j = (toft_json *)arg;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "name", p->name);
+  toft_json_number(j, "entries", p->entries);
+  toft_json_number(j, "allocated", p->allocated);
+  toft_json_signed(j, "kept", p->kept);
+  toft_json_close(j, "}");
+  return j->code;
+}
+
+static void toft_json_frame(toft_json *j, const void *address) {
+  toft_symbol s;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_key(j, "address");
+  toft_json_raw(j, "\"0x");
+  toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
+  toft_json_raw(j, "\"");
+  if (j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, &s)) {
+    if (s.function != NULL) {
+      toft_json_text(j, "function", s.function);
+      toft_json_number(j, "offset", s.offset);
+    }
+    if (s.module != NULL) toft_json_text(j, "module", s.module);
+    if (s.file != NULL) toft_json_text(j, "file", s.file);
+    if (s.file != NULL) toft_json_number(j, "line", s.line);
+  }
+  toft_json_close(j, "}");
+}
+
+static int toft_json_site(void *arg, const toft_site_report *r) {
+  toft_json *j = (toft_json *)arg;
+  toft_symbol s;
+  memset(&s, 0, sizeof s);
+  if (j->symbolizer != NULL && r->depth != 0 && !j->symbolizer(j->symbolizer_arg, r->stack[0], &s)) s.file = NULL;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_key(j, "site");
+  toft_json_open(j, "{");
+  toft_json_text(j, "file", s.file != NULL ? s.file : "");
+  toft_json_number(j, "line", s.file != NULL ? s.line : 0);
+  toft_json_number(j, "column", 0);
+  toft_json_number(j, "number", r->site);
+  toft_json_close(j, "}");
+  toft_json_text(j, "tag", r->tag);
+  toft_json_number(j, "count", r->count);
+  toft_json_number(j, "bytes", r->bytes);
+  toft_json_key(j, "stack");
+  toft_json_open(j, "[");
+  for (size_t i = 0; i < r->depth; i++) toft_json_frame(j, r->stack[i]);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+  return j->code;
+}
+
+static void toft_json_arena(toft_json *j, toft_arena *head) {
+  toft_json_open(j, "{");
+  toft_json_number(j, "version", 1);
+  toft_json_stats(j, head);
+  toft_json_key(j, "tags");
+  toft_json_open(j, "[");
+  (void)toft_tags(head, toft_json_tag, j);
+  toft_json_close(j, "]");
+  toft_json_key(j, "phases");
+  toft_json_open(j, "[");
+  (void)toft_phases(head, toft_json_phase, j);
+  toft_json_close(j, "]");
+  toft_json_key(j, "sites");
+  toft_json_open(j, "[");
+  (void)toft_sites(head, toft_json_site, j);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+}
+
+/* ---- the calls ---- */
+
+#define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
+
+int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write *write, void *arg) {
+  toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
+  if (given != NULL) memcpy(&o, given, toft_min(given->size, sizeof o));
+  if ((o.flags & ~TOFT_SNAPSHOT_KNOWN) != 0 || (given != NULL && given->size < 2 * sizeof(void *))) return TOFT_EARG;
+  toft_json j;
+  toft_dwarf dwarf;
+  int named = (o.flags & TOFT_SNAPSHOT_DWARF) && o.symbolizer == NULL && toft_dwarf_open(&dwarf);
+  memset(&j, 0, sizeof j);
+  j.write = write;
+  j.arg = arg;
+  j.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
+  j.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
+  if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
+  /* All of it is one moment, and write finds the arena closed in all of it. */
+  int own = toft_is_own(head);
+  uint32_t was = 0;
+  if (own) {
+    toft_enter(toft_state_of(head));
+    was = toft_call_out(toft_state_of(head));
+  }
+  toft_json_arena(&j, head);
+  toft_json_flush(&j);
+  if (own) {
+    toft_call_back(toft_state_of(head), was);
+    toft_aim(toft_state_of(head));
+  }
+  if (named) toft_dwarf_close(&dwarf);
+  if (j.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) j.code = toft_clear_report(head);
+  return j.code;
+}
+
+typedef struct toft_text {
+  char *text;
+  size_t size, length;
+} toft_text;
+
+static int toft_text_write(void *arg, const char *bytes, size_t size) {
+  toft_text *t = (toft_text *)arg;
+  if (t->length < t->size) memcpy(t->text + t->length, bytes, toft_min(size, t->size - t->length));
+  t->length += size;
+  return 0;
+}
+
+size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
+  toft_text t = {text, size, 0};
+  toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
+  if (given != NULL) memcpy(&o, given, toft_min(given->size, sizeof o));
+  uint32_t clear = o.flags & TOFT_SNAPSHOT_CLEAR;
+  o.flags &= ~clear;
+  if (toft_snapshot(a, &o, toft_text_write, &t) == TOFT_EARG) return 0;
+  if (size != 0) text[toft_min(t.length, size - 1)] = 0;
+  if (clear && t.length < size) (void)toft_clear_report(a);
+  return t.length;
+}
+
 /* ==== text.c ==== */
 /* Text in an arena: printf, and packed bytes. On the ABI alone: any maker's arena will do. */
 
 /* Formats into the room there is; a second time only if that was too small. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list again;
+  toft_from(a, TOFT_CALLER());
   size_t room = toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* what vsnprintf takes everywhere */
   va_copy(again, args);
   int length = vsnprintf(room != 0 ? (char *)a->cursor : NULL, room, format, args);
@@ -1914,6 +4584,7 @@ char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
 
 char *toft_printf(toft_arena *a, const char *format, ...) {
   va_list args;
+  toft_from(a, TOFT_CALLER());
   va_start(args, format);
   char *s = toft_vprintf(a, format, args);
   va_end(args);
@@ -1923,6 +4594,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
 /* Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused;
  * chunks double up to 4 KiB. */
 void *toft_pack_more(toft_pack *k, size_t n) {
+  toft_from(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
   unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
   if (p == NULL) return toft_alloc(k->arena, n);
@@ -1949,6 +4621,7 @@ static size_t *toft_hook_size(void *p) { return (size_t *)(void *)((unsigned cha
 
 void *toft_hook_malloc(void *arena, size_t size) {
   size_t whole = size <= SIZE_MAX - TOFT_HOOK_ALIGN ? size + TOFT_HOOK_ALIGN : SIZE_MAX;
+  toft_from((toft_arena *)arena, TOFT_CALLER());
   unsigned char *base = (unsigned char *)toft_alloc_aligned((toft_arena *)arena, whole, TOFT_HOOK_ALIGN);
   if (base == NULL) return NULL;
   *toft_hook_size(base + TOFT_HOOK_ALIGN) = size;
@@ -1956,6 +4629,7 @@ void *toft_hook_malloc(void *arena, size_t size) {
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
+  toft_from((toft_arena *)arena, TOFT_CALLER());
   if (p == NULL) return toft_hook_malloc(arena, size);
   size_t old = *toft_hook_size(p);
   size_t whole = size <= SIZE_MAX - TOFT_HOOK_ALIGN ? size + TOFT_HOOK_ALIGN : SIZE_MAX;
@@ -1967,8 +4641,9 @@ void *toft_hook_realloc(void *arena, void *p, size_t size) {
 }
 
 void toft_hook_free(void *arena, void *p) {
-  if (p != NULL)
-    toft_free((toft_arena *)arena, (unsigned char *)p - TOFT_HOOK_ALIGN, *toft_hook_size(p) + TOFT_HOOK_ALIGN);
+  if (p == NULL) return;
+  toft_from((toft_arena *)arena, TOFT_CALLER());
+  toft_free((toft_arena *)arena, (unsigned char *)p - TOFT_HOOK_ALIGN, *toft_hook_size(p) + TOFT_HOOK_ALIGN);
 }
 
 toft_arena *toft_current(void) { return toft_current_arena; }
@@ -2387,7 +5062,8 @@ toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
 #define TOFT_RECYCLER_LOOKS 16    /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_TRIES 4     /* sparse blocks looked at before another is filled */
+#define TOFT_RECYCLER_TRIES 4     /* sparse blocks swept before another is filled */
+#define TOFT_RECYCLER_GLANCES 64  /* at the headers of sparse blocks, for what the last sweep found */
 #define TOFT_RECYCLER_TINY 512    /* these go into holes first */
 #define TOFT_RECYCLER_LITTLE 4096 /* larger requests are served aside */
 #define TOFT_RECYCLER_SWEPT 65536 /* of the largest block that is ever swept */
@@ -2793,18 +5469,22 @@ static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t
   return q;
 }
 
-/* From the holes of sparse blocks, a few of which are looked at; NULL: none has room. */
+/* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
+ * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
 static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  int tries = r->count != 0 ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES; /* who counts blocks wants no others */
-  int perhaps = 1;
-  toft_recycler_block *b;
-  while ((b = r->sparse.first) != NULL && tries-- > 0) {
+  int dear = r->count != 0 || size > TOFT_RECYCLER_TINY; /* who counts blocks wants no others; others cost a segment */
+  int tries = dear ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES;
+  int glances = TOFT_RECYCLER_GLANCES, perhaps = 1;
+  toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
+  while ((b = r->sparse.first) != NULL && b != narrow && glances-- > 0) {
     /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
     if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && perhaps-- <= 0))) {
+      if (narrow == NULL) narrow = b;
       toft_recycler_unlink(&r->sparse, b);
       toft_recycler_append(&r->sparse, b);
       continue;
     }
+    if (tries-- == 0) break;
     toft_recycler_close(r, range);
     if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_place(range, size, align);
   }
@@ -3461,30 +6141,7 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
 /* ==== recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
 
-/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source
- * for a block; and who finds it taken mostly goes to another shard. ---- */
-
-#define TOFT_SPINS 64
-
-typedef unsigned char toft_lock; /* 0: free */
-
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
-#define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
-#define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
-#elif defined(_MSC_VER)
-#define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
-#define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))
-#define TOFT_UNLOCK(l) ((void)_InterlockedExchange8((volatile char *)(l), 0))
-#endif
-
-static void toft_lock_take(toft_lock *l) {
-  int spins = 0;
-  while (!TOFT_LOCK_TRY(l))
-    while (TOFT_LOCK_SEEN(l) != 0)
-      if (++spins > TOFT_SPINS) toft_os_yield();
-}
-
+/* Who finds a shard's lock taken mostly goes to another shard. */
 #define TOFT_SHARDS 8
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
@@ -3519,13 +6176,7 @@ static void toft_sync_put(toft_source *self, void *block, size_t size) {
   TOFT_UNLOCK(&r->source_lock);
 }
 
-static size_t toft_thread_count;
-static TOFT_THREAD_LOCAL size_t toft_thread_number; /* from 1 on; 0: not numbered yet */
-
-static uint32_t toft_sync_own(const toft_sync_recycler *r) {
-  if (toft_thread_number == 0) toft_thread_number = TOFT_ADD(&toft_thread_count, 1);
-  return (uint32_t)(toft_thread_number % r->count);
-}
+static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread() % r->count); }
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
@@ -3648,4 +6299,1231 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];
   }
   return sum;
+}
+
+/* ==== again.c ==== */
+/* A reset of an arena that is as its last reset left it, but for its cursor: nothing to drop, to run or to decide. */
+
+#define TOFT_AGAIN 512 /* short resets between two long ones, which forget what is not needed any more */
+
+static uint64_t toft_max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* How its last reset left it: empty, open and aimed. */
+typedef struct toft_settled {
+  uintptr_t epoch, from, last; /* even; from: of the last long one; at `last` the next is due */
+  unsigned char *start, *limit;
+  size_t high; /* no round since the last long one had more */
+} toft_settled;
+
+/* So it is to be after each short one. A block that is extended where it stands shows in nothing that those look at. */
+static void toft_settle_here(const toft_state *a, toft_settled *s) {
+  int extends = a->source != NULL && a->source->extend != NULL;
+  s->start = a->head.cursor;
+  s->limit = a->head.limit;
+  s->epoch = s->from = toft_epoch(a);
+  s->last = extends ? s->epoch : s->epoch + 2 * TOFT_AGAIN;
+}
+
+/* 0: not done, a long one is due. Blocks, cleanups, adopted arenas and settings raise the epoch; ranges, checks and
+ * what a budget refuses inline make it odd. The anchor may stay: live is what it is there. */
+TOFT_INLINE int toft_reset_again(toft_state *a, toft_settled *s) {
+  uintptr_t epoch = s->epoch;
+  unsigned char *start = s->start;
+  if (TOFT_UNLIKELY(a->head.epoch != epoch || epoch == s->last || (size_t)(a->head.cursor - start) > s->high)) return 0;
+  a->head.cursor = start;
+  a->head.epoch = a->home.born = a->current->born = s->epoch = epoch + 2;
+  return 1;
+}
+
+static int toft_reset_long(toft_state *a, toft_settled *s, uint32_t policy, size_t keep) {
+  size_t high = s->epoch == s->from ? 0 : s->high; /* of the short ones that are known to have been */
+  toft_enter(a);
+  size_t used = (size_t)toft_max64(a->live, high);
+  toft_note_peak(a, used + a->adopted_live);
+  toft_aim(a);
+  int due = s->epoch == s->last, code = toft_op_reset(&a->head, policy, keep);
+  if (code == TOFT_OK || code == TOFT_ECORRUPT) {
+    toft_settle_here(a, s);
+    s->high = due ? 0 : used;
+  }
+  return code;
+}
+
+/* ==== seats.c ==== */
+/* A thread's seats: what caches of leases and frames keep for it, and that it says goodbye when it ends. */
+
+typedef struct toft_stand toft_stand;
+typedef struct toft_seat toft_seat;
+typedef struct toft_frame_seat toft_frame_seat; /* frame.c */
+
+/* One for each arena, which may come and go; the place stays as long as the cache, so that a lease can always be looked
+ * up: the low bits of its turn are the place's number. */
+struct toft_stand {
+  toft_state *arena; /* NULL: none, and the place is free */
+  uint64_t turn;     /* of the last lease; without TOFT_OUT it was returned */
+  toft_settled settled;
+  uint64_t budget;  /* as it was made */
+  uint32_t checked; /* as it was made: TOFT_IS_CHECKED or 0 */
+  size_t kept;      /* bytes, counted in held */
+  toft_seat *seat;  /* of the thread that it waits for; NULL: anybody's */
+  toft_stand *next; /* of those that wait, or of those that are free */
+};
+
+/* A turn: which one it is, then 24 bits for the place, then TOFT_OUT. */
+#define TOFT_OUT ((uint64_t)1)
+#define TOFT_TURN ((uint64_t)1 << 25)
+static size_t toft_turn_place(uint64_t turn) { return (size_t)((turn & (TOFT_TURN - 1)) >> 1); }
+
+/* Always out, of an arena that is never as its last reset left it. */
+static toft_state toft_no_arena;
+static toft_stand toft_no_stand = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
+
+/* A thread in a cache of leases: it takes its arena and puts it back without a lock. Whoever else needs to reach in
+ * puts toft_no_stand in its place, and waits until the thread is out: toft_seat_close. Only where
+ * toft_fence_is_shared. */
+struct toft_seat {
+  size_t busy;         /* the thread is inside; it alone writes */
+  toft_stand *place;   /* what the thread sees; changed with the cache's lock held */
+  toft_stand *mine;    /* that of its arena, waiting or out; NULL: none. With the lock held */
+  toft_leases *leases; /* NULL: the cache has gone */
+  size_t id;
+  size_t strikes;    /* how often others returned what this thread had leased */
+  toft_seat *next;   /* of the cache */
+  toft_seat *beside; /* of the thread */
+  unsigned char apart[128 - 8 * sizeof(void *)];
+};
+static toft_seat toft_no_seat = {0, &toft_no_stand, NULL, NULL, 0, 0, NULL, NULL, {0}};
+
+typedef struct toft_here {
+  toft_leases *leases; /* that was asked last; NULL: the process's own */
+  toft_seat *seat;     /* in that, or toft_no_seat */
+  uint64_t key;        /* of the frame that was asked last; 0: of none */
+  toft_arena *frame;
+  toft_seat *seats;
+  toft_frame_seat *frame_seats;
+  int ended; /* what comes now gets no seat */
+} toft_here;
+static TOFT_THREAD_LOCAL toft_here toft_tls_here TOFT_NEAR = {NULL, &toft_no_seat, 0, NULL, NULL, NULL, 0};
+
+/* Held while a thread sits down or leaves, and a cache or frames begin or end. A cache's own lock is taken after it. */
+static toft_lock toft_seats_lock;
+static size_t toft_last_id =
+    1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
+
+/* When the library is unloaded other threads may have been stopped with a lock in their hands. */
+static int toft_lock_take_to_end(toft_lock *l) {
+  if (!toft_os_unloads) toft_lock_take(l);
+  for (int i = 0; toft_os_unloads && !TOFT_LOCK_TRY(l); i++) {
+    if (i == 1000) return 0;
+    toft_os_yield();
+  }
+  return 1;
+}
+
+/* ---- the thread's side ---- */
+
+/* What it may use until it leaves. */
+TOFT_INLINE toft_stand *toft_seat_enter(toft_seat *s) {
+  TOFT_STORE(&s->busy, 1);
+  TOFT_COMPILER_FENCE(); /* the other half is toft_os_fence_all */
+  return TOFT_LOAD_POINTER(toft_stand, &s->place);
+}
+
+TOFT_INLINE void toft_seat_exit(toft_seat *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
+
+/* ---- the others', with the cache's lock held ---- */
+
+/* 0: it cannot be done now. */
+static int toft_seat_close(toft_seat *s) {
+  toft_stand *place = TOFT_LOAD_POINTER(toft_stand, &s->place);
+  if (place == &toft_no_stand) return 1; /* the thread opens it with the lock held */
+  TOFT_STORE_POINTER(toft_stand, &s->place, &toft_no_stand);
+  TOFT_FENCE();
+  if (!toft_os_fence_all()) {
+    TOFT_STORE_POINTER(toft_stand, &s->place, place);
+    return 0;
+  }
+  while (TOFT_LOAD_ACQUIRE(&s->busy) != 0) toft_os_yield();
+  return 1;
+}
+
+/* ---- the end of a thread ---- */
+
+static int toft_leases_leave(toft_seat *s);  /* lease_stands.c; 0: the seat must stay */
+static void toft_frames_leave(toft_here *h); /* frame.c */
+
+static void toft_seats_leave(void) {
+  toft_here *h = &toft_tls_here;
+  if (h->seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
+  h->seat = &toft_no_seat;
+  while (h->seats != NULL) {
+    toft_seat *s = h->seats;
+    h->seats = s->beside;
+    if (toft_leases_leave(s)) toft_os_heap_put(s);
+  }
+  TOFT_UNLOCK(&toft_seats_lock);
+}
+
+static void toft_seats_end(void) {
+  toft_here *h = &toft_tls_here;
+  h->ended = 1;
+  toft_seats_leave();
+  if (h->frame_seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
+  h->key = 0;
+  toft_frames_leave(h);
+  TOFT_UNLOCK(&toft_seats_lock);
+}
+
+/* ---- fork ---- */
+
+static void toft_frames_bury(void);      /* frame.c */
+static void toft_leases_fork(int phase); /* lease_stands.c: 0 before, 1 in the parent, 2 in the child */
+
+static void toft_seats_before_fork(void) {
+  toft_lock_take(&toft_seats_lock);
+  toft_leases_fork(0);
+}
+static void toft_seats_in_parent(void) {
+  toft_leases_fork(1);
+  TOFT_UNLOCK(&toft_seats_lock);
+}
+static void toft_seats_in_child(void) {
+  toft_leases_fork(2);
+  toft_frames_bury();
+  TOFT_UNLOCK(&toft_seats_lock);
+}
+
+/* With the lock held. */
+static void toft_seats_arm(void) {
+  static int armed;
+  if (!armed) toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
+  armed = 1;
+}
+
+/* With the lock held: an id of its own for a cache. */
+static size_t toft_seats_new_id(void) {
+  toft_seats_arm();
+  return ++toft_last_id;
+}
+
+/* ---- how their arenas are made ---- */
+
+/* Tried once, since only toft_create_with knows. */
+static int toft_options_are_good(const toft_options *o) {
+  if (o == NULL) return 1;
+  if (o->size < 2 * sizeof(void *)) return 0;
+  if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* there is but one */
+  toft_arena *tried = toft_create_with(o);
+  toft_release(tried);
+  return tried != NULL;
+}
+
+/* A copy that outlives the caller's. */
+static const toft_options *toft_options_keep(toft_options *to, const toft_options *o) {
+  if (o == NULL) return NULL;
+  memcpy(to, o, toft_min(o->size, sizeof *to));
+  to->size = toft_min(o->size, sizeof *to);
+  return to;
+}
+
+/* ==== lease_stands.c ==== */
+/* The half of a cache of leases that is behind its lock: what it has, who waits for whom, threads that sit down and
+ * leave. */
+
+#define TOFT_CHUNK 64 /* places of the first chunk; each next one has twice as many */
+#define TOFT_CHUNKS 18
+#define TOFT_STRIKES 8 /* a thread whose leases others return so often gets no seat */
+
+struct toft_leases {
+  size_t id, idle, keep, bytes;
+  const toft_options *made_with;
+  unsigned char apart[128 - 5 * sizeof(void *)]; /* what is above is read by all, what is below is written */
+  toft_lock lock;
+  toft_stand *waiting, *free;
+  size_t waiting_count, places, seat_count;
+  toft_seat *seats;
+  size_t made, ended, held;
+  toft_stand *chunks[TOFT_CHUNKS];
+  toft_options options;
+  toft_leases *next;
+};
+
+static toft_leases toft_own_leases = {1, 128, 262144, 16777216, NULL, {0}, 0,      NULL,         NULL, 0,
+                                      0, 0,   NULL,   0,        0,    0,   {NULL}, TOFT_OPTIONS, NULL};
+static toft_leases *toft_all_leases = &toft_own_leases; /* with toft_seats_lock */
+
+/* ---- places ---- */
+
+static toft_stand *toft_stand_at(const toft_leases *l, size_t index) {
+  size_t chunk = 0, first = 0, count = TOFT_CHUNK;
+  while (index >= first + count) first += count, count *= 2, chunk++;
+  return &l->chunks[chunk][index - first];
+}
+
+/* A free place, or NULL. */
+static toft_stand *toft_stand_new(toft_leases *l) {
+  toft_stand *p = l->free;
+  if (p != NULL) {
+    l->free = p->next;
+    return p;
+  }
+  size_t chunk = 0, first = 0, count = TOFT_CHUNK;
+  while (l->places >= first + count) first += count, count *= 2, chunk++;
+  if (chunk >= TOFT_CHUNKS) return NULL;
+  if (l->chunks[chunk] == NULL) {
+    size_t size = count * sizeof(toft_stand);
+    l->chunks[chunk] = (toft_stand *)toft_os_heap_take(size, 64);
+    if (l->chunks[chunk] == NULL) return NULL;
+    memset((void *)l->chunks[chunk], 0, size);
+  }
+  p = &l->chunks[chunk][l->places - first];
+  p->turn = (uint64_t)l->places++ << 1;
+  return p;
+}
+
+static void toft_stand_wait(toft_leases *l, toft_stand *p) {
+  p->next = l->waiting;
+  l->waiting = p;
+  l->waiting_count++;
+}
+
+static toft_stand *toft_stand_wake(toft_leases *l) {
+  toft_stand *p = l->waiting;
+  if (p != NULL) {
+    l->waiting = p->next;
+    l->waiting_count--;
+  }
+  return p;
+}
+
+/* The arena leaves the cache; the caller ends it when it has let go of the lock. */
+static toft_state *toft_stand_empty(toft_leases *l, toft_stand *p) {
+  toft_state *a = p->arena;
+  p->arena = NULL;
+  p->next = l->free;
+  l->free = p;
+  l->held -= p->kept;
+  p->kept = 0;
+  if (a != NULL) l->ended++;
+  return a;
+}
+
+static void toft_stand_unseat(toft_stand *p) {
+  if (p->seat != NULL) {
+    p->seat->mine = NULL;
+    TOFT_STORE_POINTER(toft_stand, &p->seat->place, &toft_no_stand);
+  }
+  p->seat = NULL;
+}
+
+/* ---- arenas ---- */
+
+/* Its place is written behind the state, in front of home's first byte. */
+TOFT_STATIC_ASSERT(stand_behind_state, sizeof(toft_state) + sizeof(void *) <= TOFT_HOME_START);
+static toft_stand **toft_stand_of(const toft_state *a) {
+  return (toft_stand **)(void *)((unsigned char *)(uintptr_t)a + TOFT_HOME_START - sizeof(void *));
+}
+
+/* A lease that was returned is closed. Its turn is not looked at where others write it: who asks has it out, or
+ * errs. */
+static int toft_lease_waits(const toft_arena *a) { return !((*toft_stand_of(toft_state_of(a)))->turn & TOFT_OUT); }
+
+static void *toft_held_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  if (!toft_lease_waits(a) || (size == 0 && toft_pad(a->cursor, align) == 0))
+    return toft_op_alloc(a, size, align, flags, site);
+  toft_fail(toft_state_of(a), size, align, TOFT_EBUSY);
+  return NULL;
+}
+static void *toft_held_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                              uintptr_t site) {
+  if (!toft_lease_waits(a)) return toft_op_resize(a, p, old_size, new_size, align, flags, site);
+  toft_fail(toft_state_of(a), new_size, align, TOFT_EBUSY);
+  return NULL;
+}
+static void toft_held_free(toft_arena *a, void *p, size_t size) {
+  if (!toft_lease_waits(a)) toft_op_free(a, p, size);
+}
+static int toft_held_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+  return toft_lease_waits(a) ? TOFT_EBUSY : toft_op_rewind(a, cursor, epoch);
+}
+static int toft_held_reset(toft_arena *a, uint32_t policy, size_t keep) {
+  if (!toft_lease_waits(a)) return toft_op_reset(a, policy, keep);
+  return policy > TOFT_KEEP_BYTES ? TOFT_EARG : TOFT_EBUSY;
+}
+static void toft_held_trim(toft_arena *a, size_t keep) {
+  if (!toft_lease_waits(a)) toft_op_trim(a, keep);
+}
+static toft_cleanup *toft_held_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+  if (!toft_lease_waits(a)) return toft_op_cleanup(a, fn, arg);
+  toft_fail(toft_state_of(a), sizeof(toft_node), 8, TOFT_EBUSY);
+  return NULL;
+}
+static void *toft_held_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  if (!toft_lease_waits(a)) return toft_op_claim(a, r, size, align);
+  toft_fail(toft_state_of(a), size, align, TOFT_EBUSY);
+  return NULL;
+}
+static int toft_held_give(toft_arena *a, toft_range *r) { return toft_lease_waits(a) ? TOFT_EARG : toft_op_give(a, r); }
+static size_t toft_held_stats(toft_arena *a, toft_stats *out, size_t out_size) {
+  size_t n = toft_op_stats(a, out, out_size);
+  if (toft_lease_waits(a)) toft_shut(toft_state_of(a));
+  return n;
+}
+static int toft_held_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  if (!toft_lease_waits(a)) return toft_op_set(a, what, value, name, name_len);
+  return what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED ? TOFT_EBUSY : TOFT_ENOSYS;
+}
+static void toft_held_release(toft_arena *a) { (void)a; } /* the cache's alone */
+
+static const toft_arena_ops toft_held_ops = {
+    sizeof(toft_arena_ops), 1,
+    toft_held_alloc,        toft_held_resize,
+    toft_held_free,         toft_held_rewind,
+    toft_held_reset,        toft_held_trim,
+    toft_held_cleanup,      toft_held_claim,
+    toft_held_give,         toft_op_contains,
+    toft_held_stats,        toft_held_set,
+    toft_held_release,
+};
+
+static int toft_is_held(const toft_arena *a) { return a->ops == &toft_held_ops; }
+
+/* Nothing is in it, and nobody else has it. */
+static void toft_lease_end_arena(toft_state *a) {
+  if (a == NULL) return;
+  a->state &= ~(uint32_t)TOFT_HELD;
+  a->head.ops = &toft_ops;
+  toft_release(&a->head);
+}
+
+static size_t toft_reserved(const toft_state *a) {
+  toft_stats s;
+  memset(&s, 0, sizeof s);
+  toft_add_stats(a, &s);
+  return (size_t)s.reserved;
+}
+
+/* Those that wait, but for the newest `keep`; linked by home's `next`, which is NULL in an arena at rest. */
+static toft_state *toft_leases_take_waiting(toft_leases *l, size_t keep) {
+  toft_state *list = NULL;
+  while (l->waiting_count > keep) {
+    toft_stand **at = &l->waiting;
+    while (keep != 0 && (*at)->next != NULL) at = &(*at)->next;
+    toft_stand *p = *at;
+    *at = p->next;
+    l->waiting_count--;
+    toft_state *a = toft_stand_empty(l, p);
+    a->home.next = (toft_blk *)(void *)list;
+    list = a;
+  }
+  return list;
+}
+
+static void toft_lease_end_list(toft_state *list) {
+  while (list != NULL) {
+    toft_state *a = list;
+    list = (toft_state *)(void *)a->home.next;
+    a->home.next = NULL;
+    toft_lease_end_arena(a);
+  }
+}
+
+/* ---- seats ---- */
+
+/* This thread's in that cache; NULL: none. */
+static toft_seat *toft_seat_here(const toft_leases *l) {
+  toft_seat *s = toft_tls_here.seats;
+  while (s != NULL && s->id != l->id) s = s->beside;
+  return s;
+}
+
+/* The next call looks there first. l: as the caller gave it. */
+static void toft_seat_remember(toft_leases *l, toft_seat *s) {
+  if (s == NULL) return;
+  toft_tls_here.leases = l;
+  toft_tls_here.seat = s;
+}
+
+/* Those of caches that have gone. With toft_seats_lock. */
+static void toft_seats_sweep(void) {
+  toft_seat **at = &toft_tls_here.seats;
+  while (*at != NULL) {
+    toft_seat *s = *at;
+    if (s->leases == NULL) {
+      *at = s->beside;
+      if (toft_tls_here.seat == s) toft_tls_here.seat = &toft_no_seat;
+      toft_os_heap_put(s);
+    } else {
+      at = &s->beside;
+    }
+  }
+}
+
+/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits. */
+static toft_seat *toft_seat_new(toft_leases *l) {
+  toft_here *h = &toft_tls_here;
+  if (h->ended || TOFT_LOAD(&l->seat_count) >= l->idle / 2 || !toft_fence_is_shared() || !toft_os_arm()) return NULL;
+  toft_seat *s = (toft_seat *)toft_os_heap_take(sizeof *s, 128);
+  if (s == NULL) return NULL;
+  memset(s, 0, sizeof *s);
+  s->leases = l;
+  s->id = l->id;
+  s->place = &toft_no_stand;
+  toft_lock_take(&toft_seats_lock);
+  toft_seats_arm();
+  toft_seats_sweep();
+  toft_lock_take(&l->lock);
+  toft_state *over = NULL;
+  if (l->seat_count < l->idle / 2) {
+    TOFT_STORE(&l->seat_count, l->seat_count + 1);
+    over = toft_leases_take_waiting(l, l->idle - l->seat_count);
+    s->next = l->seats;
+    l->seats = s;
+    s->beside = h->seats;
+    h->seats = s;
+  } else {
+    s->leases = NULL;
+  }
+  TOFT_UNLOCK(&l->lock);
+  TOFT_UNLOCK(&toft_seats_lock);
+  toft_lease_end_list(over);
+  if (s->leases != NULL) return s;
+  toft_os_heap_put(s);
+  return NULL;
+}
+
+/* With the cache's lock, on the seat's thread: it sees what is its. */
+static void toft_seat_open(toft_seat *s) { TOFT_STORE_POINTER(toft_stand, &s->place, s->mine); }
+
+/* May it wait for this thread? Then it does. */
+static int toft_seat_takes(toft_leases *l, toft_seat *s, toft_stand *p) {
+  if (s == NULL || s->mine != NULL || s->strikes >= TOFT_STRIKES || p->checked || l->held > l->bytes) return 0;
+  p->seat = s;
+  s->mine = p;
+  toft_seat_open(s);
+  return 1;
+}
+
+/* The thread gets up: what waits for it is anybody's. With toft_seats_lock; nobody is inside the seat. */
+static int toft_leases_leave(toft_seat *s) {
+  toft_leases *l = s->leases;
+  toft_state *over = NULL;
+  if (l == NULL) return 1;
+  if (!toft_lock_take_to_end(&l->lock)) return 0;
+  toft_seat **at = &l->seats;
+  while (*at != s) at = &(*at)->next;
+  *at = s->next;
+  TOFT_STORE(&l->seat_count, l->seat_count - 1);
+  toft_stand *p = s->mine;
+  if (p != NULL) {
+    toft_stand_unseat(p);
+    if (!(p->turn & TOFT_OUT)) toft_stand_wait(l, p);
+    over = toft_leases_take_waiting(l, l->idle - l->seat_count);
+  }
+  TOFT_UNLOCK(&l->lock);
+  toft_lease_end_list(over);
+  return 1;
+}
+
+/* ---- fork ---- */
+
+/* Seats of threads that the child has not got. One that was in the middle of something keeps its arena out for ever. */
+static void toft_leases_bury(toft_leases *l) {
+  toft_here *h = &toft_tls_here;
+  toft_seat **at = &l->seats;
+  while (*at != NULL) {
+    toft_seat *s = *at, *mine = h->seats;
+    while (mine != NULL && mine != s) mine = mine->beside;
+    if (mine != NULL) {
+      at = &s->next;
+      continue;
+    }
+    *at = s->next;
+    TOFT_STORE(&l->seat_count, l->seat_count - 1);
+    toft_stand *p = s->mine;
+    if (p != NULL) {
+      toft_stand_unseat(p);
+      if (s->busy) {
+        p->turn = (p->turn | TOFT_OUT) + TOFT_TURN; /* nobody knows this one */
+      } else if (!(p->turn & TOFT_OUT)) {
+        toft_stand_wait(l, p);
+      }
+    }
+    s->leases = NULL;
+    s->id = 0;
+    s->beside = h->seats; /* which frees it */
+    h->seats = s;
+  }
+}
+
+static void toft_leases_fork(int phase) {
+  for (toft_leases *l = toft_all_leases; l != NULL; l = l->next) {
+    if (phase == 0) toft_lock_take(&l->lock);
+    if (phase == 2) toft_leases_bury(l);
+    if (phase != 0) TOFT_UNLOCK(&l->lock);
+  }
+}
+
+/* ==== lease.c ==== */
+/* Leases: the calls. The fast way of both is a thread in its own seat. */
+
+/* ---- get ---- */
+
+/* By whoever has the place, which waits. */
+TOFT_INLINE toft_lease toft_lease_open(toft_stand *p) {
+  toft_lease l;
+  toft_state *a = p->arena;
+  toft_reopen(a, p->settled.limit);
+  l.arena = &a->head;
+  l.turn = p->turn += TOFT_TURN | TOFT_OUT; /* was not out */
+  return l;
+}
+
+static toft_state *toft_lease_make(const toft_leases *l, toft_stand *p) {
+  toft_arena *head = toft_create_with(l->made_with);
+  if (head == NULL) return NULL;
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  a->state |= TOFT_HELD;
+  head->ops = &toft_held_ops;
+  *toft_stand_of(a) = p;
+  toft_aim(a);
+  return a;
+}
+
+/* What was written into a checked arena while it waited. */
+static void toft_lease_look(const toft_stand *p, uintptr_t site) {
+  toft_state *a = p->arena;
+  if (!p->checked || !toft_step_in(a, "lease", site)) return;
+  (void)toft_look_at_shadows(a);
+  toft_step_out(a);
+}
+
+static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
+  toft_lease result = {NULL, 0};
+  toft_leases *l = given != NULL ? given : &toft_own_leases;
+  toft_seat *s = toft_seat_here(l);
+  if (s == NULL) s = toft_seat_new(l);
+  toft_seat_remember(given, s);
+  toft_lock_take(&l->lock);
+  toft_stand *p = s != NULL && s->mine != NULL && !(s->mine->turn & TOFT_OUT) ? s->mine : toft_stand_wake(l);
+  if (p == NULL) p = toft_stand_new(l);
+  if (p != NULL && p->arena == NULL) {
+    TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
+    toft_state *a = toft_lease_make(l, p);
+    toft_lock_take(&l->lock);
+    p->arena = a;
+    if (a == NULL) {
+      p->next = l->free;
+      l->free = p;
+      p = NULL;
+    } else {
+      l->made++;
+      l->held += p->kept = toft_reserved(a);
+      p->budget = a->budget;
+      p->checked = a->state & TOFT_IS_CHECKED;
+      p->settled.high = 0;
+      toft_settle_here(a, &p->settled);
+    }
+  }
+  if (p != NULL) {
+    if (p->seat != NULL)
+      toft_seat_open(s);
+    else
+      (void)toft_seat_takes(l, s, p);
+    result = toft_lease_open(p);
+  }
+  TOFT_UNLOCK(&l->lock);
+  if (p != NULL) toft_lease_look(p, TOFT_CALLER());
+  return result;
+}
+
+toft_lease toft_lease_get(toft_leases *l) {
+  toft_seat *s = toft_tls_here.seat;
+  if (TOFT_LIKELY(toft_tls_here.leases == l)) {
+    toft_stand *p = toft_seat_enter(s);
+    if (TOFT_LIKELY(!(p->turn & TOFT_OUT))) {
+      toft_lease result = toft_lease_open(p);
+      toft_seat_exit(s);
+      return result;
+    }
+    toft_seat_exit(s);
+  }
+  return toft_lease_get_slow(l);
+}
+
+/* ---- return ---- */
+
+/* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
+static int toft_lease_empty(const toft_leases *l, toft_stand *p) {
+  toft_state *a = p->arena;
+  int code = toft_reset_long(a, &p->settled, TOFT_KEEP_RECENT, 0);
+  if (a->budget != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
+  if ((a->state & TOFT_IS_CHECKED) != p->checked)
+    (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
+  toft_end_watch(a);
+  if (toft_reserved(a) > l->keep) {
+    (void)toft_reset_long(a, &p->settled, TOFT_KEEP_BYTES, l->keep - TOFT_HOME_SIZE);
+    if (toft_reserved(a) > l->keep) toft_op_trim(&a->head, 0);
+  }
+  toft_settle_here(a, &p->settled); /* settings and a trim are no events to the next round */
+  toft_shut(a);                     /* whoever still uses it asks, and is refused */
+  return code;
+}
+
+/* The place of a lease that is out, when whoever may be in it has been kept out. NULL, and why. */
+static toft_stand *toft_lease_find(toft_leases *l, toft_lease lease, int *code) {
+  *code = TOFT_EARG;
+  if (toft_turn_place(lease.turn) >= l->places || lease.turn < TOFT_TURN || !(lease.turn & TOFT_OUT)) return NULL;
+  toft_stand *p = toft_stand_at(l, toft_turn_place(lease.turn));
+  if (p->seat != NULL && p->seat != toft_seat_here(l)) {
+    *code = TOFT_EBUSY;
+    if (!toft_seat_close(p->seat)) return NULL;
+    *code = TOFT_EARG;
+  }
+  if (lease.turn > (p->turn | TOFT_OUT)) return NULL; /* not given yet */
+  *code = TOFT_EBUSY;
+  if (lease.turn != p->turn) return NULL;
+  if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has that turn too */
+  if (&p->arena->head != lease.arena) return NULL;
+  return p->arena->state & TOFT_CLOSED ? NULL : p;
+}
+
+static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease) {
+  int code;
+  toft_state *over = NULL;
+  toft_leases *l = given != NULL ? given : &toft_own_leases;
+  toft_seat *s = toft_seat_here(l);
+  toft_seat_remember(given, s);
+  toft_lock_take(&l->lock);
+  toft_stand *p = toft_lease_find(l, lease, &code);
+  if (p != NULL) {
+    if (p->seat != NULL && p->seat != s) p->seat->strikes++;
+    toft_stand_unseat(p);
+    p->turn &= ~TOFT_OUT; /* from here on nobody else can have it */
+    l->held -= p->kept;
+    p->kept = 0;
+  }
+  TOFT_UNLOCK(&l->lock);
+  if (p == NULL) return code;
+  code = toft_lease_empty(l, p); /* runs cleanups, which may lease and return */
+  size_t kept = toft_reserved(p->arena);
+  toft_lock_take(&l->lock);
+  l->held += p->kept = kept;
+  if (kept > l->keep || l->held > l->bytes)
+    over = toft_stand_empty(l, p);
+  else if (!toft_seat_takes(l, s, p)) {
+    if (l->waiting_count < l->idle - l->seat_count)
+      toft_stand_wait(l, p);
+    else
+      over = toft_stand_empty(l, p);
+  }
+  TOFT_UNLOCK(&l->lock);
+  toft_lease_end_arena(over);
+  return code;
+}
+
+int toft_lease_return(toft_leases *l, toft_lease lease) {
+  toft_seat *s = toft_tls_here.seat;
+  if (TOFT_LIKELY(toft_tls_here.leases == l)) {
+    toft_stand *p = toft_seat_enter(s);
+    if (TOFT_LIKELY(p->turn == lease.turn && &p->arena->head == lease.arena &&
+                    toft_reset_again(p->arena, &p->settled))) {
+      toft_shut(p->arena);
+      p->turn = lease.turn & ~TOFT_OUT;
+      toft_seat_exit(s);
+      return TOFT_OK;
+    }
+    toft_seat_exit(s);
+  }
+  return toft_lease_return_slow(l, lease);
+}
+
+/* ---- the cache ---- */
+
+toft_leases *toft_leases_create(const toft_lease_options *given) {
+  toft_lease_options o = TOFT_LEASE_OPTIONS;
+  if (given != NULL) {
+    if (given->size < 2 * sizeof(void *)) return NULL;
+    memcpy(&o, given, toft_min(given->size, sizeof o));
+  }
+  if (o.idle > 65536 || !toft_options_are_good(o.arenas)) return NULL;
+  toft_leases *l = (toft_leases *)toft_os_heap_take(sizeof *l, 128);
+  if (l == NULL) return NULL;
+  memset((void *)l, 0, sizeof *l);
+  l->idle = o.idle;
+  l->keep = toft_max(TOFT_HOME_SIZE, toft_min(o.keep, TOFT_MAX_REQUEST));
+  l->bytes = o.bytes;
+  l->made_with = toft_options_keep(&l->options, o.arenas);
+  toft_lock_take(&toft_seats_lock);
+  l->id = toft_seats_new_id();
+  l->next = toft_all_leases;
+  toft_all_leases = l;
+  TOFT_UNLOCK(&toft_seats_lock);
+  return l;
+}
+
+/* What waits for threads waits for anybody; their seats stay, and are opened by them. */
+static void toft_leases_gather(toft_leases *l) {
+  for (toft_seat *s = l->seats; s != NULL; s = s->next)
+    if (s == toft_seat_here(l) || toft_seat_close(s)) {
+      toft_stand *p = s->mine;
+      if (p == NULL || (p->turn & TOFT_OUT)) continue;
+      toft_stand_unseat(p);
+      toft_stand_wait(l, p);
+    }
+}
+
+void toft_leases_trim(toft_leases *l) {
+  if (l == NULL) l = &toft_own_leases;
+  toft_lock_take(&l->lock);
+  toft_leases_gather(l);
+  toft_state *list = toft_leases_take_waiting(l, 0);
+  TOFT_UNLOCK(&l->lock);
+  toft_lease_end_list(list);
+}
+
+/* Threads that are in their seats are kept out for it. */
+static size_t toft_leases_out(toft_leases *l) {
+  size_t out = 0;
+  for (size_t i = 0; i < l->places; i++) {
+    const toft_stand *p = toft_stand_at(l, i);
+    if (p->seat == NULL || p->seat == toft_seat_here(l) || toft_seat_close(p->seat)) out += (p->turn & TOFT_OUT) != 0;
+  }
+  return out;
+}
+
+static void toft_leases_drop_chunks(toft_leases *l) {
+  for (int i = 0; i < TOFT_CHUNKS; i++)
+    if (l->chunks[i] != NULL) toft_os_heap_put(l->chunks[i]);
+  memset((void *)l->chunks, 0, sizeof l->chunks);
+  l->places = 0;
+  l->free = NULL;
+}
+
+int toft_leases_destroy(toft_leases *l) {
+  if (l == NULL || l == &toft_own_leases) return TOFT_EARG;
+  toft_lock_take(&toft_seats_lock);
+  toft_lock_take(&l->lock);
+  toft_leases_gather(l);
+  int code = toft_leases_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
+  for (toft_seat *s = l->seats; s != NULL && code == TOFT_OK; s = s->next) s->leases = NULL; /* its thread frees it */
+  toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0) : NULL;
+  TOFT_UNLOCK(&l->lock);
+  if (code == TOFT_OK) {
+    toft_leases **at = &toft_all_leases;
+    while (*at != l) at = &(*at)->next;
+    *at = l->next;
+    toft_seats_sweep();
+  }
+  TOFT_UNLOCK(&toft_seats_lock);
+  toft_lease_end_list(list);
+  if (code != TOFT_OK) return code;
+  toft_leases_drop_chunks(l);
+  toft_os_heap_put(l);
+  return TOFT_OK;
+}
+
+/* At exit, and at dlclose. What other threads have stays theirs. */
+static void toft_leases_unload(void) {
+  toft_leases *l = &toft_own_leases;
+  if (!toft_lock_take_to_end(&l->lock)) return;
+  toft_state *list = toft_leases_take_waiting(l, 0);
+  if (l->seats == NULL && toft_leases_out(l) == 0) toft_leases_drop_chunks(l);
+  TOFT_UNLOCK(&l->lock);
+  toft_lease_end_list(list);
+}
+
+toft_lease_stats toft_leases_stats(toft_leases *l) {
+  toft_lease_stats s;
+  if (l == NULL) l = &toft_own_leases;
+  toft_lock_take(&l->lock);
+  s.made = l->made;
+  s.ended = l->ended;
+  s.out = toft_leases_out(l);
+  s.idle = s.made - s.ended - s.out;
+  s.held = l->held;
+  TOFT_UNLOCK(&l->lock);
+  return s;
+}
+
+/* ==== barrier.c ==== */
+/* A barrier. Who finds that all have come ends the turn, be it the last to come or one that another's leaving woke. */
+
+struct toft_barrier {
+  toft_os_mutex mutex;
+  toft_os_condition turned;
+  size_t count, waiting, inside;
+  size_t turn;
+  int code; /* of the last turn */
+};
+
+toft_barrier *toft_barrier_create(size_t count) {
+  toft_barrier *b = count != 0 ? (toft_barrier *)toft_os_heap_take(sizeof *b, 64) : NULL;
+  if (b == NULL) return NULL;
+  memset((void *)b, 0, sizeof *b);
+  b->count = count;
+  if (toft_os_wait_open(&b->mutex, &b->turned)) return b;
+  toft_os_heap_put(b);
+  return NULL;
+}
+
+void toft_barrier_destroy(toft_barrier *b) {
+  if (b == NULL) return;
+  toft_os_mutex_take(&b->mutex);
+  while (b->inside != 0) {
+    toft_os_mutex_drop(&b->mutex);
+    toft_os_yield();
+    toft_os_mutex_take(&b->mutex);
+  }
+  toft_os_mutex_drop(&b->mutex);
+  toft_os_wait_close(&b->mutex, &b->turned);
+  toft_os_heap_put(b);
+}
+
+/* last(arg) runs once a turn, while all wait. */
+static int toft_barrier_pass(toft_barrier *b, int (*last)(void *arg), void *arg, int *code) {
+  toft_os_mutex_take(&b->mutex);
+  size_t turn = b->turn;
+  b->inside++;
+  b->waiting++;
+  while (b->turn == turn && b->waiting < b->count) toft_os_wait(&b->turned, &b->mutex);
+  int ends = b->turn == turn;
+  if (ends) {
+    b->code = last != NULL ? last(arg) : TOFT_OK;
+    b->waiting = 0;
+    b->turn++;
+    toft_os_wake_all(&b->turned);
+  }
+  *code = b->code;
+  b->inside--;
+  toft_os_mutex_drop(&b->mutex);
+  return ends;
+}
+
+int toft_barrier_wait(toft_barrier *b) {
+  int code;
+  return toft_barrier_pass(b, NULL, NULL, &code);
+}
+
+int toft_barrier_leave(toft_barrier *b) {
+  int code = TOFT_EARG;
+  toft_os_mutex_take(&b->mutex);
+  if (b->count != 0) {
+    b->count--;
+    if (b->waiting >= b->count) toft_os_wake_all(&b->turned);
+    code = TOFT_OK;
+  }
+  toft_os_mutex_drop(&b->mutex);
+  return code;
+}
+
+/* ==== frame.c ==== */
+/* Frames: arenas of all threads that are emptied together. */
+
+/* A thread in some frames. It stays as long as they do: when the thread ends, it is the next new one's. */
+struct toft_frame_seat {
+  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not asked for yet */
+  toft_settled settled[TOFT_FRAMES_MOST];
+  size_t inside; /* how often its thread has entered */
+  toft_frames *frames;
+  size_t id;
+  int taken;               /* with toft_seats_lock */
+  int stray;               /* of a thread that will not tell when it has ended: free when the frame ends */
+  toft_frame_seat *next;   /* of the frames; never changes */
+  toft_frame_seat *beside; /* of the thread */
+};
+
+struct toft_frames {
+  uint64_t key; /* of the present frame: no other frame of any frames has it */
+  uint64_t number;
+  uint32_t buffers, now;
+  size_t id;
+  const toft_options *made_with;
+  toft_options options;
+  unsigned char apart[128]; /* what is above is written while nobody looks */
+  size_t alone;             /* a call that must be alone runs */
+  toft_frame_seat *seats;   /* only ever gets longer */
+  void *roots[TOFT_FRAMES_MOST];
+  toft_frames *other;
+};
+
+static uint64_t toft_last_key; /* with toft_seats_lock, both */
+static toft_frames *toft_all_frames;
+
+toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
+  if (buffers == 0 || buffers > TOFT_FRAMES_MOST || !toft_options_are_good(arenas)) return NULL;
+  toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
+  if (f == NULL) return NULL;
+  memset((void *)f, 0, sizeof *f);
+  f->buffers = buffers;
+  f->made_with = toft_options_keep(&f->options, arenas);
+  toft_lock_take(&toft_seats_lock);
+  f->id = toft_seats_new_id();
+  f->key = ++toft_last_key;
+  f->other = toft_all_frames;
+  toft_all_frames = f;
+  TOFT_UNLOCK(&toft_seats_lock);
+  return f;
+}
+
+/* ---- a thread's arena ---- */
+
+/* A free seat, or a new one; NULL: no memory. */
+static toft_frame_seat *toft_frame_sit(toft_frames *f) {
+  toft_here *h = &toft_tls_here;
+  toft_frame_seat *s, **at = &h->frame_seats;
+  int stray = h->ended || !toft_os_arm();
+  toft_lock_take(&toft_seats_lock);
+  while ((s = *at) != NULL) { /* those of frames that have gone */
+    if (s->frames != NULL) {
+      at = &s->beside;
+      continue;
+    }
+    *at = s->beside;
+    toft_os_heap_put(s);
+  }
+  for (s = f->seats; s != NULL && s->taken; s = s->next) {
+  }
+  if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
+    memset((void *)s, 0, sizeof *s);
+    s->frames = f;
+    s->id = f->id;
+    s->next = f->seats;
+    TOFT_STORE_POINTER_RELEASE(toft_frame_seat, &f->seats, s);
+  }
+  if (s != NULL) {
+    s->taken = 1;
+    s->stray = stray;
+    s->beside = stray ? NULL : h->frame_seats;
+    if (!stray) h->frame_seats = s;
+  }
+  TOFT_UNLOCK(&toft_seats_lock);
+  return s;
+}
+
+static toft_frame_seat *toft_frame_seat_here(toft_frames *f) {
+  toft_frame_seat *s = toft_tls_here.frame_seats;
+  while (s != NULL && s->id != f->id) s = s->beside;
+  return s != NULL ? s : toft_frame_sit(f);
+}
+
+static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
+  toft_here *h = &toft_tls_here;
+  if (TOFT_LOAD(&f->alone)) return NULL;
+  toft_frame_seat *s = toft_frame_seat_here(f);
+  if (s == NULL) return NULL;
+  toft_state *a = s->arenas[f->now];
+  if (a == NULL) {
+    toft_arena *made = toft_create_with(f->made_with);
+    if (made == NULL) return NULL;
+    a = toft_state_of(made);
+    toft_enter(a);
+    a->state |= TOFT_HELD;
+    toft_aim(a);
+    toft_settle_here(a, &s->settled[f->now]);
+    s->arenas[f->now] = a;
+  }
+  h->key = f->key;
+  h->frame = &a->head;
+  return &a->head;
+}
+
+toft_arena *toft_frame_here(toft_frames *f) {
+  const toft_here *h = &toft_tls_here;
+  return TOFT_LIKELY(h->key == f->key) ? h->frame : toft_frame_find(f);
+}
+
+/* With toft_seats_lock. */
+static void toft_frames_leave(toft_here *h) {
+  while (h->frame_seats != NULL) {
+    toft_frame_seat *s = h->frame_seats;
+    h->frame_seats = s->beside;
+    TOFT_STORE_RELEASE(&s->inside, 0);
+    s->taken = 0;
+    if (s->frames == NULL) toft_os_heap_put(s);
+  }
+}
+
+/* In a child, with toft_seats_lock: what threads had that it has not got, is for others. */
+static void toft_frames_bury(void) {
+  for (toft_frames *f = toft_all_frames; f != NULL; f = f->other)
+    for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
+      const toft_frame_seat *mine = toft_tls_here.frame_seats;
+      while (mine != NULL && mine != s) mine = mine->beside;
+      if (mine == NULL) s->inside = 0;
+      if (mine == NULL) s->taken = 0;
+    }
+}
+
+/* ---- inside, and alone ---- */
+
+int toft_frame_enter(toft_frames *f) {
+  toft_frame_seat *s = toft_frame_seat_here(f);
+  if (s == NULL || s->stray) return TOFT_ENOMEM;
+  if (s->inside != 0) {
+    TOFT_STORE(&s->inside, s->inside + 1);
+    return TOFT_OK;
+  }
+  (void)TOFT_SWAP_ORDERED(&s->inside, 1);
+  if (TOFT_LOAD_ORDERED(&f->alone) == 0) return TOFT_OK;
+  TOFT_STORE_RELEASE(&s->inside, 0);
+  return TOFT_EBUSY;
+}
+
+int toft_frame_leave(toft_frames *f) {
+  toft_frame_seat *s = toft_frame_seat_here(f);
+  if (s == NULL || s->inside == 0) return TOFT_EARG;
+  TOFT_STORE_RELEASE(&s->inside, s->inside - 1);
+  return TOFT_OK;
+}
+
+enum { TOFT_LOOK, TOFT_OLDEST, TOFT_ALL }; /* which arenas must not be closed */
+
+/* No thread is inside, and none comes in until toft_frames_end_alone. */
+static int toft_frames_begin_alone(toft_frames *f, int which) {
+  if (TOFT_SWAP_ORDERED(&f->alone, 1) != 0) return TOFT_EBUSY;
+  toft_lock_take(&toft_seats_lock); /* what threads did that have ended, comes before */
+  TOFT_UNLOCK(&toft_seats_lock);
+  uint32_t from = which == TOFT_OLDEST ? (f->now + 1) % f->buffers : 0;
+  uint32_t to = which == TOFT_LOOK ? 0 : which == TOFT_OLDEST ? from + 1 : f->buffers;
+  for (toft_frame_seat *s = TOFT_LOAD_POINTER_ACQUIRE(toft_frame_seat, &f->seats); s != NULL; s = s->next) {
+    int busy = TOFT_LOAD_ORDERED(&s->inside) != 0;
+    for (uint32_t i = from; i < to && !busy; i++) busy = s->arenas[i] != NULL && (s->arenas[i]->state & TOFT_CLOSED);
+    if (!busy) continue;
+    TOFT_STORE_RELEASE(&f->alone, 0);
+    return TOFT_EBUSY;
+  }
+  return TOFT_OK;
+}
+
+static void toft_frames_end_alone(toft_frames *f) { TOFT_STORE_RELEASE(&f->alone, 0); }
+
+/* ---- the end of a frame ---- */
+
+int toft_frames_advance(toft_frames *f) {
+  int code = toft_frames_begin_alone(f, TOFT_OLDEST);
+  if (code != TOFT_OK) return code;
+  uint32_t next = (f->now + 1) % f->buffers;
+  toft_lock_take(&toft_seats_lock);
+  f->key = ++toft_last_key;
+  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next)
+    if (s->stray) s->taken = s->stray = 0;
+  TOFT_UNLOCK(&toft_seats_lock);
+  f->now = next;
+  f->number++;
+  TOFT_STORE_POINTER(void, &f->roots[next], NULL);
+  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
+    toft_state *a = s->arenas[next];
+    if (a == NULL) continue;
+    if (toft_reset_again(a, &s->settled[next]))
+      toft_reopen(a, s->settled[next].limit);
+    else if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT)
+      code = TOFT_ECORRUPT;
+  }
+  toft_frames_end_alone(f);
+  return code;
+}
+
+static int toft_frames_advance_last(void *frames) { return toft_frames_advance((toft_frames *)frames); }
+
+int toft_frames_meet(toft_frames *f, toft_barrier *b) {
+  int code;
+  (void)toft_barrier_pass(b, toft_frames_advance_last, f, &code);
+  return code;
+}
+
+uint64_t toft_frames_number(const toft_frames *f) { return f->number; }
+
+void toft_frame_publish(toft_frames *f, void *root) { TOFT_STORE_POINTER_RELEASE(void, &f->roots[f->now], root); }
+
+const void *toft_frame_past(const toft_frames *f, uint32_t age) {
+  if (age >= f->buffers) return NULL;
+  return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->now + f->buffers - age) % f->buffers]);
+}
+
+/* ---- the rest ---- */
+
+static void toft_frame_end_arena(toft_state *a) {
+  a->state &= ~(uint32_t)TOFT_HELD;
+  toft_release(&a->head);
+}
+
+int toft_frames_trim(toft_frames *f, size_t keep) {
+  int code = toft_frames_begin_alone(f, TOFT_ALL);
+  if (code != TOFT_OK) return code;
+  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
+    toft_lock_take(&toft_seats_lock);
+    int taken = s->taken; /* who sits down now finds no arena, or one */
+    toft_state *gone[TOFT_FRAMES_MOST];
+    for (uint32_t i = 0; i < f->buffers; i++) {
+      toft_state *a = s->arenas[i];
+      gone[i] = NULL;
+      if (a == NULL || taken) continue;
+      toft_enter(a);
+      toft_aim(a);
+      if (a->live == 0) gone[i] = a;
+      if (a->live == 0) s->arenas[i] = NULL;
+    }
+    TOFT_UNLOCK(&toft_seats_lock);
+    for (uint32_t i = 0; i < f->buffers; i++) {
+      if (gone[i] != NULL) toft_frame_end_arena(gone[i]);
+      if (s->arenas[i] == NULL) continue;
+      toft_trim(&s->arenas[i]->head, keep);
+      if (toft_epoch(s->arenas[i]) != s->settled[i].epoch) s->settled[i].epoch = 0;
+    }
+  }
+  toft_frames_end_alone(f);
+  return TOFT_OK;
+}
+
+int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
+  toft_frame_stats sum;
+  int code = toft_frames_begin_alone(f, TOFT_LOOK);
+  if (code != TOFT_OK) return code;
+  memset(&sum, 0, sizeof sum);
+  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
+    toft_lock_take(&toft_seats_lock);
+    sum.threads += s->taken != 0;
+    TOFT_UNLOCK(&toft_seats_lock);
+    for (uint32_t i = 0; i < f->buffers; i++) {
+      if (s->arenas[i] == NULL) continue;
+      toft_stats one = toft_stats_of(&s->arenas[i]->head);
+      sum.live += one.live;
+      sum.reserved += one.reserved;
+      sum.wasted += one.wasted;
+      sum.blocks += one.blocks;
+      sum.source_calls += one.source_calls;
+      sum.arenas++;
+    }
+  }
+  toft_frames_end_alone(f);
+  *out = sum;
+  return TOFT_OK;
+}
+
+int toft_frames_destroy(toft_frames *f) {
+  if (f == NULL) return TOFT_OK;
+  int code = toft_frames_begin_alone(f, TOFT_ALL);
+  if (code != TOFT_OK) return code;
+  toft_lock_take(&toft_seats_lock);
+  toft_frames **at = &toft_all_frames;
+  while (*at != f) at = &(*at)->other;
+  *at = f->other;
+  f->key = 0; /* a cleanup that asks for its arena gets none */
+  TOFT_UNLOCK(&toft_seats_lock);
+  toft_frame_seat *s = f->seats;
+  while (s != NULL) {
+    toft_frame_seat *next = s->next;
+    for (uint32_t i = 0; i < f->buffers; i++)
+      if (s->arenas[i] != NULL) toft_frame_end_arena(s->arenas[i]);
+    toft_lock_take(&toft_seats_lock);
+    s->frames = NULL; /* its thread frees it */
+    int taken = s->taken && !s->stray;
+    TOFT_UNLOCK(&toft_seats_lock);
+    if (!taken) toft_os_heap_put(s);
+    s = next;
+  }
+  toft_os_heap_put(f);
+  return TOFT_OK;
 }

@@ -1,0 +1,119 @@
+/* Frames: memory for a loop, on all threads. Each thread has an arena of its own, and all of them are emptied together
+ * when the frame ends: a game's frame, a simulation's step, a batch.
+ *
+ *     toft_frames *frames = toft_frames_create(1, NULL);
+ *     for (;;) {
+ *       ... on any thread: struct hit *h = toft_new(toft_frame_here(frames), struct hit);
+ *       ... all threads have done their part ...
+ *       toft_frames_advance(frames);              what they allocated is gone, the memory is kept
+ *     }
+ *
+ * N BUFFERS keep what the last N - 1 frames allocated, so that a frame can be read while the next ones run: with two, a
+ * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
+ * toft_frame_past finds it again.
+ *
+ * A FRAME IN A FRAME is a scope: TOFT_FRAME(frames, arena) { ... } gives back at its end what this thread allocated in
+ * it.
+ *
+ * THREADS. toft_frame_here, toft_frame_publish and toft_frame_past may be called by all threads at once. Calls that say
+ * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
+ * (toft_frames_meet), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
+ * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
+ * memory away. Who never enters is not seen.
+ *
+ * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
+ * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_here again: an arena
+ * from before may be another thread's by then. A child of fork has its own copy; the arenas of threads it has not got
+ * are emptied like all others, and stay.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_FRAME_H
+#define TOFT_FRAME_H
+
+#include "toft/abi.h"
+#include "toft/compiler.h"
+#include "toft/inline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_options; /* toft.h */
+
+typedef struct toft_frames toft_frames;
+
+#define TOFT_FRAMES_MOST 16
+
+/* `buffers`: 1 to TOFT_FRAMES_MOST. `arenas` says how a thread's arenas are made: source, budget, reserve, failure,
+ * checks; the source is called by many threads at once, a buffer cannot be given; NULL: as by toft_create. NULL if
+ * there is no memory or an argument is bad. */
+TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
+/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered, or an arena is
+ * claimed: nothing has changed. NULL is ignored. */
+TOFT_API int toft_frames_destroy(toft_frames *frames);
+
+/* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
+ * released by toft_release, and not adopted. NULL: its first use, and there is no memory; or a cleanup asks while
+ * the frame ends. */
+TOFT_API toft_arena *toft_frame_here(toft_frames *frames);
+
+/* ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied on all threads, their cleanups
+ * run on this one, and what is not kept goes to this thread's cache. TOFT_EBUSY: a thread has entered, an arena that
+ * is to be emptied is claimed, or another thread advances: nothing has changed. TOFT_ECORRUPT: done, and a checked
+ * arena found bytes written outside an allocation. */
+TOFT_API int toft_frames_advance(toft_frames *frames);
+/* How often that was done. */
+TOFT_API uint64_t toft_frames_number(const toft_frames *frames);
+
+/* What others may know of the present frame; the last call counts. Whoever finds it sees what was written before. */
+TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
+/* What was published in the frame that is `age` frames old, 0 being the present one. NULL: nothing was, or the frame is
+ * gone: age is not below the number of buffers. Only to be read: its arenas are the past's. */
+TOFT_API const void *toft_frame_past(const toft_frames *frames, uint32_t age);
+
+/* "This thread works in the frame", until as many calls of toft_frame_leave. TOFT_EBUSY: the frame is ending just now.
+ * TOFT_ENOMEM. An atomic exchange, or none if it is inside already. */
+TOFT_API TOFT_NODISCARD int toft_frame_enter(toft_frames *frames);
+/* TOFT_EARG: it was not inside. */
+TOFT_API int toft_frame_leave(toft_frames *frames);
+
+/* ALONE. Returns memory that holds no allocation to its source, until about `keep` bytes of it are left in each
+ * arena, and ends the empty arenas of threads that have ended. TOFT_EBUSY as above. */
+TOFT_API int toft_frames_trim(toft_frames *frames, size_t keep);
+
+/* Sums over the arenas of all threads and buffers, as toft_stats has them. */
+typedef struct toft_frame_stats {
+  uint64_t live, reserved, wasted, blocks, source_calls;
+  size_t arenas, threads; /* threads: those that were here and have not ended */
+} toft_frame_stats;
+/* ALONE. TOFT_EBUSY as above: then *out is not written. */
+TOFT_API int toft_frames_stats(toft_frames *frames, toft_frame_stats *out);
+
+/* A frame in the frame, of this thread: `a` is toft_frame_here(frames) inside. Not entered if that is NULL. With gcc
+ * and clang it may be left by break, return or goto; elsewhere only at its end. */
+#define TOFT_FRAME(frames, a)                                                                              \
+  for (toft_arena *a = toft_frame_here(frames); a != NULL; a = NULL)                                       \
+    for (toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); a##_scope.arena != NULL; \
+         toft_scope_end(&a##_scope))
+
+/* ---- a barrier: threads wait until all have come; it can be used again at once ---- */
+
+typedef struct toft_barrier toft_barrier;
+
+/* For `count` threads. NULL: count is 0, or there is no memory. */
+TOFT_API TOFT_NODISCARD toft_barrier *toft_barrier_create(size_t count);
+/* Waits until those that are inside toft_barrier_wait have left. NULL is ignored. */
+TOFT_API void toft_barrier_destroy(toft_barrier *barrier);
+/* Waits until `count` threads wait. 1 for one of them, 0 for the others. What each did before is seen by all after. */
+TOFT_API int toft_barrier_wait(toft_barrier *barrier);
+/* One thread fewer takes part from now on: the caller, which does not wait. TOFT_EARG: none does. */
+TOFT_API int toft_barrier_leave(toft_barrier *barrier);
+
+/* toft_barrier_wait for all threads of a loop, and toft_frames_advance by one of them while the others are parked
+ * there: the end of a frame in one call. Returns what that returned, on all of them. */
+TOFT_API int toft_frames_meet(toft_frames *frames, toft_barrier *barrier);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

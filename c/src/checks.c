@@ -1,0 +1,307 @@
+/* What a checked arena knows: a record of each allocation, with its red zones; what was given back, which is filled,
+ * remembered, and looked at before it is handed out again; and who is in a call. All of it lives apart from what it
+ * describes, so that a wild write cannot lose it.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "internal.h"
+
+#define TOFT_ZONE 16
+#define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
+enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
+
+typedef struct toft_record {
+  toft_blk *block;
+  unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
+  size_t size;
+  uintptr_t born;
+  unsigned char *cursor; /* the arena's, just after: what a mark taken then holds */
+  toft_call made, gone;  /* gone.by: freed already, though its place is not given back */
+  int told;              /* that a zone is damaged */
+} toft_record;
+
+/* Of one block: which records lie in it, ascending, and what was given back in it, descending: a block is filled from
+ * its start and given back from its end. */
+typedef struct toft_shadow {
+  struct toft_shadow *next;
+  toft_blk *block;
+  size_t *live; /* indices */
+  size_t live_count, live_room;
+  toft_record *gone;
+  size_t count, room;
+} toft_shadow;
+
+struct toft_checks {
+  toft_record *records; /* of what is allocated, oldest first */
+  size_t count, room;
+  toft_shadow *shadows;
+  uintptr_t since; /* the epoch when the checks began, or of the last reset, and the cursor then */
+  unsigned char *from;
+  toft_call call; /* the op that runs */
+  size_t inside;  /* the thread in it; 0: none. Atomic */
+  size_t depth;   /* ops in ops: a cleanup's */
+  size_t pinned;  /* the only thread that may call; 0: any. Atomic */
+  toft_fact *facts;
+  size_t facts_count, facts_lost;
+};
+
+/* ---- telling ---- */
+
+static void toft_keep_fact(toft_checks *c, const toft_fact *f) {
+  toft_lock_take(&toft_findings_lock);
+  if (c->facts_count < TOFT_FACTS && (c->facts_count & (c->facts_count - 1)) == 0) { /* room for twice as many */
+    size_t room = c->facts_count == 0 ? 1 : 2 * c->facts_count;
+    toft_fact *more = (toft_fact *)realloc(c->facts, room * sizeof *more);
+    if (more == NULL) {
+      c->facts_lost++;
+      TOFT_UNLOCK(&toft_findings_lock);
+      return;
+    }
+    c->facts = more;
+  }
+  if (c->facts_count < TOFT_FACTS)
+    c->facts[c->facts_count++] = *f;
+  else
+    c->facts_lost++;
+  TOFT_UNLOCK(&toft_findings_lock);
+}
+
+static void toft_tell(toft_state *a, toft_fact *f) {
+  f->arena = &a->head;
+  toft_keep_fact(a->checks, f);
+  toft_publish(f);
+}
+
+static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told, const toft_record *r) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = kind;
+  f.p = (const unsigned char *)p;
+  f.told = told;
+  f.seen = a->checks->call;
+  if (r != NULL) {
+    f.size = r->size;
+    f.made = r->made;
+    f.gone = r->gone;
+  }
+  toft_tell(a, &f);
+}
+
+static int toft_tell_written(toft_state *a, int kind, const toft_record *r, ptrdiff_t offset) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = kind;
+  f.p = r->p;
+  f.size = r->size;
+  f.offset = offset;
+  f.made = r->made;
+  f.gone = r->gone;
+  f.seen = a->checks->call;
+  toft_tell(a, &f);
+  toft_fail(a, r->size, 0, TOFT_ECORRUPT);
+  return TOFT_ECORRUPT;
+}
+
+/* ---- who is in the arena ---- */
+
+/* Every op that changes something begins with toft_step_in and ends with toft_step_out. 0: this thread must not. */
+static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site) {
+  toft_checks *c = a->checks;
+  size_t me = toft_thread(), pinned = TOFT_LOAD(&c->pinned), other = 0;
+  toft_call call = {by, toft_said != 0 ? toft_said : site, me};
+  toft_said = 0;
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.seen = call;
+  if (pinned != 0 && pinned != me) {
+    f.kind = TOFT_FOUND_WRONG_THREAD;
+    f.made.thread = pinned;
+  } else if (!TOFT_TAKE(&c->inside, &other, me) && other != me) {
+    f.kind = TOFT_FOUND_TWO_THREADS;
+    f.made = c->call;
+  } else {
+    if (c->depth++ == 0) c->call = call;
+    return 1;
+  }
+  toft_tell(a, &f);
+  return 0;
+}
+
+TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_FRESH) != 0 || a->checks == NULL)) return 1;
+  return toft_step_in_checked(a, by, site);
+}
+
+TOFT_INLINE void toft_step_out(toft_state *a) {
+  toft_checks *c = a->checks;
+  if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
+}
+
+static void toft_pin_thread(toft_state *a, int on) {
+  if ((a->state & TOFT_FRESH) == 0 && a->checks != NULL) (void)TOFT_SWAP(&a->checks->pinned, on ? toft_thread() : 0);
+}
+
+/* ---- zones ---- */
+
+/* A byte of the zone behind that is not as it was, or else the nearest in the one in front; PTRDIFF_MAX: none. */
+static ptrdiff_t toft_zone_damage(const toft_record *r) {
+  size_t behind = (size_t)(r->end - r->p) - r->size, front = (size_t)(r->p - r->start);
+  ptrdiff_t found = PTRDIFF_MAX;
+  toft_open(r->p + r->size, behind);
+  toft_open(r->start, front);
+  for (const unsigned char *z = r->start; z < r->p; z++)
+    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
+  for (const unsigned char *z = r->end; z-- > r->p + r->size;)
+    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
+  toft_close(r->start, front);
+  toft_close(r->p + r->size, behind);
+  return found;
+}
+
+static unsigned char *toft_not_gone(unsigned char *from, unsigned char *to) {
+  while (from < to && *from == TOFT_BYTE_GONE) from++;
+  return from;
+}
+
+/* Looks at bytes that were given back, which are filled anew if they were written. */
+static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
+  int code = TOFT_OK;
+  toft_open(from, (size_t)(to - from));
+  unsigned char *at = toft_not_gone(from, to);
+  if (at < to) {
+    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at - r->p);
+    toft_open(from, (size_t)(to - from));
+    memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+  }
+  toft_close(from, (size_t)(to - from));
+  return code;
+}
+
+static int toft_check_record(toft_state *a, size_t index) {
+  toft_record *r = &a->checks->records[index];
+  int code = TOFT_OK;
+  ptrdiff_t at = r->told ? PTRDIFF_MAX : toft_zone_damage(r);
+  if (at != PTRDIFF_MAX) {
+    r->told = 1;
+    code = toft_tell_written(a, at < 0 ? TOFT_FOUND_UNDERRUN : TOFT_FOUND_OVERRUN, r, at);
+  }
+  if (r->gone.by != NULL && toft_check_gone(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
+  return code;
+}
+
+/* ---- what was given back ---- */
+
+static void toft_fill_gone(unsigned char *from, unsigned char *to) {
+  if (from >= to) return;
+  toft_open(from, (size_t)(to - from));
+  memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+  toft_close(from, (size_t)(to - from));
+}
+
+/* All that was given back, with what no record covers: paddings, and what is older than the checks. */
+static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to) {
+  if (a->state & TOFT_IS_CHECKED)
+    toft_fill_gone(from, to);
+  else if (a->checks != NULL && from < to)
+    toft_open(from, (size_t)(to - from));
+}
+
+static toft_shadow **toft_shadow_of(toft_checks *c, const toft_blk *b) {
+  toft_shadow **at = &c->shadows;
+  while (*at != NULL && (*at)->block != b) at = &(*at)->next;
+  return at;
+}
+
+/* NULL: there is no memory for it. */
+static toft_shadow *toft_make_shadow(toft_checks *c, toft_blk *b) {
+  toft_shadow *s = *toft_shadow_of(c, b);
+  if (s != NULL || (s = (toft_shadow *)calloc(1, sizeof *s)) == NULL) return s;
+  s->block = b;
+  s->next = c->shadows;
+  c->shadows = s;
+  return s;
+}
+
+/* For one element more at least. NULL: there is no memory, and the old ones stay. */
+static void *toft_more_room(void *old, size_t *room, size_t each) {
+  size_t more = *room == 0 ? 16 : 2 * *room;
+  void *p = realloc(old, more * each);
+  if (p != NULL) *room = more;
+  return p;
+}
+
+/* Without memory for it a free of it is refused as a stranger's. */
+static void toft_remember_live(toft_checks *c, toft_blk *b, size_t index) {
+  toft_shadow *s = toft_make_shadow(c, b);
+  if (s == NULL) return;
+  if (s->live_count == s->live_room) {
+    size_t *more = (size_t *)toft_more_room(s->live, &s->live_room, sizeof *more);
+    if (more == NULL) return;
+    s->live = more;
+  }
+  s->live[s->live_count++] = index;
+}
+
+static void toft_forget_live(toft_checks *c, const toft_blk *b, size_t index) {
+  toft_shadow *s = *toft_shadow_of(c, b);
+  if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
+}
+
+/* Without memory for it nobody looks there again. */
+static void toft_remember_gone(toft_checks *c, const toft_record *r) {
+  toft_shadow *s = toft_make_shadow(c, r->block);
+  if (s == NULL) return;
+  if (s->count == s->room) {
+    toft_record *more = (toft_record *)toft_more_room(s->gone, &s->room, sizeof *more);
+    if (more == NULL) return;
+    s->gone = more;
+  }
+  s->gone[s->count++] = *r;
+}
+
+/* Bytes of b up to `to` are about to be handed out again. */
+static int toft_look_back(toft_state *a, const toft_blk *b, unsigned char *to) {
+  toft_shadow *s = *toft_shadow_of(a->checks, b);
+  int code = TOFT_OK;
+  while (s != NULL && s->count != 0 && s->gone[s->count - 1].start < to) {
+    toft_record *r = &s->gone[s->count - 1];
+    if (toft_check_gone(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (r->end > to) {
+      r->start = to;
+      break;
+    }
+    s->count--;
+  }
+  return code;
+}
+
+static int toft_look_at_shadow(toft_state *a, const toft_shadow *s) {
+  int code = TOFT_OK;
+  for (size_t i = 0; s != NULL && i < s->count; i++)
+    if (toft_check_gone(a, &s->gone[i], s->gone[i].start, s->gone[i].end) != TOFT_OK) code = TOFT_ECORRUPT;
+  return code;
+}
+
+static int toft_look_at_shadows(toft_state *a) {
+  int code = TOFT_OK;
+  for (const toft_shadow *s = a->checks != NULL ? a->checks->shadows : NULL; s != NULL; s = s->next)
+    if (toft_look_at_shadow(a, s) != TOFT_OK) code = TOFT_ECORRUPT;
+  return code;
+}
+
+/* Gives back the records born after `epoch`: looks at each, and fills its place. */
+static int toft_check_records(toft_state *a, uintptr_t epoch) {
+  toft_checks *c = a->checks;
+  int code = TOFT_OK;
+  while (c != NULL && c->count != 0 && c->records[c->count - 1].born > epoch) {
+    toft_record *r = &c->records[c->count - 1];
+    if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (a->state & TOFT_IS_CHECKED) {
+      if (r->gone.by == NULL) r->gone = c->call;
+      toft_fill_gone(r->start, r->end);
+      toft_remember_gone(c, r);
+    } else {
+      toft_open(r->start, (size_t)(r->end - r->start));
+    }
+    toft_forget_live(c, r->block, --c->count);
+  }
+  return code;
+}

@@ -1,0 +1,621 @@
+/* Frames: what is emptied and what stays, who is refused, threads that come and go; the barrier. Under TSan too.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "support.h"
+
+#ifndef _WIN32
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+#define THREADS 8
+
+static size_t in_thread(void *(*work)(void *), void *arg) {
+  pthread_t t;
+  void *result = NULL;
+  assert_int_equal(pthread_create(&t, NULL, work, arg), 0);
+  assert_int_equal(pthread_join(t, &result), 0);
+  return (size_t)(uintptr_t)result;
+}
+
+static toft_frame_stats stats_of(toft_frames *f) {
+  toft_frame_stats s;
+  assert_int_equal(toft_frames_stats(f, &s), TOFT_OK);
+  return s;
+}
+
+/* ---- one thread ---- */
+
+static void a_frame_is_emptied(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  counted c;
+  (void)state;
+  o.source = counted_init(&c);
+  toft_frames *f = toft_frames_create(1, &o);
+  assert_non_null(f);
+  assert_int_equal(c.out, 0);
+  toft_arena *a = toft_frame_here(f);
+  size_t asked = 0;
+  for (unsigned i = 0; i < 3000; i++) {
+    assert_ptr_equal(toft_frame_here(f), a);
+    assert_int_equal(toft_stats_of(a).live, 0);
+    for (unsigned k = 0; k < 20; k++) fill(toft_alloc(a, 100 * k), 100 * k, k + i);
+    assert_int_equal(stats_of(f).live, toft_stats_of(a).live);
+    assert_int_equal(toft_frames_number(f), i);
+    assert_int_equal(toft_frames_advance(f), TOFT_OK);
+    if (i == 5) asked = c.asked;
+  }
+  assert_int_equal(c.asked, asked); /* a steady loop asks for nothing */
+  assert_true(c.bytes > 20000);
+  assert_int_equal(toft_frames_trim(f, 0), TOFT_OK);
+  assert_int_equal(c.bytes, 4096);
+  toft_release(a); /* is the frames' */
+  assert_non_null(toft_alloc(a, 10000));
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  counted_all_back(&c);
+}
+
+static void marks_do_not_outlive_a_frame(void **state) {
+  toft_frames *f = toft_frames_create(1, NULL);
+  (void)state;
+  toft_arena *a = toft_frame_here(f);
+  for (int i = 0; i < 3; i++) {
+    assert_non_null(toft_alloc(a, 10));
+    toft_mark m = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, 10));
+    assert_int_equal(toft_frames_advance(f), TOFT_OK);
+    assert_non_null(toft_alloc(a, 100));
+    assert_int_equal(toft_rewind(a, m), TOFT_EMARK);
+  }
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
+
+static void buffers_overlap(void **state) {
+  (void)state;
+  for (uint32_t n = 1; n <= TOFT_FRAMES_MOST; n++) {
+    toft_frames *f = toft_frames_create(n, NULL);
+    for (unsigned i = 0; i < 40; i++) {
+      unsigned char *p = (unsigned char *)toft_alloc(toft_frame_here(f), 500);
+      fill(p, 500, i);
+      assert_null(toft_frame_past(f, 0));
+      toft_frame_publish(f, p);
+      for (uint32_t age = 0; age < n + 2; age++) {
+        const void *past = toft_frame_past(f, age);
+        assert_true((past != NULL) == (age < n && age <= i));
+        if (past != NULL) assert_true(filled(past, 500, i - age));
+      }
+      assert_int_equal(stats_of(f).arenas, i + 1 < n ? i + 1 : n);
+      assert_int_equal(toft_frames_advance(f), TOFT_OK);
+    }
+    assert_int_equal(stats_of(f).live, 504 * (n - 1));
+    assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  }
+}
+
+static void frames_share_nothing(void **state) {
+  toft_frames *f[3];
+  (void)state;
+  for (int i = 0; i < 3; i++) f[i] = toft_frames_create(1 + (uint32_t)i, NULL);
+  for (int round = 0; round < 20; round++) {
+    unsigned char *p[3];
+    for (unsigned i = 0; i < 3; i++) fill(p[i] = (unsigned char *)toft_alloc(toft_frame_here(f[i]), 100), 100, i);
+    for (unsigned i = 0; i < 3; i++) assert_true(toft_contains(toft_frame_here(f[i]), p[i]));
+    assert_int_equal(toft_frames_advance(f[0]), TOFT_OK);
+    (void)!toft_alloc(toft_frame_here(f[0]), 100);
+    assert_true(filled(p[1], 100, 1) && filled(p[2], 100, 2));
+    for (int i = 1; i < 3; i++) assert_int_equal(toft_frames_advance(f[i]), TOFT_OK);
+  }
+  toft_frames_destroy(f[1]);
+  f[1] = toft_frames_create(1, NULL); /* perhaps where the other one was */
+  assert_int_equal(toft_stats_of(toft_frame_here(f[1])).live, 0);
+  for (int i = 0; i < 3; i++) assert_int_equal(toft_frames_destroy(f[i]), TOFT_OK);
+}
+
+static void a_frame_in_a_frame(void **state) {
+  toft_frames *f = toft_frames_create(2, NULL);
+  (void)state;
+  toft_arena *outer = toft_frame_here(f);
+  assert_non_null(toft_alloc(outer, 24));
+  for (int i = 0; i < 3; i++) {
+    TOFT_FRAME(f, inner) {
+      assert_ptr_equal(inner, outer);
+      assert_non_null(toft_alloc(inner, 5000));
+      TOFT_FRAME(f, deeper) assert_non_null(toft_alloc(deeper, 50));
+      assert_int_equal(toft_stats_of(outer).live, 5024);
+    }
+    assert_int_equal(toft_stats_of(outer).live, 24);
+  }
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
+
+static toft_frames *looked_at;
+static int cleaned;
+static void clean(void *arg) {
+  (void)arg;
+  cleaned++;
+  if (toft_frame_here(looked_at) != NULL) cleaned = -100; /* nothing to be had while it ends */
+}
+
+static void cleanups_run_when_the_frame_ends(void **state) {
+  toft_frames *f = looked_at = toft_frames_create(2, NULL);
+  (void)state;
+  cleaned = 0;
+  assert_non_null(toft_cleanup_add(toft_frame_here(f), clean, NULL));
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  assert_int_equal(cleaned, 0);
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  assert_int_equal(cleaned, 1);
+  assert_non_null(toft_cleanup_add(toft_frame_here(f), clean, NULL));
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(cleaned, 2);
+}
+
+static void what_is_refused(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  char buffer[5000];
+  (void)state;
+  assert_null(toft_frames_create(0, NULL));
+  assert_null(toft_frames_create(TOFT_FRAMES_MOST + 1, NULL));
+  o.flags = 0x4000;
+  assert_null(toft_frames_create(1, &o));
+  o.flags = 0;
+  o.buffer = buffer;
+  o.buffer_size = sizeof buffer;
+  assert_null(toft_frames_create(1, &o));
+  assert_int_equal(toft_frames_destroy(NULL), TOFT_OK);
+
+  toft_frames *f = toft_frames_create(2, NULL);
+  toft_arena *a = toft_frame_here(f);
+  toft_frame_stats s = {7, 0, 0, 0, 0, 0, 0};
+  toft_range r;
+  assert_int_equal(toft_frame_leave(f), TOFT_EARG);
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  assert_int_equal(toft_frames_advance(f), TOFT_OK); /* another buffer's turn */
+  assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
+  assert_int_equal(toft_frames_number(f), 1);
+  assert_int_equal(toft_frames_trim(f, 0), TOFT_EBUSY);
+  assert_int_equal(toft_frames_destroy(f), TOFT_EBUSY);
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_frame_enter(f), TOFT_OK);
+  assert_int_equal(toft_frame_enter(f), TOFT_OK);
+  assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
+  assert_int_equal(toft_frame_leave(f), TOFT_OK);
+  assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
+  assert_int_equal(toft_frames_stats(f, &s), TOFT_EBUSY);
+  assert_int_equal(s.live, 7);
+  assert_int_equal(toft_frame_leave(f), TOFT_OK);
+  assert_int_equal(toft_frame_leave(f), TOFT_EARG);
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  toft_arena *mine = toft_create();
+  assert_int_equal(toft_adopt(mine, toft_frame_here(f)), TOFT_EBUSY);
+  toft_release(mine);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
+
+static void budgets_and_checks(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  (void)state;
+  o.budget = 1000;
+  o.flags = TOFT_CHECKED;
+  toft_frames *f = toft_frames_create(1, &o);
+  for (int i = 0; i < 3; i++) {
+    toft_arena *a = toft_frame_here(f);
+    unsigned char *p = (unsigned char *)toft_alloc(a, 100);
+    assert_non_null(p);
+    assert_null(toft_alloc(a, 2000));
+    assert_int_equal(p[5], 0xCD);
+    if (i == 1) write_wrongly(p, 100);
+    assert_int_equal(toft_frames_advance(f), i == 1 ? TOFT_ECORRUPT : TOFT_OK);
+    assert_true(holds_wrongly(p + 5, 1, 0xDD));
+  }
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  o.flags = 0;
+  f = toft_frames_create(1, &o);
+  for (int i = 0; i < 200; i++) {
+    toft_arena *a = toft_frame_here(f);
+    assert_non_null(toft_alloc(a, 1000));
+    assert_null(toft_alloc(a, 1));
+    assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  }
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
+
+/* The source fails at the k-th block: NULL, and the frames go on. */
+static void no_memory(void **state) {
+  (void)state;
+  for (size_t k = 2, failed = 1; failed; k++) {
+    toft_options o = TOFT_OPTIONS;
+    counted c;
+    o.source = counted_init(&c);
+    c.fail_at = k;
+    failed = 0;
+    toft_frames *f = toft_frames_create(2, &o); /* tries its options with the first */
+    assert_non_null(f);
+    for (int i = 0; i < 5; i++) {
+      toft_arena *a = toft_frame_here(f);
+      failed |= a == NULL;
+      for (int n = 0; a != NULL && n < 4; n++) failed |= toft_alloc(a, 3000) == NULL;
+      assert_int_equal(toft_frames_advance(f), TOFT_OK);
+    }
+    assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+    counted_all_back(&c);
+  }
+}
+
+/* ---- threads ---- */
+
+static void *one_frame(void *frames) {
+  toft_arena *a = toft_frame_here((toft_frames *)frames);
+  unsigned char *p = (unsigned char *)toft_alloc(a, 4000);
+  if (a == NULL || p == NULL) return NULL;
+  fill(p, 4000, 1);
+  return (void *)(uintptr_t)filled(p, 4000, 1);
+}
+
+static void threads_come_and_go(void **state) {
+  toft_frames *f = toft_frames_create(2, NULL);
+  (void)state;
+  for (int i = 1; i <= 10000; i++) {
+    assert_int_equal(in_thread(one_frame, f), 1);
+    if (i % 10 == 0) assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  }
+  toft_frame_stats s = stats_of(f);
+  assert_int_equal(s.threads, 0);
+  assert_int_equal(s.arenas, 2); /* one thread at a time, two buffers */
+  assert_true(s.reserved < 300000);
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  assert_int_equal(toft_frames_trim(f, 0), TOFT_OK); /* those of threads that have ended, end */
+  assert_int_equal(stats_of(f).arenas, 0);
+  assert_int_equal(in_thread(one_frame, f), 1);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
+
+typedef struct crew {
+  toft_frames *frames;
+  toft_barrier *barrier;
+  size_t rounds, wrong, ended_turn;
+  unsigned char *written[3][THREADS];
+  pthread_mutex_t lock;
+  pthread_cond_t turn;
+  int phase;
+} crew;
+
+typedef struct member {
+  crew *c;
+  size_t number;
+} member;
+
+/* Each reads what its neighbour wrote in this frame and in the one before. */
+static void *play(void *arg) {
+  const member *m = (const member *)arg;
+  crew *c = m->c;
+  size_t wrong = 0, next = (m->number + 1) % THREADS, ended = 0;
+  for (size_t round = 0; round < c->rounds; round++) {
+    toft_arena *a = toft_frame_here(c->frames);
+    size_t size = 100 + (round * 37 + m->number * 91) % 3000;
+    if (a == NULL) return (void *)(uintptr_t)1;
+    TOFT_FRAME(c->frames, scratch) wrong += toft_alloc(scratch, 700) == NULL;
+    unsigned char *p = (unsigned char *)toft_alloc(a, size);
+    if (p == NULL) return (void *)(uintptr_t)1;
+    fill(p, size, (unsigned)(round + m->number));
+    c->written[round % 3][m->number] = p;
+    ended += (size_t)toft_barrier_wait(c->barrier);
+    size = 100 + (round * 37 + next * 91) % 3000;
+    wrong += !filled(c->written[round % 3][next], size, (unsigned)(round + next));
+    if (round > 0) {
+      size = 100 + ((round - 1) * 37 + next * 91) % 3000;
+      wrong += !filled(c->written[(round - 1) % 3][next], size, (unsigned)(round - 1 + next));
+    }
+    wrong += toft_frames_meet(c->frames, c->barrier) != TOFT_OK;
+    wrong += toft_frames_number(c->frames) != round + 1;
+  }
+  __atomic_add_fetch(&c->ended_turn, ended, __ATOMIC_RELAXED);
+  return (void *)(uintptr_t)wrong;
+}
+
+static void all_threads_advance_together(void **state) {
+  pthread_t threads[THREADS];
+  member members[THREADS];
+  crew c;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  c.frames = toft_frames_create(2, NULL);
+  c.barrier = toft_barrier_create(THREADS);
+  c.rounds = long_run() ? 20000 : 600;
+  for (size_t i = 0; i < THREADS; i++) {
+    members[i].c = &c;
+    members[i].number = i;
+    assert_int_equal(pthread_create(&threads[i], NULL, play, &members[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    void *wrong;
+    pthread_join(threads[i], &wrong);
+    assert_null(wrong);
+  }
+  assert_int_equal(c.ended_turn, c.rounds); /* 1 was told to one of them each time */
+  assert_int_equal(stats_of(c.frames).arenas, 2 * THREADS);
+  toft_barrier_destroy(c.barrier);
+  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+}
+
+/* Threads that enter and leave, and one that advances whenever it may. */
+static void *enter_and_leave(void *arg) {
+  crew *c = (crew *)arg;
+  size_t done = 0;
+  while (done < c->rounds) {
+    int code = toft_frame_enter(c->frames);
+    if (code == TOFT_EBUSY) {
+      sched_yield();
+      continue;
+    }
+    toft_arena *a = toft_frame_here(c->frames);
+    unsigned char *p = code == TOFT_OK && a != NULL ? (unsigned char *)toft_alloc(a, 300) : NULL;
+    if (p == NULL) return (void *)1;
+    fill(p, 300, (unsigned)done);
+    if (!filled(p, 300, (unsigned)done)) return (void *)2; /* nobody emptied it meanwhile */
+    if (toft_frame_leave(c->frames) != TOFT_OK) return (void *)3;
+    done++;
+  }
+  __atomic_add_fetch(&c->ended_turn, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+static void advance_waits_for_nobody(void **state) {
+  pthread_t threads[THREADS];
+  crew c;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  c.frames = toft_frames_create(1, NULL);
+  c.rounds = long_run() ? 100000 : 3000;
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, enter_and_leave, &c), 0);
+  size_t good = 0;
+  while (__atomic_load_n(&c.ended_turn, __ATOMIC_ACQUIRE) < THREADS) {
+    int code = toft_frames_advance(c.frames);
+    assert_true(code == TOFT_OK || code == TOFT_EBUSY);
+    good += code == TOFT_OK;
+    if (good % 5 == 1) (void)toft_frames_trim(c.frames, 0);
+    sched_yield();
+  }
+  for (int i = 0; i < THREADS; i++) {
+    void *wrong;
+    pthread_join(threads[i], &wrong);
+    assert_null(wrong);
+  }
+  assert_int_equal(toft_frames_number(c.frames), good);
+  assert_int_equal(toft_frames_advance(c.frames), TOFT_OK);
+  assert_int_equal(stats_of(c.frames).live, 0);
+  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+}
+
+static void until(crew *c, int phase) {
+  pthread_mutex_lock(&c->lock);
+  while (c->phase < phase) pthread_cond_wait(&c->turn, &c->lock);
+  pthread_mutex_unlock(&c->lock);
+}
+static void at_phase(crew *c, int phase) {
+  pthread_mutex_lock(&c->lock);
+  c->phase = phase;
+  pthread_cond_broadcast(&c->turn);
+  pthread_mutex_unlock(&c->lock);
+}
+
+static void *parked(void *arg) {
+  crew *c = (crew *)arg;
+  for (int i = 0; i < 50; i++)
+    if (toft_alloc(toft_frame_here(c->frames), 2000) == NULL) return (void *)1;
+  at_phase(c, 1);
+  until(c, 2);
+  return toft_alloc(toft_frame_here(c->frames), 2000) == NULL ? (void *)2 : NULL;
+}
+
+static void a_parked_thread_is_emptied_and_trimmed(void **state) {
+  pthread_t t;
+  crew c;
+  void *wrong;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  c.frames = toft_frames_create(1, NULL);
+  pthread_mutex_init(&c.lock, NULL);
+  pthread_cond_init(&c.turn, NULL);
+  assert_int_equal(pthread_create(&t, NULL, parked, &c), 0);
+  until(&c, 1);
+  assert_int_equal(stats_of(c.frames).live, 100000);
+  assert_int_equal(stats_of(c.frames).threads, 1);
+  assert_int_equal(toft_frames_advance(c.frames), TOFT_OK);
+  assert_int_equal(stats_of(c.frames).live, 0);
+  assert_int_equal(toft_frames_trim(c.frames, 0), TOFT_OK);
+  assert_int_equal(stats_of(c.frames).reserved, 4096);
+  at_phase(&c, 2);
+  pthread_join(t, &wrong);
+  assert_null(wrong);
+  assert_int_equal(stats_of(c.frames).live, 2000);
+  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  pthread_mutex_destroy(&c.lock);
+  pthread_cond_destroy(&c.turn);
+}
+
+static void *outlive(void *arg) {
+  crew *c = (crew *)arg;
+  size_t good = (size_t)(uintptr_t)one_frame(c->frames);
+  at_phase(c, 1);
+  until(c, 2);
+  toft_frames *f = toft_frames_create(1, NULL);
+  good += (size_t)(uintptr_t)one_frame(f);
+  return (void *)(uintptr_t)(good + (toft_frames_destroy(f) == TOFT_OK));
+}
+
+static void frames_end_before_their_threads(void **state) {
+  (void)state;
+  for (int i = 0; i < 10; i++) {
+    pthread_t t;
+    crew c;
+    void *good;
+    memset(&c, 0, sizeof c);
+    c.frames = toft_frames_create(3, NULL);
+    pthread_mutex_init(&c.lock, NULL);
+    pthread_cond_init(&c.turn, NULL);
+    assert_int_equal(pthread_create(&t, NULL, outlive, &c), 0);
+    until(&c, 1);
+    assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+    at_phase(&c, 2);
+    pthread_join(t, &good);
+    assert_int_equal((uintptr_t)good, 3);
+    pthread_mutex_destroy(&c.lock);
+    pthread_cond_destroy(&c.turn);
+  }
+}
+
+/* A destructor of thread-specific data may run after the thread has left its seats. */
+static pthread_key_t late_key;
+static void late(void *frames) { (void)!toft_alloc(toft_frame_here((toft_frames *)frames), 100); }
+static void *late_thread(void *frames) {
+  void *good = one_frame(frames); /* our own destructor is armed first */
+  pthread_setspecific(late_key, frames);
+  return good;
+}
+
+static void threads_allocate_at_their_very_end(void **state) {
+  toft_frames *f = toft_frames_create(1, NULL);
+  (void)state;
+  assert_int_equal(pthread_key_create(&late_key, late), 0);
+  for (int i = 0; i < 50; i++) {
+    assert_int_equal(in_thread(late_thread, f), 1);
+    assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  }
+  assert_true(stats_of(f).arenas <= 2);
+  assert_int_equal(stats_of(f).threads, 0);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  pthread_key_delete(late_key);
+}
+
+/* ---- the barrier ---- */
+
+static void *wait_often(void *arg) {
+  crew *c = (crew *)arg;
+  size_t ended = 0;
+  for (size_t i = 0; i < c->rounds; i++) {
+    __atomic_add_fetch(&c->wrong, 1, __ATOMIC_RELAXED);
+    ended += (size_t)toft_barrier_wait(c->barrier);
+    if (__atomic_load_n(&c->wrong, __ATOMIC_RELAXED) < (i + 1) * THREADS) return (void *)1; /* all had come */
+  }
+  __atomic_add_fetch(&c->ended_turn, ended, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+static void a_barrier_is_used_again_at_once(void **state) {
+  pthread_t threads[THREADS];
+  crew c;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  assert_null(toft_barrier_create(0));
+  c.barrier = toft_barrier_create(THREADS);
+  c.rounds = long_run() ? 50000 : 2000;
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, wait_often, &c), 0);
+  for (int i = 0; i < THREADS; i++) {
+    void *wrong;
+    pthread_join(threads[i], &wrong);
+    assert_null(wrong);
+  }
+  assert_int_equal(c.ended_turn, c.rounds);
+  toft_barrier_destroy(c.barrier);
+  toft_barrier_destroy(NULL);
+  c.barrier = toft_barrier_create(1);
+  for (int i = 0; i < 3; i++) assert_int_equal(toft_barrier_wait(c.barrier), 1);
+  assert_int_equal(toft_barrier_leave(c.barrier), TOFT_OK);
+  assert_int_equal(toft_barrier_leave(c.barrier), TOFT_EARG);
+  toft_barrier_destroy(c.barrier);
+}
+
+static void *wait_once(void *barrier) { return (void *)(uintptr_t)(toft_barrier_wait((toft_barrier *)barrier) + 1); }
+
+static void one_leaves_and_the_others_go_on(void **state) {
+  pthread_t threads[3];
+  (void)state;
+  for (int round = 0; round < 50; round++) {
+    toft_barrier *b = toft_barrier_create(4);
+    size_t told = 0;
+    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, wait_once, b), 0);
+    assert_int_equal(toft_barrier_leave(b), TOFT_OK); /* whether they wait already or not */
+    for (int i = 0; i < 3; i++) {
+      void *one;
+      pthread_join(threads[i], &one);
+      told += (size_t)(uintptr_t)one;
+    }
+    assert_int_equal(told, 4); /* three, and one of them was told 1 */
+    toft_barrier_destroy(b);
+  }
+}
+
+#ifndef _WIN32
+static void *inside_at_the_fork(void *arg) {
+  crew *c = (crew *)arg;
+  size_t bad = toft_frame_enter(c->frames) != TOFT_OK || toft_alloc(toft_frame_here(c->frames), 100) == NULL;
+  at_phase(c, 1);
+  until(c, 2);
+  return (void *)(uintptr_t)(bad + (toft_frame_leave(c->frames) != TOFT_OK));
+}
+
+static void a_child_goes_on(void **state) {
+  pthread_t t;
+  crew c;
+  void *bad;
+  int status = 0;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  c.frames = toft_frames_create(1, NULL);
+  pthread_mutex_init(&c.lock, NULL);
+  pthread_cond_init(&c.turn, NULL);
+  assert_non_null(toft_alloc(toft_frame_here(c.frames), 1000));
+  assert_int_equal(pthread_create(&t, NULL, inside_at_the_fork, &c), 0);
+  until(&c, 1);
+  assert_int_equal(toft_frames_advance(c.frames), TOFT_EBUSY);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) { /* that thread is not here, and not inside */
+    toft_frame_stats s;
+    if (toft_frames_stats(c.frames, &s) != TOFT_OK || s.live != 1104 || s.threads != 1) _exit(1);
+    if (toft_frames_advance(c.frames) != TOFT_OK) _exit(2);
+    if (one_frame(c.frames) == NULL || toft_frames_advance(c.frames) != TOFT_OK) _exit(3);
+    _exit(toft_frames_destroy(c.frames) == TOFT_OK ? 0 : 4);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  at_phase(&c, 2);
+  pthread_join(t, &bad);
+  assert_null(bad);
+  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  pthread_mutex_destroy(&c.lock);
+  pthread_cond_destroy(&c.turn);
+}
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_frame_is_emptied),
+      cmocka_unit_test(marks_do_not_outlive_a_frame),
+      cmocka_unit_test(buffers_overlap),
+      cmocka_unit_test(frames_share_nothing),
+      cmocka_unit_test(a_frame_in_a_frame),
+      cmocka_unit_test(cleanups_run_when_the_frame_ends),
+      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(budgets_and_checks),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(threads_come_and_go),
+      cmocka_unit_test(all_threads_advance_together),
+      cmocka_unit_test(advance_waits_for_nobody),
+      cmocka_unit_test(a_parked_thread_is_emptied_and_trimmed),
+      cmocka_unit_test(frames_end_before_their_threads),
+      cmocka_unit_test(threads_allocate_at_their_very_end),
+      cmocka_unit_test(a_barrier_is_used_again_at_once),
+      cmocka_unit_test(one_leaves_and_the_others_go_on),
+#ifndef _WIN32
+      cmocka_unit_test(a_child_goes_on),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* TOFT_CHECKED and TOFT_FINDINGS: a process of its own, since they are read once.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stdio.h>
+
+#include "support.h"
+
+static char file[64];
+
+static int is_checked(const toft_arena *a) { return a->limit == a->cursor && (a->epoch & 1); }
+
+static void every_arena_is_checked(void **state) {
+  static unsigned char buffer[4096];
+  toft_options o = TOFT_OPTIONS;
+  toft_reserve r;
+  counted c;
+  (void)state;
+  for (int i = 0; i < 20; i++) { /* one after another: none comes unchecked from the thread's cache */
+    toft_arena *a = toft_create();
+    assert_true(is_checked(a));
+    fill(toft_alloc(a, 100), 100, 1);
+    if (i % 2) assert_int_equal(toft_set_checked(a, 0), TOFT_OK);
+    if (i % 3 == 0) toft_cache_trim();
+    toft_release(a);
+  }
+  toft_arena *b = toft_create_in(buffer, sizeof buffer, NULL);
+  assert_true(is_checked(b) && toft_alloc(b, 100) != NULL);
+  toft_release(b);
+  toft_options sources[4];
+  for (int i = 0; i < 4; i++) sources[i] = o;
+  sources[0].source = toft_reserve_init(&r, 1 << 20);
+  sources[1].source = counted_init(&c);
+  sources[2].reserve = 100000;
+  sources[3].flags = TOFT_CHECKED;
+  for (int i = 0; i < 4; i++) {
+    toft_arena *a = toft_create_with(&sources[i]);
+    assert_true(is_checked(a));
+    fill(toft_alloc(a, 9000), 9000, 1);
+    assert_int_equal(toft_reset(a), TOFT_OK);
+    toft_release(a);
+  }
+  toft_reserve_done(&r);
+  counted_all_back(&c);
+}
+
+/* What is not fresh when it is released must not be taken for it. */
+static void nothing_is_found_in_a_good_program(void **state) {
+  (void)state;
+  FILE *in = fopen(file, "r");
+  if (in == NULL) return;
+  assert_int_equal(fgetc(in), EOF);
+  fclose(in);
+}
+
+static void findings_are_appended(void **state) {
+  char line[1024];
+  int lines = 0;
+  (void)state;
+  toft_arena *a = toft_create();
+  for (int i = 0; i < 3; i++) {
+    write_wrongly(toft_alloc(toft_at(a, "bad.c:1"), 24), 24 + i);
+    assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  }
+  toft_release(a);
+  FILE *in = fopen(file, "r");
+  assert_non_null(in);
+  while (fgets(line, sizeof line, in) != NULL) {
+    char head[64];
+    (void)snprintf(head, sizeof head, "toft: overrun: byte %d of 24 bytes at 0x", 24 + lines++);
+    assert_memory_equal(line, head, strlen(head));
+    assert_non_null(strstr(line, "; allocated at bad.c:1 by thread 1; noticed by reset at "));
+    assert_int_equal(line[strlen(line) - 1], '\n');
+  }
+  fclose(in);
+  assert_int_equal(lines, 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_arena_is_checked),
+      cmocka_unit_test(nothing_is_found_in_a_good_program),
+      cmocka_unit_test(findings_are_appended),
+  };
+#ifdef _WIN32
+  strcpy(file, "toft_findings.txt");
+  remove(file);
+  _putenv_s("TOFT_CHECKED", "1");
+  _putenv_s("TOFT_FINDINGS", file);
+#else
+  strcpy(file, "toft_findings_XXXXXX");
+  int made = mkstemp(file);
+  if (made < 0) return 1;
+  setenv("TOFT_CHECKED", "1", 1);
+  setenv("TOFT_FINDINGS", file, 1);
+#endif
+  int failed = cmocka_run_group_tests_name("switch", tests, NULL, NULL);
+  remove(file);
+  return failed;
+}
