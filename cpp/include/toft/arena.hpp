@@ -65,7 +65,7 @@ TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_
 
 // Out of line, and throws for the caller: nothing of that is in the way of the inline path.
 TOFT_COLD inline void *more(toft_arena *a, std::size_t size, std::size_t align) {
-  void *p = a->ops->alloc(a, size, align, 0, 0);
+  void *p = a->ops->alloc(a, size, align, 0, TOFT_CALLER());
   if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
   return p;
 }
@@ -232,7 +232,7 @@ class arena_ref {
 
   // At most so many bytes live; UINT64_MAX: no limit. Free until it is reached.
   int set_budget(std::uint64_t bytes) const noexcept { return toft_set_budget(arena_, bytes); }
-  // Red zones, poison, stale marks, from now on: slow, and exact.
+  // Red zones, poison, stale marks, from now on: slow, and exact. TOFT_CHECKED=1 in the environment: in all arenas.
   int set_checked(bool on) const noexcept { return toft_set_checked(arena_, on); }
   toft_stats stats() const noexcept { return toft_stats_of(arena_); }
   bool contains(const void *p) const noexcept { return toft_contains(arena_, p) != 0; }

@@ -294,7 +294,7 @@ class arena_resource final : public std::pmr::memory_resource {
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
     source_.begin();
-    void *p = arena_->ops->alloc(arena_, size, align, 0, 0);
+    void *p = arena_->ops->alloc(arena_, size, align, 0, TOFT_CALLER());
     if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }

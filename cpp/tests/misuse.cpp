@@ -1,0 +1,116 @@
+// Commits one misuse, on purpose, and ends: `misuse ROW`, a row of the tables in docs/checked.md. scripts/test misuse
+// builds it, runs it, and compares what was found with the table.
+//
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <toft/toft.hpp>
+
+namespace {
+
+std::optional<toft::arena> arena;
+
+void write_at(char *p, long at) { static_cast<volatile char *>(p)[at] = 1; }
+char *bytes(const toft::arena_ref &a) { return static_cast<char *>(a.allocate(16, 1)); }
+void in_a_thread() {
+  std::thread([] { static_cast<void>(arena->try_allocate(16, 1)); }).join();
+}
+
+const std::map<std::string, void (*)()> rows = {
+    {"overrun", [] { write_at(bytes(*arena), 16); }},
+    {"underrun", [] { write_at(bytes(*arena), -1); }},
+    {"write after rewind",
+     [] {
+       char *p;
+       {
+         toft::scope inner(*arena);
+         p = bytes(*arena);
+       }
+       write_at(p, 3);
+     }},
+    {"write after reset",
+     [] {
+       char *p = bytes(*arena);
+       arena->reset();
+       write_at(p, 3);
+     }},
+    {"write after release",
+     [] {
+       char *p = bytes(*arena);
+       arena.reset();
+       write_at(p, 3);
+     }},
+    {"read after reset",
+     [] {
+       volatile char *p = bytes(*arena);
+       p[3] = 1;
+       arena->reset();
+       if (p[3] == 1) std::puts("it was still there");
+     }},
+    {"read before write",
+     [] {
+       volatile char *p = bytes(*arena);
+       if (p[3] == 1) std::puts("it happened to be 1");
+     }},
+    {"call after release",
+     [] {
+       toft::arena_ref kept = *arena;
+       arena.reset();
+       if (kept.try_allocate(16, 1) != nullptr) std::puts("it was served");
+     }},
+    {"double release",
+     [] {
+       toft_arena *c = arena->get();
+       arena.reset();
+       toft_release(c);
+     }},
+    {"double free",
+     [] {
+       char *p = bytes(*arena);
+       arena->deallocate(p, 16);
+       arena->deallocate(p, 16);
+     }},
+    {"wrong size", [] { arena->deallocate(bytes(*arena), 24); }},
+    {"stale mark",
+     [] {
+       toft::mark outer = arena->here();
+       bytes(*arena);
+       toft::mark inner = arena->here();
+       arena->rewind(outer);
+       bytes(*arena);
+       arena->rewind(inner);
+     }},
+    {"foreign pointer",
+     [] {
+       toft::arena other;
+       arena->deallocate(bytes(other), 16);
+     }},
+    {"two threads at once",  // certain to meet: one is in a cleanup of its reset
+     [] {
+       arena->defer(in_a_thread);
+       arena->reset();
+     }},
+    {"thread it is not pinned to",
+     [] {
+       toft_pin(arena->get(), 1);
+       in_a_thread();
+     }},
+};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  auto row = argc == 2 ? rows.find(argv[1]) : rows.end();
+  if (row == rows.end()) {
+    std::fputs("misuse: what is to be done?\n", stderr);
+    return 2;
+  }
+  arena.emplace();
+  row->second();
+  arena.reset();
+  return 0;
+}
