@@ -165,6 +165,7 @@ pub struct Stats {
     /// The highest `live`, as far as slow calls saw it.
     pub peak: u64,
     /// The budget on `live`; [`u64::MAX`]: none.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::report::no_budget_is_null"))]
     pub budget: u64,
     /// Held of the source.
     pub reserved: u64,

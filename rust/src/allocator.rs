@@ -1,9 +1,12 @@
-//! The allocator contracts of the standard library and of allocator-api2, for `&Arena`.
+//! The allocator contracts of the standard library and of allocator-api2, for references to arenas, recyclers, shared
+//! arenas and their parts.
 //!
-//! Sound for these reasons: the trait's blocks live until the arena is reset, rewound or ended, which takes the arena
+//! Of arenas, sound for these reasons: the trait's blocks live until the arena is reset, rewound or ended, which takes the arena
 //! exclusively while the collection holds it shared; a scope claims its room, so what a collection outside gets meanwhile
 //! survives the scope; copies of `&Arena` are the same arena, wherever they are; and an arena is not `Sync`, so neither
-//! is a collection that holds a reference to one `Send`.
+//! is a collection that holds a reference to one `Send`. Recyclers give back what is freed, shared
+//! arenas the newest alone, and nothing else until they are borrowed exclusively. A `Local` may end while its memory is
+//! in use, and what is allocated there borrows it all the same.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -11,6 +14,10 @@ use core::ptr::NonNull;
 
 use crate::abi;
 use crate::arena::Arena;
+use crate::recycler::{Recycler, Recycles};
+#[cfg(feature = "std")]
+use crate::shared::Room;
+use crate::source::Source;
 
 // A size of 0 is a size like another: an address that is not read, and moves with the cursor.
 impl Arena {
@@ -36,9 +43,9 @@ impl Arena {
 }
 
 macro_rules! allocator {
-    ($api:path, $error:path) => {
+    ($api:path, $error:path, [$($generics:tt)*] $of:ty) => {
         // SAFETY: see the head of this file.
-        unsafe impl $api for &Arena {
+        unsafe impl<$($generics)*> $api for &$of {
             #[inline(always)]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $error> {
                 let p = self.obtain(layout).ok_or($error)?;
@@ -78,8 +85,21 @@ macro_rules! allocator {
     };
 }
 
-#[cfg(feature = "allocator-api2")]
-allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError);
+macro_rules! allocators {
+    ($($of:tt)*) => {
+        #[cfg(feature = "allocator-api2")]
+        allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError, $($of)*);
 
-#[cfg(feature = "nightly")]
-allocator!(core::alloc::Allocator, core::alloc::AllocError);
+        #[cfg(feature = "nightly")]
+        allocator!(core::alloc::Allocator, core::alloc::AllocError, $($of)*);
+    };
+}
+
+allocators!([] Arena);
+allocators!([S: Source] Recycler<S>);
+#[cfg(feature = "std")]
+allocators!([S: Source] crate::recycler::SyncRecycler<S>);
+#[cfg(feature = "std")]
+allocators!([S: Source] crate::shared::SharedArena<S>);
+#[cfg(feature = "std")]
+allocators!(['s, S: Source] crate::shared::Local<'s, S>);

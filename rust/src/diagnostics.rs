@@ -157,7 +157,7 @@ impl Arena {
     }
 
     /// Limits the bytes of a tag that may be allocated at a time, to the byte, while the arena is metered. `None`: no
-    /// limit. The tag `""` is what is under none.
+    /// limit. The tag `""` is what is under none. A tag within it, `ai/path`, is one of its own.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -265,6 +265,9 @@ impl Arena {
     /// What is allocated here from now on counts for this tag, until the tag is dropped; then for the one before. Does
     /// nothing while the arena is not [metered](Arena::set_metered): one branch.
     ///
+    /// Within another tag the name is a path: `sound` within `level` is `level/sound`. A name that begins with `/` is a path
+    /// as it stands: `/ai` is `ai` wherever it is said.
+    ///
     /// Bytes are those of their tag until they are given back, whatever the tag is then. Scopes begin with the tag of the
     /// arena around them. Tags end in the reverse order of their beginnings, as blocks of code see to; dropped in another
     /// order, the last one to be dropped leaves the tag that was there when it began.
@@ -281,7 +284,7 @@ impl Arena {
     /// arena.alloc(1u64);
     /// drop(outer);
     /// let live: Vec<(String, u64)> = arena.report().tags.into_iter().map(|tag| (tag.name, tag.live)).collect();
-    /// assert_eq!(live, [("".into(), 0), ("level".into(), 16), ("sound".into(), 16)]);
+    /// assert_eq!(live, [("".into(), 0), ("level".into(), 16), ("level/sound".into(), 16)]);
     /// # Ok::<(), toft::SwitchError>(())
     /// ```
     #[inline]
@@ -315,7 +318,7 @@ impl Arena {
     fn tag_slow(&self, name: &str) -> Option<(&Arena, usize)> {
         let a = self.own().filter(|a| a.is_metered())?;
         a.enter();
-        let before = a.set_tag(None, name);
+        let before = a.enter_tag(name);
         a.aim();
         Some((self, before?))
     }
@@ -415,7 +418,7 @@ impl Arena {
     /// arena.set_checked(true)?;
     /// arena.scope_mut(|inner| inner.alloc(vec![1, 2, 3]).len()); // the vector's own memory is leaked
     /// let found = arena.findings();
-    /// assert!(found[0].to_string().starts_with("a value of 24 bytes of "));
+    /// assert!(found[0].to_string().starts_with("leak: a value of 24 bytes "));
     /// assert!(arena.findings().is_empty());
     /// # Ok::<(), toft::SwitchError>(())
     /// ```

@@ -10,63 +10,94 @@ use crate::maker::Arena;
 #[cfg(feature = "std")]
 use crate::policy::CAP;
 
+/// What an arena's blocks are aligned to. Recyclers ask for more, and each gets back what it put.
+const LINE: usize = 64;
+
 /// Blocks below 1 MiB are the global allocator's.
-fn layout(size: usize) -> Layout {
+fn layout(size: usize, align: usize) -> Layout {
     // SAFETY: a power of two; sizes are at most policy::MAX_REQUEST and some pages.
-    unsafe { Layout::from_size_align_unchecked(size, 64) }
+    unsafe { Layout::from_size_align_unchecked(size, align) }
 }
 
-fn take_global(size: usize) -> Option<NonNull<u8>> {
+fn take_global(size: usize, align: usize) -> Option<NonNull<u8>> {
     // SAFETY: the size is not 0.
-    NonNull::new(unsafe { alloc::alloc::alloc(layout(size)) })
+    NonNull::new(unsafe { alloc::alloc::alloc(layout(size, align)) })
 }
 
-unsafe fn put_global(block: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's contract: it came from `take_global` with that size.
-    unsafe { alloc::alloc::dealloc(block.as_ptr(), layout(size)) }
+unsafe fn put_global(block: NonNull<u8>, size: usize, align: usize) {
+    // SAFETY: the caller's contract: it came from `take_global` with that size and alignment.
+    unsafe { alloc::alloc::dealloc(block.as_ptr(), layout(size, align)) }
 }
 
 /// Larger ones are whole pages: malloc would map and unmap them one by one, and in small pages.
 #[cfg(feature = "std")]
-fn take_fresh(size: usize) -> Option<NonNull<u8>> {
+fn take_fresh(size: usize, align: usize) -> Option<NonNull<u8>> {
     if size < CAP {
-        take_global(size)
+        take_global(size, align)
     } else if cache::SPLITS && size == cache::HALF && cache::takes(size) {
         // Half of a huge page; its other half waits in the cache.
         let pair = crate::os::map(crate::os::HUGE_PAGE, true)?;
         // SAFETY: the second half of it, which nobody has.
-        unsafe { cache::put(pair.add(size), size) };
+        unsafe { cache::put(pair.add(size), size, LINE) };
         Some(pair)
     } else {
         crate::os::map(size, true)
     }
 }
 
+/// As [`put`], past the thread's cache.
+///
+/// # Safety
+/// As for [`put`].
 #[cfg(feature = "std")]
-unsafe fn put_fresh(block: NonNull<u8>, size: usize) {
-    // SAFETY: the caller's contract: it came from `take_fresh` with that size.
+unsafe fn put_fresh(block: NonNull<u8>, size: usize, align: usize) {
+    // SAFETY: the caller's contract: it came from `take_fresh` with that size and alignment.
     unsafe {
         if size < CAP {
-            put_global(block, size);
+            put_global(block, size, align);
         } else {
             crate::os::unmap(block, size);
         }
     }
 }
 
-#[cfg(feature = "std")]
 pub fn take(size: usize) -> Option<NonNull<u8>> {
-    cache::take(size).or_else(|| take_fresh(size))
+    take_aligned(size, LINE)
 }
 
 /// # Safety
 /// `block` came from [`take`] with that size, and is used no more.
-#[cfg(feature = "std")]
 pub unsafe fn put(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's contract.
+    unsafe { put_aligned(block, size, LINE) }
+}
+
+/// As [`put`], past the thread's cache.
+///
+/// # Safety
+/// As for [`put`].
+#[cfg(feature = "std")]
+pub unsafe fn put_past(block: NonNull<u8>, size: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { put_fresh(block, size, LINE) }
+}
+
+/// A block of 1 MiB or more is as aligned as pages are, and one of `LINE` then: an alignment above is a wish.
+#[cfg(feature = "std")]
+pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
+    let align = if size < CAP { align } else { LINE };
+    cache::take(size, align).or_else(|| take_fresh(size, align))
+}
+
+/// # Safety
+/// `block` came from [`take_aligned`] with that size and alignment, and is used no more.
+#[cfg(feature = "std")]
+pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
+    let align = if size < CAP { align } else { LINE };
+    // SAFETY: the caller's contract.
     unsafe {
-        if !cache::put(block, size) {
-            put_fresh(block, size);
+        if !cache::put(block, size, align) {
+            put_fresh(block, size, align);
         }
     }
 }
@@ -78,13 +109,13 @@ pub use cache::{put_ready, ready, takes_ready};
 mod uncached {
     use super::*;
 
-    pub fn take(size: usize) -> Option<NonNull<u8>> {
-        take_global(size)
+    pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
+        take_global(size, align)
     }
 
-    pub unsafe fn put(block: NonNull<u8>, size: usize) {
+    pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
         // SAFETY: the caller's contract.
-        unsafe { put_global(block, size) }
+        unsafe { put_global(block, size, align) }
     }
 
     pub fn ready() -> Option<Arena> {
@@ -124,6 +155,7 @@ pub mod cache {
     struct Cached {
         next: Option<NonNull<Cached>>,
         size: usize,
+        align: usize,
     }
 
     struct Cache {
@@ -174,20 +206,20 @@ pub mod cache {
             self.held.set(self.held.get() - size);
         }
 
-        fn take(&self, size: usize) -> Option<NonNull<u8>> {
-            self.unlink(bin(size), |_, b| b == size)
+        fn take(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
+            self.unlink(bin(size), |b| b.size == size && b.align == align)
         }
 
-        /// Takes the first of a bin that suits, by address and size.
-        fn unlink(&self, bin: usize, suits: impl Fn(NonNull<u8>, usize) -> bool) -> Option<NonNull<u8>> {
+        /// Takes the first of a bin that suits.
+        fn unlink(&self, bin: usize, suits: impl Fn(&Cached) -> bool) -> Option<NonNull<u8>> {
             let head = self.bins.get(bin)?;
             let mut before: Option<NonNull<Cached>> = None;
             let mut at = head.get();
             for _ in 0..LOOKS {
                 let b = at?;
                 // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
-                let (next, size) = unsafe { (b.as_ref().next, b.as_ref().size) };
-                if suits(b.cast(), size) {
+                let (next, size, suits) = unsafe { (b.as_ref().next, b.as_ref().size, suits(b.as_ref())) };
+                if suits {
                     match before {
                         None => head.set(next),
                         // SAFETY: as above.
@@ -211,8 +243,9 @@ pub mod cache {
                 let (next, size) = unsafe { (high.as_ref().next, high.as_ref().size) };
                 if size == HALF && high.addr().get() % crate::os::HUGE_PAGE == HALF {
                     let below = high.addr().get() - HALF;
-                    if let Some(low) = self.unlink(HALF_BIN, |b, size| size == HALF && b.addr().get() == below) {
-                        self.unlink(HALF_BIN, |b, _| b == high.cast());
+                    let at = |b: &Cached| core::ptr::from_ref(b).addr();
+                    if let Some(low) = self.unlink(HALF_BIN, |b| b.size == HALF && at(b) == below) {
+                        self.unlink(HALF_BIN, |b| at(b) == high.addr().get());
                         // SAFETY: both halves of one huge page, which nobody has.
                         unsafe { crate::os::unmap(low, crate::os::HUGE_PAGE) };
                         return true;
@@ -233,13 +266,8 @@ pub mod cache {
             for bin in (HALF_BIN..BINS).rev() {
                 let Some(b) = self.bins[bin].get() else { continue };
                 if !(SPLITS && bin == HALF_BIN && self.drop_pair()) {
-                    // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
-                    unsafe {
-                        let size = b.as_ref().size;
-                        self.bins[bin].set(b.as_ref().next);
-                        self.let_go(size);
-                        put_fresh(b.cast(), size);
-                    }
+                    // SAFETY: it is the first of its bin.
+                    unsafe { self.drop_first(bin, b) };
                 }
                 return self.takes(size);
             }
@@ -247,17 +275,29 @@ pub mod cache {
         }
 
         /// # Safety
+        /// `b` is the first of the bin.
+        unsafe fn drop_first(&self, bin: usize, b: NonNull<Cached>) {
+            // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
+            unsafe {
+                let Cached { next, size, align } = b.read();
+                self.bins[bin].set(next);
+                self.let_go(size);
+                put_fresh(b.cast(), size, align);
+            }
+        }
+
+        /// # Safety
         /// `block` is free memory of `size` bytes that this cache may have.
-        unsafe fn link(&self, block: NonNull<u8>, size: usize) {
+        unsafe fn link(&self, block: NonNull<u8>, size: usize, align: usize) {
             let bin = &self.bins[bin(size)];
             let b = block.cast::<Cached>();
             // SAFETY: the caller's contract.
-            unsafe { b.write(Cached { next: bin.get(), size }) };
+            unsafe { b.write(Cached { next: bin.get(), size, align }) };
             bin.set(Some(b));
             self.hold(size);
         }
 
-        unsafe fn put(&self, block: NonNull<u8>, size: usize) -> bool {
+        unsafe fn put(&self, block: NonNull<u8>, size: usize, align: usize) -> bool {
             let fits = self.takes(size)
                 || (SPLITS && size == HALF && self.drop_pair() && self.takes(size))
                 || self.make_room(size);
@@ -265,24 +305,19 @@ pub mod cache {
                 return false;
             }
             // SAFETY: the caller's contract.
-            unsafe { self.link(block, size) };
+            unsafe { self.link(block, size, align) };
             true
         }
 
         fn trim(&self) {
             while let Some(a) = self.ready() {
                 // SAFETY: an arena in the cache is a block of the heap.
-                unsafe { put_fresh(NonNull::new_unchecked(a.base()), HOME) };
+                unsafe { put_fresh(NonNull::new_unchecked(a.base()), HOME, LINE) };
             }
             for bin in 0..BINS {
                 while let Some(b) = self.bins[bin].get() {
-                    // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
-                    unsafe {
-                        let size = b.as_ref().size;
-                        self.bins[bin].set(b.as_ref().next);
-                        self.let_go(size);
-                        put_fresh(b.cast(), size);
-                    }
+                    // SAFETY: it is the first of its bin.
+                    unsafe { self.drop_first(bin, b) };
                 }
             }
         }
@@ -303,13 +338,13 @@ pub mod cache {
         with(|c| c.takes(size)).unwrap_or(false)
     }
 
-    pub fn take(size: usize) -> Option<NonNull<u8>> {
-        with(|c| c.take(size)).flatten()
+    pub fn take(size: usize, align: usize) -> Option<NonNull<u8>> {
+        with(|c| c.take(size, align)).flatten()
     }
 
-    pub unsafe fn put(block: NonNull<u8>, size: usize) -> bool {
+    pub unsafe fn put(block: NonNull<u8>, size: usize, align: usize) -> bool {
         // SAFETY: the caller's contract.
-        with(|c| unsafe { c.put(block, size) }).unwrap_or(false)
+        with(|c| unsafe { c.put(block, size, align) }).unwrap_or(false)
     }
 
     /// An initialised arena, if one waits.

@@ -92,8 +92,9 @@ std::thread_local! {
     static HINT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
+/// Also where it begins to look for a shard of other things that threads share.
 #[inline(always)]
-fn hint() -> usize {
+pub(crate) fn hint() -> usize {
     let hint = HINT.get();
     if hint < LINES {
         hint

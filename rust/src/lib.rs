@@ -32,7 +32,9 @@
 //! | [`Buffered`] | frames that overlap: the last N, with what each published |
 //! | [`Leases`], [`Lease`], [`Parcel`] | arenas from a cache that threads share; a value and its arena, to hand on |
 //! | [`TaskArena`] | an arena that the futures of a task share |
+//! | [`SharedArena`], [`Local`] | an arena that many threads fill at once, without a lock |
 //! | [`pool`]: [`Pool`], [`Ring`], [`Stack`], [`Queue`], [`List`], [`ConsList`], [`OrderedMap`], [`OrderedSet`] | slots used again and again, by [`Handle`] or index, and collections of them, in rows or columns |
+//! | [`Recycler`], [`SyncRecycler`] | memory that is freed piece by piece, for containers that churn: on one thread, on all |
 //! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
 //! | [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling), [`set_checked`](Arena::set_checked) | where memory goes, and what goes wrong: switched on while the program runs |
 //! | [`cache`] | what a thread keeps for its next arenas |
@@ -125,6 +127,8 @@ mod frames;
 mod heap;
 #[cfg(feature = "std")]
 mod lease;
+#[cfg(feature = "std")]
+mod lock;
 mod maker;
 mod options;
 #[cfg(feature = "std")]
@@ -134,9 +138,14 @@ mod owner;
 mod parcel;
 mod policy;
 pub mod pool;
+#[cfg(feature = "std")]
+mod process;
 mod promote;
+mod recycler;
 mod report;
 mod scope;
+#[cfg(feature = "std")]
+mod shared;
 #[cfg(feature = "std")]
 mod snapshot;
 mod source;
@@ -161,9 +170,16 @@ pub use owner::{Owner, Root};
 #[cfg(feature = "std")]
 pub use parcel::Parcel;
 pub use pool::{Columnar, ConsList, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Ring, Stack};
+#[cfg(feature = "std")]
+pub use process::on_finding;
 pub use promote::Promote;
+#[cfg(feature = "std")]
+pub use recycler::SyncRecycler;
+pub use recycler::{Recycler, RecyclerStats};
 pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport};
 pub use scope::Scope;
+#[cfg(feature = "std")]
+pub use shared::{Local, SharedArena};
 #[cfg(feature = "std")]
 pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
@@ -171,6 +187,14 @@ pub use source::Source;
 pub use sources::{Limited, Pages, Reserve};
 #[cfg(feature = "std")]
 pub use task::TaskArena;
+
+/// For what `loom/` tries too, with loom's own: looks at a lock that is taken before the processor goes to somebody else.
+#[cfg(feature = "std")]
+const SPINS: usize = 64;
+#[cfg(feature = "std")]
+use core::sync::atomic;
+#[cfg(feature = "std")]
+use std::thread::yield_now;
 
 #[cfg(feature = "std")]
 pub mod cache {

@@ -10,7 +10,7 @@ use crate::abi::Stats;
 use crate::maker::{self, Caller, Fault, Shared};
 
 /// What an arena holds and allocated: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be
-/// serialised, to JSON for example.
+/// serialised, to JSON for example: `docs/snapshot.md` has the schema, which arenas in C follow too.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -24,7 +24,6 @@ use crate::maker::{self, Caller, Fault, Shared};
 /// # Ok::<(), toft::SwitchError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Report {
     /// What the arena holds. Of several arenas: the sum, where peaks need not have been at the same time.
@@ -55,7 +54,7 @@ pub struct Report {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TagReport {
-    /// Empty: under no tag.
+    /// Its path. Empty: under no tag.
     pub name: String,
     /// What code in another language calls it.
     pub number: Option<u64>,
@@ -64,6 +63,7 @@ pub struct TagReport {
     /// Bytes that were allocated in all.
     pub allocated: u64,
     /// [`u64::MAX`]: none.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "no_budget_is_null"))]
     pub budget: u64,
 }
 
@@ -169,6 +169,15 @@ pub enum Finding {
         /// The first byte that is not as it was, counted from its start.
         offset: isize,
     },
+    /// Memory was written after it was given back.
+    LateWrite {
+        /// Who had allocated it.
+        site: Site,
+        /// Its size.
+        size: usize,
+        /// The first byte that was written, counted from its start.
+        offset: isize,
+    },
     /// A free or resize of something that is no allocation of this size, or is freed already. Nothing was done.
     BadFree {
         /// Who asked.
@@ -220,19 +229,30 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Finding::Corrupt { site, size, offset } => {
-                write!(f, "byte {offset} of an allocation of {size} bytes of {site} was written")
+                let kind = if *offset < 0 { "underrun" } else { "overrun" };
+                write!(f, "{kind}: byte {offset} of {size} bytes was written; allocated at {site}")
+            }
+            Finding::LateWrite { site, size, offset } => {
+                write!(f, "late write: byte {offset} of {size} bytes was written after they were given back; ")?;
+                write!(f, "allocated at {site}")
             }
             Finding::BadFree { site, size } => {
-                write!(f, "{site} freed or resized {size} bytes that are no allocation, or not any more")
+                write!(f, "bad free: {size} bytes that are no allocation of this arena, or not any more; ")?;
+                write!(f, "freed or resized at {site}")
             }
             Finding::Leak { site, size } => {
-                write!(f, "a value of {size} bytes of {site} was given back without its destructor")
+                write!(f, "leak: a value of {size} bytes was given back without its destructor; allocated at {site}")
             }
             Finding::OverBudget { site, live, budget } => {
-                write!(f, "{live} bytes of a soft budget of {budget} are allocated, the last of them by {site}")
+                write!(
+                    f,
+                    "over budget: {live} bytes of a soft budget of {budget}; the last of them allocated at {site}"
+                )
             }
-            Finding::WrongThread { calls } => write!(f, "{calls} calls by threads that the arena does not belong to"),
-            Finding::Lost { count } => write!(f, "{count} findings more"),
+            Finding::WrongThread { calls } => {
+                write!(f, "wrong thread: {calls} calls by threads that the arena does not belong to")
+            }
+            Finding::Lost { count } => write!(f, "lost: {count} findings more"),
         }
     }
 }
@@ -341,6 +361,29 @@ impl Report {
     }
 }
 
+/// As libtoft writes it, by docs/snapshot.md.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Report {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut report = serializer.serialize_struct("Report", 5)?;
+        report.serialize_field("version", &1u32)?;
+        report.serialize_field("stats", &self.stats)?;
+        report.serialize_field("tags", &self.tags)?;
+        report.serialize_field("phases", &self.phases)?;
+        report.serialize_field("sites", &self.sites)?;
+        report.end()
+    }
+}
+
+#[cfg(feature = "serde")]
+pub(crate) fn no_budget_is_null<S: serde::Serializer>(budget: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    match budget {
+        &u64::MAX => serializer.serialize_none(),
+        budget => serializer.serialize_some(budget),
+    }
+}
+
 impl TagReport {
     fn is(&self, other: &TagReport) -> bool {
         self.name == other.name && (!self.name.is_empty() || self.number == other.number)
@@ -360,6 +403,7 @@ impl Finding {
     pub(crate) fn of(fault: Fault) -> Finding {
         match fault {
             Fault::Corrupt { caller, size, offset } => Finding::Corrupt { site: Site::of(caller), size, offset },
+            Fault::LateWrite { caller, size, offset } => Finding::LateWrite { site: Site::of(caller), size, offset },
             Fault::BadFree { caller, size } => Finding::BadFree { site: Site::of(caller), size },
             Fault::Leak { caller, size } => Finding::Leak { site: Site::of(caller), size },
             Fault::OverBudget { caller, live, budget } => Finding::OverBudget { site: Site::of(caller), live, budget },

@@ -67,3 +67,24 @@ pub unsafe trait Source {
         false
     }
 }
+
+// SAFETY: the same source.
+unsafe impl<S: Source + ?Sized> Source for &S {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        (**self).take(size)
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { (**self).put(block, size) }
+    }
+
+    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { (**self).extend(block, size, want) }
+    }
+
+    fn extends(&self) -> bool {
+        (**self).extends()
+    }
+}

@@ -34,6 +34,7 @@ fn lines(findings: &[Finding]) -> Vec<(&'static str, u32, usize)> {
     let line = |finding: &Finding| {
         let (kind, site, size) = match finding {
             Finding::Corrupt { site, size, .. } => ("corrupt", site, *size),
+            Finding::LateWrite { site, size, .. } => ("late write", site, *size),
             Finding::BadFree { site, size } => ("bad free", site, *size),
             Finding::Leak { site, size } => ("leak", site, *size),
             Finding::OverBudget { site, live, .. } => ("over budget", site, *live as usize),
@@ -145,6 +146,86 @@ fn what_is_given_back_is_filled() {
 }
 
 // ---- frees and marks that are wrong ----
+
+#[test]
+fn writes_to_what_was_given_back_are_told_when_it_is_used_again() {
+    let mut arena = checked();
+    let mark = arena.mark();
+    let first = arena.alloc_layout(layout(64, 8)).as_ptr();
+    let (second, line) = (arena.alloc_layout(layout(64, 8)).as_ptr(), line!());
+    unsafe {
+        arena.rewind(mark).unwrap();
+        second.add(5).write(1);
+    }
+    assert_eq!(arena.alloc_layout(layout(64, 8)).as_ptr(), first);
+    assert_eq!(arena.findings(), []);
+    assert_eq!(arena.alloc_layout(layout(64, 8)).as_ptr(), second);
+    let found = arena.findings();
+    assert_eq!(lines(&found), [("late write", line, 64)]);
+    assert!(matches!(found[0], Finding::LateWrite { offset: 5, .. }), "{found:?}");
+    assert!(found[0].to_string().starts_with("late write: byte 5 of 64 bytes was written after they were given back"));
+
+    // At a reset; what was freed before; and of blocks that are kept.
+    let (large, line) = (arena.alloc_layout(layout(20000, 8)).as_ptr(), line!());
+    unsafe {
+        arena.rewind(mark).unwrap();
+        large.add(19999).write(1);
+    }
+    arena.reset();
+    assert_eq!(lines(&arena.findings()), [("late write", line, 20000)]);
+    let (p, line) = (arena.alloc_layout(layout(24, 8)).as_ptr(), line!());
+    unsafe {
+        abi::free(arena.as_raw(), p, 24);
+        p.write(1);
+    }
+    arena.reset();
+    assert_eq!(lines(&arena.findings()), [("late write", line, 24)]);
+
+    // A scope may use the same bytes, and so may an arena that is not checked any more.
+    arena.alloc_slice_fill(5000, 1u8);
+    arena.reset();
+    arena.scope(|inner| inner.alloc_slice_fill(100, 2u8).len());
+    arena.set_checked(false).unwrap();
+    arena.alloc_slice_fill(5000, 3u8);
+    arena.set_checked(true).unwrap();
+    arena.alloc_slice_fill(5000, 4u8);
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts a program")]
+fn the_environment_switches_every_arena_of_a_process() {
+    if std::env::var_os("TOFT_CHECKED").is_some_and(|value| value == "1") {
+        for _ in 0..20 {
+            let arena = Arena::new(); // none comes unchecked from the thread's cache
+            arena.alloc(1u8);
+            assert_eq!(arena.allocations().len(), 1);
+        }
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let in_buffer = Arena::in_buffer(&mut buffer).unwrap();
+        in_buffer.alloc(1u8);
+        assert_eq!(in_buffer.allocations().len(), 1);
+        let reserved = Options::new().reserve(100_000).create().unwrap();
+        let p = reserved.alloc_layout(layout(10, 1)).as_ptr();
+        unsafe { p.add(10).write(1) };
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("toft_findings_{}", std::process::id()));
+    let name = "the_environment_switches_every_arena_of_a_process";
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env("TOFT_CHECKED", "1")
+        .env("TOFT_FINDINGS", &file)
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    let told = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let (front, back) = told.split_once(&format!(" was written; allocated at {}:", file!())).unwrap();
+    assert_eq!(front, "toft: overrun: byte 10 of 10 bytes");
+    assert!(back.ends_with(":26\n") && back.lines().count() == 1, "{told}");
+}
 
 #[test]
 fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {

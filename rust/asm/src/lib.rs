@@ -4,6 +4,7 @@
 #![allow(clippy::missing_safety_doc, clippy::mut_from_ref)]
 
 mod pools;
+mod recyclers;
 
 use std::alloc::Layout;
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! What C has: libtoft's arenas, and a user of any arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
 use toft::abi::Head;
@@ -46,4 +46,47 @@ pub unsafe fn values(list: *const Node) -> Vec<u64> {
         at = node.next;
     }
     values
+}
+
+/// A phase of libtoft's.
+#[repr(C)]
+pub struct Phase {
+    pub name: *const c_char,
+    pub allocated: u64,
+    pub live: u64,
+}
+
+/// What a snapshot of libtoft's is told.
+#[repr(C)]
+pub struct SnapshotOptions {
+    pub size: usize,
+    pub flags: u32,
+    pub symbolizer: *const c_void,
+    pub symbolizer_arg: *const c_void,
+}
+
+extern "C" {
+    pub fn toft_set_metered(arena: *mut Head, on: c_int) -> c_int;
+    pub fn toft_set_tag_budget(arena: *mut Head, path: *const c_char, bytes: u64) -> c_int;
+    pub fn toft_tag_push_watched(arena: *mut Head, name: *const c_char) -> c_int;
+    pub fn toft_tag_pop_watched(arena: *mut Head);
+    pub fn toft_phase_begin_watched(arena: *mut Head, name: *const c_char) -> Phase;
+    pub fn toft_phase_end_watched(arena: *mut Head, phase: *mut Phase);
+    pub fn toft_snapshot_text(arena: *mut Head, o: *const SnapshotOptions, text: *mut c_char, size: usize) -> usize;
+}
+
+/// The snapshot of one of libtoft's arenas. Bit 0 of the flags clears, bit 1 asks libdw.
+pub fn snapshot_in_c(arena: &Arena, flags: u32) -> String {
+    let options = SnapshotOptions {
+        size: size_of::<SnapshotOptions>(),
+        flags,
+        symbolizer: std::ptr::null(),
+        symbolizer_arg: std::ptr::null(),
+    };
+    let mut text = vec![0u8; 4 << 20];
+    // SAFETY: a live arena, and so many bytes.
+    let n = unsafe { toft_snapshot_text(arena.as_raw().as_ptr(), &options, text.as_mut_ptr().cast(), text.len()) };
+    assert!(n != 0 && n < text.len());
+    text.truncate(n);
+    String::from_utf8(text).expect("UTF-8")
 }

@@ -119,10 +119,18 @@ impl Arena {
         if self.budget.get() == u64::MAX && !self.is(BUDGETED) {
             return true;
         }
+        self.left().is_some_and(|left| left >= charge as u64 + self.held() as u64)
+    }
+
+    /// What the range that is out may come to.
+    pub fn held(self) -> usize {
         let slow = self.slow();
         let range = self.is(CLAIMED) && slow.scopes.get().is_none();
-        let held = if range { slow.claim_limit.get().addr() - self.head.cursor.get().addr() } else { 0 };
-        self.left().is_some_and(|left| left >= charge as u64 + held as u64)
+        if range {
+            slow.claim_limit.get().addr() - self.head.cursor.get().addr()
+        } else {
+            0
+        }
     }
 
     /// Two scopes under one budget: each must ask for every byte, or both could spend the last. So must the scopes in them.
@@ -240,6 +248,9 @@ impl Arena {
                     Some(before) => before.next.set(b.next.get()),
                 }
                 slow.spare_bytes.set(slow.spare_bytes.get() - size);
+                if self.is(WATCHED) {
+                    self.part_with(b); // a scope may use it, whose home has no records
+                }
                 return Some(b);
             }
             before = at;
@@ -271,6 +282,9 @@ impl Arena {
     // ---- giving back ----
 
     pub fn put(self, b: Block) {
+        if self.is(WATCHED) && self.part_for_good(b) {
+            return;
+        }
         // SAFETY: a block of this arena's source, which has no header any more once it is put.
         unsafe { put(self.source.get(), NonNull::new_unchecked(b.base()), b.size.get()) }
     }
@@ -331,6 +345,9 @@ impl Arena {
             self.make_current(below, below.left.get());
         } else {
             slow.live.set(slow.live.get() - b.charge.get() as u64);
+            if self.is(WATCHED) {
+                self.end_apart(b);
+            }
         }
         b
     }

@@ -10,7 +10,14 @@ use super::state::*;
 use super::table::run_cleanups;
 use crate::heap;
 use crate::policy::{self, HOME, HOME_START, MAX_REQUEST};
+#[cfg(feature = "std")]
+use crate::process::checks;
 use crate::source::Source;
+
+#[cfg(not(feature = "std"))]
+fn checks() -> bool {
+    false
+}
 
 /// What an arena is made with, beside its home.
 pub struct Settings {
@@ -46,7 +53,21 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<Arena> {
         return None;
     }
     // SAFETY: a block of the source, which is ours.
-    Some(unsafe { Arena::write(base, HOME, source, flags, None) })
+    created(unsafe { Arena::write(base, HOME, source, flags, None) })
+}
+
+/// Checked, where the whole process is. `None`: there is no memory for that.
+fn created(a: Arena) -> Option<Arena> {
+    if checks() {
+        a.enter();
+        if a.set_checked(true) != crate::abi::OK {
+            a.end_watch();
+            a.put_home();
+            return None;
+        }
+        a.aim();
+    }
+    Some(a)
 }
 
 /// An arena by its settings.
@@ -60,10 +81,14 @@ pub unsafe fn create_with(settings: &Settings) -> Option<Arena> {
     let a = if settings.source.is_none() { create()? } else { create_on(settings.source)? };
     a.enter();
     a.budget.set(settings.budget);
+    let checked = a.is(CHECKED);
     let first = policy::merged_size(settings.reserve as u64 + 512);
     if settings.reserve != 0 && first > HOME && !a.is(EXTENDS) {
         a.slow().first.set(first); // P11
         a.home_current(true);
+        if checked {
+            a.rearm();
+        }
     }
     if settings.owns_source {
         a.raise(OWNS_SOURCE);
@@ -88,7 +113,7 @@ pub unsafe fn create_in(
     // SAFETY: within the buffer, by the caller's contract; and at a multiple of 64.
     unsafe {
         let base = buffer.add(skip);
-        Some(Arena::write(
+        created(Arena::write(
             base,
             (size - skip) & !7,
             overflow.flatten(),
@@ -107,7 +132,7 @@ impl Arena {
         // SAFETY: home is a block of the source; the arena ends with it.
         unsafe {
             let base = NonNull::new_unchecked(self.base());
-            if self.is(CACHEABLE) && heap::takes_ready() {
+            if self.is(CACHEABLE) && !checks() && heap::takes_ready() {
                 heap::put_ready(Arena::write(base, HOME, None, CACHEABLE, None));
             } else {
                 let (source, owned) = (self.source.get(), self.is(OWNS_SOURCE));
@@ -135,7 +160,11 @@ impl Arena {
             return;
         }
         run_cleanups(self, 0);
+        if self.is(CHECKED) {
+            self.look_at_all_gone();
+        }
         self.check_records(0);
+        self.poison_all();
         if let Some(parent) = self.parent.get() {
             self.end_scope(parent);
             return;
@@ -147,8 +176,11 @@ impl Arena {
             self.put(b);
         }
         self.put_spares(0);
+        let gone = self.take_gone(self.home());
         self.end_watch();
-        self.put_home();
+        if !self.detain(self.home(), gone) {
+            self.put_home();
+        }
     }
 
     /// All cleanups run, all memory goes back, the head too. Ignored while the arena is closed.

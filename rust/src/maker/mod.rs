@@ -1,12 +1,16 @@
 //! The maker: arenas behind the ABI's head, in Rust. Reading order: `state`, `blocks`, `place`, `table`, `settle`,
-//! `life`, `nest`, `look`, `watch`.
+//! `life`, `nest`, `look`, `watch`, `gone`,
+//! `quarantine`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod blocks;
+mod gone;
 mod life;
 mod look;
 mod nest;
 mod place;
+#[cfg(feature = "std")]
+mod quarantine;
 mod settle;
 mod state;
 mod table;

@@ -78,6 +78,9 @@ impl Arena {
         let flags = kept | if self.budget.get() != u64::MAX || self.is(BUDGETED) { BUDGETED } else { 0 };
         let slow = self.slow();
         let scope = if room >= ROOM + 64 && !self.is(CLAIMED) {
+            if self.is(WATCHED) {
+                self.part_with(slow.current.get());
+            }
             // SAFETY: the room of the current block, which is claimed until the scope ends.
             unsafe {
                 let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));

@@ -39,7 +39,7 @@ impl Arena {
     /// P7: a block of its own; the current one stays.
     fn place_alone(self, size: usize, align: usize, kind: Kind) -> Option<NonNull<u8>> {
         let need = policy::need(size, align);
-        if !self.affords(need) {
+        if !self.affords(need) || (self.is(WATCHED) && !self.apart_room()) {
             return None;
         }
         let b = self.take(policy::oneoff_size(need))?;
@@ -51,6 +51,9 @@ impl Arena {
         let slow = self.slow();
         slow.live.set(slow.live.get() + need as u64);
         slow.allocated.set(slow.allocated.get() + need as u64);
+        if self.is(WATCHED) {
+            self.add_apart(b, need);
+        }
         NonNull::new(p)
     }
 
@@ -146,13 +149,16 @@ impl Arena {
             let (pad, room) = (pad(left.addr(), align), self.end_of(b).addr() - left.addr());
             let take = pad + round8(size);
             if pad <= room && round8(size) <= room - pad {
-                if !self.affords(take) {
+                if !self.affords(take) || (self.is(WATCHED) && !self.apart_room()) {
                     return None;
                 }
                 b.left.set(left.wrapping_add(take));
                 b.charge.set(b.charge.get() + take);
                 slow.live.set(slow.live.get() + take as u64);
                 slow.allocated.set(slow.allocated.get() + take as u64);
+                if self.is(WATCHED) {
+                    self.add_apart(b, take);
+                }
                 return NonNull::new(left.wrapping_add(pad));
             }
         }

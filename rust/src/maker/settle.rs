@@ -288,6 +288,9 @@ impl Arena {
                 // SAFETY: home is this source's block and has that size; what is above is not used.
                 unsafe { source.as_ref().extend(NonNull::new_unchecked(self.base()), b.size.get(), size) }
             };
+            if size < b.size.get() && self.is(WATCHED) {
+                self.part_with(home);
+            }
             if size < b.size.get() && shrinks() {
                 self.resized(home, size);
             }

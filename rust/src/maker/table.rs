@@ -149,6 +149,9 @@ fn resize_in(
             next => newest.next.set(next),
         }
         slow.live.set(slow.live.get() - b.charge.get() as u64);
+        if a.is(WATCHED) {
+            a.end_apart(b);
+        }
         a.drop_block(b);
     }
     Some(q)
@@ -307,7 +310,9 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     } else {
         a.note_peak(a.slow().live.get());
         run_cleanups(a, 0);
+        let intact = !a.is(CHECKED) || a.look_at_all_gone();
         let code = if a.is(CHECKED) { a.check_records(0) } else { abi::OK };
+        let code = if intact { code } else { abi::ECORRUPT };
         a.poison_all();
         a.settle(policy, keep);
         code
@@ -508,7 +513,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
                 Err(_) => abi::EARG,
                 Ok(name) => {
                     let on = a.set_metered(true);
-                    let tagged = on == abi::OK && a.set_tag(Some(value), name).is_some();
+                    let tagged = on == abi::OK && a.set_tag(value, name).is_some();
                     if tagged {
                         abi::OK
                     } else {

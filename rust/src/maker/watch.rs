@@ -17,6 +17,7 @@ use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::gone::Shadow;
 use super::state::*;
 use crate::abi::{self, round8};
 use crate::policy::{pad, MAX_REQUEST};
@@ -28,7 +29,7 @@ const NUMBER: usize = size_of::<usize>();
 const MASK: usize = usize::from_ne_bytes([ZONE_BYTE; NUMBER]);
 const ZONE_BYTE: u8 = 0xFD;
 const NEW_BYTE: u8 = 0xCD;
-const GONE_BYTE: u8 = 0xDD;
+pub const GONE_BYTE: u8 = 0xDD;
 /// So many stretches of stale marks are told apart.
 const STALE: usize = 4096;
 /// More findings than this are counted, not kept.
@@ -51,22 +52,25 @@ impl Caller {
     }
 }
 
-/// A live allocation of a checked arena.
-struct Record {
+/// An allocation of a checked arena, live or given back.
+#[derive(Clone, Copy)]
+pub struct Record {
     /// Zone, `size` bytes at `p`, zone up to `end`.
-    start: *mut u8,
-    p: *mut u8,
-    size: usize,
-    end: *mut u8,
+    pub start: *mut u8,
+    pub p: *mut u8,
+    pub size: usize,
+    pub end: *mut u8,
     born: usize,
     freed: bool,
     /// The arena's own.
     hidden: bool,
-    caller: Caller,
+    pub caller: Caller,
 }
 
+#[derive(Clone, Copy)]
 pub enum Fault {
     Corrupt { caller: Caller, size: usize, offset: isize },
+    LateWrite { caller: Caller, size: usize, offset: isize },
     BadFree { caller: Caller, size: usize },
     Leak { caller: Caller, size: usize },
     OverBudget { caller: Caller, live: u64, budget: u64 },
@@ -116,6 +120,7 @@ pub struct Watch {
     /// A box of the outermost arena's.
     shared: NonNull<RefCell<Shared>>,
     own: RefCell<Own>,
+    pub gone: RefCell<Vec<Shadow>>,
     metered: Cell<bool>,
     period: Cell<u64>,
     /// What the scopes allocated that have ended.
@@ -135,8 +140,12 @@ struct Own {
     stale: Vec<(usize, usize)>,
     /// The next sample is due when so much was allocated.
     next_sample: u64,
-    /// Where on the way from 0 to `live` which tag begins.
+    /// Where on the way from 0 to the bytes in line which tag begins: in line are those in regular blocks, which go from
+    /// their end alone.
     tag_stack: Vec<(u64, usize)>,
+    /// The others, in the order in which they came: their block, tag and bytes.
+    apart: Vec<(usize, usize, u64)>,
+    apart_bytes: u64,
     tag: usize,
     /// `allocated` as far as it is counted for a tag.
     counted: u64,
@@ -144,6 +153,8 @@ struct Own {
 
 impl Shared {
     fn fault(&mut self, fault: Fault) {
+        #[cfg(feature = "std")]
+        crate::process::tell(|| crate::report::Finding::of(fault));
         if self.faults.len() < FINDINGS && self.faults.try_reserve(1).is_ok() {
             self.faults.push(fault);
         } else {
@@ -184,25 +195,62 @@ impl Shared {
     }
 }
 
+impl Shared {
+    fn tag_within(&mut self, outer: usize, name: &str) -> Option<usize> {
+        if let Some(path) = name.strip_prefix('/') {
+            return self.tag_named(None, path);
+        }
+        let before = &self.tags[outer].name;
+        if name.is_empty() {
+            return Some(outer);
+        }
+        if before.is_empty() {
+            return self.tag_named(None, name);
+        }
+        let same = |t: &Tag| t.name.strip_prefix(before.as_str()).and_then(|rest| rest.strip_prefix('/')) == Some(name);
+        if let Some(at) = self.tags.iter().position(same) {
+            return Some(at);
+        }
+        let mut path = String::new();
+        path.try_reserve(before.len() + 1 + name.len()).ok()?;
+        path.extend([before.as_str(), "/", name]);
+        self.tag_named(None, &path)
+    }
+}
+
 impl Own {
-    /// SPEC 6: what lies above `live` is forgotten, and what comes now is the present tag's.
+    /// SPEC 6: what lies above is forgotten, and what comes now is the present tag's.
     fn fall(&mut self, live: u64) {
-        while self.tag_stack.last().is_some_and(|top| top.0 >= live) {
+        let in_line = live.saturating_sub(self.apart_bytes);
+        while self.tag_stack.last().is_some_and(|top| top.0 >= in_line) {
             self.tag_stack.pop();
         }
         if self.tag_stack.last().is_none_or(|top| top.1 != self.tag) && self.tag_stack.try_reserve(1).is_ok() {
-            self.tag_stack.push((live, self.tag));
+            self.tag_stack.push((in_line, self.tag));
         }
     }
 
     fn live_of(&self, tag: usize, live: u64) -> u64 {
-        let ends = self.tag_stack.iter().skip(1).map(|entry| entry.0).chain([live]);
-        self.tag_stack
-            .iter()
-            .zip(ends)
-            .filter(|(entry, _)| entry.1 == tag)
-            .map(|(entry, end)| end.saturating_sub(entry.0))
-            .sum()
+        let in_line = live.saturating_sub(self.apart_bytes);
+        let ends = self.tag_stack.iter().skip(1).map(|entry| entry.0).chain([in_line]);
+        let stretches = self.tag_stack.iter().zip(ends).filter(|(entry, _)| entry.1 == tag);
+        let apart: u64 = self.apart.iter().filter(|entry| entry.1 == tag).map(|entry| entry.2).sum();
+        apart + stretches.map(|(entry, end)| end.saturating_sub(entry.0)).sum::<u64>()
+    }
+
+    /// There is room: see `apart_room`.
+    fn add_apart(&mut self, block: Block, tag: usize, bytes: u64) {
+        let block = block.base().addr();
+        match self.apart.last_mut().filter(|last| last.0 == block && last.1 == tag) {
+            Some(last) => last.2 += bytes,
+            None => self.apart.push((block, tag, bytes)),
+        }
+        self.apart_bytes += bytes;
+    }
+
+    fn forget_apart(&mut self) {
+        self.apart.clear();
+        self.apart_bytes = 0;
     }
 }
 
@@ -244,6 +292,10 @@ pub fn boxed<T>(value: T) -> Option<Box<T>> {
 }
 
 impl Watch {
+    pub fn fault(&self, fault: Fault) {
+        self.shared().borrow_mut().fault(fault);
+    }
+
     fn shared(&self) -> &RefCell<Shared> {
         // SAFETY: it ends with the outermost arena, after all scopes.
         unsafe { self.shared.as_ref() }
@@ -303,6 +355,8 @@ impl Arena {
             stale: Vec::new(),
             next_sample: 0,
             tag_stack: Vec::new(),
+            apart: Vec::new(),
+            apart_bytes: 0,
             tag,
             counted: slow.allocated.get(),
         };
@@ -310,6 +364,7 @@ impl Arena {
         let watch = Watch {
             shared,
             own: RefCell::new(own),
+            gone: RefCell::new(Vec::new()),
             metered: Cell::new(false),
             period: Cell::new(0),
             ended: Cell::new(0),
@@ -382,7 +437,9 @@ impl Arena {
             return abi::OK;
         }
         self.bump_epoch();
+        self.look_at_all_gone();
         let code = self.check_records(0);
+        self.forget_gone(); // none is filled, and what is allocated now has no records, or begins to
         let mut own = watch.own.borrow_mut();
         own.stale.clear(); // nothing was given back
         own.since = self.epoch();
@@ -409,11 +466,18 @@ impl Arena {
 
     pub fn set_metered(self, on: bool) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
-        if on != watch.metered.replace(on) {
+        if on != watch.metered.get() {
             let mut own = watch.own.borrow_mut();
+            own.forget_apart();
+            if on && !self.apart_all(&mut own) {
+                own.forget_apart();
+                return abi::ENOMEM;
+            }
+            watch.metered.set(on);
             own.tag = 0;
             own.tag_stack.clear();
-            own.fall(0);
+            let apart = own.apart_bytes;
+            own.fall(apart); // at 0 in line
             own.counted = self.slow().allocated.get();
         }
         self.bump_epoch();
@@ -421,10 +485,33 @@ impl Arena {
         abi::OK
     }
 
-    /// Allocations from now on count for the tag; the one before, by its number here.
-    pub fn set_tag(self, number: Option<u64>, name: &str) -> Option<usize> {
+    /// All that lies apart already is nobody's. `false`: there is no memory to note it.
+    fn apart_all(self, own: &mut Own) -> bool {
+        let mut at = Some(self.slow().newest.get());
+        while let Some(b) = at {
+            if matches!(b.kind.get(), Kind::OneOff | Kind::Aside) {
+                if own.apart.try_reserve(1).is_err() {
+                    return false;
+                }
+                own.add_apart(b, 0, b.charge.get() as u64);
+            }
+            at = b.next.get();
+        }
+        true
+    }
+
+    /// Allocations from now on count for the tag of this number and path; the one before, by its number here.
+    pub fn set_tag(self, number: u64, path: &str) -> Option<usize> {
         let watch = self.watched()?;
-        let tag = watch.shared().borrow_mut().tag_named(number, name)?;
+        let tag = watch.shared().borrow_mut().tag_named(Some(number), path.strip_prefix('/').unwrap_or(path))?;
+        Some(self.change_tag(tag))
+    }
+
+    /// The same for a name within the present tag, or a path that begins with `/`.
+    pub fn enter_tag(self, name: &str) -> Option<usize> {
+        let watch = self.watched()?;
+        let outer = watch.own.borrow().tag;
+        let tag = watch.shared().borrow_mut().tag_within(outer, name)?;
         Some(self.change_tag(tag))
     }
 
@@ -440,7 +527,7 @@ impl Arena {
     pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
         let mut shared = watch.shared().borrow_mut();
-        let Some(tag) = shared.tag_named(None, name) else { return abi::ENOMEM };
+        let Some(tag) = shared.tag_named(None, name.strip_prefix('/').unwrap_or(name)) else { return abi::ENOMEM };
         shared.tags[tag].budget = bytes;
         shared.tag_budgets = shared.tags.iter().any(|tag| tag.budget != u64::MAX);
         abi::OK
@@ -486,7 +573,41 @@ impl Arena {
             return false;
         }
         watch.strangers.fetch_add(1, Ordering::Relaxed);
+        #[cfg(feature = "std")]
+        crate::process::tell(|| crate::report::Finding::WrongThread { calls: 1 });
         true
+    }
+
+    /// Is there memory to note one more block that lies apart?
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn apart_room(self) -> bool {
+        self.watch().is_none_or(|watch| !watch.metered.get() || watch.own.borrow_mut().apart.try_reserve(1).is_ok())
+    }
+
+    /// Its bytes were added to live, and are not in line.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn add_apart(self, block: Block, bytes: usize) {
+        if let Some(watch) = self.watch().filter(|watch| watch.metered.get()) {
+            let mut own = watch.own.borrow_mut();
+            let tag = own.tag;
+            own.add_apart(block, tag, bytes as u64);
+        }
+    }
+
+    /// They were taken from live. It is among the last.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn end_apart(self, block: Block) {
+        if let Some(watch) = self.watch().filter(|watch| watch.metered.get()) {
+            let mut own = watch.own.borrow_mut();
+            let block = block.base().addr();
+            let end = own.apart.iter().rposition(|entry| entry.0 == block).map_or(0, |last| last + 1);
+            let start = own.apart[..end].iter().rposition(|entry| entry.0 != block).map_or(0, |other| other + 1);
+            let gone: u64 = own.apart.drain(start..end).map(|entry| entry.2).sum();
+            own.apart_bytes -= gone;
+        }
     }
 
     /// Part of `aim`: how far the inline path may go.
@@ -537,7 +658,8 @@ impl Arena {
             }
             (own.tag, shared.tags[own.tag].budget)
         };
-        budget == u64::MAX || self.root().live_of_tag(tag).saturating_add(charge as u64) <= budget
+        let more = (charge + self.held()) as u64;
+        budget == u64::MAX || self.root().live_of_tag(tag).saturating_add(more) <= budget
     }
 
     fn root(self) -> Arena {
@@ -671,6 +793,9 @@ impl Arena {
         watch.own.borrow_mut().records.try_reserve(1).ok()?;
         let start = self.place(whole, front)?.as_ptr();
         let p = start.wrapping_add(front);
+        if let Some(block) = self.block_of(start.addr()) {
+            self.look_back(watch, block, start.wrapping_add(whole));
+        }
         let number = watch.own.borrow().records.len();
         // SAFETY: just allocated.
         unsafe {
@@ -726,6 +851,15 @@ impl Arena {
                 code = abi::ECORRUPT;
                 shared.fault(Fault::Corrupt { caller: record.caller, size: record.size, offset });
             }
+            let end = record.p.wrapping_add(record.size);
+            if let Some(fault) = if record.freed { record.late_write(record.p, end) } else { None } {
+                code = abi::ECORRUPT;
+                shared.fault(fault);
+            }
+            if self.is(CHECKED) {
+                self.poison(record.start, record.end); // what was served aside is not below the cursor
+                Watch::remember_gone(&mut watch.gone.borrow_mut(), self.block_of(record.start.addr()), record);
+            }
             if record.caller.drops && !record.freed {
                 shared.fault(Fault::Leak { caller: record.caller, size: record.size });
             }
@@ -757,6 +891,7 @@ impl Arena {
         if let Some(watch) = self.watch() {
             watch.shared().borrow_mut().soft_passed = false;
             let mut own = watch.own.borrow_mut();
+            own.forget_apart();
             own.stale.clear(); // the reset's own epoch refuses them
             own.since = self.epoch();
             own.from = self.head.cursor.get().addr();
@@ -866,7 +1001,7 @@ impl Arena {
     }
 
     /// The block that an address is in.
-    fn block_of(self, address: usize) -> Option<Block> {
+    pub fn block_of(self, address: usize) -> Option<Block> {
         let mut at = Some(self.slow().newest.get());
         while let Some(b) = at.filter(|b| address.wrapping_sub(self.base_of(*b).addr()) >= b.size.get()) {
             at = b.next.get();

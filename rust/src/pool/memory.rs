@@ -6,9 +6,14 @@ use core::ptr::NonNull;
 
 use crate::abi;
 use crate::arena::Arena;
+use crate::heap;
+use crate::recycler::{Recycler, Recycles, UNIT};
+#[cfg(feature = "std")]
+use crate::shared::Room;
 use crate::source::Source;
 
-/// Memory for pools, by the array of slots: [`Heap`], `&Arena`, [`Blocks`] of a [`Source`], or one of your own.
+/// Memory for pools, by the array of slots: [`Heap`], `&Arena`, a reference to a recycler or a shared arena, [`Blocks`] of a
+/// [`Source`], or one of your own.
 ///
 /// A pool asks when it grows, and puts back what it has outgrown. It does so on the thread that uses it.
 ///
@@ -55,12 +60,16 @@ pub unsafe trait Memory {
     }
 }
 
-/// The global allocator.
+/// The global allocator. As a [`Source`]: blocks of the heap through the thread's [`cache`](crate::cache), as an arena has
+/// them without a source of its own.
 ///
 /// ```
 /// use toft::pool::{Heap, Pool, Rows, Handle};
 /// let pool: Pool<u8, Rows, Handle<u8>, Heap> = Pool::new_in(Heap); // what Pool::new() is short for
 /// assert!(pool.is_empty());
+///
+/// let recycler = toft::Recycler::from_source(toft::Limited::new(Heap, 1 << 20));
+/// assert_eq!(recycler.stats().reserved, 0);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Heap;
@@ -82,6 +91,54 @@ unsafe impl Memory for Heap {
         NonNull::new(unsafe { alloc::alloc::realloc(p.as_ptr(), old, new.size()) })
     }
 }
+
+/// Blocks of whole units of a recycler begin with one.
+const fn align_of(size: usize) -> usize {
+    if size % UNIT == 0 {
+        UNIT
+    } else {
+        LINE
+    }
+}
+
+// SAFETY: the heap's blocks; each size has one alignment.
+unsafe impl Source for Heap {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        heap::take_aligned(size, align_of(size))
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { heap::put_aligned(block, size, align_of(size)) }
+    }
+}
+
+macro_rules! memory {
+    ($of:ty) => {
+        // SAFETY: what it gives is nobody else's until it is given back; while it is borrowed it is not emptied.
+        unsafe impl<S: Source> Memory for &$of {
+            fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+                self.obtain(layout)
+            }
+
+            unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
+                // SAFETY: the caller's contract.
+                unsafe { self.return_(p, layout) }
+            }
+
+            /// In place when it is the newest allocation and there is room.
+            unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
+                // SAFETY: the caller's contract.
+                unsafe { self.refit(p, old, new) }
+            }
+        }
+    };
+}
+memory!(Recycler<S>);
+#[cfg(feature = "std")]
+memory!(crate::SyncRecycler<S>);
+#[cfg(feature = "std")]
+memory!(crate::SharedArena<S>);
 
 // SAFETY: what an arena gives lives until it is reset, rewound or ended, for which it must not be borrowed; a scope of it
 // claims its room, so what a pool outside takes meanwhile survives the scope.

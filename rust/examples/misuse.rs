@@ -1,0 +1,91 @@
+//! Commits one misuse, on purpose, and ends: `misuse ROW`, a row of the tables in docs/checked.md. scripts/test misuse runs
+//! it, and compares what was found with the table. What the borrow checker refuses is not here.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
+
+use core::alloc::Layout;
+
+use toft::{abi, Arena, Options};
+
+const SIXTEEN: Layout = Layout::new::<[u8; 16]>();
+
+fn bytes(arena: &Arena) -> *mut u8 {
+    arena.alloc_layout(SIXTEEN).as_ptr()
+}
+
+fn write_at(p: *mut u8, at: isize) {
+    unsafe { p.wrapping_offset(at).write_volatile(1) }
+}
+
+/// What a user in another language does.
+fn free(arena: &Arena, p: *mut u8, size: usize) {
+    unsafe { abi::free(arena.as_raw(), p, size) }
+}
+
+fn main() {
+    let row = std::env::args().nth(1).unwrap_or_default();
+    let mut arena = Arena::new();
+    match row.as_str() {
+        "overrun" => write_at(bytes(&arena), 16),
+        "underrun" => write_at(bytes(&arena), -1),
+        "write after rewind" => {
+            let mark = arena.mark();
+            let p = bytes(&arena);
+            unsafe { arena.rewind(mark) }.unwrap();
+            write_at(p, 3);
+            bytes(&arena); // there again
+        }
+        "write after reset" => {
+            let p = bytes(&arena);
+            arena.reset();
+            write_at(p, 3);
+        }
+        "write after release" => {
+            let p = bytes(&arena);
+            drop(arena);
+            write_at(p, 3);
+        }
+        "write after return" => {
+            let leases = toft::Leases::new();
+            let lease = leases.get();
+            let p = bytes(&lease);
+            drop(lease);
+            write_at(p, 3);
+        }
+        "read after reset" => {
+            let p = bytes(&arena);
+            write_at(p, 3);
+            arena.reset();
+            if unsafe { p.add(3).read_volatile() } == 1 {
+                println!("it was still there");
+            }
+        }
+        "read before write" => {
+            if unsafe { bytes(&arena).add(3).read_volatile() } == 1 {
+                println!("it happened to be 1");
+            }
+        }
+        "double free" => {
+            let p = bytes(&arena);
+            free(&arena, p, 16);
+            free(&arena, p, 16);
+        }
+        "wrong size" => free(&arena, bytes(&arena), 24),
+        "foreign pointer" => {
+            let other = Options::new().create().unwrap();
+            free(&arena, bytes(&other), 16);
+        }
+        "stale mark" => {
+            let outer = arena.mark();
+            bytes(&arena);
+            let inner = arena.mark();
+            unsafe { arena.rewind(outer) }.unwrap();
+            bytes(&arena);
+            unsafe { arena.rewind(inner) }.unwrap();
+        }
+        _ => {
+            eprintln!("misuse: what is to be done?");
+            std::process::exit(2);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The same calls on an arena of C and on one of Rust: the same bytes by tag and phase, and snapshots of the same shape.
+//! With TOFT_SNAPSHOTS, a folder, they are kept there: scripts/check-snapshot holds them against the schema.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::ffi::CString;
+use std::ptr::NonNull;
+
+use serde_json::{json, Value};
+use toft::abi::{self, Head};
+use toft::{Arena, Frames};
+use toft_ffi::*;
+
+const PHASES: [&std::ffi::CStr; 2] = [c"load", c"draw"];
+const NAMES: [&str; 8] = ["world", "sound", "/world", "/ai/path", "/", "", "a \"b\"\n\u{1F40D}", "level 1"];
+
+fn keep(name: &str, text: &str) {
+    if let Some(folder) = std::env::var_os("TOFT_SNAPSHOTS") {
+        std::fs::write(std::path::Path::new(&folder).join(format!("{name}.json")), text).unwrap();
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+
+    fn size(&mut self) -> usize {
+        match self.below(12) {
+            0 => 0,
+            1 => self.below(9000) as usize,
+            2 => self.below(70_000) as usize,
+            3 => 262_144 + self.below(500_000) as usize,
+            _ => self.below(200) as usize,
+        }
+    }
+}
+
+/// An arena of either maker, with what is open in it.
+struct Side<'a> {
+    arena: &'a Arena,
+    in_rust: bool,
+    tags: Vec<Option<toft::Tag<'a>>>,
+    phases: Vec<(Option<toft::Phase<'a>>, Option<Phase>)>,
+    newest: Option<(NonNull<u8>, usize)>,
+    large: Vec<(NonNull<u8>, usize)>,
+    marks: Vec<abi::Mark>,
+}
+
+impl<'a> Side<'a> {
+    fn new(arena: &'a Arena, in_rust: bool) -> Side<'a> {
+        let (tags, phases, large, marks) = (vec![], vec![], vec![], vec![]);
+        Side { arena, in_rust, tags, phases, newest: None, large, marks }
+    }
+
+    fn head(&self) -> NonNull<Head> {
+        self.arena.as_raw()
+    }
+
+    fn report(&self, clear: bool) -> Value {
+        let text = match (self.in_rust, clear) {
+            (true, false) => serde_json::to_string(&self.arena.report()).unwrap(),
+            (true, true) => serde_json::to_string(&self.arena.take_report()).unwrap(),
+            (false, clear) => snapshot_in_c(self.arena, clear as u32),
+        };
+        keep(if self.in_rust { "rust" } else { "c" }, &text);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// One step of a script, which both sides play.
+    fn step(&mut self, random: &mut Random) {
+        let head = self.head();
+        // SAFETY: a live arena; marks and allocations of it that are not rewound past; names that end.
+        unsafe {
+            let ops = &*(*head.as_ptr()).ops.get();
+            match random.below(100) {
+                0..45 => {
+                    let (size, align) = (random.size(), 1 << random.below(7));
+                    let p = abi::alloc_aligned(head, size, align);
+                    self.newest = p.map(|p| (p, size)).filter(|_| size != 0);
+                    if let Some(p) = p.filter(|_| size >= 262_144) {
+                        self.large.push((p, size));
+                    }
+                }
+                45..50 => {
+                    if let Some((p, size)) = self.newest.take() {
+                        self.large.retain(|large| large.0 != p);
+                        abi::free(head, p.as_ptr(), size);
+                    }
+                }
+                50..55 => {
+                    let size = 1 + random.size();
+                    if let Some((p, old)) = self.newest.take() {
+                        self.large.retain(|large| large.0 != p);
+                        self.newest = abi::resize(head, p.as_ptr(), old, size, 8).map(|p| (p, size)).or(Some((p, old)));
+                    }
+                }
+                55..58 => {
+                    // One that need not be the newest allocation, but has the newest block.
+                    if let Some((p, size)) = self.large.pop() {
+                        abi::free(head, p.as_ptr(), size);
+                        self.newest = self.newest.filter(|newest| newest.0 != p);
+                    }
+                }
+                58..70 if self.tags.len() < 4 => {
+                    let name = NAMES[random.below(NAMES.len() as u64) as usize];
+                    let guard = self.in_rust.then(|| self.arena.tag(name));
+                    if !self.in_rust {
+                        let name = CString::new(name).unwrap();
+                        assert_eq!(toft_tag_push_watched(head.as_ptr(), name.as_ptr()), abi::OK);
+                    }
+                    self.tags.push(guard);
+                }
+                58..76 => {
+                    if let Some(guard) = self.tags.pop() {
+                        if guard.is_none() {
+                            toft_tag_pop_watched(head.as_ptr());
+                        }
+                    }
+                }
+                76..80 if self.phases.len() < 3 => {
+                    let name = PHASES[random.below(2) as usize];
+                    self.phases.push(if self.in_rust {
+                        (Some(self.arena.phase(name.to_str().unwrap())), None)
+                    } else {
+                        (None, Some(toft_phase_begin_watched(head.as_ptr(), name.as_ptr())))
+                    });
+                }
+                76..83 => {
+                    if let Some((_, Some(mut phase))) = self.phases.pop() {
+                        toft_phase_end_watched(head.as_ptr(), &mut phase);
+                    }
+                }
+                83..88 => {
+                    self.marks.push(abi::mark(head));
+                    self.newest = None;
+                    self.large.clear();
+                }
+                88..92 => {
+                    if let Some(mark) = self.marks.pop() {
+                        assert_eq!(abi::rewind(head, mark), abi::OK);
+                        self.newest = None;
+                        self.large.clear();
+                    }
+                }
+                92..94 => {
+                    let mut range = abi::Range::EMPTY;
+                    self.newest = None;
+                    if (ops.claim)(head.as_ptr(), &mut range, random.size(), 8).is_null() {
+                        return; // a budget's end
+                    }
+                    let room = range.limit.addr() - range.cursor.addr();
+                    range.cursor = range.cursor.add(room.min(random.below(3000) as usize));
+                    let _ = abi::alloc(head, random.size()); // aside
+                    assert_eq!((ops.give)(head.as_ptr(), &mut range), abi::OK);
+                }
+                94..96 => {
+                    let _ = (ops.cleanup)(head.as_ptr(), None, std::ptr::null_mut());
+                    self.newest = None;
+                }
+                96..98 => {
+                    let path = ["world", "world/sound", "ai/path"][random.below(3) as usize];
+                    let bytes = (random.below(2) == 0).then(|| 1_000_000 + random.below(1_000_000));
+                    if self.in_rust {
+                        self.arena.set_tag_budget(path, bytes).unwrap();
+                    } else {
+                        let path = CString::new(path).unwrap();
+                        let bytes = bytes.unwrap_or(u64::MAX);
+                        assert_eq!(toft_set_tag_budget(head.as_ptr(), path.as_ptr(), bytes), abi::OK);
+                    }
+                }
+                _ => {
+                    assert_eq!((ops.reset)(head.as_ptr(), abi::KEEP_RECENT, 0), abi::OK);
+                    self.newest = None;
+                    self.large.clear();
+                    self.marks.clear();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn both_makers_count_the_same() {
+    for seed in 1..60u64 {
+        let arenas = [Arena::new(), created_in_c()];
+        arenas[0].set_metered(true).unwrap();
+        // SAFETY: a live arena.
+        assert_eq!(unsafe { toft_set_metered(arenas[1].as_raw().as_ptr(), 1) }, abi::OK);
+        let [mut rust, mut c] = [Side::new(&arenas[0], true), Side::new(&arenas[1], false)];
+        let mut script = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        for step in 0..400 {
+            let turn = script.below(u64::MAX >> 12) | 1;
+            rust.step(&mut Random(turn));
+            c.step(&mut Random(turn));
+            if script.below(10) == 0 {
+                let clear = script.below(4) == 0;
+                let (in_rust, in_c) = (rust.report(clear), c.report(clear));
+                for what in ["version", "tags", "phases"] {
+                    assert_eq!(in_rust[what], in_c[what], "seed {seed}, step {step}: {what}");
+                }
+                for what in ["live", "allocated", "budget", "reserved", "blocks"] {
+                    assert_eq!(in_rust["stats"][what], in_c["stats"][what], "seed {seed}, step {step}: {what}");
+                }
+            }
+        }
+        rust.tags.drain(..).rev().for_each(drop);
+        rust.phases.clear();
+        drop(rust);
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().map_or(vec![], |object| object.keys().map(String::as_str).collect())
+}
+
+#[test]
+fn both_snapshots_have_the_same_members() {
+    let arenas = [Arena::new(), created_in_c()];
+    // SAFETY: a live arena.
+    assert_eq!(unsafe { toft_set_metered(arenas[1].as_raw().as_ptr(), 1) }, abi::OK);
+    arenas[0].set_metered(true).unwrap();
+    let texts = arenas.each_ref().map(|arena| {
+        arena.set_sampling(64).unwrap();
+        for i in 0..1000u64 {
+            arena.alloc(i);
+        }
+        let of_rust = arena.report().sites.len() == 1;
+        if of_rust {
+            serde_json::to_string(&arena.report()).unwrap()
+        } else {
+            keep("c-dwarf", &snapshot_in_c(arena, 2));
+            snapshot_in_c(arena, 0)
+        }
+    });
+    keep("rust-sampled", &texts[0]);
+    keep("c-sampled", &texts[1]);
+    let [rust, c] = texts.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    assert_eq!(keys(&rust), keys(&c));
+    assert_eq!(keys(&rust["stats"]), keys(&c["stats"]));
+    assert_eq!(rust["tags"], c["tags"]);
+    assert_eq!(keys(&rust["sites"][0]["site"]), keys(&c["sites"][0]["site"]));
+    let stack = c["sites"][0]["stack"].as_array().unwrap();
+    assert!(!stack.is_empty() && stack[0]["address"].as_str().unwrap().starts_with("0x"));
+    for told in [&rust, &c] {
+        let count: u64 = told["sites"].as_array().unwrap().iter().map(|site| site["count"].as_u64().unwrap()).sum();
+        assert!((700..1300).contains(&count), "{count}");
+    }
+}
+
+#[test]
+fn all_threads_at_once() {
+    let mut frames = Frames::new();
+    frames.set_metered(true).unwrap();
+    frames.set_checked(true).unwrap();
+    for _ in 0..2 {
+        let arena = frames.here();
+        let _phase = arena.phase("load");
+        let _tag = arena.tag("tag");
+        arena.alloc(String::from("lost"));
+        drop((_tag, _phase));
+        frames.advance();
+    }
+    let text = serde_json::to_string(&frames.snapshot()).unwrap();
+    keep("rust-frames", &text);
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(told["last"]["report"]["version"], json!(1));
+}

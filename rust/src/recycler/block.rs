@@ -1,0 +1,358 @@
+//! Blocks of 32 KiB that count what is live in them, the segments that they are cut from, and the holes that frees leave.
+//!
+//! What is freed is a few bits beside its block's count, and its memory is not looked at again: not when it is freed, nor
+//! when the block is sparse enough to have its holes filled, in the order of their addresses. Pieces that lie side by side
+//! join by themselves.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ptr::NonNull;
+
+/// Blocks begin and end at multiples of this, but for the line or more that each leaves free at its front.
+pub const UNIT: usize = 32 << 10;
+/// Requests up to this, with what their alignment may cut off, share blocks.
+pub const DIRECT: usize = UNIT - 4096;
+/// The line of the processor's caches; what a source aligns blocks to.
+pub const LINE: usize = 64;
+
+/// Is it served of blocks that many share? Else it has a block of its own.
+#[inline(always)]
+pub const fn is_direct(size: usize, align: usize) -> bool {
+    size <= DIRECT && (align <= LINE || (align <= DIRECT && size <= DIRECT + LINE - align))
+}
+
+/// What a request takes: a size of 0 counts as 1.
+#[inline(always)]
+pub const fn taken(size: usize) -> usize {
+    (size + (size == 0) as usize + 7) & !7
+}
+
+/// The unit of an address, as a key.
+#[inline(always)]
+pub const fn unit_of(address: usize) -> usize {
+    address / UNIT
+}
+
+/// A unit's first line is not its own, so that no object begins where another block's ends; and the first few of some
+/// are left free, so that what lies at the same place of many blocks does not meet in one set of the caches.
+fn stagger(unit: usize) -> usize {
+    LINE * (1 + unit % 8)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Filled, or about to be.
+    Open,
+    Full,
+    Sparse,
+    Empty,
+}
+
+/// Of the bits that say what is free, one for each 8 bytes.
+const WORDS: usize = UNIT / 512;
+
+/// At the front of its segment. Bytes, but for what says otherwise; places are offsets from `base`. Fields are read and
+/// written one by one, by pointer: nobody refers to a whole block, as others may look at its owner.
+#[repr(C, align(64))]
+pub struct Block {
+    /// What is not free; what a range has yet to hand out is not.
+    pub live: i32,
+    /// [`State::noticed`](super::state::State) is called when `live` falls to this or below.
+    pub notice: i32,
+    /// All holes are narrower; 0: nobody has looked, or there are more by now.
+    pub widest: u32,
+    pub capacity: u32,
+    /// Which shard of a synchronized recycler has it. Written before anybody knows of the block.
+    pub owner: u32,
+    pub place: Place,
+    /// Since it was empty, its holes were filled.
+    pub swept: bool,
+    pub base: *mut u8,
+    pub segment: *mut Segment,
+    pub next: *mut Block,
+    pub previous: *mut Block,
+    holes: [u64; WORDS],
+}
+
+const _: () = assert!(size_of::<Block>() == LINE + WORDS * 8);
+
+/// The bits of a word from `bit` on, `n` at most, and how many they are.
+#[inline(always)]
+fn mask(bit: u32, n: u32) -> (u64, u32) {
+    let n = n.min(64 - bit);
+    (u64::MAX >> (64 - n) << bit, n)
+}
+
+impl Block {
+    /// A piece is free. The caller sees to `live`.
+    ///
+    /// # Safety
+    /// `b` is alive and this thread's; the piece is in it, not free, and a multiple of 8 but 0 from a multiple of 8 on.
+    #[inline(always)]
+    pub unsafe fn free(b: *mut Block, at: usize, size: usize) {
+        let (mut bit, mut left) = ((at / 8) as u32, (size / 8) as u32);
+        // SAFETY: the caller's contract.
+        unsafe {
+            let words = (&raw mut (*b).holes).cast::<u64>();
+            loop {
+                let (mask, n) = mask(bit % 64, left);
+                *words.add(bit as usize / 64) |= mask;
+                left -= n;
+                if left == 0 {
+                    return;
+                }
+                bit += n;
+            }
+        }
+    }
+
+    /// A hole is not one any more: as [`free`](Block::free), of what is free.
+    pub unsafe fn fill(b: *mut Block, at: usize, size: usize) {
+        let (mut bit, end) = ((at / 8) as u32, ((at + size) / 8) as u32);
+        // SAFETY: the caller's contract.
+        let words = unsafe { (&raw mut (*b).holes).cast::<u64>() };
+        while bit < end {
+            let (mask, n) = mask(bit % 64, end - bit);
+            // SAFETY: the caller's contract.
+            unsafe { *words.add(bit as usize / 64) &= !mask };
+            bit += n;
+        }
+    }
+
+    /// All of it is to be filled: it has no holes.
+    ///
+    /// # Safety
+    /// `b` is alive and this thread's.
+    pub unsafe fn fill_all(b: *mut Block) {
+        // SAFETY: the caller's contract.
+        unsafe { (*b).holes = [0; WORDS] };
+    }
+
+    /// The first hole that begins at `from` or behind and is at least `least` wide: where, and how wide.
+    ///
+    /// # Safety
+    /// As above; `from` is where a hole ends, or 0.
+    pub unsafe fn hole(b: *const Block, from: usize, least: usize) -> Option<(usize, usize)> {
+        // SAFETY: the caller's contract; `word` is below WORDS.
+        let words = unsafe { (&raw const (*b).holes).cast::<u64>() };
+        let bits = |word: usize| if word < WORDS { unsafe { *words.add(word) } } else { 0 };
+        let mut from = from;
+        while from < UNIT {
+            let at = run(bits, from / 8, (least / 8).min(64))? * 8;
+            let end = run(|word| !bits(word), at / 8, 1).map_or(UNIT, |bit| bit * 8);
+            if end - at >= least {
+                return Some((at, end - at));
+            }
+            from = end;
+        }
+        None
+    }
+}
+
+/// The first of `n` bits in a row that are set, from `from` on; `n` is 1 to 64. All places of a word at once: what is
+/// left after each step begins a row of twice as many.
+#[inline]
+fn run(bits: impl Fn(usize) -> u64, from: usize, n: usize) -> Option<usize> {
+    let mut word = from / 64;
+    let mut low = bits(word) & u64::MAX << (from % 64);
+    while word < WORDS {
+        let high = bits(word + 1);
+        if low != 0 {
+            let mut rows = low as u128 | (high as u128) << 64;
+            let mut row = 1;
+            while 2 * row <= n {
+                rows &= rows >> row;
+                row *= 2;
+            }
+            rows &= rows >> (n - row);
+            if rows as u64 != 0 {
+                return Some(word * 64 + (rows as u64).trailing_zeros() as usize);
+            }
+        }
+        word += 1;
+        low = high;
+    }
+    None
+}
+
+/// Bytes from `address` to where `size` bytes would lie in `room` from there.
+pub fn fit(address: usize, room: usize, size: usize, align: usize) -> Option<usize> {
+    let pad = address.wrapping_neg() & (align - 1);
+    (room >= pad && room - pad >= size).then_some(pad)
+}
+
+/// At the front of its memory, which the source gave. Its blocks follow, and then what they are about.
+#[repr(C, align(64))]
+pub struct Segment {
+    pub next: *mut Segment,
+    pub size: usize,
+    /// Blocks that are not empty.
+    pub busy: u32,
+    /// Blocks, and those of them that were ever used.
+    pub count: u32,
+    pub cut: u32,
+}
+
+const _: () = assert!(size_of::<Segment>() == LINE);
+
+impl Segment {
+    /// Cuts `size` bytes. No block is made yet, so that memory which is not needed is not touched.
+    ///
+    /// # Safety
+    /// The memory is the caller's, at a multiple of 64, and a unit or more.
+    pub unsafe fn make(memory: NonNull<u8>, size: usize) -> *mut Segment {
+        let s = memory.cast::<Segment>().as_ptr();
+        let (first, end) = bounds(memory.addr().get(), size);
+        // SAFETY: the caller's contract.
+        unsafe {
+            s.write(Segment { next: core::ptr::null_mut(), size, busy: 0, count: (end - first) as u32, cut: 0 });
+        }
+        s
+    }
+
+    /// Has it a block in which any request fits?
+    ///
+    /// # Safety
+    /// Of each: the segment is alive, and `i` below `count`.
+    pub unsafe fn is_of_use(s: *mut Segment) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { (0..(*s).count).any(|i| Self::extent(s, i).1 >= DIRECT) }
+    }
+
+    pub unsafe fn block(s: *mut Segment, i: u32) -> *mut Block {
+        // SAFETY: the caller's contract: blocks follow the segment, which has the memory.
+        unsafe { s.add(1).cast::<Block>().add(i as usize) }
+    }
+
+    /// The unit of a block.
+    pub unsafe fn unit(s: *mut Segment, i: u32) -> usize {
+        // SAFETY: the caller's contract.
+        bounds(s.addr(), unsafe { (*s).size }).0 + i as usize
+    }
+
+    /// Where a block's bytes begin, counted from the segment, and how many they are.
+    pub unsafe fn extent(s: *mut Segment, i: u32) -> (usize, usize) {
+        // SAFETY: the caller's contract.
+        let (unit, front) = unsafe { (Self::unit(s, i), front((*s).count as usize)) };
+        let base = (s.addr() + front).max(unit * UNIT + stagger(unit));
+        (base - s.addr(), (unit + 1) * UNIT - base)
+    }
+
+    /// Makes the next block that was never used.
+    pub unsafe fn cut(s: *mut Segment, owner: u32) -> *mut Block {
+        // SAFETY: the caller's contract: there is one.
+        unsafe {
+            let i = (*s).cut;
+            let b = Self::block(s, i);
+            let (start, capacity) = Self::extent(s, i);
+            b.write(Block {
+                live: 0,
+                notice: 0,
+                widest: 0,
+                capacity: capacity as u32,
+                owner,
+                place: Place::Open,
+                swept: false,
+                base: s.cast::<u8>().add(start),
+                segment: s,
+                next: core::ptr::null_mut(),
+                previous: core::ptr::null_mut(),
+                holes: [0; WORDS],
+            });
+            (*s).cut += 1;
+            (*s).busy += 1;
+            b
+        }
+    }
+}
+
+/// Segment and blocks.
+const fn front(blocks: usize) -> usize {
+    size_of::<Segment>() + blocks * size_of::<Block>()
+}
+
+/// The first unit of a segment and the one behind its last. A unit's end must be in the segment: so no two segments have
+/// parts of one unit. And the first must leave more than its front takes.
+fn bounds(address: usize, size: usize) -> (usize, usize) {
+    let (first, end) = (address / UNIT, (address + size) / UNIT);
+    let room = (first + 1) * UNIT - address;
+    (if room < front(end - first) + LEAST { first + 1 } else { first }, end)
+}
+
+/// A block is no smaller.
+const LEAST: usize = 8192;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared() {
+        assert!(is_direct(0, 1) && is_direct(DIRECT, 64) && is_direct(DIRECT - 64, 128) && is_direct(64, DIRECT));
+        assert!(!is_direct(DIRECT + 1, 1) && !is_direct(DIRECT - 63, 128) && !is_direct(8, 1 << 15));
+        assert!(!is_direct(8, 1 << (usize::BITS - 1)) && !is_direct(usize::MAX, 8));
+        assert_eq!((taken(0), taken(1), taken(8), taken(9)), (8, 8, 8, 16));
+    }
+
+    #[test]
+    fn each_segment_has_a_block_for_each_request() {
+        for size in [2 * UNIT, 4 * UNIT, 32 * UNIT] {
+            for line in 0..UNIT / LINE {
+                let address = 7 * UNIT + line * LINE;
+                let (first, end) = bounds(address, size);
+                let front = front(end - first);
+                let mut largest = 0;
+                for unit in first..end {
+                    let base = (address + front).max(unit * UNIT + stagger(unit));
+                    assert!(base % LINE == 0 && base + LEAST - 8 * LINE <= (unit + 1) * UNIT);
+                    assert!((unit + 1) * UNIT <= address + size);
+                    largest = largest.max((unit + 1) * UNIT - base);
+                }
+                assert!(largest >= DIRECT, "{line} {size}");
+            }
+        }
+        // Aligned, one unit will do.
+        let (first, end) = bounds(8 * UNIT, UNIT);
+        assert!(end - first == 1 && UNIT - front(1) >= DIRECT);
+    }
+
+    #[test]
+    fn holes() {
+        let mut memory = [0u64; UNIT / 8 + 8 * LINE];
+        let at = NonNull::from(&mut memory).cast::<u8>();
+        let at = unsafe { at.add(at.align_offset(LINE)) };
+        let holes = |b| {
+            let next = |from: &mut usize| {
+                let (at, size) = unsafe { Block::hole(b, *from, 8) }?;
+                *from = at + size;
+                Some(Some((at, size)))
+            };
+            std::iter::from_fn({
+                let mut from = 0;
+                move || next(&mut from)
+            })
+            .flatten()
+            .collect::<alloc::vec::Vec<_>>()
+        };
+        let b = at.cast::<Block>().as_ptr();
+        unsafe {
+            (&raw mut (*b).holes).write([0; WORDS]);
+            assert_eq!(holes(b), []);
+            Block::free(b, 8, 16);
+            Block::free(b, 504, 16); // across two words
+            Block::free(b, 24, 8); // joins
+            Block::free(b, 1024, 1536); // whole words
+            Block::free(b, UNIT - 8, 8);
+            assert_eq!(holes(b), [(8, 24), (504, 16), (1024, 1536), (UNIT - 8, 8)]);
+            let find = |from, least| Block::hole(b, from, least);
+            assert_eq!((find(0, 24), find(0, 32), find(32, 16)), (Some((8, 24)), Some((1024, 1536)), Some((504, 16))));
+            assert_eq!((find(0, 1536), find(0, 1544), find(2560, 8)), (Some((1024, 1536)), None, Some((UNIT - 8, 8))));
+            Block::fill(b, 1024, 1536);
+            Block::fill(b, 16, 8);
+            assert_eq!(holes(b), [(8, 8), (24, 8), (504, 16), (UNIT - 8, 8)]);
+            Block::fill_all(b);
+            assert_eq!(Block::hole(b, 0, 8), None);
+            Block::free(b, 0, UNIT);
+            assert_eq!(holes(b), [(0, UNIT)]);
+        }
+    }
+}

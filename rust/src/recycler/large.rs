@@ -1,0 +1,247 @@
+//! Large objects: each has a block of its own, and some of those are kept for the next.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::cell::Cell;
+use core::ptr::{null_mut, NonNull};
+
+use super::block::{self, LINE};
+use super::state::State;
+use super::supply::Supply;
+use crate::policy::{round, HOME, MIB};
+
+/// How many blocks are kept.
+const SPARES: usize = 16;
+
+/// The line before the object.
+#[repr(C, align(64))]
+pub struct Large {
+    next: *mut Large,
+    previous: *mut Large,
+    /// As the source gave it.
+    base: *mut u8,
+    size: usize,
+    used: usize,
+    /// Which shard of a synchronized recycler has it. Written before anybody knows of the object.
+    pub owner: u32,
+}
+
+const _: () = assert!(size_of::<Large>() == LINE);
+
+pub const fn key_of(object: usize) -> usize {
+    object / LINE
+}
+
+/// The object is gone, and its block is kept.
+#[derive(Clone, Copy)]
+struct Spare {
+    base: *mut u8,
+    size: usize,
+}
+
+pub struct Larges {
+    first: Cell<*mut Large>,
+    /// Bytes of the blocks of live objects, now and at most.
+    bytes: Cell<usize>,
+    peak: Cell<usize>,
+    spare_bytes: Cell<usize>,
+    spare_count: Cell<usize>,
+    /// The newest last.
+    spares: [Cell<Spare>; SPARES],
+}
+
+/// What [`Larges::count`] tells.
+#[derive(Default)]
+pub struct Count {
+    pub used: usize,
+    pub pinned: usize,
+    pub kept: usize,
+    pub objects: u64,
+}
+
+/// Where the object is in a block: behind its line.
+fn place(base: usize, total: usize, size: usize, align: usize) -> Option<usize> {
+    Some(LINE + block::fit(base + LINE, total - LINE, size, align)?)
+}
+
+impl Larges {
+    pub const fn new() -> Larges {
+        Larges {
+            first: Cell::new(null_mut()),
+            bytes: Cell::new(0),
+            peak: Cell::new(0),
+            spare_bytes: Cell::new(0),
+            spare_count: Cell::new(0),
+            spares: [const { Cell::new(Spare { base: null_mut(), size: 0 }) }; SPARES],
+        }
+    }
+
+    /// Takes a kept block out; younger ones move up.
+    fn out(&self, i: usize) -> Spare {
+        let spare = self.spares[i].get();
+        let count = self.spare_count.get() - 1;
+        (i..count).for_each(|k| self.spares[k].set(self.spares[k + 1].get()));
+        self.spare_count.set(count);
+        self.spare_bytes.set(self.spare_bytes.get() - spare.size);
+        spare
+    }
+
+    fn put_spare(&self, state: &State, supply: &Supply<'_>, i: usize) {
+        let Spare { base, size } = self.out(i);
+        // SAFETY: it was taken with that size, and its object is gone.
+        unsafe { supply.put_large(state, NonNull::new_unchecked(base), size) }
+    }
+
+    fn keep(&self, spare: Spare) {
+        let count = self.spare_count.get();
+        self.spares[count].set(spare);
+        self.spare_count.set(count + 1);
+        self.spare_bytes.set(self.spare_bytes.get() + spare.size);
+    }
+
+    /// The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches.
+    fn find(&self, size: usize, align: usize, most: usize) -> Option<Spare> {
+        let fits = |s: Spare| s.size <= most && place(s.base.addr(), s.size, size, align).is_some();
+        let i = (0..self.spare_count.get()).rev().find(|i| fits(self.spares[*i].get()))?;
+        Some(self.out(i))
+    }
+
+    /// Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if
+    /// there is no other way.
+    #[inline(never)]
+    pub fn alloc(&self, state: &State, supply: &Supply<'_>, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let align = align.max(LINE);
+        let need = LINE.checked_add(size)?.checked_add(align - LINE)?;
+        let mut step = HOME;
+        while step < need / 16 {
+            step *= 2;
+        }
+        let total = round(need, step);
+        let spare = self.find(size, align, total.saturating_mul(3)).or_else(|| {
+            let base = supply.take_large(state, total)?.as_ptr();
+            Some(Spare { base, size: total })
+        });
+        let spare = spare.or_else(|| self.find(size, align, usize::MAX))?;
+        // SAFETY: the block is this call's, and the object and the line before it fit in it.
+        unsafe {
+            let p = spare.base.add(place(spare.base.addr(), spare.size, size, align).unwrap_unchecked());
+            let l = p.cast::<Large>().sub(1);
+            l.write(Large {
+                next: self.first.get(),
+                previous: null_mut(),
+                base: spare.base,
+                size: spare.size,
+                used: size,
+                owner: supply.owner,
+            });
+            if !supply.enroll(key_of(p.addr()), NonNull::new_unchecked(l)) {
+                supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
+                return None;
+            }
+            if !self.first.get().is_null() {
+                (*self.first.get()).previous = l;
+            }
+            self.first.set(l);
+            self.bytes.set(self.bytes.get() + spare.size);
+            self.peak.set(self.peak.get().max(self.bytes.get()));
+            NonNull::new(p)
+        }
+    }
+
+    /// # Safety
+    /// `l` is that of a live object of this state.
+    unsafe fn unlink(&self, l: *mut Large) -> Spare {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match (*l).previous {
+                before if before.is_null() => self.first.set((*l).next),
+                before => (*before).next = (*l).next,
+            }
+            if !(*l).next.is_null() {
+                (*(*l).next).previous = (*l).previous;
+            }
+            self.bytes.set(self.bytes.get() - (*l).size);
+            Spare { base: (*l).base, size: (*l).size }
+        }
+    }
+
+    /// Kept, as long as all of them are no more than twice as much as was ever live at once, or 1 MiB: the fewer there
+    /// are, the more of them the caches hold. The oldest goes.
+    ///
+    /// # Safety
+    /// A live object of this state at `at`, which is used no more.
+    pub unsafe fn free(&self, state: &State, supply: &Supply<'_>, at: usize) {
+        let key = key_of(at);
+        // SAFETY: the caller's contract: the object is known.
+        let spare = unsafe {
+            let l = supply.index.larges.find(key);
+            supply.strike(key);
+            self.unlink(l.as_ptr())
+        };
+        if self.spare_count.get() == SPARES {
+            self.put_spare(state, supply, 0);
+        }
+        self.keep(spare);
+        while self.spare_bytes.get() > MIB && self.bytes.get() + self.spare_bytes.get() > 2 * self.peak.get() {
+            self.put_spare(state, supply, 0);
+        }
+    }
+
+    /// Where it stands; `false`: it cannot be, or would keep four times what it needs.
+    ///
+    /// # Safety
+    /// A live object of this state at `at`; bytes behind `size` are used no more.
+    pub unsafe fn resize(&self, supply: &Supply<'_>, at: usize, size: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let l = supply.index.larges.find(key_of(at)).as_ptr();
+            let room = (*l).base.addr() + (*l).size - at;
+            let stays = size <= room && size >= (*l).size / 4;
+            if stays {
+                (*l).used = size;
+            }
+            stays
+        }
+    }
+
+    /// Of `idle` bytes and what is kept here, until about `keep` are left; how many are.
+    pub fn trim(&self, state: &State, supply: &Supply<'_>, idle: usize, keep: usize) -> usize {
+        let mut idle = idle + self.spare_bytes.get();
+        while self.spare_count.get() != 0 && idle - self.spares[0].get().size >= keep {
+            idle -= self.spares[0].get().size;
+            self.put_spare(state, supply, 0);
+        }
+        idle
+    }
+
+    /// # Safety
+    /// No object is used any more.
+    pub unsafe fn release(&self, state: &State, supply: &Supply<'_>) {
+        while let Some(l) = NonNull::new(self.first.get()) {
+            // SAFETY: the caller's contract.
+            unsafe {
+                supply.strike(key_of(l.add(1).addr().get()));
+                let spare = self.unlink(l.as_ptr());
+                supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
+            }
+        }
+        while self.spare_count.get() != 0 {
+            self.put_spare(state, supply, 0);
+        }
+        self.peak.set(0);
+    }
+
+    pub fn count(&self) -> Count {
+        let mut count = Count { kept: self.spare_bytes.get(), ..Count::default() };
+        let mut l = self.first.get();
+        while !l.is_null() {
+            // SAFETY: live objects' lines are alive.
+            unsafe {
+                count.used += (*l).used;
+                count.pinned += (*l).base.addr() + (*l).size - l.add(1).addr() - (*l).used;
+                count.objects += 1;
+                l = (*l).next;
+            }
+        }
+        count
+    }
+}

@@ -1,0 +1,110 @@
+//! What a recycler gives back to the source, and what it holds.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ptr::null_mut;
+
+use super::block::{Block, Segment, UNIT};
+use super::range::Range;
+use super::state::State;
+use super::supply::{Supply, Units};
+
+impl State {
+    /// A range in a block without live objects lets go of it.
+    fn leave(&self, range: &Range) {
+        if range.is_idle() {
+            self.close(range);
+        }
+    }
+
+    /// Returns what holds no live object, until about `keep` bytes of it are left; how many are.
+    pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
+        // SAFETY: as in `more`.
+        unsafe { self.settle(&supply.index.units) };
+        self.leave(&self.now);
+        self.leave(&self.aside);
+        let mut idle = self.larges.trim(self, supply, self.idle_bytes(), keep);
+        let (mut before, mut s): (*mut Segment, _) = (null_mut(), self.segments.get());
+        while !s.is_null() {
+            // SAFETY: segments are alive until they are put; what is put has no live object and no block in a range.
+            unsafe {
+                let (next, size) = ((*s).next, (*s).size);
+                if (*s).busy == 0 && idle - size >= keep {
+                    idle -= size;
+                    (0..(*s).cut).for_each(|i| self.empty.unlink(Segment::block(s, i)));
+                    match before.is_null() {
+                        true => self.segments.set(next),
+                        false => (*before).next = next,
+                    }
+                    self.overlook();
+                    supply.put_segment(self, s);
+                } else {
+                    before = s;
+                }
+                s = next;
+            }
+        }
+        if self.segments.get().is_null() {
+            self.segment_bytes.set(UNIT);
+        }
+        idle
+    }
+
+    fn idle_bytes(&self) -> usize {
+        let mut idle = 0;
+        self.each_segment(|s| {
+            // SAFETY: segments are alive.
+            unsafe {
+                if (*s).busy == 0 {
+                    idle += (*s).size;
+                }
+            }
+        });
+        idle
+    }
+
+    pub fn each_segment(&self, mut look: impl FnMut(*mut Segment)) {
+        let mut s = self.segments.get();
+        while !s.is_null() {
+            look(s);
+            // SAFETY: segments are alive.
+            s = unsafe { (*s).next };
+        }
+    }
+
+    /// Returns all, whether it was freed or not. The state is as a new one.
+    ///
+    /// # Safety
+    /// Nothing that was allocated is used any more.
+    pub unsafe fn release(&self, supply: &Supply<'_>) {
+        for range in [&self.now, &self.aside] {
+            range.clear();
+        }
+        self.gone.first.set(0);
+        self.gone.end.set(0);
+        self.overlook();
+        for list in [&self.sparse, &self.empty] {
+            list.clear();
+        }
+        self.segment_bytes.set(UNIT);
+        let mut s = self.segments.replace(null_mut());
+        while !s.is_null() {
+            // SAFETY: segments are alive until they are put, and nothing of them is used.
+            unsafe {
+                let next = (*s).next;
+                supply.put_segment(self, s);
+                s = next;
+            }
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.larges.release(self, supply) };
+    }
+
+    /// Bytes of a block that a range has yet to hand out, and those that it does not know to be gone.
+    pub fn rest(&self, units: &Units, b: *mut Block) -> usize {
+        let of = |range: &Range| if range.block.get() == b { range.left() } else { 0 };
+        let (first, end) = (self.gone.first.get(), self.gone.end.get());
+        // SAFETY: what was freed is of this state, and its block known.
+        let gone = first != end && unsafe { self.block_of(units, first) } == b;
+        of(&self.now) + of(&self.aside) + if gone { end - first } else { 0 }
+    }
+}

@@ -1,0 +1,315 @@
+//! Recyclers for many threads at once: recyclers behind locks, and threads spread over them.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout;
+use core::fmt;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicBool;
+
+use super::state::State;
+use super::supply::{Index, Supply};
+use super::{block, large, RecyclerStats, Recycles};
+use crate::error::{sure, AllocError, Never, Refuse};
+use crate::lease::hint;
+use crate::lock::{Held, Lock};
+use crate::pool::Heap;
+use crate::source::Source;
+
+const SHARDS: usize = 8;
+
+/// Neighbours share no line, nor the pair of lines that some processors fetch.
+#[repr(align(128))]
+struct Shard {
+    lock: Lock,
+    state: State,
+}
+
+/// A [`Recycler`](crate::Recycler) that all threads may use at once: what one allocates, another may free.
+///
+/// Threads are spread over eight shards, each a recycler behind a lock. An allocation takes the lock of the thread's own
+/// shard, or of another if that is taken; a free takes the lock of the shard that the memory came from, which it finds
+/// without one. Locks are held for nanoseconds, or while the source is asked, which one thread at a time does.
+///
+/// With the feature `allocator-api2` or `nightly`, `&SyncRecycler` is an allocator, and a collection in it is `Send` and
+/// `Sync` if what it holds is. It is made by a `const fn`, so it can be a `static`.
+///
+#[cfg_attr(feature = "allocator-api2", doc = "```")]
+#[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
+/// use allocator_api2::{boxed::Box, vec::Vec};
+/// use toft::SyncRecycler;
+///
+/// static RECYCLER: SyncRecycler = SyncRecycler::new();
+///
+/// let boxes: Vec<_> = (0..100).map(|i| Box::new_in(i, &RECYCLER)).collect();
+/// let sum = std::thread::spawn(move || boxes.iter().map(|b| **b).sum::<i32>()); // they are freed there
+/// assert_eq!(sum.join().unwrap(), 4950);
+/// assert_eq!(RECYCLER.stats().live, 0);
+/// ```
+pub struct SyncRecycler<S: Source = Heap> {
+    shards: [Shard; SHARDS],
+    index: Index,
+    source_lock: Lock,
+    source: S,
+}
+
+impl SyncRecycler {
+    /// An empty one, of the heap. It takes no memory yet.
+    ///
+    /// ```
+    /// static RECYCLER: toft::SyncRecycler = toft::SyncRecycler::new();
+    /// assert_eq!(RECYCLER.stats().reserved, 0);
+    /// ```
+    pub const fn new() -> SyncRecycler {
+        SyncRecycler::from_source(Heap)
+    }
+}
+
+impl<S: Source> SyncRecycler<S> {
+    /// One whose blocks come from `source`, which one thread at a time calls.
+    ///
+    /// ```
+    /// use toft::{Pages, SyncRecycler};
+    /// let recycler = SyncRecycler::from_source(Pages::new());
+    /// recycler.alloc_layout(std::alloc::Layout::new::<u64>());
+    /// assert_eq!(recycler.stats().live, 8);
+    /// ```
+    pub const fn from_source(source: S) -> SyncRecycler<S> {
+        SyncRecycler {
+            shards: [const { Shard { lock: Lock::of(AtomicBool::new(false)), state: State::new() } }; SHARDS],
+            index: Index::new(),
+            source_lock: Lock::of(AtomicBool::new(false)),
+            source,
+        }
+    }
+
+    #[inline(always)]
+    fn supply(&self, shard: usize) -> Supply<'_> {
+        Supply { source: &self.source, index: &self.index, owner: shard as u32, lock: Some(&self.source_lock) }
+    }
+
+    /// A shard to allocate from: the thread's own, or one that nobody has.
+    #[inline(always)]
+    fn some_shard(&self) -> (Held<'_>, usize) {
+        let own = hint() % SHARDS;
+        match self.shards[own].lock.attempt() {
+            Some(held) => (held, own),
+            None => self.another_shard(own),
+        }
+    }
+
+    #[cold]
+    fn another_shard(&self, own: usize) -> (Held<'_>, usize) {
+        let others = (1..SHARDS).map(|i| (own + i) % SHARDS);
+        let free = others.map(|i| (self.shards[i].lock.attempt(), i)).find_map(|(held, i)| Some((held?, i)));
+        free.unwrap_or_else(|| (self.shards[own].lock.take(), own))
+    }
+
+    /// The shard that `p` came from. Where that is written stays as it was for as long as `p` is live.
+    ///
+    /// # Safety
+    /// `p` is live, of this recycler and with this layout.
+    #[inline(always)]
+    unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> usize {
+        let at = p.addr().get();
+        // SAFETY: the caller's contract: the address is known.
+        let owner = unsafe {
+            if block::is_direct(layout.size(), layout.align()) {
+                (*self.index.units.find(block::unit_of(at)).as_ptr()).owner
+            } else {
+                (*self.index.larges.find(large::key_of(at)).as_ptr()).owner
+            }
+        };
+        owner as usize % SHARDS
+    }
+
+    #[inline(always)]
+    fn layout<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+        self.obtain(layout).ok_or_else(|| E::refuse(layout))
+    }
+
+    /// Memory of a layout, until it is [freed](SyncRecycler::free), by any thread, or the recycler is released.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let recycler = toft::SyncRecycler::new();
+    /// let p = recycler.alloc_layout(Layout::from_size_align(100, 4096).unwrap());
+    /// assert_eq!(p.as_ptr() as usize % 4096, 0);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+        sure(self.layout::<Never>(layout))
+    }
+
+    /// As [`alloc_layout`](SyncRecycler::alloc_layout), with an error instead of the panic.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let recycler = toft::SyncRecycler::from_source(toft::Limited::new(toft::pool::Heap, 0));
+    /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
+    /// ```
+    #[inline]
+    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.layout(layout)
+    }
+
+    /// Gives memory back.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let recycler = toft::SyncRecycler::new();
+    /// let layout = Layout::new::<u64>();
+    /// let p = recycler.alloc_layout(layout);
+    /// // SAFETY: allocated here with that layout, and not used any more.
+    /// unsafe { recycler.free(p, layout) };
+    /// assert_eq!(recycler.stats().live, 0);
+    /// ```
+    ///
+    /// # Safety
+    /// `p` came from this recycler with `layout`, or was resized to it, and is used no more.
+    #[inline]
+    pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { self.return_(p, layout) }
+    }
+
+    /// Makes an allocation larger or smaller: as [`Recycler::resize`](crate::Recycler::resize).
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let recycler = toft::SyncRecycler::new();
+    /// let (small, large) = (Layout::new::<u8>(), Layout::new::<[u8; 64]>());
+    /// let p = recycler.alloc_layout(small);
+    /// // SAFETY: allocated here with that layout.
+    /// assert!(unsafe { recycler.resize(p, small, large) }.is_ok());
+    /// assert_eq!(recycler.stats().live, 64);
+    /// ```
+    ///
+    /// # Safety
+    /// `p` came from this recycler with the layout `old`, and is used no more but at the address that is returned.
+    #[inline]
+    pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.refit(p, old, new) }.ok_or(AllocError)
+    }
+
+    /// Returns memory that holds no live object to the source, until about `keep` bytes of it are left. Others may go on
+    /// meanwhile.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let recycler = toft::SyncRecycler::new();
+    /// let layout = Layout::new::<[u8; 100_000]>();
+    /// let p = recycler.alloc_layout(layout);
+    /// // SAFETY: allocated here with that layout, and not used any more.
+    /// unsafe { recycler.free(p, layout) };
+    /// recycler.trim(0);
+    /// assert_eq!(recycler.stats().kept, 0);
+    /// ```
+    pub fn trim(&self, keep: usize) {
+        let mut keep = keep;
+        for (i, shard) in self.shards.iter().enumerate() {
+            let _held = shard.lock.take();
+            keep -= shard.state.trim(&self.supply(i), keep).min(keep);
+        }
+    }
+
+    /// Returns all memory to the source, whether it was freed or not.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let mut recycler = toft::SyncRecycler::new();
+    /// recycler.alloc_layout(Layout::new::<[u8; 100_000]>());
+    /// recycler.release();
+    /// assert_eq!(recycler.stats().reserved, 0);
+    /// ```
+    pub fn release(&mut self) {
+        // SAFETY: it is borrowed exclusively: nothing of it is used, and nobody is in a call.
+        unsafe {
+            for (i, shard) in self.shards.iter().enumerate() {
+                shard.state.release(&self.supply(i));
+            }
+            self.supply(0).clear();
+        }
+    }
+
+    /// What it holds: the sum of the shards, each at its moment.
+    ///
+    /// ```
+    /// use std::alloc::Layout;
+    /// let recycler = toft::SyncRecycler::new();
+    /// recycler.alloc_layout(Layout::new::<[u64; 4]>());
+    /// assert_eq!(recycler.stats().live, 32);
+    /// ```
+    pub fn stats(&self) -> RecyclerStats {
+        let mut stats = RecyclerStats::default();
+        for shard in &self.shards {
+            let _held = shard.lock.take();
+            stats.add(&shard.state, &self.index.units);
+        }
+        stats.finish(&self.index)
+    }
+}
+
+impl<S: Source> Recycles for SyncRecycler<S> {
+    #[inline]
+    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let (_held, i) = self.some_shard();
+        let state = &self.shards[i].state;
+        let (size, align) = (layout.size(), layout.align());
+        state.bump(size, align).or_else(|| state.more(&self.supply(i), size, align))
+    }
+
+    #[inline]
+    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        let at = p.addr().get();
+        // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
+        unsafe {
+            let i = self.shard_of(p, layout);
+            let _held = self.shards[i].lock.take();
+            let state = &self.shards[i].state;
+            if block::is_direct(layout.size(), layout.align()) {
+                state.free(&self.index.units, at, block::taken(layout.size()));
+            } else {
+                state.larges.free(state, &self.supply(i), at);
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let i = self.shard_of(p, old);
+            let _held = self.shards[i].lock.take();
+            self.shards[i].state.fits(&self.supply(i), p, old, new)
+        }
+    }
+}
+
+// SAFETY: it owns its blocks, and its source is `Send`.
+unsafe impl<S: Source + Send> Send for SyncRecycler<S> {}
+// SAFETY: who has a shard's lock has the shard; the source is called behind a lock, by one thread at a time; the index is
+// looked at without one as its own rules allow.
+unsafe impl<S: Source + Send> Sync for SyncRecycler<S> {}
+
+impl<S: Source> Drop for SyncRecycler<S> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl Default for SyncRecycler {
+    fn default() -> SyncRecycler {
+        SyncRecycler::new()
+    }
+}
+
+impl<S: Source> fmt::Debug for SyncRecycler<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncRecycler").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

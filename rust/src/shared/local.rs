@@ -1,0 +1,147 @@
+//! Parts of a shared arena, each for one thread.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::fmt;
+use core::ptr::{null_mut, NonNull};
+
+use super::room::Room;
+use super::{taken, SharedArena};
+use crate::abi::round8;
+use crate::policy::is_request;
+use crate::pool::Heap;
+use crate::source::Source;
+
+const LOCAL_FIRST: usize = 2 << 10;
+const LOCAL_MOST: usize = 32 << 10;
+
+/// A part of a [`SharedArena`] for one thread: it allocates by moving a cursor that nobody else sees. What it allocates
+/// lives as long as the arena is borrowed, which is longer than this.
+///
+/// ```
+/// let arena = toft::SharedArena::new();
+/// let sums: Vec<u64> = std::thread::scope(|scope| {
+///     let threads: Vec<_> = (0..4u64)
+///         .map(|n| {
+///             let local = arena.local();
+///             scope.spawn(move || (0..1000).map(|i| *local.alloc(n * i)).sum())
+///         })
+///         .collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+/// });
+/// assert_eq!(sums, [0, 499_500, 999_000, 1_498_500]);
+/// ```
+pub struct Local<'s, S: Source = Heap> {
+    arena: &'s SharedArena<S>,
+    cursor: Cell<*mut u8>,
+    limit: Cell<usize>,
+    /// Bytes to take next time.
+    next: Cell<usize>,
+}
+
+impl<'s, S: Source> Local<'s, S> {
+    pub(super) const fn new(arena: &'s SharedArena<S>) -> Local<'s, S> {
+        Local { arena, cursor: Cell::new(null_mut()), limit: Cell::new(0), next: Cell::new(LOCAL_FIRST) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn more(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if !is_request(layout.size(), layout.align()) {
+            return None;
+        }
+        let (size, align, next) = (taken(layout).max(8), layout.align().max(8), self.next.get());
+        // SAFETY: both are as `is_request` wants them, which is half of what a layout may be.
+        let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
+        if let Some(p) = self.bump(layout) {
+            return Some(p); // the size was 0
+        }
+        self.next.set((2 * next).min(LOCAL_MOST));
+        if size + align > next / 4 {
+            return self.arena.obtain(layout); // what is left here serves smaller ones
+        }
+        // Another thread may have taken nothing since: then it goes on where it ended.
+        self.leave();
+        let (p, room) = self.arena.range(size + align - 8, next, 8)?;
+        self.cursor.set(p.as_ptr());
+        self.limit.set(p.addr().get() + room);
+        self.bump(layout)
+    }
+
+    #[inline(always)]
+    fn bump(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let (p, room) = (self.cursor.get(), self.limit.get() - self.cursor.get().addr());
+        let pad = if layout.align() <= 8 { 0 } else { p.addr().wrapping_neg() & (layout.align() - 1) };
+        // Room is a multiple of 8, so a size that fits does so rounded up. A size of 0 does not: `more` makes it 8.
+        if pad > room || layout.size().wrapping_sub(1) >= room - pad {
+            return None;
+        }
+        let p = p.wrapping_add(pad);
+        self.cursor.set(p.wrapping_add(round8(layout.size())));
+        // SAFETY: where there is room there is a block.
+        Some(unsafe { NonNull::new_unchecked(p) })
+    }
+
+    /// What is left goes back, if it is the newest.
+    fn leave(&self) {
+        let (cursor, limit) = (self.cursor.get().addr(), self.limit.get());
+        if let Some(block) = self.arena.current.block() {
+            if cursor != limit && block.give(cursor, limit) {
+                self.cursor.set(null_mut());
+                self.limit.set(0);
+            }
+        }
+    }
+}
+
+impl<S: Source> Room for Local<'_, S> {
+    #[inline(always)]
+    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
+        match self.bump(layout) {
+            Some(p) => Some(p),
+            None => self.more(layout),
+        }
+    }
+
+    #[inline]
+    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        let (cursor, size) = (self.cursor.get(), taken(layout).max(8));
+        if p.addr().get() + size == cursor.addr() {
+            self.cursor.set(cursor.wrapping_sub(size));
+        } else {
+            // SAFETY: the caller's contract; it may be the arena's own newest.
+            unsafe { self.arena.return_(p, layout) };
+        }
+    }
+
+    #[inline]
+    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        let (cursor, was, now) = (self.cursor.get(), taken(old).max(8), taken(new).max(8));
+        if p.addr().get() + was != cursor.addr() {
+            // SAFETY: as above.
+            return unsafe { self.arena.fits(p, old, new) };
+        }
+        let stays = now <= was || now - was <= self.limit.get() - cursor.addr();
+        if stays {
+            self.cursor.set(cursor.wrapping_sub(was).wrapping_add(now));
+        }
+        stays
+    }
+}
+
+// SAFETY: what is left of it is its alone; the arena may be shared if its source may be sent.
+unsafe impl<S: Source + Send> Send for Local<'_, S> {}
+
+impl<S: Source> Drop for Local<'_, S> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<S: Source> fmt::Debug for Local<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = self.limit.get() - self.cursor.get().addr();
+        f.debug_struct("Local").field("left", &left).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,470 @@
+//! An arena that many threads fill at once.
+//!
+//! Why that is sound. What is handed out is new memory, which one compare-and-exchange on the block's cursor makes its
+//! thread's alone. It is given back by `reset`, which borrows the arena exclusively, and at its end: by then, the borrow
+//! checker says, nobody has a reference into it. No value is looked at again, nor dropped, so values may be of any type:
+//! a reference to one that is not `Send` stays on its thread.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod allocate;
+mod blocks;
+mod local;
+mod room;
+
+use core::alloc::Layout;
+use core::cell::Cell;
+use core::fmt;
+use core::ptr::{null_mut, NonNull};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
+
+use crate::abi::{round8, Stats};
+use crate::arena::Keep;
+use crate::lock::Lock;
+use crate::policy::{is_request, merged_size, round, stagger, CAP, HEADER, HOME, MERGE};
+use crate::pool::Heap;
+use crate::source::Source;
+use crate::{atomic, lock};
+use blocks::{Block, Current};
+pub use local::Local;
+pub(crate) use room::Room;
+
+/// The first block.
+const FIRST: usize = 16 << 10;
+/// What takes more has a block of its own.
+const LARGE: usize = 64 << 10;
+
+/// An arena that many threads fill at once: `&SharedArena` is all that they need.
+///
+/// An allocation moves the block's cursor by one compare-and-exchange; when the block is full, one thread takes the next,
+/// behind a lock, and the others wait for that. A thread that allocates much takes a part for itself by
+/// [`local`](SharedArena::local), and moves a cursor of its own there, without any. What is allocated, in either way,
+/// lives as long as the shared arena is borrowed.
+///
+/// ```
+/// use toft::SharedArena;
+///
+/// let mut arena = SharedArena::new();
+/// for round in 1..=3u64 {
+///     let found = std::sync::Mutex::new(Vec::new());
+///     std::thread::scope(|scope| {
+///         for thread in 0..4u64 {
+///             let (arena, found) = (&arena, &found);
+///             scope.spawn(move || {
+///                 let name = toft::format_in!(arena, "thread {thread}");
+///                 let local = arena.local(); // no atomics from here on
+///                 let squares = local.alloc_slice_fill_with(100, |i| i as u64 * i as u64 * round);
+///                 found.lock().unwrap().push((&*name, &*squares));
+///             });
+///         }
+///     });
+///     let found = found.into_inner().unwrap(); // what they found outlives the threads, and their `local`s
+///     assert!(found.iter().all(|(name, squares)| name.starts_with("thread") && squares[9] == 81 * round));
+///     arena.reset();
+/// }
+/// ```
+///
+/// **Destructors do not run.** A value may be of any type: of what is not `Send` the reference stays on its thread. Nothing
+/// is freed one by one, but for the newest allocation; with the feature `allocator-api2` or `nightly`, `&SharedArena` and
+/// `&Local` are allocators.
+///
+/// Where one thread allocates, an [`Arena`](crate::Arena) is faster; where each thread ends with what it made, so are
+/// [`Frames`](crate::Frames) and [`Leases`](crate::Leases); for the futures of a task, and destructors, there is
+/// [`TaskArena`](crate::TaskArena).
+pub struct SharedArena<S: Source = Heap> {
+    current: Current,
+    ground: Ground,
+    source: S,
+}
+
+/// What is looked at behind the lock alone, or by who has the arena exclusively.
+struct Ground {
+    /// Blocks of this round, and those that are kept for later.
+    used: Cell<*mut Block>,
+    spare: Cell<*mut Block>,
+    next_size: Cell<usize>,
+    count: Cell<u32>,
+    reserved: Cell<usize>,
+    source_calls: Cell<u64>,
+    /// Bytes of the rounds before; the most of one; what recent ones needed.
+    allocated: Cell<u64>,
+    peak: Cell<u64>,
+    recent: Cell<u64>,
+}
+
+fn each(first: &Cell<*mut Block>, mut look: impl FnMut(&Block)) {
+    // SAFETY: what is in a list is alive.
+    let mut at = unsafe { first.get().as_ref() };
+    while let Some(block) = at {
+        look(block);
+        // SAFETY: as above.
+        at = unsafe { block.next.get().as_ref() };
+    }
+}
+
+fn push(first: &Cell<*mut Block>, block: NonNull<Block>) {
+    // SAFETY: what is put into a list is alive.
+    unsafe { block.as_ref() }.next.set(first.get());
+    first.set(block.as_ptr());
+}
+
+fn pop(first: &Cell<*mut Block>) -> Option<NonNull<Block>> {
+    let block = NonNull::new(first.get())?;
+    // SAFETY: what is in a list is alive.
+    first.set(unsafe { block.as_ref() }.next.get());
+    Some(block)
+}
+
+impl SharedArena {
+    /// An empty one, of the heap. It takes no memory yet, and can be a `static`.
+    ///
+    /// ```
+    /// static NAMES: toft::SharedArena = toft::SharedArena::new();
+    /// let name: &'static str = NAMES.alloc_str("for good");
+    /// assert_eq!(name, "for good");
+    /// ```
+    pub const fn new() -> SharedArena {
+        SharedArena::from_source(Heap)
+    }
+}
+
+impl<S: Source> SharedArena<S> {
+    /// One whose blocks come from `source`: of its own, or `&source`. It is called by one thread at a time. A
+    /// [`Limited`](crate::Limited) source is a budget.
+    ///
+    /// ```
+    /// use toft::{pool::Heap, Limited, SharedArena};
+    /// let tight = SharedArena::from_source(Limited::new(Heap, 20_000));
+    /// assert!(tight.try_alloc([0u8; 1000]).is_ok());
+    /// assert!(tight.try_alloc([0u8; 20_000]).is_err());
+    /// ```
+    pub const fn from_source(source: S) -> SharedArena<S> {
+        let ground = Ground {
+            used: Cell::new(null_mut()),
+            spare: Cell::new(null_mut()),
+            next_size: Cell::new(FIRST),
+            count: Cell::new(0),
+            reserved: Cell::new(0),
+            source_calls: Cell::new(0),
+            allocated: Cell::new(0),
+            peak: Cell::new(0),
+            recent: Cell::new(0),
+        };
+        let current = Current::of(AtomicPtr::new(null_mut()), Lock::of(AtomicBool::new(false)));
+        SharedArena { current, ground, source }
+    }
+
+    /// A part for one thread, which takes memory of the arena as it needs it: some KiB at a time, up to 32. It may be sent
+    /// to another thread; what it allocates outlives it. What it has left when it ends is given back if nobody has
+    /// allocated since.
+    ///
+    /// ```
+    /// let arena = toft::SharedArena::new();
+    /// let words: Vec<&mut str> = {
+    ///     let local = arena.local();
+    ///     ["one", "two"].map(|word| local.alloc_str(word)).into()
+    /// };
+    /// assert_eq!(words, ["one", "two"]);
+    /// ```
+    pub const fn local(&self) -> Local<'_, S> {
+        Local::new(self)
+    }
+
+    /// Gives back every allocation, and keeps what recent rounds needed, in one block if that is not more than 64 MiB.
+    ///
+    /// ```
+    /// let mut arena = toft::SharedArena::new();
+    /// for _ in 0..100 {
+    ///     arena.alloc_slice_fill_with(50_000, |i| i as u8);
+    ///     arena.reset();
+    /// }
+    /// assert!(arena.stats().source_calls < 5 && arena.stats().live == 0);
+    /// ```
+    ///
+    /// What is borrowed does not survive it:
+    ///
+    /// ```compile_fail
+    /// let mut arena = toft::SharedArena::new();
+    /// let seven = arena.local().alloc(7);
+    /// arena.reset();
+    /// *seven += 1;
+    /// ```
+    pub fn reset(&mut self) {
+        self.reset_with(Keep::Recent);
+    }
+
+    /// As [`reset`](SharedArena::reset), keeping what `keep` says.
+    ///
+    /// ```
+    /// use toft::{Keep, SharedArena};
+    /// let mut arena = SharedArena::new();
+    /// arena.alloc([0u8; 1000]);
+    /// arena.reset_with(Keep::Bytes(0));
+    /// assert_eq!(arena.stats().reserved, 0);
+    /// ```
+    pub fn reset_with(&mut self, keep: Keep) {
+        let (live, ground) = (self.live(), &self.ground);
+        ground.allocated.set(ground.allocated.get() + live);
+        ground.peak.set(ground.peak.get().max(live));
+        let recent = ground.recent.get();
+        ground.recent.set(live.max(recent - recent / 8));
+        self.current.leave();
+        while let Some(block) = pop(&ground.used) {
+            push(&ground.spare, block);
+        }
+        self.keep(keep);
+    }
+
+    /// Returns kept blocks to the source, until about `keep` bytes of them are left.
+    ///
+    /// ```
+    /// let mut arena = toft::SharedArena::new();
+    /// arena.alloc([0u8; 1000]);
+    /// arena.reset();
+    /// arena.trim(0);
+    /// assert_eq!(arena.stats().reserved, 0);
+    /// ```
+    pub fn trim(&mut self, keep: usize) {
+        self.keep_bytes(keep);
+    }
+
+    /// What it holds. What a [`Local`] has not handed out yet counts as allocated. While others allocate, a guess.
+    ///
+    /// ```
+    /// let arena = toft::SharedArena::new();
+    /// arena.alloc([0u8; 100]);
+    /// let stats = arena.stats();
+    /// assert_eq!((stats.live, stats.blocks, stats.reserved), (104, 1, 16 << 10));
+    /// ```
+    pub fn stats(&self) -> Stats {
+        let _held = self.current.lock.take();
+        let ground = &self.ground;
+        let (live, mut blocks, mut ends) = (self.live(), 0, 0);
+        let filled = self.current.block().map(core::ptr::from_ref);
+        each(&ground.used, |block| {
+            blocks += 1;
+            let end = if Some(core::ptr::from_ref(block)) == filled { 0 } else { block.capacity - block.used() };
+            ends += block.size - block.capacity + end;
+        });
+        Stats {
+            live,
+            allocated: ground.allocated.get() + live,
+            peak: ground.peak.get().max(live),
+            budget: u64::MAX,
+            reserved: ground.reserved.get() as u64,
+            wasted: ends as u64,
+            blocks,
+            source_calls: ground.source_calls.get(),
+        }
+    }
+
+    fn live(&self) -> u64 {
+        let mut live = 0;
+        each(&self.ground.used, |block| live += block.used() as u64);
+        live
+    }
+}
+
+// ---- blocks; behind the lock, or exclusively ----
+
+impl<S: Source> SharedArena<S> {
+    /// A block, of those that are kept or of the source, in which `need` bytes fit from a line on.
+    fn block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+        let block = match self.spare(need) {
+            Some(block) => block,
+            None => self.take(need, least)?,
+        };
+        push(&self.ground.used, block);
+        Some(block)
+    }
+
+    /// The first kept one that fits.
+    fn spare(&self, need: usize) -> Option<NonNull<Block>> {
+        let mut found = None;
+        let mut others = null_mut();
+        while let Some(block) = pop(&self.ground.spare) {
+            // SAFETY: it was in a list.
+            let fits = unsafe { block.as_ref() }.capacity >= need;
+            if fits && found.is_none() {
+                // SAFETY: as above; nobody looks at what is kept.
+                unsafe { block.as_ref() }.empty();
+                found = Some(block);
+            } else {
+                let list = Cell::new(others);
+                push(&list, block);
+                others = list.get();
+            }
+        }
+        let list = Cell::new(others);
+        while let Some(block) = pop(&list) {
+            push(&self.ground.spare, block);
+        }
+        found
+    }
+
+    fn take(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+        let ground = &self.ground;
+        let size = round(need + 8 * HEADER, HOME).max(least);
+        ground.source_calls.set(ground.source_calls.get() + 1);
+        let memory = self.source.take(size)?;
+        let front = stagger(size, ground.count.get());
+        ground.count.set(ground.count.get().wrapping_add(1));
+        ground.reserved.set(ground.reserved.get() + size);
+        // SAFETY: the memory is as large as that, and this arena's; the block is at its front, a line or more.
+        unsafe {
+            let block = memory.cast::<Block>();
+            block.write(Block::of(memory.add(front), size - front, size, AtomicUsize::new(0)));
+            Some(block)
+        }
+    }
+
+    fn put(&self, block: NonNull<Block>) {
+        // SAFETY: it is in no list any more, and was taken with that size.
+        unsafe {
+            let size = block.as_ref().size;
+            self.ground.reserved.set(self.ground.reserved.get() - size);
+            self.source.put(block.cast(), size);
+        }
+    }
+
+    fn keep(&mut self, keep: Keep) {
+        let recent = self.ground.recent.get();
+        match keep {
+            Keep::All => {}
+            Keep::Bytes(bytes) => self.keep_bytes(bytes),
+            Keep::Recent if recent > MERGE as u64 => {
+                self.keep_bytes(usize::try_from(recent + recent / 2).unwrap_or(usize::MAX).saturating_add(CAP))
+            }
+            Keep::Recent => {
+                // One block that would do for a round; if there is none, the next round begins with it.
+                let wanted = merged_size(recent + 8 * HEADER as u64);
+                let (mut one, mut many) = (None, false);
+                while let Some(block) = pop(&self.ground.spare) {
+                    // SAFETY: it was in a list.
+                    let size = unsafe { block.as_ref() }.size;
+                    if one.is_none() && (wanted..=4 * wanted).contains(&size) {
+                        one = Some(block);
+                    } else {
+                        many = true;
+                        self.put(block);
+                    }
+                }
+                if let Some(block) = one {
+                    push(&self.ground.spare, block);
+                } else if many {
+                    self.ground.next_size.set(wanted.max(FIRST));
+                }
+            }
+        }
+    }
+
+    fn keep_bytes(&mut self, bytes: usize) {
+        let (mut kept, list) = (0usize, Cell::new(null_mut()));
+        while let Some(block) = pop(&self.ground.spare) {
+            // SAFETY: it was in a list.
+            let size = unsafe { block.as_ref() }.size;
+            if size <= bytes - kept {
+                kept += size;
+                push(&list, block);
+            } else {
+                self.put(block);
+            }
+        }
+        self.ground.spare.set(list.get());
+        if list.get().is_null() && self.ground.used.get().is_null() {
+            self.ground.next_size.set(FIRST);
+        }
+    }
+
+    /// The next block to be filled.
+    fn next_block(&self, need: usize) -> Option<NonNull<Block>> {
+        let size = self.ground.next_size.get();
+        let block = self.block(need, size).or_else(|| self.block(need, 0))?;
+        self.ground.next_size.set((2 * size).min(CAP.max(size)));
+        Some(block)
+    }
+
+    /// From `least` to `most` bytes.
+    #[inline]
+    fn range(&self, least: usize, most: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
+        let need = least + align.saturating_sub(HEADER);
+        if need <= LARGE {
+            return self.current.take(least, most, align, || self.next_block(need));
+        }
+        self.large(need, least, align)
+    }
+
+    /// In the block that is filled if it fits there, as it does in one that was kept for a round like this.
+    #[cold]
+    fn large(&self, need: usize, size: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
+        let Some(filled) = self.current.block() else {
+            return self.current.take(size, size, align, || self.next_block(need));
+        };
+        filled.take(size, size, align).or_else(|| {
+            let _held = self.current.lock.take();
+            let block = self.block(need, 0)?;
+            // SAFETY: it was just made or taken out of a list, and nobody else fills it.
+            unsafe { block.as_ref() }.take(size, size, align)
+        })
+    }
+}
+
+/// Sizes as they are taken: a size of 0 is not, and has an address all the same.
+fn taken(layout: Layout) -> usize {
+    round8(layout.size())
+}
+
+impl<S: Source> Room for SharedArena<S> {
+    #[inline]
+    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if !is_request(layout.size(), layout.align()) {
+            return None;
+        }
+        let size = taken(layout).max(8);
+        Some(self.range(size, size, layout.align().max(8))?.0)
+    }
+
+    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        let at = p.addr().get();
+        if let Some(block) = self.current.block() {
+            block.give(at, at + taken(layout).max(8));
+        }
+    }
+
+    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        let (at, was, now) = (p.addr().get(), taken(old).max(8), taken(new).max(8));
+        match self.current.block() {
+            Some(block) if now > was => block.extend(at + was, at + now),
+            Some(block) if now < was => {
+                block.give(at + now, at + was);
+                true
+            }
+            _ => now <= was,
+        }
+    }
+}
+
+// SAFETY: what it hands out is apart from all else; its blocks are its own, its source is `Send`, and nothing of a value
+// is touched.
+unsafe impl<S: Source + Send> Send for SharedArena<S> {}
+// SAFETY: the block that is filled is changed by atomic operations, all else behind the lock.
+unsafe impl<S: Source + Send> Sync for SharedArena<S> {}
+
+impl<S: Source> Drop for SharedArena<S> {
+    fn drop(&mut self) {
+        while let Some(block) = pop(&self.ground.used).or_else(|| pop(&self.ground.spare)) {
+            self.put(block);
+        }
+    }
+}
+
+impl Default for SharedArena {
+    fn default() -> SharedArena {
+        SharedArena::new()
+    }
+}
+
+impl<S: Source> fmt::Debug for SharedArena<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedArena").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

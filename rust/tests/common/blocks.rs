@@ -1,0 +1,91 @@
+//! A source of blocks that begin where one likes, that fails when one likes, and knows what is out.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(dead_code, clippy::field_reassign_with_default)]
+
+use std::alloc::{alloc, dealloc, Layout};
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::Mutex;
+
+use toft::Source;
+
+#[derive(Default)]
+pub struct Blocks {
+    /// Each block begins so many lines behind a multiple of 32 KiB, times how many were taken.
+    pub shift: usize,
+    /// How many takes are served before one fails; 0: all.
+    pub fails: AtomicUsize,
+    pub failed: AtomicUsize,
+    /// May be called by several threads, but by one at a time.
+    pub alone: AtomicBool,
+    taken: AtomicUsize,
+    out: Mutex<HashMap<usize, (usize, usize)>>,
+}
+
+const UNIT: usize = 32 << 10;
+
+impl Blocks {
+    pub fn shifted(shift: usize) -> Blocks {
+        let mut blocks = Blocks::default();
+        blocks.shift = shift;
+        blocks
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.out.lock().unwrap().values().map(|(_, size)| size).sum()
+    }
+
+    pub fn takes(&self) -> usize {
+        self.taken.load(SeqCst)
+    }
+}
+
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size + UNIT, UNIT).unwrap()
+}
+
+// SAFETY: the global allocator's blocks, and each time another part of one.
+unsafe impl Source for Blocks {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        assert!(!self.alone.swap(true, SeqCst), "two at a time");
+        assert!(size != 0 && size % 4096 == 0, "{size}");
+        let taken = self.taken.fetch_add(1, SeqCst);
+        let fails = self.fails.load(SeqCst) == 1;
+        let left = self.fails.load(SeqCst).saturating_sub(1);
+        self.fails.store(left, SeqCst);
+        let block = if fails {
+            self.failed.fetch_add(1, SeqCst);
+            None
+        } else {
+            let skip = 64 * (taken * self.shift % (UNIT / 64));
+            // SAFETY: the size is not 0; what is skipped is there.
+            unsafe {
+                let base = NonNull::new(alloc(layout(size))).unwrap();
+                let block = base.add(skip);
+                block.as_ptr().write_bytes(0xA5, size);
+                self.out.lock().unwrap().insert(block.as_ptr() as usize, (base.as_ptr() as usize, size));
+                Some(block)
+            }
+        };
+        self.alone.store(false, SeqCst);
+        block
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        assert!(!self.alone.swap(true, SeqCst), "two at a time");
+        let (base, had) = self.out.lock().unwrap().remove(&(block.as_ptr() as usize)).expect("not of this source");
+        assert_eq!(had, size);
+        // SAFETY: allocated so; `block` has the base's provenance.
+        unsafe { dealloc(block.as_ptr().sub(block.as_ptr() as usize - base), layout(size)) };
+        self.alone.store(false, SeqCst);
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(self.bytes(), 0, "blocks were not put back");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Recyclers, of one thread and of all: what they give does not overlap, keeps its bytes, counts, comes back, and does not
+//! grow without end.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#[path = "common/blocks.rs"]
+mod blocks;
+#[path = "common/recycled.rs"]
+mod recycled;
+#[path = "common/strict.rs"]
+mod strict;
+
+use std::alloc::Layout;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::channel;
+use std::sync::Barrier;
+use std::thread;
+
+use blocks::Blocks;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use recycled::{check, Object, Recycling, Step, World};
+use toft::pool::{Handle, Heap, Pool, Rows};
+use toft::{Limited, Pages, Recycler, SyncRecycler};
+
+const MIRI: bool = cfg!(miri);
+const THREADS: usize = if MIRI { 3 } else { 8 };
+
+fn layout(size: usize, align: usize) -> Layout {
+    Layout::from_size_align(size, align).unwrap()
+}
+
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(if MIRI { 2 } else { 40 });
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (any::<u8>(), any::<u16>(), any::<u16>()).prop_map(|(what, pick, size)| Step { what, pick, size });
+    vec(step, 0..if MIRI { 60 } else { 300 })
+}
+
+fn play(r: &impl Recycling, steps: &[Step], refuses: bool) {
+    for _ in 0..2 {
+        let mut world = World::default();
+        steps.iter().for_each(|step| world.step(r, *step, refuses));
+        world.verify(r);
+        world.clear(r);
+    }
+    r.shrink(0);
+    let s = r.numbers();
+    assert_eq!((s.live, s.pinned, s.kept), (0, 0, 0), "{s:?}");
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn streams_on_the_heap(steps in steps()) {
+        strict::balanced(|| play(&Recycler::new(), &steps, false));
+    }
+
+    #[test]
+    fn streams_on_blocks_that_begin_anywhere(steps in steps(), shift in 0usize..512) {
+        let source = Blocks::shifted(shift);
+        let mut r = Recycler::from_source(&source);
+        play(&r, &steps, false);
+        r.release();
+        assert_eq!((source.bytes(), r.stats().reserved), (0, 0));
+        play(&r, &steps, false);
+    }
+
+    #[test]
+    fn streams_on_a_budget(steps in steps(), limit in 0usize..1 << 21) {
+        let r = Recycler::from_source(Limited::new(Blocks::shifted(3), limit));
+        play(&r, &steps, true);
+        assert!(r.source().used() <= limit);
+    }
+
+    #[test]
+    fn streams_of_a_synchronized_one(steps in steps(), shift in 0usize..512) {
+        play(&SyncRecycler::from_source(&Blocks::shifted(shift)), &steps, false);
+        strict::balanced(|| play(&SyncRecycler::new(), &steps, false));
+    }
+}
+
+#[test]
+fn each_call_of_the_source_fails_once() {
+    let stream: Vec<Step> = (0..if MIRI { 40 } else { 400u16 })
+        .map(|i| Step { what: (i.wrapping_mul(37) >> 2) as u8, pick: i.wrapping_mul(2749), size: i.wrapping_mul(9973) })
+        .collect();
+    for fails in 1.. {
+        let source = Blocks::shifted(5);
+        source.fails.store(fails, SeqCst);
+        {
+            let r = Recycler::from_source(&source);
+            play(&r, &stream, true);
+        }
+        assert_eq!(source.bytes(), 0);
+        if source.failed.load(SeqCst) == 0 {
+            assert!(fails > 5, "{fails}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_failure_changes_nothing() {
+    let r = Recycler::from_source(Limited::new(Heap, 64 << 10));
+    let kept = Object::of(&r, layout(1000, 8), 1).unwrap();
+    let before = r.stats();
+    for size in [1 << 20, isize::MAX as usize / 2, isize::MAX as usize - 7] {
+        assert!(r.try_alloc_layout(layout(size, 8)).is_err());
+        assert!(r.try_alloc_layout(layout(8, 1 << 40)).is_err());
+    }
+    assert_eq!((before.live, before.reserved), (r.stats().live, r.stats().reserved));
+    kept.verify(1000);
+    kept.free(&r);
+}
+
+#[test]
+fn what_is_freed_is_given_out_again() {
+    let r = Recycler::new();
+    // Any order, as long as all of a block goes: it is filled anew, and no source is asked.
+    let mut calls = 0;
+    for round in 0..if MIRI { 4 } else { 50 } {
+        let mut objects: Vec<Object> =
+            (0..if MIRI { 300 } else { 20_000 }).map(|i| Object::of(&r, layout(40, 8), i as u8).unwrap()).collect();
+        let n = objects.len();
+        match round % 3 {
+            0 => objects.reverse(),
+            1 => (0..n).for_each(|i| objects.swap(i, i * 7919 % n)),
+            _ => {}
+        }
+        objects.into_iter().for_each(|object| object.free(&r));
+        if round == 1 {
+            calls = r.stats().source_calls;
+        }
+    }
+    assert_eq!(r.stats().source_calls, calls);
+    check(&r.stats(), 0);
+}
+
+#[test]
+fn pinned_blocks_have_their_holes_filled() {
+    let r = Recycler::new();
+    let n = if MIRI { 2000 } else { 100_000 };
+    let mut objects: Vec<Option<Object>> = (0..n).map(|i| Object::of(&r, layout(48, 8), i as u8)).collect();
+    let before = r.stats().reserved;
+    for (i, object) in objects.iter_mut().enumerate() {
+        if i % 4 != 0 {
+            object.take().unwrap().free(&r);
+        }
+    }
+    assert!(r.stats().pinned > before / 2);
+    let again: Vec<Object> = (0..n * 3 / 4).map(|i| Object::of(&r, layout(48, 8), i as u8).unwrap()).collect();
+    assert!(r.stats().reserved <= before + before / 8 + (64 << 10), "{:?}", r.stats());
+    again.into_iter().chain(objects.into_iter().flatten()).for_each(|object| object.free(&r));
+}
+
+#[test]
+fn memory_stays_bounded() {
+    let r = Recycler::new();
+    let mut random = 1u64;
+    let mut below = |n: u64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) % n
+    };
+    let mut live: Vec<Object> = vec![];
+    let mut most = 0;
+    for i in 0..if MIRI { 500 } else { 300_000 } {
+        if live.len() < 500 || below(2) == 0 {
+            let size = if below(100) == 0 { below(200_000) } else { 1 + below(300) };
+            live.push(Object::of(&r, layout(size as usize, 8), i as u8).unwrap());
+        }
+        while live.len() > 500 {
+            live.swap_remove(below(500) as usize).free(&r);
+        }
+        if i == 50_000 {
+            most = r.stats().reserved;
+        }
+    }
+    let s = r.stats();
+    assert!(MIRI || s.reserved <= 2 * most, "{} after {most}", s.reserved);
+    live.into_iter().for_each(|object| object.free(&r));
+}
+
+#[test]
+fn large_objects_reuse_their_blocks() {
+    let source = Blocks::shifted(1);
+    let r = Recycler::from_source(&source);
+    for i in 0..if MIRI { 20 } else { 2000usize } {
+        let size = 40_000 + 1000 * (i % 5);
+        let mut object = Object::of(&r, layout(size, 128), i as u8).unwrap();
+        assert_eq!(r.stats().large_blocks, 1);
+        assert!(object.resize(&r, layout(size + 64, 64), 7));
+        object.free(&r);
+    }
+    assert!(source.takes() <= 3, "{}", source.takes());
+    // What is kept is bounded by what was live at once.
+    let many: Vec<Object> = (0..10).map(|i| Object::of(&r, layout(300_000, 8), i).unwrap()).collect();
+    many.into_iter().for_each(|object| object.free(&r));
+    assert!(r.stats().reserved <= 2 * 10 * 320_000);
+    r.trim(0);
+    assert_eq!(r.stats().kept, 0);
+}
+
+#[test]
+fn the_newest_grows_in_place() {
+    let r = Recycler::new();
+    let mut object = Object::of(&r, layout(8, 8), 1).unwrap();
+    for size in 1..if MIRI { 100 } else { 3500 } {
+        let at = r.stats().live;
+        assert!(object.resize(&r, layout(8 * size, 8), size as u8));
+        assert_eq!((at, r.stats().live), (8 * (size - 1).max(1) as u64, 8 * size as u64));
+    }
+    // What another stands behind does not; what shrinks gives its end back.
+    let mut first = Object::of(&r, layout(100, 8), 2).unwrap();
+    let second = Object::of(&r, layout(100, 8), 3).unwrap();
+    let live = r.stats().live;
+    assert!(first.resize(&r, layout(40, 8), 4));
+    assert_eq!(r.stats().live, live - 64);
+    assert!(first.resize(&r, layout(100, 8), 5));
+    assert_eq!(r.stats().live, live);
+    [object, first, second].into_iter().for_each(|object| object.free(&r));
+    check(&r.stats(), 0);
+}
+
+#[test]
+fn trim_leaves_what_is_in_use() {
+    let source = Blocks::shifted(0);
+    let r = Recycler::from_source(&source);
+    let many: Vec<Object> =
+        (0..if MIRI { 900 } else { 60_000 }).map(|i| Object::of(&r, layout(100, 8), i as u8).unwrap()).collect();
+    let (kept, gone): (Vec<_>, Vec<_>) = many.into_iter().enumerate().partition(|(i, _)| *i < 10);
+    let full = source.bytes();
+    gone.into_iter().for_each(|(_, object)| object.free(&r));
+    r.trim(usize::MAX);
+    assert_eq!(source.bytes(), full);
+    r.trim(0);
+    assert!(MIRI || source.bytes() < full / 8);
+    kept.iter().for_each(|(_, object)| object.verify(100));
+    kept.into_iter().for_each(|(_, object)| object.free(&r));
+    // A new beginning, small again.
+    r.trim(0);
+    let object = Object::of(&r, layout(100, 8), 1).unwrap();
+    assert!(r.stats().reserved <= (64 << 10) + 8192, "{:?}", r.stats());
+    object.free(&r);
+}
+
+#[test]
+fn all_at_once() {
+    let source = Blocks::shifted(9);
+    let mut r = Recycler::from_source(&source);
+    for round in 0..3 {
+        for i in 0..if MIRI { 100 } else { 5000usize } {
+            let size = if i % 100 == 0 { 50_000 } else { i % 300 };
+            std::mem::forget(Object::of(&r, layout(size, 1 << (i % 8)), round));
+            // memory is all that it owns
+        }
+        r.release();
+        assert_eq!((source.bytes(), r.stats().reserved, r.stats().live), (0, 0, 0));
+    }
+    std::mem::forget(Object::of(&r, layout(50_000, 8), 0));
+    drop(r);
+    assert_eq!(source.bytes(), 0);
+}
+
+#[test]
+fn a_pool_in_a_recycler() {
+    let r = Recycler::new();
+    let sync = SyncRecycler::from_source(Pages::new());
+    {
+        let mut a: Pool<String, Rows, Handle<String>, _> = Pool::new_in(&r);
+        let mut b: Pool<String, Rows, Handle<String>, _> = Pool::new_in(&sync);
+        let handles: Vec<_> = (0..500).map(|i| (a.insert(format!("{i}")), b.insert(format!("{i}")))).collect();
+        assert!(handles.iter().enumerate().all(|(i, (x, y))| a[*x] == format!("{i}") && a[*x] == b[*y]));
+        assert!(r.stats().live > 0 && sync.stats().live > 0);
+    }
+    assert_eq!((r.stats().live, sync.stats().live), (0, 0));
+}
+
+// ---- collections of others ----
+
+#[cfg(feature = "hashbrown")]
+mod collections {
+    use super::*;
+    use allocator_api2::{boxed::Box, vec::Vec};
+    use hashbrown::{DefaultHashBuilder, HashMap};
+
+    #[test]
+    fn maps_vectors_and_boxes() {
+        let r = Recycler::new();
+        for _ in 0..3 {
+            let mut map = HashMap::with_hasher_in(DefaultHashBuilder::default(), &r);
+            let mut words: Vec<Box<[u8; 24], _>, _> = Vec::new_in(&r);
+            for i in 0..if MIRI { 60 } else { 5000u32 } {
+                let mut text = Vec::new_in(&r);
+                text.extend_from_slice(format!("value {i}").as_bytes());
+                map.insert(i, text);
+                words.push(Box::new_in([i as u8; 24], &r));
+                if i % 3 == 0 {
+                    map.remove(&(i / 2));
+                    words.swap_remove(i as usize / 4 % words.len());
+                }
+            }
+            assert!(map.iter().all(|(i, text)| *text == format!("value {i}").as_bytes()));
+            assert!(words.iter().all(|w| w.iter().all(|b| *b == w[0])));
+            map.shrink_to_fit();
+            words.shrink_to_fit();
+            let mut nothing = Vec::new_in(&r);
+            nothing.resize(9, ());
+            assert_eq!(nothing.len(), 9);
+        }
+        check(&r.stats(), 0);
+    }
+
+    #[test]
+    fn boxes_are_freed_by_other_threads() {
+        let r = SyncRecycler::new();
+        let (send, receive) = channel::<Box<[u64; 7], &SyncRecycler>>();
+        let n = if MIRI { 50 } else { 20_000 };
+        thread::scope(|scope| {
+            let freeing = scope.spawn(|| receive.into_iter().map(|b| b.iter().sum::<u64>()).sum::<u64>());
+            (0..n).for_each(|i| send.send(Box::new_in([i; 7], &r)).unwrap());
+            drop(send);
+            assert_eq!(freeing.join().unwrap(), 7 * n * (n - 1) / 2);
+        });
+        assert_eq!(r.stats().live, 0);
+    }
+}
+
+// ---- threads ----
+
+#[test]
+fn threads_allocate_and_free_what_others_allocated() {
+    let source = Blocks::shifted(11);
+    let r = SyncRecycler::from_source(&source);
+    let barrier = Barrier::new(THREADS);
+    let (sends, receives): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel::<Object>()).unzip();
+    thread::scope(|scope| {
+        for (number, receive) in receives.into_iter().enumerate() {
+            let (r, barrier, sends) = (&r, &barrier, sends.clone());
+            scope.spawn(move || {
+                barrier.wait();
+                let mut world = World { is_shared: true, ..World::default() };
+                let mut random = number as u64 + 1;
+                for i in 0..if MIRI { 80 } else { 6000u32 } {
+                    random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    let step =
+                        Step { what: (random >> 40) as u8, pick: (random >> 24) as u16, size: (random >> 48) as u16 };
+                    world.step(r, step, false);
+                    if i % 3 == 0 && !world.objects.is_empty() {
+                        let object = world.objects.swap_remove(0);
+                        let _ = sends[(number + 1 + i as usize % (THREADS - 1)) % THREADS]
+                            .send(object)
+                            .map_err(|e| e.0.free(r));
+                    }
+                    while let Ok(object) = receive.try_recv() {
+                        object.free(r);
+                    }
+                }
+                world.objects.drain(..).for_each(|object| object.free(r));
+                barrier.wait();
+                drop(sends);
+                receive.into_iter().for_each(|object| object.free(r));
+            });
+        }
+        drop(sends);
+    });
+    check(&r.stats(), 0);
+    r.trim(0);
+    assert_eq!(r.stats().kept, 0);
+}
+
+#[test]
+fn a_recycler_is_sent() {
+    let r = Recycler::new();
+    Object::of(&r, layout(100, 8), 1).unwrap().free(&r);
+    let r = thread::spawn(move || {
+        Object::of(&r, layout(100, 8), 2).unwrap().free(&r);
+        r
+    })
+    .join()
+    .unwrap();
+    check(&r.stats(), 0);
+    fn is_sync<T: Sync + Send>(_: &T) {}
+    is_sync(&SyncRecycler::new());
+}
