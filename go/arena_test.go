@@ -159,24 +159,6 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-func TestChecked(t *testing.T) {
-	a := newArena(t, Options{Checked: true})
-	p := New[[13]byte](a)
-	m := a.Mark()
-	q := MakeSlice[byte](a, 5)
-	*(*byte)(unsafe.Add(unsafe.Pointer(&q[0]), 5)) = 1
-	wantPanic(t, ErrCorrupt.Error(), func() { a.Rewind(m) })
-	if q[0] != 0xDD {
-		t.Errorf("%#x is left of what was given back", q[0])
-	}
-	*(*byte)(unsafe.Add(unsafe.Pointer(p), -1)) = 1
-	wantPanic(t, ErrCorrupt.Error(), a.Reset)
-	a.SetChecked(false)
-	if New[[13]byte](a); a.limit == a.cursor {
-		t.Error("still checked")
-	}
-}
-
 // ---- cleanups ----
 
 func TestCleanups(t *testing.T) {

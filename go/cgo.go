@@ -27,19 +27,28 @@ func cArena(a *Arena) *C.toft_arena { return (*C.toft_arena)(unsafe.Pointer(a)) 
 
 func goArena(p *C.toft_arena) *Arena { return (*Arena)(unsafe.Pointer(p)) }
 
+// cPlace is where this package was called from, for an arena that is watched; nil for others. C copies it.
+func cPlace(a *Arena) *C.char {
+	if a.epoch&1 == 0 {
+		return nil
+	}
+	text := place(frames(callers())) + "\x00"
+	return (*C.char)(unsafe.Pointer(unsafe.StringData(text)))
+}
+
 func cAlloc(a *Arena, size, align uintptr) unsafe.Pointer {
-	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align))
+	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align), cPlace(a))
 }
 
 func cRewind(a *Arena, m Mark) int {
-	return int(C.toftgo_x_rewind(cArena(a), C.uintptr_t(m.cursor), C.uintptr_t(m.epoch)))
+	return int(C.toftgo_x_rewind(cArena(a), C.uintptr_t(m.cursor), C.uintptr_t(m.epoch), cPlace(a)))
 }
 
-func cReset(a *Arena) int { return int(C.toftgo_x_reset(cArena(a))) }
+func cReset(a *Arena) int { return int(C.toftgo_x_reset(cArena(a), cPlace(a))) }
 
 // cResetLease empties a lease's arena and returns what it keeps above limit.
 func cResetLease(a *Arena, limit uintptr) int {
-	return int(C.toftgo_x_reset_lease(cArena(a), C.size_t(limit)))
+	return int(C.toftgo_x_reset_lease(cArena(a), C.size_t(limit), cPlace(a)))
 }
 
 func cTrim(a *Arena, keep uintptr) { C.toftgo_x_trim(cArena(a), C.size_t(keep)) }
@@ -56,6 +65,32 @@ func cSetChecked(a *Arena, on bool) int {
 		value = 1
 	}
 	return cSet(a, C.TOFT_SET_CHECKED, value)
+}
+
+const setSample = C.TOFT_SET_SAMPLE
+
+func cSetMetered(a *Arena, on bool) int {
+	var value C.int
+	if on {
+		value = 1
+	}
+	return int(C.toftgo_x_set_metered(cArena(a), value))
+}
+
+// Names end with a NUL.
+func cSetTagBudget(a *Arena, path []byte, bytes uint64) int {
+	return int(C.toftgo_x_set_tag_budget(cArena(a), (*C.char)(unsafe.Pointer(&path[0])), C.uint64_t(bytes)))
+}
+
+func cTagPush(a *Arena, name []byte) int {
+	return int(C.toftgo_x_tag_push(cArena(a), (*C.char)(unsafe.Pointer(&name[0]))))
+}
+
+func cTagPop(a *Arena) { C.toftgo_x_tag_pop(cArena(a)) }
+
+// cSnapshot writes as much as there is room for, with a NUL, and tells how long the whole is.
+func cSnapshot(a *Arena, text []byte) int {
+	return int(C.toftgo_x_snapshot(cArena(a), (*C.char)(unsafe.Pointer(&text[0])), C.size_t(len(text))))
 }
 
 func cContains(a *Arena, p unsafe.Pointer) bool { return C.toftgo_x_contains(cArena(a), p) != 0 }
@@ -75,7 +110,7 @@ func cCleanup(a *Arena, handle uintptr) bool {
 	return C.toftgo_x_cleanup(cArena(a), C.uintptr_t(handle)) != 0
 }
 
-func cRelease(a *Arena) int { return int(C.toftgo_x_release(cArena(a))) }
+func cRelease(a *Arena) int { return int(C.toftgo_x_release(cArena(a), cPlace(a))) }
 
 // cCreate makes an arena. extra: to be given to cFreeExtra after its release; nil for most.
 func cCreate(o Options) (a *Arena, extra unsafe.Pointer) {
@@ -87,6 +122,9 @@ func cCreate(o Options) (a *Arena, extra unsafe.Pointer) {
 	made := C.toftgo_x_create(C.uint64_t(o.Budget), C.size_t(o.Reserve), C.size_t(o.Contiguous), checked, &p)
 	return goArena(made), p
 }
+
+// cTrimQuarantine looks at the memory of released arenas that were checked, and lets it go.
+func cTrimQuarantine() { C.toft_quarantine_trim() }
 
 func cFreeExtra(p unsafe.Pointer) { C.toftgo_x_free_extra(p) }
 

@@ -70,13 +70,16 @@ var debug struct {
 }
 
 func startDebug() {
-	if on, err := strconv.ParseBool(os.Getenv("TOFT_DEBUG")); err == nil && on {
-		SetDebug(true)
+	for _, name := range []string{"TOFT_DEBUG", "TOFT_CHECKED"} {
+		if on, err := strconv.ParseBool(os.Getenv(name)); err == nil && on {
+			SetDebug(true)
+		}
 	}
 }
 
 // SetDebug switches the debugging of leases, for those got from now on, and tells if it was on; the environment variable
-// TOFT_DEBUG=1 switches it on from the start. Then each lease is an arena of its own, and checked (see
+// TOFT_DEBUG=1 switches it on from the start, and TOFT_CHECKED=1 does, and checks all other arenas too. With
+// TOFT_FINDINGS=FILE what checked arenas find is appended to that file, with the places. Then each lease is an arena of its own, and checked (see
 // [Arena.SetChecked]), which costs microseconds. A second Return and the use of a returned arena from Go panic with the
 // places of Get and Return, as long as the arena is among the last 1024 returned ones; C gets NULL from it. Leases that are out are seen by [Outstanding], by [OnForgotten], and
 // with their stacks in the profile "toft.leases" of runtime/pprof. A lease that was forgotten keeps its memory, which C
@@ -123,6 +126,18 @@ func Outstanding() []Lease {
 		}
 	}
 	return out
+}
+
+// CheckReturned looks at the memory of leases that were returned, and of arenas that were released, and are still
+// remembered, for writes that came after: findings in the file that TOFT_FINDINGS names. While debugging, each collection
+// of garbage does so too; at the end of a program, which Go ends without a word to C, it is the program that asks.
+func CheckReturned() {
+	debug.Lock()
+	for _, l := range debug.quarantine {
+		cReset(l.arena())
+	}
+	debug.Unlock()
+	cTrimQuarantine()
 }
 
 func reportForgotten() {

@@ -5,7 +5,9 @@
 package toft_test
 
 import (
+	"encoding/json"
 	"errors"
+	"expvar"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -382,18 +384,6 @@ func ExampleArena_SetBudget() {
 	// Output: true
 }
 
-func ExampleArena_SetChecked() {
-	a, _ := toft.NewArena(toft.Options{})
-	defer a.Release()
-	a.SetChecked(true)
-	m := a.Mark()
-	p := a.Alloc(10, 1)
-	*(*byte)(unsafe.Add(p, 10)) = 1 // one too far
-	defer func() { fmt.Println(recover()) }()
-	a.Rewind(m)
-	// Output: toft: Rewind: toft: bytes were written outside an allocation
-}
-
 func ExampleArena_Stats() {
 	a := toft.Get()
 	defer a.Return()
@@ -408,6 +398,129 @@ func ExampleStats() {
 	s := a.Stats()
 	fmt.Println(s.Live, s.Budget, s.Blocks)
 	// Output: 0 5000 1
+}
+
+func ExampleStats_String() {
+	a, _ := toft.NewArena(toft.Options{Budget: 1 << 20})
+	defer a.Release()
+	a.Alloc(100, 8)
+	fmt.Println(a.Stats())
+	// Output: 104 B live of 4.0 KiB in 1 block, peak 104 B, budget 1.0 MiB
+}
+
+func ExampleStats_MarshalJSON() {
+	text, _ := json.Marshal(toft.Stats{Live: 104, Budget: toft.NoBudget})
+	fmt.Println(string(text))
+	// Output: {"live":104,"allocated":0,"peak":0,"budget":null,"reserved":0,"wasted":0,"blocks":0,"source_calls":0}
+}
+
+func ExampleStats_UnmarshalJSON() {
+	var s toft.Stats
+	err := json.Unmarshal([]byte(`{"live": 104, "budget": null}`), &s)
+	fmt.Println(s.Live, s.Budget == toft.NoBudget, err)
+	// Output: 104 true <nil>
+}
+
+// ---- where the memory goes ----
+
+func ExampleArena_SetMetered() {
+	a := toft.Get()
+	defer a.Return()
+	if err := a.SetMetered(true); err != nil {
+		fmt.Println(err) // its maker does not offer it
+		return
+	}
+	a.Alloc(100, 8)
+	fmt.Println(a.Report().Tags[0].Live)
+	// Output: 104
+}
+
+func ExampleArena_Tag() {
+	a := toft.Get()
+	defer a.Return()
+	a.SetMetered(true)
+	parse := func() {
+		defer a.Tag("parse")()
+		a.Alloc(1000, 8)
+	}
+	parse()
+	a.Alloc(10, 8)
+	for _, tag := range a.Report().Tags {
+		fmt.Printf("%q %d\n", tag.Name, tag.Live)
+	}
+	// Output:
+	// "" 16
+	// "parse" 1000
+}
+
+func ExampleArena_SetTagBudget() {
+	a := toft.Get()
+	defer a.Return()
+	a.SetMetered(true)
+	a.SetTagBudget("parse", 512)
+	defer a.Tag("parse")()
+	_, err := a.TryAlloc(513, 8)
+	fmt.Println(errors.Is(err, toft.ErrNoMemory))
+	// Output: true
+}
+
+func ExampleArena_SetSampling() {
+	a := toft.Get()
+	defer a.Return()
+	a.SetSampling(4096)
+	for range 10_000 {
+		a.Alloc(64, 8)
+	}
+	var count uint64
+	for _, site := range a.Report().Sites {
+		count += site.Count
+	}
+	fmt.Println(count > 5_000 && count < 20_000) // about
+	// Output: true
+}
+
+func ExampleArena_Report() {
+	a := toft.Get()
+	defer a.Return()
+	fmt.Println(a.Report().Stats.Live)
+	// Output: 0
+}
+
+func ExampleReport() {
+	a := toft.Get()
+	defer a.Return()
+	var r toft.Report = a.Report()
+	fmt.Println(len(r.Tags), len(r.Sites)) // nothing is switched on
+	// Output: 0 0
+}
+
+func ExampleTagStats() {
+	a := toft.Get()
+	defer a.Return()
+	a.SetMetered(true)
+	a.Alloc(8, 8)
+	var all toft.TagStats = a.Report().Tags[0]
+	fmt.Println(all.Live, all.Allocated, all.Budget == nil)
+	// Output: 8 8 true
+}
+
+func ExampleSiteStats() {
+	site := toft.SiteStats{Tag: "parse", Count: 31, Stack: []toft.Frame{{Function: "decode"}}}
+	fmt.Println(site.Tag, site.Count, site.Stack[0].Function)
+	// Output: parse 31 decode
+}
+
+func ExampleFrame() {
+	frame := toft.Frame{Address: "0x55d0c8a012f7", Function: "decode"}
+	fmt.Println(frame.Function)
+	// Output: decode
+}
+
+func ExampleArena_Snapshot() {
+	a := toft.Get()
+	defer a.Return()
+	fmt.Println(json.Valid(a.Snapshot()))
+	// Output: true
 }
 
 func ExampleArena_Contains() {
@@ -485,6 +598,18 @@ func ExampleLeaseStats() {
 	// Output: true
 }
 
+func ExampleLeaseStats_String() {
+	fmt.Println(toft.LeaseStats{Leased: 2, Idle: 3, Kept: 40 << 10})
+	// Output: 2 leased, 3 idle, 40.0 KiB kept
+}
+
+// What all of a program's leases do, under /debug/vars.
+func ExampleLeases_expvar() {
+	expvar.Publish("toft", expvar.Func(func() any { return toft.Leases() }))
+	fmt.Println(strings.Contains(expvar.Get("toft").String(), "Leased"))
+	// Output: true
+}
+
 func ExampleTrimLeases() {
 	a := toft.Get()
 	a.Alloc(100_000, 8)
@@ -512,6 +637,12 @@ func ExampleSetDebug() {
 	// Output:
 	// returned in toft.dev/toft_test.ExampleSetDebug
 	// got in toft.dev/toft_test.ExampleSetDebug
+}
+
+func ExampleCheckReturned() {
+	// At the end of a program that runs with TOFT_CHECKED=1 and TOFT_FINDINGS=/dev/stderr:
+	defer toft.CheckReturned()
+	// Output:
 }
 
 func ExampleOutstanding() {

@@ -29,7 +29,9 @@ type lease struct {
 	epoch uintptr // the arena's epoch then: if it is still the same, rewinding is moving the cursor
 	kept  uintptr // bytes of blocks that the arena keeps besides its home
 	tag   uint32  // of strays: the collections it has been idle for
-	_     [20]byte
+
+	watched bool // its arena was metered or sampled
+	_       [19]byte
 }
 
 const (
@@ -152,7 +154,7 @@ func (a *Arena) returnSlow() {
 	}
 }
 
-// reset empties the arena through its maker, ends its budget and checks, and returns what it holds above the limit.
+// reset empties the arena through its maker, ends its budget, checks and meters, and returns what it holds above the limit.
 func (l *lease) reset(a *Arena) error {
 	code := cResetLease(a, uintptr(perLease.Load()))
 	if code != 0 && code != codeCorrupt {
@@ -161,6 +163,11 @@ func (l *lease) reset(a *Arena) error {
 	if l.epoch == never {
 		cSetChecked(a, false)
 		cSetBudget(a, NoBudget)
+	}
+	if l.watched { // what was noted ends with its arena: the next has one of its own, in the same place
+		l.watched = false
+		cRelease(a)
+		cCreateIn(unsafe.Pointer(l))
 	}
 	l.start, l.epoch = a.cursor, a.epoch
 	atomic.StoreUintptr(&l.kept, uintptr(max(cStats(a).Reserved, homeSize)-homeSize))
@@ -327,6 +334,9 @@ func collect(all bool) {
 		l.destroy()
 	}
 	if !all {
+		if debug.on.Load() {
+			CheckReturned()
+		}
 		reportForgotten()
 	}
 }

@@ -13,16 +13,20 @@
 
 /* ---- an arena of any maker ---- */
 
-void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align) { return a->ops->alloc(a, size, align, 0, 0); }
+static toft_arena *at(toft_arena *a, const char *place) { return place != NULL ? toft_at(a, place) : a; }
 
-int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch) {
-  return a->ops->rewind(a, (unsigned char *)cursor, epoch);
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place) {
+  return at(a, place)->ops->alloc(a, size, align, 0, 0);
 }
 
-int toftgo_x_reset(toft_arena *a) { return toft_reset(a); }
+int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place) {
+  return at(a, place)->ops->rewind(a, (unsigned char *)cursor, epoch);
+}
 
-int toftgo_x_reset_lease(toft_arena *a, size_t limit) {
-  int code = toft_reset_keep(a, TOFT_KEEP_BYTES, limit);
+int toftgo_x_reset(toft_arena *a, const char *place) { return toft_reset(at(a, place)); }
+
+int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place) {
+  int code = toft_reset_keep(at(a, place), TOFT_KEEP_BYTES, limit);
   if (code == TOFT_OK || code == TOFT_ECORRUPT) toft_trim(a, limit);
   return code;
 }
@@ -30,6 +34,18 @@ int toftgo_x_reset_lease(toft_arena *a, size_t limit) {
 void toftgo_x_trim(toft_arena *a, size_t keep) { toft_trim(a, keep); }
 
 int toftgo_x_set(toft_arena *a, uint32_t what, uint64_t value) { return a->ops->set(a, what, value, NULL, 0); }
+
+int toftgo_x_set_metered(toft_arena *a, int on) { return toft_set_metered(a, on); }
+
+int toftgo_x_set_tag_budget(toft_arena *a, const char *path, uint64_t bytes) {
+  return toft_set_tag_budget(a, path, bytes);
+}
+
+int toftgo_x_tag_push(toft_arena *a, const char *name) { return toft_tag_push(a, name); }
+
+void toftgo_x_tag_pop(toft_arena *a) { toft_tag_pop(a); }
+
+size_t toftgo_x_snapshot(toft_arena *a, char *text, size_t size) { return toft_snapshot_text(a, NULL, text, size); }
 
 int toftgo_x_contains(const toft_arena *a, const void *p) { return toft_contains(a, p); }
 
@@ -41,9 +57,9 @@ int toftgo_x_cleanup(toft_arena *a, uintptr_t handle) {
   return toft_cleanup_add(a, run_cleanup, (void *)handle) != NULL;
 }
 
-int toftgo_x_release(toft_arena *a) {
-  int code = toft_reset(a); /* release would not say that it was refused */
-  if (code != TOFT_EBUSY) toft_release(a);
+int toftgo_x_release(toft_arena *a, const char *place) {
+  int code = toft_reset(at(a, place)); /* release would not say that it was refused */
+  if (code != TOFT_EBUSY) toft_release(at(a, place));
   return code;
 }
 

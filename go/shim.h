@@ -4,16 +4,22 @@
 #define TOFTGO_SHIM_H
 #include "toft.h"
 
-void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align);
-int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch);
-int toftgo_x_reset(toft_arena *a);
-int toftgo_x_reset_lease(toft_arena *a, size_t limit); /* reset; what is kept above limit goes back */
+/* place: NULL, or where the caller is, for what a checked arena finds. */
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place);
+int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place);
+int toftgo_x_reset(toft_arena *a, const char *place);
+int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place); /* what is kept above limit goes back */
 void toftgo_x_trim(toft_arena *a, size_t keep);
 int toftgo_x_set(toft_arena *a, uint32_t what, uint64_t value);
 int toftgo_x_contains(const toft_arena *a, const void *p);
+int toftgo_x_set_metered(toft_arena *a, int on);
+int toftgo_x_set_tag_budget(toft_arena *a, const char *path, uint64_t bytes);
+int toftgo_x_tag_push(toft_arena *a, const char *name);
+void toftgo_x_tag_pop(toft_arena *a);
+size_t toftgo_x_snapshot(toft_arena *a, char *text, size_t size); /* as toft_snapshot_text */
 void toftgo_x_stats(toft_arena *a, toft_stats *out);
-int toftgo_x_cleanup(toft_arena *a, uintptr_t handle); /* runs toftgoCleanup(handle); 0: no memory */
-int toftgo_x_release(toft_arena *a);                   /* TOFT_EBUSY: nothing was done */
+int toftgo_x_cleanup(toft_arena *a, uintptr_t handle);  /* runs toftgoCleanup(handle); 0: no memory */
+int toftgo_x_release(toft_arena *a, const char *place); /* TOFT_EBUSY: nothing was done */
 
 /* contiguous: bytes of address space to reserve, or 0. *extra: what free_extra must have after the release. */
 toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra);

@@ -239,6 +239,7 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, a::Arena) = pointer(a)
     a.calling && throw(ArenaError(TOFT_EBUSY, what))
     head = opened(a)
     a.calling = true
+    say_place(head)
     code = f(head)
     a.calling = false # which also keeps a until now
     code
@@ -259,7 +260,7 @@ function release!(a::Arena)
     code = calling(a, "release!") do head
         # The maker would refuse without a word, and does not tell of damage. A head that is not watched is not closed.
         first = isodd(word(head, HEAD_EPOCH)) ? op_reset(head, TOFT_KEEP_BYTES, 0) : TOFT_OK
-        first == TOFT_EBUSY || op_release(head)
+        first == TOFT_EBUSY || (say_place(head); op_release(head))
         first
     end
     code == TOFT_EBUSY && throw(ArenaError(code, "release!"))
@@ -310,7 +311,9 @@ Base.deepcopy_internal(a::Arena, ::IdDict) =
 end
 
 @noinline function take_slow(a::Arena, size::UInt, align::UInt)
-    p = op_alloc(opened(a), size, align, UInt32(0))
+    head = opened(a)
+    say_place(head)
+    p = op_alloc(head, size, align, UInt32(0))
     p == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "alloc") : OutOfMemoryError())
     p
 end
@@ -410,6 +413,7 @@ function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::In
             unsafe_store!(head, UInt(p) + ((to + 7) & ~UInt(7)), HEAD_CURSOR)
             return p
         end
+        say_place(head)
         q = op_resize(head, UInt(p), from, to, align, UInt32(0))
         q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
         return Ptr{T}(q)
@@ -431,6 +435,7 @@ function deallocate!(a::Arena, p::Ptr{T}, n::Integer = 1) where {T}
         elseif iseven(word(head, HEAD_EPOCH)) && word(head, HEAD_CURSOR) - UInt(p) == (size + 7) & ~UInt(7)
             unsafe_store!(head, UInt(p), HEAD_CURSOR)
         else
+            say_place(head)
             op_free(head, UInt(p), size)
         end
     end
@@ -633,6 +638,9 @@ Switches checks of what is allocated from now on: red zones around it, looked at
 `reset!` and `release!` then throw `Toft.ArenaError` with `TOFT_ECORRUPT`, having done their work); what is given back
 is filled with `0xDD`; marks already rewound past are refused. Slow, and exact. Throws `Toft.ArenaError`: `TOFT_EBUSY`,
 or `TOFT_ENOSYS` where the maker offers no checks.
+
+With `TOFT_CHECKED=1` in the environment when Julia starts, every arena is checked from its start; with
+`TOFT_FINDINGS=FILE` each finding is appended to that file as a line that names the places in Julia.
 """
 checked!(a::Arena, on::Bool = true) =
     GC.@preserve a check(op_set(opened(a), TOFT_SET_CHECKED, on), "checked!")

@@ -109,6 +109,19 @@ function look(head::Ptr{UInt})
     version == 1 && size >= OPS_SIZE ? TOFT_OK : TOFT_ENOSYS
 end
 
+# Where this package was called from, for what a checked arena finds. Before each call to the maker of a watched one.
+@inline say_place(head::Ptr{UInt}) = (isodd(word(head, HEAD_EPOCH)) && say_place_slow(head); nothing)
+
+@noinline function say_place_slow(head)
+    LIBRARY.at_place == C_NULL && return
+    for frame in stacktrace()
+        file = String(frame.file)
+        (frame.from_c || startswith(file, @__DIR__) || startswith(file, ".")) && continue # "./": Julia's own
+        ccall(LIBRARY.at_place, Cvoid, (Ptr{UInt}, Cstring), head, "$file:$(frame.line) in $(frame.func)")
+        return
+    end
+end
+
 # ---- libtoft ----
 
 # Pointers are filled in when the library is loaded: in a precompiled image they are all NULL.
@@ -120,11 +133,12 @@ mutable struct Library
     cache_limit::Ptr{Cvoid}
     cache_held::Ptr{Cvoid}
     cache_trim::Ptr{Cvoid}
+    at_place::Ptr{Cvoid}
     path::String
     version::String
 end
 
-const LIBRARY = Library(C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, "", "")
+const LIBRARY = Library(C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, "", "")
 const LOADING = ReentrantLock()
 
 const HEADER = joinpath(@__DIR__, "..", "deps", "toft.h")
@@ -179,6 +193,7 @@ end
         LIBRARY.cache_limit = found(:toft_cache_limit)
         LIBRARY.cache_held = found(:toft_cache_held)
         LIBRARY.cache_trim = found(:toft_cache_trim)
+        LIBRARY.at_place = found(:toft_at_place)
         LIBRARY.path = path
         LIBRARY.version = version
         LIBRARY.create = found(:toft_create) # last: it says that the rest is there
