@@ -29,6 +29,11 @@ def time(ns):
     return "-"
 
 
+def plain(value, unit):
+    """With its unit."""
+    return "-" if value is None else time(value) if unit == "ns" else "%s %s" % (number(value), unit)
+
+
 def verdict(value, rival):
     if not value or not rival:
         return ""
@@ -43,6 +48,7 @@ class Standing(typing.NamedTuple):
     value: float
     rival: str
     best: float
+    unit: str = "ns"
 
     @property
     def verdict(self):

@@ -8,21 +8,26 @@
 #define DOCUMENTS_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #if defined(DOCUMENTS_TOFT)
+#include "../counted.h"
 #include "toft.h"
 
 enum { BUILDS = 1, FREES_BY_WALK = 0 };
 
 struct memory {
+  toft_source *source; /* NULL: the heap */
   toft_arena *arena;
   toft_pack text; /* strings lie side by side, not rounded to 8 */
   int keep;       /* one arena for all documents, reset between them */
 };
 
 static inline int memory_begin(struct memory *m) {
-  if (m->arena == NULL) m->arena = toft_create();
+  toft_options o = TOFT_OPTIONS;
+  o.source = m->source;
+  if (m->arena == NULL) m->arena = m->source == NULL ? toft_create() : toft_create_with(&o);
   if (m->arena == NULL) return 0;
   m->text = toft_pack_begin(m->arena);
   return 1;
@@ -38,7 +43,13 @@ static inline void memory_end(struct memory *m) {
     m->arena = NULL;
   }
 }
-static inline void memory_done(struct memory *m) { toft_release(m->arena); }
+static inline void memory_done(struct memory *m) {
+  toft_release(m->arena);
+  m->arena = NULL;
+}
+
+static inline int memory_count(struct memory *m) { return (m->source = counted_source()) != NULL; }
+static inline void memory_print_counts(uint64_t requests) { print_counts(requests); }
 
 #else
 #if defined(DOCUMENTS_NONE)
@@ -57,6 +68,8 @@ static inline char *memory_text(struct memory *m, size_t size) { return (void)m,
 static inline void memory_free(struct memory *m, void *p) { (void)m, free(p); }
 static inline void memory_end(struct memory *m) { (void)m; }
 static inline void memory_done(struct memory *m) { (void)m; }
+static inline int memory_count(struct memory *m) { return (void)m, 0; } /* there is nothing to count */
+static inline void memory_print_counts(uint64_t requests) { (void)requests; }
 #endif
 
 #endif

@@ -4,9 +4,7 @@
 #ifndef DOCUMENTS_TREE_H
 #define DOCUMENTS_TREE_H
 
-#include <stdint.h>
-#include <string.h>
-
+#include "../measure.h"
 #include "memory.h"
 
 enum node_kind { NODE_NULL, NODE_BOOL, NODE_NUMBER, NODE_STRING, NODE_OBJECT, NODE_ARRAY, NODE_ELEMENT, NODE_TEXT };
@@ -30,7 +28,7 @@ struct tree {
   struct memory *memory;
   struct node *root, *open; /* open: where the next node goes */
   char *name;               /* of the next node */
-  uint64_t nodes, strings, bytes;
+  uint64_t nodes, attributes, strings, bytes;
 };
 
 static inline char *tree_text(struct tree *t, const char *s, size_t n) {
@@ -106,6 +104,7 @@ static inline int tree_attribute(struct tree *t, const char *name, const char *v
   a->value = NULL;
   a->next = t->open->attributes;
   t->open->attributes = a;
+  t->attributes++;
   t->bytes += sizeof *a;
   if ((a->name = tree_text(t, name, strlen(name))) == NULL) return 0;
   return (a->value = tree_text(t, value, strlen(value))) != NULL;
@@ -128,12 +127,6 @@ static inline void tree_free(struct memory *m, struct node *n) {
     memory_free(m, n);
     n = next;
   }
-}
-
-static inline uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
-  const unsigned char *s = (const unsigned char *)p;
-  for (size_t i = 0; i < n; i++) h = (h ^ s[i]) * 0x100000001b3u; /* FNV-1a */
-  return h;
 }
 
 /* Equal for equal documents, whoever keeps them. The end of a list of children is part of it. */

@@ -1,0 +1,281 @@
+/* lua_toft.c: the same answers as on malloc, Lua's rules for an allocator, and memory that runs out anywhere.
+ * TOFT_STEP in the environment: where it runs out, every so many requests; 1 if it is not set.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "../counted.h"
+#include "../measure.h"
+#include "lua_toft.h"
+
+static const char *const script =
+    "local out = {}\n"
+    "local function tree(d) if d == 0 then return {} end return { tree(d - 1), tree(d - 1) } end\n"
+    "for i = 1, 20 do out[#out + 1] = #tree(6) end\n"
+    "local words = {}\n"
+    "for w in (('a plot of land and '):rep(50)):gmatch('%a+') do words[w] = (words[w] or 0) + 1 end\n"
+    "local keys = {}\n"
+    "for w in pairs(words) do keys[#keys + 1] = w end\n"
+    "table.sort(keys)\n"
+    "for _, w in ipairs(keys) do out[#out + 1] = w .. words[w] end\n"
+    "local adders = {}\n"
+    "for i = 1, 100 do adders[i] = function(n) i = i + n return i end end\n"
+    "local sum = 0\n"
+    "for i, add in ipairs(adders) do sum = sum + add(i) end\n"
+    "out[#out + 1] = sum\n"
+    "local big = ('x'):rep(100000)\n"
+    "out[#out + 1] = #(big .. big:upper())\n"
+    "local co = coroutine.wrap(function() for i = 1, 3 do coroutine.yield(i) end end)\n"
+    "out[#out + 1] = co() + co()\n"
+    "local many = {}\n"
+    "for i = 1, 5000 do many[i] = tostring(i) end\n"
+    "out[#out + 1] = #table.concat(many)\n"
+    "many = nil\n"
+    "collectgarbage()\n"
+    "setmetatable({}, { __gc = function() finalized = (finalized or 0) + 1 end })\n"
+    "collectgarbage()\n"
+    "out[#out + 1] = finalized\n"
+    "setmetatable({}, { __gc = function() at_the_end(('y'):rep(100):upper()) end })\n"
+    "return table.concat(out, ' ')\n";
+
+/* In front of an allocator. */
+struct door {
+  lua_Alloc alloc;
+  void *ud;
+  unsigned long requests, refuse; /* the number of the request that gets nothing; 0: none */
+};
+
+static void *pass(void *ud, void *p, size_t old_size, size_t size) {
+  struct door *d = (struct door *)ud;
+  if (size != 0 && ++d->requests == d->refuse) return NULL;
+  return d->alloc(d->ud, p, old_size, size);
+}
+
+static void *heap(void *ud, void *p, size_t old_size, size_t size) {
+  (void)ud;
+  (void)old_size;
+  if (size != 0) return realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+static int ended;
+
+static int at_the_end(lua_State *L) {
+  assert_string_equal(lua_tostring(L, 1) + 95, "YYYYY");
+  ended++;
+  return 0;
+}
+
+static int play(lua_State *L) {
+  luaL_openlibs(L);
+  lua_register(L, "at_the_end", at_the_end);
+  if (luaL_loadstring(L, script) != LUA_OK) return lua_error(L);
+  lua_call(L, 0, 1);
+  return 1;
+}
+
+/* LUA_OK and the hash of the answer; LUA_ERRMEM. */
+static int run(lua_State *L, int generational, uint64_t *hash) {
+  int code;
+  if (generational)
+    lua_gc(L, LUA_GCGEN, 0, 0);
+  else
+    lua_gc(L, LUA_GCINC, 0, 0, 0);
+  lua_pushcfunction(L, play);
+  code = lua_pcall(L, 0, 1, 0);
+  if (code == LUA_OK) {
+    size_t size;
+    const char *said = lua_tolstring(L, -1, &size);
+    assert_non_null(said);
+    *hash = hash_bytes(HASH_START, said, size);
+  } else {
+    assert_int_equal(code, LUA_ERRMEM);
+    assert_string_equal(lua_tostring(L, -1), "not enough memory");
+  }
+  return code;
+}
+
+static uint64_t on_malloc(int generational, unsigned long *requests) {
+  struct door d = {heap, NULL, 0, 0};
+  lua_State *L = lua_newstate(pass, &d);
+  uint64_t hash = 0;
+  assert_non_null(L);
+  assert_int_equal(run(L, generational, &hash), LUA_OK);
+  lua_close(L);
+  *requests = d.requests;
+  return hash;
+}
+
+static void all_went_back(void) { assert_int_equal(counts.held, 0); }
+
+static lua_State *begin(lua_toft *memory) {
+  memset(&counts, 0, sizeof counts);
+  return lua_toft_open(memory, counted_source());
+}
+
+static void the_same_as_on_malloc(void **state) {
+  (void)state;
+  for (int round = 0; round < 4; round++) {
+    lua_toft memory;
+    unsigned long requests;
+    uint64_t hash = 0, expected = on_malloc(round % 2, &requests);
+    lua_State *L = begin(&memory);
+    assert_non_null(L);
+    ended = 0;
+    assert_int_equal(run(L, round % 2, &hash), LUA_OK);
+    assert_true(hash == expected);
+    assert_true(counts.calls * 100 < requests); /* 99 of 100 are served from blocks that are there */
+    if (round < 2) {                            /* the fast end, and the slow one: both run finalizers */
+      lua_toft_close(&memory, L);
+    } else {
+      lua_close(L);
+      assert_int_equal(toft_recycler_stats_of(&memory.recycler).used, 0); /* Lua freed what it took, to the byte */
+      toft_recycler_release(&memory.recycler);
+    }
+    assert_int_equal(ended, 1);
+    all_went_back();
+  }
+}
+
+/* After a collection nothing is in use that was dropped, and trim gives it back. */
+static void dropped_tables_go_back(void **state) {
+  lua_toft memory;
+  lua_State *L = begin(&memory);
+  size_t used, held;
+  (void)state;
+  assert_non_null(L);
+  luaL_openlibs(L);
+  lua_gc(L, LUA_GCCOLLECT);
+  used = (size_t)toft_recycler_stats_of(&memory.recycler).used;
+  assert_int_equal(luaL_dostring(L, "local t = {} for i = 1, 100000 do t[i] = { i } end return #t"), LUA_OK);
+  lua_settop(L, 0);
+  held = counts.held;
+  assert_true(held > 5000000);
+  lua_gc(L, LUA_GCCOLLECT);
+  assert_true(toft_recycler_stats_of(&memory.recycler).used < used + 20000);
+  lua_toft_trim(&memory, 0);
+  assert_true(counts.held < held / 2);
+  lua_toft_close(&memory, L);
+  all_went_back();
+}
+
+static void rules_of_the_function(void **state) {
+  static const size_t sizes[] = {1, 24, 40, 56, 500, 4000, 33000, 300000, 1 << 20};
+  enum { COUNT = sizeof sizes / sizeof *sizes };
+  lua_toft memory;
+  lua_State *L = begin(&memory);
+  (void)state;
+  assert_non_null(L);
+  assert_null(lua_toft_alloc(&memory, NULL, LUA_TTABLE, 0));
+  for (int i = 0; i < COUNT; i++) {
+    unsigned char *p = (unsigned char *)lua_toft_alloc(&memory, NULL, LUA_TSTRING, sizes[i]);
+    size_t was = sizes[i];
+    assert_non_null(p);
+    memset(p, i + 1, was);
+    for (int k = 0; k < COUNT; k++) {
+      p = (unsigned char *)lua_toft_alloc(&memory, p, was, sizes[k]);
+      assert_non_null(p);
+      assert_int_equal((uintptr_t)p % 8, 0);
+      for (size_t b = 0; b < was && b < sizes[k]; b++) assert_int_equal(p[b], i + 1);
+      was = sizes[k];
+      memset(p, i + 1, was);
+    }
+    assert_null(lua_toft_alloc(&memory, p, was, 0));
+  }
+  lua_toft_close(&memory, L);
+  all_went_back();
+}
+
+static unsigned long step(void) {
+  const char *text = getenv("TOFT_STEP");
+  return text != NULL && atol(text) > 0 ? (unsigned long)atol(text) : 1;
+}
+
+/* Lua collects and asks again where one request fails: it fails if nothing is had from then on. */
+static void *starve(void *ud, void *p, size_t old_size, size_t size) {
+  struct door *d = (struct door *)ud;
+  if (size > (p != NULL ? old_size : 0) && ++d->requests >= d->refuse && d->refuse != 0) return NULL;
+  return d->alloc(d->ud, p, old_size, size);
+}
+
+static void one_request_fails(void **state) {
+  unsigned long requests;
+  uint64_t expected = on_malloc(0, &requests);
+  (void)state;
+  for (unsigned long k = 1; k <= requests; k += step()) {
+    lua_toft memory;
+    struct door d = {lua_toft_alloc, &memory, 0, k};
+    lua_State *L = begin(&memory);
+    uint64_t hash = 0;
+    assert_non_null(L);
+    lua_setallocf(L, pass, &d);
+    if (run(L, 0, &hash) == LUA_OK) assert_true(hash == expected);
+    d.refuse = 0;
+    lua_toft_close(&memory, L);
+    all_went_back();
+  }
+}
+
+static void nothing_more_is_had(void **state) {
+  unsigned long requests, failed = 0, tried = 0;
+  uint64_t expected = on_malloc(0, &requests);
+  (void)state;
+  for (unsigned long k = 1; k <= requests / 2; k += 7 * step()) {
+    lua_toft memory;
+    struct door d = {lua_toft_alloc, &memory, 0, k};
+    lua_State *L = begin(&memory);
+    uint64_t hash = 0;
+    assert_non_null(L);
+    lua_setallocf(L, starve, &d);
+    if (run(L, 0, &hash) == LUA_OK)
+      assert_true(hash == expected);
+    else
+      failed++;
+    tried++;
+    d.refuse = 0;
+    lua_toft_close(&memory, L);
+    all_went_back();
+  }
+  assert_true(failed > tried / 2);
+}
+
+static void no_block_to_be_had(void **state) {
+  unsigned long requests;
+  unsigned long long k = 1;
+  uint64_t expected = on_malloc(0, &requests);
+  (void)state;
+  for (;; k++) {
+    lua_toft memory;
+    uint64_t hash = 0;
+    lua_State *L;
+    int code;
+    memset(&counts, 0, sizeof counts);
+    counts.refuse = k;
+    L = lua_toft_open(&memory, counted_source());
+    if (L == NULL) {
+      all_went_back();
+      continue;
+    }
+    code = run(L, 0, &hash);
+    if (code == LUA_OK) assert_true(hash == expected);
+    lua_toft_close(&memory, L);
+    all_went_back();
+    if (code == LUA_OK) break;
+  }
+  assert_true(k > 3);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_as_on_malloc), cmocka_unit_test(dropped_tables_go_back),
+      cmocka_unit_test(rules_of_the_function), cmocka_unit_test(one_request_fails),
+      cmocka_unit_test(nothing_more_is_had),   cmocka_unit_test(no_block_to_be_had),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
