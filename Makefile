@@ -4,7 +4,7 @@
 WORKLOAD ?=
 
 help:
-	@echo "make run                an example for each language: document trees, std::pmr maps, frames in Bevy, SQLite from Go, XML in Julia"
+	@echo "make run                an example for each language: document trees, SQLite and Lua, std::pmr maps, frames in Bevy, SQLite from Go, XML in Julia"
 	@echo "make test               every check that a change must pass; FULL=1: the long runs as well"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
 	@echo "make lint               formatting, warnings, clang-tidy, shellcheck"

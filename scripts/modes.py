@@ -13,6 +13,7 @@ import cppmodes
 import examplemodes
 import gomodes
 import juliamodes
+import misusemodes
 import rustmodes
 import targets
 
@@ -22,7 +23,7 @@ FULL = os.environ.get("FULL") == "1"
 CI = os.environ.get("CI") == "true"
 WARNINGS = "-Wall -Wextra -Wconversion -Wshadow"
 SECONDS = 3600 if FULL else 300  # for one test program
-LONG = "test_(vectors|streams|rounds)"  # these take longest, and have one thread
+LONG = "test_(vectors|(meter_)?streams|rounds)"  # these take longest, and have one thread
 
 
 class Unavailable(Exception):
@@ -207,9 +208,10 @@ def all():
         Mode("single", script(["scripts/check-single"], needs=["gcc", "g++", "clang-14", "clang++-14"])),
         Mode("install", script(["scripts/check-install"], needs=["cmake", "ninja", "pkg-config"])),
         Mode("fast-path", script(["scripts/check-fast-path"])),
+        Mode("snapshot", script(["scripts/check-snapshot"], needs=["cargo", "gcc"])),
         Mode("snippets", script(["scripts/check-snippets"])),
         Mode("mutants", mutants),
         Mode("report", report),
         Mode("lint", script(["scripts/lint"])),
     ] + cppmodes.all() + gomodes.all() + rustmodes.all() + juliamodes.all() + conformancemodes.all() + \
-        examplemodes.all() + targets.make()
+        examplemodes.all() + misusemodes.all() + targets.make()
