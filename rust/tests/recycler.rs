@@ -254,13 +254,12 @@ fn all_at_once() {
     for round in 0..3 {
         for i in 0..if MIRI { 100 } else { 5000usize } {
             let size = if i % 100 == 0 { 50_000 } else { i % 300 };
-            std::mem::forget(Object::of(&r, layout(size, 1 << (i % 8)), round));
-            // memory is all that it owns
+            Object::of(&r, layout(size, 1 << (i % 8)), round).unwrap();
         }
         r.release();
         assert_eq!((source.bytes(), r.stats().reserved, r.stats().live), (0, 0, 0));
     }
-    std::mem::forget(Object::of(&r, layout(50_000, 8), 0));
+    Object::of(&r, layout(50_000, 8), 0).unwrap();
     drop(r);
     assert_eq!(source.bytes(), 0);
 }

@@ -172,7 +172,8 @@ fn what_is_newest_is_given_back() {
     drop(local); // all but what it gave out
     assert_eq!(arena.stats().live, 8);
     let (one, two) = (arena.local(), arena.local());
-    (one.alloc(1u64), two.alloc(1u64));
+    one.alloc(1u64);
+    two.alloc(1u64);
     drop(one); // two's is behind it
     drop(two);
     assert_eq!(arena.stats().live, 8 + 2048 + 8);

@@ -132,8 +132,9 @@ impl Block {
     /// # Safety
     /// As above; `from` is where a hole ends, or 0.
     pub unsafe fn hole(b: *const Block, from: usize, least: usize) -> Option<(usize, usize)> {
-        // SAFETY: the caller's contract; `word` is below WORDS.
+        // SAFETY: the caller's contract.
         let words = unsafe { (&raw const (*b).holes).cast::<u64>() };
+        // SAFETY: there are so many.
         let bits = |word: usize| if word < WORDS { unsafe { *words.add(word) } } else { 0 };
         let mut from = from;
         while from < UNIT {
@@ -319,21 +320,20 @@ mod tests {
     fn holes() {
         let mut memory = [0u64; UNIT / 8 + 8 * LINE];
         let at = NonNull::from(&mut memory).cast::<u8>();
+        // SAFETY: there are eight lines more than a unit.
         let at = unsafe { at.add(at.align_offset(LINE)) };
         let holes = |b| {
-            let next = |from: &mut usize| {
-                let (at, size) = unsafe { Block::hole(b, *from, 8) }?;
-                *from = at + size;
-                Some(Some((at, size)))
-            };
-            std::iter::from_fn({
-                let mut from = 0;
-                move || next(&mut from)
+            let mut from = 0;
+            std::iter::from_fn(move || {
+                // SAFETY: as below: what tells of holes is written.
+                let (at, size) = unsafe { Block::hole(b, from, 8) }?;
+                from = at + size;
+                Some((at, size))
             })
-            .flatten()
             .collect::<alloc::vec::Vec<_>>()
         };
         let b = at.cast::<Block>().as_ptr();
+        // SAFETY: a unit of memory stands for a block, of which what tells of holes is all that is looked at.
         unsafe {
             (&raw mut (*b).holes).write([0; WORDS]);
             assert_eq!(holes(b), []);

@@ -73,20 +73,19 @@ fn pattern(seed: u8, chunk: usize, n: usize) -> &'static [u8] {
 }
 
 impl Object {
-    fn bytes(&self) -> &mut [u8] {
+    fn bytes(&self) -> &[u8] {
         // SAFETY: it is this object's memory alone, of which each byte was written first.
-        unsafe { std::slice::from_raw_parts_mut(self.p.as_ptr(), self.layout.size()) }
+        unsafe { std::slice::from_raw_parts(self.p.as_ptr(), self.layout.size()) }
     }
 
     fn written(p: NonNull<u8>, layout: Layout, seed: u8) -> Object {
         assert_eq!(p.as_ptr() as usize % layout.align(), 0, "{layout:?}");
-        // SAFETY: just allocated.
-        unsafe { p.as_ptr().write_bytes(0, layout.size()) };
-        let object = Object { p, layout, seed };
-        for (i, chunk) in object.bytes().chunks_mut(256).enumerate() {
-            chunk.copy_from_slice(pattern(seed, i, chunk.len()));
+        for (i, start) in (0..layout.size()).step_by(256).enumerate() {
+            let n = (layout.size() - start).min(256);
+            // SAFETY: just allocated.
+            unsafe { p.as_ptr().add(start).copy_from_nonoverlapping(pattern(seed, i, n).as_ptr(), n) };
         }
-        object
+        Object { p, layout, seed }
     }
 
     pub fn verify(&self, n: usize) {
