@@ -43,6 +43,7 @@
 #include "toft/meter.h"
 #include "toft/pool.h"
 #include "toft/recycler.h"
+#include "toft/shared.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -17,6 +17,9 @@
 /* Is *p what it was expected to be? Then it is `to` now. */
 #define TOFT_REPLACE(p, expected, to) \
   __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+/* The same, when what came before on the thread that had put *p there is seen, and what came before here is seen by
+ * whoever replaces it next. */
+#define TOFT_MOVE(p, expected, to) __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 /* Takes a word that is *seen, 0 say, for v; else *seen is what it was. What came before TOFT_LEAVE is seen after. */
 #define TOFT_TAKE(p, seen, v) __atomic_compare_exchange_n(p, seen, v, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
 #define TOFT_LEAVE(p) __atomic_store_n(p, 0, __ATOMIC_RELEASE)
@@ -57,6 +60,7 @@ TOFT_INLINE int toft_replace(size_t *p, size_t *expected, size_t to) {
   return *expected == was;
 }
 #define TOFT_REPLACE(p, expected, to) toft_replace(p, expected, to)
+#define TOFT_MOVE(p, expected, to) toft_replace(p, expected, to)
 #define TOFT_TAKE(p, seen, v) toft_replace(p, seen, v)
 #define TOFT_LEAVE(p) ((void)TOFT_SWAP(p, 0))
 #define TOFT_SWAP_ORDERED(p, v) TOFT_SWAP(p, v)

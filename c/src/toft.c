@@ -35,3 +35,4 @@
 #include "lease.c"          /* leases: get and return */
 #include "barrier.c"        /* threads that wait for each other */
 #include "frame.c"          /* frames: arenas of all threads that are emptied together */
+#include "shared.c"         /* one arena that many threads fill */

@@ -1,0 +1,381 @@
+/* Shared arenas: what many threads allocate at once is apart, whole, and all of it goes at the reset.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <pthread.h>
+
+#include "support.h"
+
+#define THREADS 8
+
+static void one_thread(void **state) {
+  counted c;
+  toft_shared *s = toft_shared_create(counted_init(&c));
+  (void)state;
+  assert_non_null(s);
+  assert_int_equal(c.out, 0); /* nothing is asked of the source before it is needed */
+  uint64_t live = 0;
+  for (size_t i = 0; i < 3000; i++) {
+    size_t size = i % 500, align = (size_t)1 << (i % 8);
+    unsigned char *p = (unsigned char *)toft_shared_alloc(s, size, align);
+    assert_non_null(p);
+    assert_true(is_aligned(p, align < 8 ? 8 : align));
+    assert_true(size == 0 || (toft_shared_contains(s, p) && toft_shared_contains(s, p + size - 1)));
+    fill(p, size, 1);
+    live += (size + 7) & ~(size_t)7;
+  }
+  toft_stats stats = toft_shared_stats(s);
+  assert_true(stats.live >= live && stats.live < live + 3000 * 64);
+  assert_int_equal(stats.reserved, c.bytes);
+  assert_int_equal(stats.blocks, c.out);
+  assert_int_equal(stats.source_calls, c.takes);
+  assert_true(stats.live + stats.wasted <= stats.reserved && stats.allocated == stats.live && stats.peak == stats.live);
+  assert_true(stats.blocks < 8); /* they double */
+  assert_false(toft_shared_contains(s, &c));
+  assert_false(toft_shared_contains(s, NULL));
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  counted_all_back(&c);
+  assert_int_equal(toft_shared_destroy(NULL), TOFT_OK);
+}
+
+static void the_newest(void **state) {
+  toft_shared *s = toft_shared_create(NULL);
+  (void)state;
+  assert_non_null(s);
+  unsigned char *p = (unsigned char *)toft_shared_resize(s, NULL, 0, 100, 8);
+  fill(p, 100, 3);
+  assert_ptr_equal(toft_shared_resize(s, p, 100, 1000, 8), p); /* in place */
+  assert_int_equal(toft_shared_stats(s).live, 1000);
+  assert_ptr_equal(toft_shared_resize(s, p, 1000, 96, 8), p);
+  assert_int_equal(toft_shared_stats(s).live, 96);
+  unsigned char *q = (unsigned char *)toft_shared_alloc(s, 8, 8);
+  assert_ptr_equal(q, p + 96);
+  toft_shared_free(s, p, 96); /* not the newest */
+  assert_int_equal(toft_shared_stats(s).live, 104);
+  assert_ptr_equal(toft_shared_resize(s, p, 96, 40, 8), p);
+  assert_ptr_equal(toft_shared_resize(s, p, 40, 40, 8), p);
+  unsigned char *moved = (unsigned char *)toft_shared_resize(s, p, 40, 200, 64);
+  assert_true(moved != p && is_aligned(moved, 64) && filled(moved, 40, 3));
+  toft_shared_free(s, moved, 200);
+  toft_shared_free(s, NULL, 8);
+  assert_ptr_equal(toft_shared_alloc(s, 8, 64), moved);
+  /* Larger than the rest of its block. */
+  q = (unsigned char *)toft_shared_alloc(s, 1000, 8);
+  fill(q, 1000, 4);
+  moved = (unsigned char *)toft_shared_resize(s, q, 1000, 60000, 8);
+  assert_true(moved != q && filled(moved, 1000, 4));
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+}
+
+static void nonsense(void **state) {
+  counted c;
+  toft_shared *s = toft_shared_create(counted_init(&c));
+  volatile size_t most = SIZE_MAX; /* which compilers would refuse */
+  (void)state;
+  assert_null(toft_shared_alloc(s, most, 8));
+  assert_null(toft_shared_alloc(s, most / 2, 8));
+  assert_null(toft_shared_alloc(s, 8, 48));
+  assert_null(toft_shared_alloc(s, 8, 0));
+  assert_null(toft_shared_alloc(s, 8, SIZE_MAX / 2 + 1));
+  void *p = toft_shared_alloc(s, 8, 8);
+  size_t out = c.out;
+  assert_null(toft_shared_resize(s, p, 8, most - 4, 8));
+  assert_null(toft_shared_resize(s, p, 8, 16, 24));
+  assert_int_equal(toft_shared_reset(s, 7, 0), TOFT_EARG);
+  assert_int_equal(toft_shared_stats(s).live, 8);
+  assert_int_equal(c.out, out);
+  assert_non_null(toft_shared_alloc(s, 0, 8));
+  assert_true(is_aligned(toft_shared_alloc(s, 100, 1 << 16), 1 << 16));
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  counted_all_back(&c);
+}
+
+/* The k-th request of the source fails, whichever that is: nothing has changed, and the next try succeeds. */
+static void no_memory(void **state) {
+  static const size_t sizes[] = {10, 20000, 100000, 3000, 1 << 20};
+  (void)state;
+  for (size_t k = 1;; k++) {
+    counted c;
+    toft_shared *s = toft_shared_create(counted_init(&c));
+    toft_arena *part = NULL;
+    size_t refused = 0;
+    c.fail_at = k;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      toft_stats before = toft_shared_stats(s);
+      void *p = toft_shared_alloc(s, sizes[i], 8);
+      if (p == NULL) {
+        assert_int_equal(toft_shared_stats(s).live, before.live);
+        refused++;
+        p = toft_shared_alloc(s, sizes[i], 8);
+        assert_non_null(p);
+      }
+      fill(p, sizes[i], 1);
+    }
+    if ((part = toft_shared_local(s)) == NULL) refused++;
+    if (part == NULL) part = toft_shared_local(s);
+    assert_non_null(part);
+    for (int i = 0; i < 100; i++) {
+      void *p = toft_alloc(part, 9000);
+      if (p == NULL) refused++;
+      if (p == NULL) p = toft_alloc(part, 9000);
+      assert_non_null(p);
+      fill(p, 9000, 1);
+    }
+    size_t failed = c.asked >= k;
+    assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+    counted_all_back(&c);
+    if (!failed) break;
+    /* A block that is larger than it must be is asked for again, as large as it must be. */
+    assert_true(refused <= 1);
+  }
+}
+
+static void within_a_budget(void **state) {
+  counted c;
+  toft_budget budget;
+  (void)state;
+  toft_shared *s = toft_shared_create(toft_budget_init(&budget, counted_init(&c), 40000));
+  size_t n = 0;
+  while (toft_shared_alloc(s, 1000, 8) != NULL) n++;
+  assert_true(n >= 30 && budget.used <= 40000);
+  assert_non_null(toft_shared_alloc(s, 8, 8)); /* there is room for small ones yet */
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(budget.used, 0);
+  counted_all_back(&c);
+}
+
+static void rounds(void **state) {
+  counted c;
+  toft_shared *s = toft_shared_create(counted_init(&c));
+  (void)state;
+  for (int i = 0; i < 50; i++) {
+    if (i == 5) c.asked = 0;
+    for (int k = 0; k < 300; k++) fill(toft_shared_alloc(s, 1000, 8), 1000, 1);
+    toft_arena *part = toft_shared_local(s);
+    for (int k = 0; k < 300; k++) fill(toft_alloc(part, 1000), 1000, 1);
+    assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
+    assert_int_equal(toft_shared_stats(s).live, 0);
+  }
+  assert_true(c.asked <= 2 && c.out == 1); /* it settles on one block */
+  size_t settled = c.bytes;
+  for (int i = 0; i < 60; i++) {
+    fill(toft_shared_alloc(s, 100, 8), 100, 1);
+    assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
+  }
+  assert_true(c.bytes <= settled / 4); /* and forgets */
+  fill(toft_shared_alloc(s, 500000, 8), 500000, 1);
+  assert_int_equal(toft_shared_reset(s, TOFT_KEEP_ALL, 0), TOFT_OK);
+  assert_true(c.bytes > 500000);
+  fill(toft_shared_alloc(s, 400000, 8), 400000, 1); /* in what is kept */
+  assert_int_equal(toft_shared_reset(s, TOFT_KEEP_BYTES, 100000), TOFT_OK);
+  assert_true(c.bytes <= 100000);
+  toft_shared_trim(s, 0);
+  counted_all_back(&c);
+  assert_int_equal(toft_shared_stats(s).reserved, 0);
+  assert_non_null(toft_shared_alloc(s, 8, 8));
+  assert_true(c.bytes < 20000); /* small again */
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  counted_all_back(&c);
+}
+
+/* ---- parts ---- */
+
+static void count_up(void *arg) { ++*(int *)arg; }
+
+static void parts(void **state) {
+  counted c;
+  int ended = 0;
+  toft_shared *s = toft_shared_create(counted_init(&c));
+  (void)state;
+  toft_arena *one = toft_shared_local(s), *two = toft_shared_local(s);
+  assert_true(one != NULL && two != NULL && one != two);
+  unsigned char *p = (unsigned char *)toft_alloc(one, 100);
+  assert_true(toft_shared_contains(s, p) && toft_contains(one, p) && !toft_contains(two, p));
+  fill(p, 100, 9);
+  toft_release(one); /* is nothing: who reads what it made does not know of it */
+  assert_non_null(toft_alloc(one, 100));
+  toft_arena *other = toft_create();
+  assert_int_equal(toft_adopt(other, one), TOFT_EBUSY);
+  toft_release(other);
+  assert_non_null(toft_cleanup_add(one, count_up, &ended));
+  assert_non_null(toft_cleanup_add(two, count_up, &ended));
+  TOFT_SCOPE(two) {
+    assert_non_null(toft_cleanup_add(two, count_up, &ended));
+    assert_non_null(toft_alloc(two, 50000));
+  }
+  assert_int_equal(ended, 1);
+  toft_range r;
+  assert_int_equal(toft_claim(two, &r), TOFT_OK);
+  assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_EBUSY);
+  assert_int_equal(toft_shared_destroy(s), TOFT_EBUSY);
+  assert_true(ended == 1 && filled(p, 100, 9));
+  assert_int_equal(toft_give(two, &r), TOFT_OK);
+  assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
+  assert_int_equal(ended, 3);
+  assert_int_equal(toft_shared_stats(s).live, 0);
+  one = toft_shared_local(s);
+  assert_non_null(toft_cleanup_add(one, count_up, &ended));
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(ended, 4);
+  counted_all_back(&c);
+}
+
+/* What a part gives back serves parts again: else rounds of one would fill the whole. */
+static void a_part_of_many_rounds(void **state) {
+  counted c;
+  toft_shared *s = toft_shared_create(counted_init(&c));
+  (void)state;
+  toft_arena *part = toft_shared_local(s);
+  for (int i = 0; i < 2000; i++) {
+    assert_non_null(toft_shared_alloc(s, 8, 8)); /* so the part's blocks are never the newest for long */
+    for (int k = 0; k < 1 << (i % 9); k++) fill(toft_alloc(part, 700), 700, 1);
+    assert_non_null(toft_shared_alloc(s, 8, 8));
+    assert_int_equal(toft_reset_keep(part, i % 3 == 0 ? TOFT_KEEP_BYTES : TOFT_KEEP_RECENT, 0), TOFT_OK);
+  }
+  assert_true(c.bytes < (size_t)4 << 20);
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  counted_all_back(&c);
+}
+
+static void checked_parts(void **state) {
+  toft_shared *s = toft_shared_create(NULL);
+  (void)state;
+  toft_arena *part = toft_shared_local(s);
+  assert_int_equal(toft_set_checked(part, 1), TOFT_OK);
+  void *p = toft_alloc(part, 20);
+  write_wrongly(p, 20);
+  assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_ECORRUPT);
+  assert_int_equal(toft_shared_stats(s).live, 0);
+  part = toft_shared_local(s);
+  assert_int_equal(toft_set_checked(part, 1), TOFT_OK);
+  assert_non_null(toft_alloc(part, 20));
+  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+}
+
+static struct ending {
+  toft_shared *s;
+  int refused, given;
+} ending;
+
+static void ask_again(void *arg) {
+  struct ending *e = (struct ending *)arg;
+  e->refused += toft_shared_reset(e->s, TOFT_KEEP_ALL, 0) == TOFT_EBUSY;
+  e->refused += toft_shared_destroy(e->s) == TOFT_EBUSY;
+  e->given += toft_shared_alloc(e->s, 5000, 8) != NULL;
+  e->given += e->given == 1 && toft_shared_local(e->s) != NULL;
+}
+
+static void cleanups_that_ask(void **state) {
+  counted c;
+  (void)state;
+  memset(&ending, 0, sizeof ending);
+  ending.s = toft_shared_create(counted_init(&c));
+  assert_non_null(toft_cleanup_add(toft_shared_local(ending.s), ask_again, &ending));
+  assert_int_equal(toft_shared_destroy(ending.s), TOFT_OK);
+  assert_true(ending.refused == 2 && ending.given == 2);
+  counted_all_back(&c);
+}
+
+/* ---- many threads ---- */
+
+static struct work {
+  toft_shared *s;
+  int rounds;
+  pthread_mutex_t lock;
+  struct found *found;
+} work;
+
+typedef struct found {
+  struct found *next;
+  unsigned char *p;
+  size_t size;
+  unsigned seed;
+} found;
+
+/* Each allocates in all ways, links what it found into one list, and looks at its own again. */
+static void *worker(void *arg) {
+  uint32_t random = (uint32_t)(uintptr_t)arg;
+  size_t wrong = 0;
+  toft_arena *part = NULL;
+  for (int i = 0; i < work.rounds; i++) {
+    uint32_t kind = next_random(&random) % 1000;
+    if (part == NULL && i > 20) part = toft_shared_local(work.s);
+    size_t size = kind == 0 ? 70000 : kind < 10 ? next_random(&random) % 9000 : next_random(&random) % 100;
+    int direct = part == NULL || kind % 2 == 0;
+    found *f = (found *)(direct ? toft_shared_alloc(work.s, sizeof *f, 8) : toft_alloc(part, sizeof *f));
+    if (f == NULL) return (void *)(uintptr_t)1;
+    f->seed = next_random(&random);
+    f->size = size;
+    f->p = (unsigned char *)(direct ? toft_shared_alloc(work.s, size, 1 << kind % 7) : toft_alloc(part, size));
+    if (f->p == NULL) return (void *)(uintptr_t)1;
+    fill(f->p, size, f->seed);
+    if (direct && kind % 5 == 0) {
+      f->p = (unsigned char *)toft_shared_resize(work.s, f->p, size, size + 40, 8);
+      if (f->p == NULL) return (void *)(uintptr_t)1;
+      wrong += !filled(f->p, size, f->seed);
+      f->size = size + 40;
+      fill(f->p, f->size, f->seed);
+    }
+    if (direct && kind % 11 == 0) {
+      unsigned char *tail = (unsigned char *)toft_shared_alloc(work.s, 64, 8);
+      fill(tail, 64, 0);
+      toft_shared_free(work.s, tail, 64);
+    }
+    pthread_mutex_lock(&work.lock);
+    f->next = work.found;
+    work.found = f;
+    pthread_mutex_unlock(&work.lock);
+    if (kind == 500) wrong += toft_shared_stats(work.s).live == 0 || !toft_shared_contains(work.s, f);
+    if (part != NULL && kind == 600) { /* what a scope gives back, others may get */
+      TOFT_SCOPE(part) wrong += toft_alloc(part, 20000) == NULL;
+    }
+  }
+  return (void *)(uintptr_t)wrong;
+}
+
+static void at_once(void **state) {
+  counted c;
+  (void)state;
+  work.s = toft_shared_create(counted_init(&c)); /* which is no source for many threads at once */
+  assert_int_equal(pthread_mutex_init(&work.lock, NULL), 0);
+  work.rounds = long_run() ? 100000 : 5000;
+  for (int round = 0; round < 4; round++) {
+    pthread_t threads[THREADS];
+    work.found = NULL;
+    for (size_t i = 0; i < THREADS; i++)
+      assert_int_equal(pthread_create(&threads[i], NULL, worker, (void *)(uintptr_t)(i + 1 + 100 * (size_t)round)), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+      void *wrong;
+      assert_int_equal(pthread_join(threads[i], &wrong), 0);
+      assert_null(wrong);
+    }
+    size_t n = 0;
+    uint64_t bytes = 0;
+    for (const found *f = work.found; f != NULL; f = f->next, n++) {
+      assert_true(filled(f->p, f->size, f->seed)); /* nobody else had it too */
+      bytes += sizeof *f + f->size;
+    }
+    assert_int_equal(n, (size_t)work.rounds * THREADS);
+    toft_stats s = toft_shared_stats(work.s);
+    assert_true(s.live >= bytes && s.reserved == c.bytes && s.live + s.wasted <= s.reserved);
+    assert_int_equal(toft_shared_reset(work.s, TOFT_KEEP_RECENT, 0), TOFT_OK);
+  }
+  pthread_mutex_destroy(&work.lock);
+  assert_int_equal(toft_shared_destroy(work.s), TOFT_OK);
+  counted_all_back(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_thread),
+      cmocka_unit_test(the_newest),
+      cmocka_unit_test(nonsense),
+      cmocka_unit_test(no_memory),
+      cmocka_unit_test(rounds),
+      cmocka_unit_test(within_a_budget),
+      cmocka_unit_test(parts),
+      cmocka_unit_test(a_part_of_many_rounds),
+      cmocka_unit_test(at_once),
+      cmocka_unit_test(checked_parts),
+      cmocka_unit_test(cleanups_that_ask),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
