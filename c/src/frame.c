@@ -23,7 +23,8 @@ struct toft_frames {
   const toft_options *made_with;
   toft_options options;
   unsigned char apart[128]; /* what is above is written while nobody looks */
-  size_t alone;             /* a call that must be alone runs */
+  size_t alone;             /* a call that must be alone runs, or finds out that it is not */
+  const toft_here *only;    /* the thread that is */
   toft_frame_seat *seats;   /* only ever gets longer */
   void *roots[TOFT_FRAMES_MOST];
   toft_frames *other;
@@ -91,7 +92,7 @@ static toft_frame_seat *toft_frame_seat_here(toft_frames *f) {
 
 static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   toft_here *h = &toft_tls_here;
-  if (TOFT_LOAD(&f->alone)) return NULL;
+  if (TOFT_LOAD_POINTER(const toft_here, &f->only) == h) return NULL; /* its cleanups ask */
   toft_frame_seat *s = toft_frame_seat_here(f);
   if (s == NULL) return NULL;
   toft_state *a = s->arenas[f->now];
@@ -175,10 +176,14 @@ static int toft_frames_begin_alone(toft_frames *f, int which) {
     TOFT_STORE_RELEASE(&f->alone, 0);
     return TOFT_EBUSY;
   }
+  TOFT_STORE_POINTER(const toft_here, &f->only, &toft_tls_here);
   return TOFT_OK;
 }
 
-static void toft_frames_end_alone(toft_frames *f) { TOFT_STORE_RELEASE(&f->alone, 0); }
+static void toft_frames_end_alone(toft_frames *f) {
+  TOFT_STORE_POINTER(const toft_here, &f->only, NULL);
+  TOFT_STORE_RELEASE(&f->alone, 0);
+}
 
 /* ---- the end of a frame ---- */
 
