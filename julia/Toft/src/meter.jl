@@ -214,16 +214,16 @@ What the arena holds now, and by whom: of one of another maker its statistics al
                metered!(a)
                tagbudget!(a, "level/sound", 1000)
                tag(a, "level") do
-                   alloc(a, Float64, 1000)
+                   alloc(a, Float64, 100)
                    tag(() -> alloc(a, 100), a, "sound")
                end
                report(a)
            end
-    ArenaReport: 7.914 KiB live of 12.000 KiB in 2 blocks, peak 7.914 KiB, no budget
-      tag          live        allocated   budget
-      (none)       0 bytes     0 bytes     none
-      level/sound  104 bytes   104 bytes   1000 bytes, 10 % of it live
-      level        7.812 KiB   7.812 KiB   none
+    ArenaReport: 904 bytes live of 4.000 KiB in 1 block, peak 904 bytes, no budget
+      tag          live       allocated  budget
+      (none)       0 bytes    0 bytes    none
+      level/sound  104 bytes  104 bytes  1000 bytes, 10 % of it live
+      level        800 bytes  800 bytes  none
 
 Throws an `ArgumentError` for a released arena.
 """
