@@ -64,7 +64,14 @@ def tests(*flags, env=None):
         package = copy(mode)
         run = JULIA + ["--project=%s" % package]
         mode.must(run + [package / "deps/build.jl"], "deps/build.jl")
-        play(mode, run + list(flags) + [package / "test/runtests.jl"], env=env)
+        snapshots = mode.folder / "snapshots"
+        snapshots.mkdir()
+        play(mode, run + list(flags) + [package / "test/runtests.jl"],
+             env=dict(env or {}, TOFT_SNAPSHOTS=str(snapshots)))
+        made = sorted(snapshots.glob("*.json"))
+        if not made:
+            raise modes.Broken("the tests made no snapshot")
+        mode.check([ROOT / "scripts/check-snapshot"] + made)
     return work
 
 

@@ -13,7 +13,8 @@ export PoolFullError, StaleIndexError,
     capacity, trim!, column, Handle, handle,
     List, Stack, Queue, SortedSet, SortedDict, between,
     Arena, arena, alloc, cstring, release!, reset!, rewind!, scope, budget!, checked!, cleanup!, stats, ArenaStats,
-    ArenaArray, ArenaVector, ArenaMatrix, ArenaError, cache_limit!, cache_held, cache_trim!
+    ArenaArray, ArenaVector, ArenaMatrix, ArenaError, cache_limit!, cache_held, cache_trim!,
+    metered!, tag, tagbudget!, sampled!, report, snapshot, ArenaReport, TagStats, SiteStats
 
 include("errors.jl")
 include("stores.jl")

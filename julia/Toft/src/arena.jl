@@ -56,6 +56,7 @@ mutable struct Arena
     cleanups::Vector{Cleanup}      # oldest first
     calling::Bool                  # the maker may be running cleanups for us
     owned::Bool
+    unchecked::Bool                # if it is watched, then only by meters
     range::Ptr{RawReserve}         # goes after the arena; NULL: none
 
     function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool)
@@ -67,6 +68,7 @@ mutable struct Arena
         a.cleanups = NO_CLEANUPS
         a.calling = false
         a.owned = owned
+        a.unchecked = false
         a.range = range
         finalized && finalizer(finish, a)
         a
@@ -239,7 +241,7 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, a::Arena) = pointer(a)
     a.calling && throw(ArenaError(TOFT_EBUSY, what))
     head = opened(a)
     a.calling = true
-    say_place(head)
+    say_place(a, head)
     code = f(head)
     a.calling = false # which also keeps a until now
     code
@@ -260,7 +262,7 @@ function release!(a::Arena)
     code = calling(a, "release!") do head
         # The maker would refuse without a word, and does not tell of damage. A head that is not watched is not closed.
         first = isodd(word(head, HEAD_EPOCH)) ? op_reset(head, TOFT_KEEP_BYTES, 0) : TOFT_OK
-        first == TOFT_EBUSY || (say_place(head); op_release(head))
+        first == TOFT_EBUSY || (say_place(a, head); op_release(head))
         first
     end
     code == TOFT_EBUSY && throw(ArenaError(code, "release!"))
@@ -312,7 +314,7 @@ end
 
 @noinline function take_slow(a::Arena, size::UInt, align::UInt)
     head = opened(a)
-    say_place(head)
+    say_place(a, head)
     p = op_alloc(head, size, align, UInt32(0))
     p == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "alloc") : OutOfMemoryError())
     p
@@ -413,7 +415,7 @@ function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::In
             unsafe_store!(head, UInt(p) + ((to + 7) & ~UInt(7)), HEAD_CURSOR)
             return p
         end
-        say_place(head)
+        say_place(a, head)
         q = op_resize(head, UInt(p), from, to, align, UInt32(0))
         q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
         return Ptr{T}(q)
@@ -435,7 +437,7 @@ function deallocate!(a::Arena, p::Ptr{T}, n::Integer = 1) where {T}
         elseif iseven(word(head, HEAD_EPOCH)) && word(head, HEAD_CURSOR) - UInt(p) == (size + 7) & ~UInt(7)
             unsafe_store!(head, UInt(p), HEAD_CURSOR)
         else
-            say_place(head)
+            say_place(a, head)
             op_free(head, UInt(p), size)
         end
     end
@@ -642,8 +644,11 @@ or `TOFT_ENOSYS` where the maker offers no checks.
 With `TOFT_CHECKED=1` in the environment when Julia starts, every arena is checked from its start; with
 `TOFT_FINDINGS=FILE` each finding is appended to that file as a line that names the places in Julia.
 """
-checked!(a::Arena, on::Bool = true) =
+function checked!(a::Arena, on::Bool = true)
     GC.@preserve a check(op_set(opened(a), TOFT_SET_CHECKED, on), "checked!")
+    on && (a.unchecked = false)
+    nothing
+end
 
 # ---- looking at an arena ----
 
@@ -654,7 +659,18 @@ What [`stats`](@ref) tells, in bytes: `live`, allocated and not given back, with
 `peak`, the most that was live: as seen at slow calls, so that what was allocated and rewound in between within one
 block is missing; `budget`, or `nothing`; `reserved`, held of the source, kept blocks included; `wasted`, about what
 headers and unused ends of blocks come to. And counts: `blocks` in use; `source_calls`, how often blocks were asked for,
-ever.
+ever. It prints for people, and is equal to another whose fields are.
+
+    julia> arena(stats, budget = 4096)
+    ArenaStats
+      live          0 bytes
+      allocated     0 bytes
+      peak          0 bytes
+      budget        4.000 KiB, 0 % of it live
+      reserved      4.000 KiB
+      wasted        512 bytes
+      blocks        1
+      source calls  1
 """
 struct ArenaStats
     live::Int64
@@ -686,11 +702,40 @@ Whether `p` points into memory that the arena has handed out. Walks the blocks.
 """
 Base.in(p::Ptr, a::Arena) = GC.@preserve a op_contains(opened(a), Ptr{Cvoid}(p)) == 1
 
+Base.show(io::IO, s::ArenaStats) = (print(io, "ArenaStats("); say_stats(io, s); print(io, ")"))
+Base.show(io::IO, ::MIME"text/plain", s::ArenaStats) = (print(io, "ArenaStats"); list_stats(io, s))
+
 function Base.show(io::IO, a::Arena)
     isopen(a) || return print(io, "Arena(released)")
     s = GC.@preserve a op_stats(a.head)
     print(io, "Arena(", s.live, " bytes live, ", s.reserved, " reserved)")
 end
 
+function Base.show(io::IO, ::MIME"text/plain", a::Arena)
+    isopen(a) || return show(io, a)
+    print(io, "Arena")
+    list_stats(io, stats(a))
+end
+
+# In a line: "104 bytes live of 4.000 KiB in 1 block, peak 104 bytes, no budget".
+say_stats(io, s) =
+    print(io, Base.format_bytes(s.live), " live of ", Base.format_bytes(s.reserved), " in ", s.blocks,
+          s.blocks == 1 ? " block" : " blocks", ", peak ", Base.format_bytes(peak_of(s)), ", ",
+          s.budget === nothing ? "no budget" : "budget " * Base.format_bytes(s.budget))
+
+function list_stats(io, s)
+    budget = s.budget === nothing ? "none" : Base.format_bytes(s.budget) * share(s.live, s.budget)
+    for (name, value) in (("live", Base.format_bytes(s.live)), ("allocated", Base.format_bytes(s.allocated)),
+                          ("peak", Base.format_bytes(peak_of(s))), ("budget", budget),
+                          ("reserved", Base.format_bytes(s.reserved)), ("wasted", Base.format_bytes(s.wasted)),
+                          ("blocks", s.blocks), ("source calls", s.source_calls))
+        print(io, "\n  ", rpad(name, 14), value)
+    end
+end
+
+peak_of(s) = max(s.peak, s.live) # the peak is as of the last slow call
+share(live, budget) = budget == 0 ? "" : string(", ", round(Int, 100 * (live / budget)), " % of it live")
+
 include("arena_cleanup.jl")
 include("arena_array.jl")
+include("meter.jl")

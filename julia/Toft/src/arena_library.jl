@@ -27,6 +27,7 @@ const TOFT_KEEP_RECENT = UInt32(0)
 const TOFT_KEEP_ALL = UInt32(1)
 const TOFT_KEEP_BYTES = UInt32(2)
 const TOFT_SET_BUDGET = UInt32(1)
+const TOFT_SET_SAMPLE = UInt32(3)
 const TOFT_SET_CHECKED = UInt32(4)
 const TOFT_OK = Cint(0)
 const TOFT_ENOMEM = Cint(-1)
@@ -57,6 +58,39 @@ struct RawOptions # toft_options
     failure::Ptr{Cvoid}
     failure_arg::Ptr{Cvoid}
     flags::UInt32
+end
+
+struct RawTag # toft_tag_report
+    name::Ptr{UInt8}
+    number::Ptr{UInt64}
+    live::UInt64
+    allocated::UInt64
+    budget::UInt64
+end
+
+struct RawSite # toft_site_report
+    site::UInt
+    tag::Ptr{UInt8}
+    count::UInt64
+    bytes::UInt64
+    stack::Ptr{Ptr{Cvoid}}
+    depth::Csize_t
+end
+
+struct RawSnapshot # toft_snapshot_options
+    size::Csize_t
+    flags::UInt32
+    symbolizer::Ptr{Cvoid}
+    symbolizer_arg::Ptr{Cvoid}
+end
+
+struct RawSymbol # toft_symbol
+    name::Ptr{UInt8}
+    offset::Csize_t
+    module_name::Ptr{UInt8}
+    module_offset::Csize_t
+    file::Ptr{UInt8}
+    line::Cuint
 end
 
 struct RawReserve # toft_reserve
@@ -109,8 +143,10 @@ function look(head::Ptr{UInt})
     version == 1 && size >= OPS_SIZE ? TOFT_OK : TOFT_ENOSYS
 end
 
-# Where this package was called from, for what a checked arena finds. Before each call to the maker of a watched one.
-@inline say_place(head::Ptr{UInt}) = (isodd(word(head, HEAD_EPOCH)) && say_place_slow(head); nothing)
+# Where this package was called from, for what a checked arena finds. Before each call to the maker of a watched one that
+# may be checked: looking at the stack takes long.
+@inline say_place(a, head::Ptr{UInt}) =
+    (isodd(word(head, HEAD_EPOCH)) && !a.unchecked && say_place_slow(head); nothing)
 
 @noinline function say_place_slow(head)
     LIBRARY.at_place == C_NULL && return
@@ -134,11 +170,19 @@ mutable struct Library
     cache_held::Ptr{Cvoid}
     cache_trim::Ptr{Cvoid}
     at_place::Ptr{Cvoid}
+    set_metered::Ptr{Cvoid}
+    set_tag_budget::Ptr{Cvoid}
+    tag_push::Ptr{Cvoid}
+    tag_pop::Ptr{Cvoid}
+    tags::Ptr{Cvoid}
+    sites::Ptr{Cvoid}
+    snapshot_text::Ptr{Cvoid}
+    symbolize::Ptr{Cvoid}
     path::String
     version::String
 end
 
-const LIBRARY = Library(C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, C_NULL, "", "")
+const LIBRARY = Library(ntuple(_ -> C_NULL, fieldcount(Library) - 2)..., "", "")
 const LOADING = ReentrantLock()
 
 const HEADER = joinpath(@__DIR__, "..", "deps", "toft.h")
@@ -194,6 +238,14 @@ end
         LIBRARY.cache_held = found(:toft_cache_held)
         LIBRARY.cache_trim = found(:toft_cache_trim)
         LIBRARY.at_place = found(:toft_at_place)
+        LIBRARY.set_metered = found(:toft_set_metered)
+        LIBRARY.set_tag_budget = found(:toft_set_tag_budget)
+        LIBRARY.tag_push = found(:toft_tag_push_watched)
+        LIBRARY.tag_pop = found(:toft_tag_pop_watched)
+        LIBRARY.tags = found(:toft_tags)
+        LIBRARY.sites = found(:toft_sites)
+        LIBRARY.snapshot_text = found(:toft_snapshot_text)
+        LIBRARY.symbolize = found(:toft_symbolize)
         LIBRARY.path = path
         LIBRARY.version = version
         LIBRARY.create = found(:toft_create) # last: it says that the rest is there

@@ -809,8 +809,17 @@ int main(void) {
   O(toft_reserve, base) O(toft_reserve, max) O(toft_reserve, committed) O(toft_reserve, taken)
   P(sizeof(toft_stats)) O(toft_stats, live) O(toft_stats, allocated) O(toft_stats, peak) O(toft_stats, budget)
   O(toft_stats, reserved) O(toft_stats, wasted) O(toft_stats, blocks) O(toft_stats, source_calls)
+  P(sizeof(toft_tag_report)) O(toft_tag_report, name) O(toft_tag_report, number) O(toft_tag_report, live)
+  O(toft_tag_report, allocated) O(toft_tag_report, budget)
+  P(sizeof(toft_site_report)) O(toft_site_report, site) O(toft_site_report, tag) O(toft_site_report, count)
+  O(toft_site_report, bytes) O(toft_site_report, stack) O(toft_site_report, depth)
+  P(sizeof(toft_snapshot_options)) O(toft_snapshot_options, size) O(toft_snapshot_options, flags)
+  O(toft_snapshot_options, symbolizer) O(toft_snapshot_options, symbolizer_arg)
+  P(sizeof(toft_symbol)) O(toft_symbol, function) O(toft_symbol, offset) O(toft_symbol, module)
+  O(toft_symbol, module_offset) O(toft_symbol, file) O(toft_symbol, line)
   P(TOFT_ZERO) P(TOFT_STAY) P(TOFT_KEEP_RECENT) P(TOFT_KEEP_ALL) P(TOFT_KEEP_BYTES) P(TOFT_SET_BUDGET)
-  P(TOFT_SET_CHECKED) P(TOFT_CHECKED) P(-TOFT_OK) P(-TOFT_ENOMEM) P(-TOFT_EMARK) P(-TOFT_EBUSY) P(-TOFT_EARG)
+  P(TOFT_SET_SAMPLE) P(TOFT_SET_CHECKED) P(TOFT_CHECKED) P(-TOFT_OK) P(-TOFT_ENOMEM) P(-TOFT_EMARK) P(-TOFT_EBUSY)
+  P(-TOFT_EARG)
   P(-TOFT_ENOSYS) P(-TOFT_ECORRUPT)
   return 0;
 }
@@ -825,10 +834,11 @@ function layout_here()
             Toft.OPS_CLEANUP, Toft.OPS_CLAIM, Toft.OPS_GIVE, Toft.OPS_CONTAINS, Toft.OPS_STATS, Toft.OPS_SET,
             Toft.OPS_RELEASE)]
     constants = [Toft.TOFT_ZERO, Toft.TOFT_STAY, Toft.TOFT_KEEP_RECENT, Toft.TOFT_KEEP_ALL, Toft.TOFT_KEEP_BYTES,
-                 Toft.TOFT_SET_BUDGET, Toft.TOFT_SET_CHECKED, true, -Toft.TOFT_OK, -Toft.TOFT_ENOMEM, -Toft.TOFT_EMARK,
-                 -Toft.TOFT_EBUSY, -Toft.TOFT_EARG, -Toft.TOFT_ENOSYS, -Toft.TOFT_ECORRUPT]
+                 Toft.TOFT_SET_BUDGET, Toft.TOFT_SET_SAMPLE, Toft.TOFT_SET_CHECKED, true, -Toft.TOFT_OK,
+                 -Toft.TOFT_ENOMEM, -Toft.TOFT_EMARK, -Toft.TOFT_EBUSY, -Toft.TOFT_EARG, -Toft.TOFT_ENOSYS,
+                 -Toft.TOFT_ECORRUPT]
     Int[head; Toft.OPS_SIZE; 0; 4; ops; offsets(Toft.RawOptions); offsets(Toft.RawReserve); offsets(Toft.RawStats);
-        constants]
+        offsets(Toft.RawTag); offsets(Toft.RawSite); offsets(Toft.RawSnapshot); offsets(Toft.RawSymbol); constants]
 end
 
 @testset "the layout" begin

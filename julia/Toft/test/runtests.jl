@@ -26,6 +26,9 @@ include("common.jl")
     @testset "arenas" begin
         include("arena.jl")
     end
+    @testset "meters" begin
+        include("meter.jl")
+    end
     @testset "vectors of the ABI" begin
         include("vectors.jl")
     end

@@ -1,0 +1,416 @@
+# Meters: bytes by tag against a count at the call, budgets to the byte, samples of known paths, what is printed.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+module MeterTests
+
+using Random, Test, Toft
+using Toft: ArenaError, TOFT_EBUSY, TOFT_ENOSYS
+
+const LONG = get(ENV, "TOFT_LONG", "0") != "0"
+
+lives(a) = Dict(t.name => t.live for t in report(a))
+printed(x) = repr("text/plain", x; context = :limit => true)
+
+message_of(f) =
+    try
+        f()
+        ""
+    catch e
+        sprint(showerror, e)
+    end
+
+# Is f refused with an ArgumentError, and does the report stay as it was?
+function refused(f, a)
+    before, head = printed(report(a)), Toft.word(a.head, Toft.HEAD_EPOCH)
+    try
+        f()
+    catch e
+        return e isa ArgumentError && printed(report(a)) == before && Toft.word(a.head, Toft.HEAD_EPOCH) == head
+    end
+    false
+end
+
+@testset "statistics for people" begin
+    none = ArenaStats(0, 0, 0, nothing, 0, 0, 0, 0)
+    some = ArenaStats(1536, 2048, 1024, 6144, 2 << 20, 48, 2, 7)
+    @test sprint(show, none) == "ArenaStats(0 bytes live of 0 bytes in 0 blocks, peak 0 bytes, no budget)"
+    @test sprint(show, some) ==
+          "ArenaStats(1.500 KiB live of 2.000 MiB in 2 blocks, peak 1.500 KiB, budget 6.000 KiB)"
+    list = """
+    ArenaStats
+      live          1.500 KiB
+      allocated     2.000 KiB
+      peak          1.500 KiB
+      budget        6.000 KiB, 25 % of it live
+      reserved      2.000 MiB
+      wasted        48 bytes
+      blocks        2
+      source calls  7"""
+    @test printed(some) == list
+    @test occursin("\n  budget        none\n", printed(none))
+    @test occursin("\n  budget        0 bytes\n", printed(ArenaStats(0, 0, 0, 0, 0, 0, 0, 0)))
+    @test occursin("8192.000 PiB, 100 % of it live", printed(ArenaStats(typemax(Int), 0, 0, typemax(Int), 0, 0, 0, 0)))
+    @test occursin(" in 1 block,", sprint(show, ArenaStats(0, 0, 0, nothing, 0, 0, 1, 0)))
+    same = ArenaStats(1536, 2048, 1024, 6144, 2 << 20, 48, 2, 7)
+    @test some == same && isequal(some, same) && hash(some) == hash(same) && some != none
+    @test some != ArenaStats(1536, 2048, 1024, nothing, 2 << 20, 48, 2, 7)
+    a = Arena(budget = 4096)
+    alloc(a, 1024)
+    @test printed(a) == replace(printed(stats(a)), "ArenaStats" => "Arena") && occursin("25 % of it", printed(a))
+    @test sprint(show, a) == "Arena(1024 bytes live, $(stats(a).reserved) reserved)"
+    @test Base.summarysize(a) > 0
+    release!(a)
+    @test printed(a) == "Arena(released)"
+end
+
+@testset "tags" begin
+    a = Arena()
+    alloc(a, 40)
+    @test isempty(report(a)) && isempty(report(a).sites) && report(a).stats == stats(a)
+    metered!(a)
+    @test lives(a) == Dict("" => 40)
+    given = tag(a, "level") do
+        foreach(_ -> alloc(a, NTuple{5,Int}), 1:1000)
+        @test tag(() -> alloc(a, 100_000), a, "sound") isa Ptr
+        alloc(a, 8)
+        tag(() -> alloc(a, 16), a, SubString("x/ai", 2)) # from the root
+        tag(() -> tag(() -> alloc(a, 5), a, "inner"), a, "sound")
+        tag(() -> alloc(a, 32), a, "/")
+        7
+    end
+    alloc(a, 24)
+    want = Dict("" => 96, "level" => 40_008, "level/sound" => 100_000, "level/sound/inner" => 8, "ai" => 16)
+    @test given == 7 && lives(a) == want
+    r = report(a)
+    @test [t.name for t in r] == [t.name for t in r.tags] && first(r).name == "" && eltype(r) == TagStats
+    @test r["level"].live == 40_008 && r["level"].budget === nothing && haskey(r, "ai") && !haskey(r, "x")
+    @test_throws KeyError r["x"]
+    @test collect(r) == r.tags && length(r) == 5
+    # A tag ends with an exception, and with one the next is none of its children.
+    @test_throws ErrorException tag(() -> tag(() -> error("out"), a, "in"), a, "thrown")
+    alloc(a, 8)
+    @test lives(a)[""] == 104 && report(a)["thrown/in"].live == 0
+    # What was there when it is switched on is nobody's; off, there are none, on any level.
+    tag(a, "level") do
+        metered!(a, false)
+        alloc(a, 8)
+        @test isempty(report(a))
+        metered!(a)
+        tag(() -> alloc(a, 8), a, "new")
+    end
+    alloc(a, 8)
+    r = report(a)
+    @test r[""].live == stats(a).live - 8 && r["new"].live == 8 && r["level"].live == 0
+    metered!(a, false)
+    @test iseven(Toft.word(a.head, Toft.HEAD_EPOCH))
+    # Switched on within: the end ends no tag of others.
+    tag(a, "before") do
+        metered!(a)
+        tag(a, "outer") do
+            tag(() -> nothing, a, "inner")
+            alloc(a, 8)
+        end
+    end
+    @test report(a)["outer"].live == 8
+    # Given back within: the arena, its bytes.
+    tag(() -> (alloc(a, 8); reset!(a); alloc(a, 16)), a, "reset")
+    @test report(a)["reset"].live == 16 == stats(a).live
+    @test tag(() -> (release!(a); 3), a, "released") == 3
+    arena(a -> @test(isempty(report(a)))) # the next at this place
+end
+
+tagged(a) = tag(() -> (alloc(a, Int); nothing), a, "off")
+function bytes_of(f, a)
+    f(a)
+    f(a)
+    @allocated for _ in 1:100
+        f(a)
+    end
+end
+
+@testset "where nothing is switched on" begin
+    a = Arena()
+    before = ntuple(i -> Toft.word(a.head, i), 4)
+    @test bytes_of(tagged, a) == 0
+    @test isempty(report(a)) && ntuple(i -> Toft.word(a.head, i), 4)[2:4] == before[2:4]
+    # Not even the name is looked at.
+    @test tag(() -> 1, a, "a\0b") == 1 && tag(() -> 2, a, "\xff") == 2
+    # Metered, the inline path stays: within a tag, allocations move the cursor alone.
+    metered!(a)
+    tag(a, "on") do
+        alloc(a, 8)
+        before = ntuple(i -> Toft.word(a.head, i), 4)
+        alloc(a, 8)
+        after = ntuple(i -> Toft.word(a.head, i), 4)
+        @test after[2:4] == before[2:4] && after[1] == before[1] + 8 && after[1] < after[3]
+    end
+    release!(a)
+end
+
+@testset "with checks" begin
+    a = Arena()
+    metered!(a)
+    @test a.unchecked # then nobody looks at the stack
+    checked!(a)
+    @test !a.unchecked
+    sampled!(a, 64)
+    @test !a.unchecked
+    p = tag(() -> alloc(a, UInt8, 10), a, "checked")
+    @test report(a)["checked"].live >= 16
+    unsafe_store!(p, 1, 11)
+    @test_throws ArenaError reset!(a)
+    release!(a)
+    arena(a -> (metered!(a); @test(!a.unchecked)), checked = true)
+end
+
+@testset "budgets of tags" begin
+    a = Arena()
+    tagbudget!(a, "ai", 1000) # before there are tags
+    tag(() -> alloc(a, 2000), a, "ai")
+    metered!(a)
+    tag(a, "ai") do
+        alloc(a, 992)
+        live = stats(a).live
+        @test_throws OutOfMemoryError alloc(a, 9)
+        @test_throws OutOfMemoryError ArenaArray{Int}(a, undef, 2)
+        tag(() -> alloc(a, 5000), a, "own")
+        @test stats(a).live == live + 5000
+        alloc(a, 8)
+        @test_throws OutOfMemoryError alloc(a, 1)
+        tagbudget!(a, "ai", big(1008))
+        alloc(a, 1)
+        @test_throws OutOfMemoryError alloc(a, 1)
+        tagbudget!(a, "/ai", nothing)
+        alloc(a, 100_000)
+    end
+    @test report(a)["ai"].live == 101_008 && report(a)["ai"].budget === nothing
+    tagbudget!(a, "", 2000 + 8)
+    @test report(a)[""].budget == 2008
+    alloc(a, 8)
+    @test_throws OutOfMemoryError alloc(a, 1)
+    m = mark(a)
+    tag(() -> alloc(a, 1), a, "other")
+    rewind!(a, m)
+    tagbudget!(a, "other", 0)
+    @test_throws OutOfMemoryError tag(() -> alloc(a, 1), a, "other")
+    @test report(a)["other"] == TagStats("other", 0, 8, 0)
+    tagbudget!(a, "other", big(1) << 70)
+    @test report(a)["other"].budget === nothing
+    release!(a)
+end
+
+@testset "what is refused" begin
+    a = Arena()
+    metered!(a)
+    tagbudget!(a, "x", 8)
+    called = Ref(false)
+    for name in ("a\0b", "\0", "\xff", "a\xc3")
+        @test refused(() -> tag(() -> called[] = true, a, name), a)
+        @test refused(() -> tagbudget!(a, name, 1), a)
+    end
+    @test !called[]
+    @test refused(() -> tagbudget!(a, "x", -1), a) && refused(() -> tagbudget!(a, "x", big(-1) << 70), a)
+    @test refused(() -> sampled!(a, -1), a)
+    @test report(a)["x"].budget == 8
+    # Names that look odd are names: as in C.
+    tag(a, "level") do
+        tag(() -> alloc(a, 8), a, "")
+        tag(() -> alloc(a, 16), a, "//")
+        tag(() -> alloc(a, 24), a, "a//b")
+        tag(() -> alloc(a, 32), a, "ünïcode \"quoted\"\n")
+    end
+    want = Dict("" => 0, "x" => 0, "level" => 8, "/" => 16, "level/a//b" => 24, "level/ünïcode \"quoted\"\n" => 32)
+    @test lives(a) == want
+    # In a cleanup the arena is closed: tags are passed over, switches are refused.
+    codes = Any[]
+    m = mark(a)
+    cleanup!(a) do
+        push!(codes, tag(() -> 5, a, "cleanup"))
+        for f in (() -> metered!(a, false), () -> sampled!(a, 8), () -> tagbudget!(a, "x", 1))
+            push!(codes, try f() catch e; e isa ArenaError ? e.code : e end)
+        end
+        push!(codes, report(a)["level"].live, occursin("\"level\"", snapshot(a)))
+    end
+    rewind!(a, m)
+    @test codes == [5, TOFT_EBUSY, TOFT_EBUSY, TOFT_EBUSY, 8, true]
+    alloc(a, 8)
+    @test report(a)[""].live == 8
+    release!(a)
+    for f in (() -> metered!(a), () -> metered!(a, false), () -> tag(() -> 0, a, "x"), () -> tagbudget!(a, "x", 1),
+              () -> sampled!(a, 1), () -> report(a), () -> snapshot(a), () -> snapshot(devnull, a))
+        @test_throws ArgumentError f()
+        @test occursin("released", message_of(f))
+    end
+end
+
+# A maker that offers statistics alone.
+no_set(head::Ptr{UInt}, what::UInt32, value::UInt64, text::Ptr{UInt8}, n::Csize_t) = TOFT_ENOSYS
+function seven_live(head::Ptr{UInt}, out::Ptr{UInt64}, n::Csize_t)
+    unsafe_store!(Ptr{Toft.RawStats}(out), Toft.RawStats(7, 0, 0, typemax(UInt64), 0, 0, 0, 0))
+    Csize_t(64)
+end
+
+@testset "arenas of another maker" begin
+    functions = fill(C_NULL, 13)
+    functions[Toft.OPS_SET] = @cfunction(no_set, Cint, (Ptr{UInt}, UInt32, UInt64, Ptr{UInt8}, Csize_t))
+    functions[Toft.OPS_STATS] = @cfunction(seven_live, Csize_t, (Ptr{UInt}, Ptr{UInt64}, Csize_t))
+    table = vcat(reinterpret(UInt, UInt32[Toft.OPS_SIZE, 1]), UInt.(functions))
+    made = UInt[4096, pointer(table), 4096, 3] # watched, by its maker
+    GC.@preserve made table begin
+        a = unsafe_wrap(Arena, pointer(made))
+        for f in (() -> metered!(a), () -> metered!(a, false), () -> tagbudget!(a, "x", 1), () -> sampled!(a, 64))
+            @test_throws ArgumentError f()
+            @test occursin("its maker does not offer this", message_of(f))
+        end
+        @test tag(() -> 7, a, "x") == 7
+        @test report(a).stats.live == 7 && isempty(report(a)) && occursin("\"live\":7", snapshot(a))
+        @test made[[1, 3, 4]] == [4096, 4096, 3]
+    end
+end
+
+# ---- random streams against a count at the call ----
+
+mutable struct Oracle
+    live::Vector{Tuple{String,Int,Ptr{UInt8},Int}} # tag, bytes, where, as asked for: in their order
+    allocated::Dict{String,Int}
+    marks::Vector{Tuple{Toft.Mark,Int}}
+end
+
+below(path, name) = startswith(name, '/') ? name[2:end] : isempty(path) ? name : isempty(name) ? path : "$path/$name"
+
+function agrees(a, o)
+    r = report(a)
+    bytes = Dict{String,Int}()
+    for (path, n, _, _) in o.live
+        bytes[path] = get(bytes, path, 0) + n
+    end
+    all(t -> t.live == get(bytes, t.name, 0), r) && all(haskey(r, path) for path in keys(bytes)) &&
+        sum(t.live for t in r) == stats(a).live == r.stats.live &&
+        all(t -> t.allocated == get(o.allocated, t.name, 0), r)
+end
+
+# Some steps under a tag, and under tags within it; false: they do not agree.
+function play(a, o, rng, path, depth)
+    for _ in 1:rand(rng, 1:40)
+        kind = rand(rng, 1:100)
+        if kind <= 55
+            n = rand(rng) < 0.05 ? rand(rng, 5000:200_000) : rand(rng, 1:300)
+            p = kind <= 30 ? alloc(a, n) : ArenaArray{UInt8}(a, undef, n).at
+            push!(o.live, (path, 8 * cld(n, 8), p, n))
+            o.allocated[path] = get(o.allocated, path, 0) + 8 * cld(n, 8)
+        elseif kind <= 75 && depth < 5
+            name = rand(rng, ("a", "b", "c/d", "/a", "/", "", "/a/b", "é"))
+            try
+                tag(a, name) do
+                    play(a, o, rng, below(path, name), depth + 1) || error("disagreed")
+                    rand(rng) < 0.2 && throw(KeyError(1))
+                end
+            catch e
+                e isa KeyError || return false
+            end
+        elseif kind <= 82
+            push!(o.marks, (mark(a), length(o.live)))
+        elseif kind <= 90 && !isempty(o.marks)
+            i = rand(rng, 1:length(o.marks))
+            rewind!(a, o.marks[i][1])
+            resize!(o.live, o.marks[i][2])
+            resize!(o.marks, i)
+        elseif kind <= 93 && !isempty(o.live) && (isempty(o.marks) || o.marks[end][2] < length(o.live))
+            before = stats(a).live # what ends a block waits for a rewind if another block has begun
+            deallocate!(a, o.live[end][3], o.live[end][4])
+            stats(a).live == before || pop!(o.live)
+        elseif kind == 94 && rand(rng) < 0.3
+            reset!(a)
+            empty!(o.live)
+            empty!(o.marks)
+        elseif kind == 95
+            trim!(a)
+        elseif kind == 96
+            agrees(a, o) || return false
+        end
+    end
+    true
+end
+
+@testset "random streams" begin
+    for seed in 1:(LONG ? 500 : 25)
+        rng = MersenneTwister(seed)
+        arena() do a
+            metered!(a)
+            o = Oracle([], Dict(), [])
+            @test all(_ -> play(a, o, rng, "", 0) && agrees(a, o), 1:10)
+        end
+    end
+end
+
+# ---- samples and snapshots ----
+
+@noinline small_ones(a) = foreach(_ -> alloc(a, 16), 1:100_000)
+@noinline large_ones(a) = foreach(_ -> alloc(a, 160), 1:10_000)
+
+@testset "samples" begin
+    a = Arena()
+    sampled!(a, 1000)
+    metered!(a)
+    tag(() -> small_ones(a), a, "small")
+    tag(() -> large_ones(a), a, "large")
+    sampled!(a, nothing)
+    large_ones(a)
+    r = report(a)
+    for (name, count, f) in (("small", 100_000, :small_ones), ("large", 10_000, :large_ones))
+        found = filter(s -> s.tag == name, r.sites)
+        @test isapprox(sum(s.bytes for s in found), 1_600_000; rtol = 0.2) # 1600 looks: good to 2.5 %
+        @test isapprox(sum(s.count for s in found), count; rtol = 0.2)
+        @test all(s -> any(frame -> frame.func == f, s.stack), found)
+        @test all(s -> String(first(s.stack).file) == @__FILE__, found)
+    end
+    @test issorted(r.sites; by = s -> -s.bytes) && Set(s.tag for s in r.sites) == Set(["small", "large"])
+    @test occursin(r"\n  about +allocations  tag +by\n.* (small|large)  .* at .*meter.jl:\d+", printed(r))
+    text = snapshot(a)
+    @test occursin("\"function\":\"small_ones\"", text) && occursin(basename(@__FILE__), text)
+    # Samples in any thread's cache of arenas end with the arena.
+    release!(a)
+    arena(b -> @test(isempty(report(b).sites)))
+end
+
+@testset "what is printed" begin
+    arena(budget = 1 << 20) do a
+        @test printed(report(a)) == "ArenaReport: " * sprint(show, stats(a))[12:end-1]
+        metered!(a)
+        for i in 1:30
+            tag(() -> alloc(a, 8i), a, "tag $i")
+        end
+        tagbudget!(a, "tag 3", 96)
+        lines = split(printed(report(a)), '\n')
+        @test lines[2] == "  tag     live       allocated  budget"
+        @test lines[3] == "  (none)  0 bytes    0 bytes    none"
+        @test lines[6] == "  tag 3   24 bytes   24 bytes   96 bytes, 25 % of it live"
+        @test length(lines) == 2 + 20 + 1 && lines[end] == "  ⋮"
+        @test length(split(repr("text/plain", report(a)), '\n')) == 2 + 31
+        @test sprint(show, report(a)) == "ArenaReport(31 tags, 0 sites, 3.633 KiB live)"
+    end
+end
+
+@testset "snapshots" begin
+    a = Arena(budget = 1 << 20)
+    made = Pair{String,String}["julia-new" => snapshot(a)]
+    metered!(a)
+    sampled!(a, 64)
+    for i in 1:100
+        tag(() -> alloc(a, 8), a, "/" * "long"^20 * string(i))
+    end
+    tagbudget!(a, "quoted \"\\\n", 8)
+    text = snapshot(a)
+    @test sizeof(text) > 8192 && isvalid(text) && sprint(snapshot, a) == text
+    @test startswith(text, "{\"version\":1,\"stats\":{\"live\":800,\"allocated\":800,") && endswith(text, "}")
+    @test occursin("{\"name\":\"quoted \\\"\\\\\\u000a\",\"number\":null,\"live\":0,\"allocated\":0,\"budget\":8}", text)
+    @test count("\"live\":8,", text) == 100
+    push!(made, "julia-sampled" => text)
+    release!(a)
+    # scripts/test holds them against the schema.
+    folder = get(ENV, "TOFT_SNAPSHOTS", "")
+    if !isempty(folder)
+        foreach(((name, text),) -> write(joinpath(folder, name * ".json"), text), made)
+    end
+end
+
+end
