@@ -83,16 +83,24 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   return s;
 }
 
-static toft_frame_seat *toft_frame_seat_here(toft_frames *f) {
+/* NULL: none yet. */
+static toft_frame_seat *toft_frame_seat_had(const toft_frames *f) {
   toft_frame_seat *s = toft_tls_here.frame_seats;
   while (s != NULL && s->id != f->id) s = s->beside;
+  return s;
+}
+
+static toft_frame_seat *toft_frame_seat_here(toft_frames *f) {
+  toft_frame_seat *s = toft_frame_seat_had(f);
   return s != NULL ? s : toft_frame_sit(f);
 }
 
 static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   toft_here *h = &toft_tls_here;
-  if (TOFT_LOAD(&f->alone)) return NULL;
-  toft_frame_seat *s = toft_frame_seat_here(f);
+  toft_frame_seat *s = toft_frame_seat_had(f);
+  /* Who is inside has been seen: that call is being refused. */
+  if (TOFT_LOAD(&f->alone) && (s == NULL || s->inside == 0)) return NULL;
+  if (s == NULL) s = toft_frame_sit(f);
   if (s == NULL) return NULL;
   toft_state *a = s->arenas[f->now];
   if (a == NULL) {
