@@ -312,7 +312,9 @@ class arena_resource final : public std::pmr::memory_resource {
 
 // The present frame, for containers of all threads at once: each allocates from its thread's arena. deallocate does
 // nothing, so a container may grow on one thread and be destroyed on another. It must not outlive its memory: across an
-// advance nothing may be kept, not even to be destroyed; with N buffers, nothing across N of them.
+// advance nothing may be kept, not even to be destroyed; with N buffers, nothing across N of them. It must not outlive
+// the resource either: those that make put into the frames themselves are destroyed with them, so end these frames
+// before.
 class frame_resource final : public std::pmr::memory_resource {
  public:
   // Of frames that outlive it.
