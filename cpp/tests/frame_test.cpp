@@ -298,6 +298,8 @@ TEST(FrameResource, AllocatesHereAndGivesNothingBack) {
   std::uint64_t live = f.here().stats().live;
   base->deallocate(p, 100, 64);
   EXPECT_EQ(f.here().stats().live, live);
+  r.deallocate(r.allocate(100, 8), 100, 8);
+  EXPECT_EQ(f.here().stats().live, live + 104);
   void *a = base->allocate(0), *b = base->allocate(1), *big = base->allocate(std::size_t(1) << 20, 4096);
   EXPECT_NE(a, nullptr);
   EXPECT_NE(b, nullptr);
@@ -377,7 +379,7 @@ TEST(FrameResource, ManyThreadsMeet) {
   EXPECT_EQ(wrong, 0u);
   toft::frame_stats s = stats_of(f);
   EXPECT_EQ(s.arenas, 2u * THREADS);
-  EXPECT_LT(s.reserved, 2u * THREADS * 65536u);  // a steady loop comes to rest
+  EXPECT_LT(s.reserved, 2u * THREADS * 65536u);                 // a steady loop comes to rest
   for (int i = 0; i < 2; i++) EXPECT_EQ(f.advance(), TOFT_OK);  // the last vectors end before their resource
 }
 
