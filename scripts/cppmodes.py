@@ -78,11 +78,14 @@ int main() {
   toft::arena a;
   toft::recycler r;
   toft::pool<int> p;
+  toft::lease l = toft::lease::try_get();
+  toft::frames f;
   int *n = a.try_make<int>(3);
   void *q = r.try_allocate(100);
   auto h = p.try_emplace(5);
   bool good = n != nullptr && *n == 3 && q != nullptr && h && *p.get(h) == 5;
   good = good && a.try_allocate(SIZE_MAX) == nullptr && r.try_allocate(SIZE_MAX) == nullptr;
+  good = good && l && l.give_back() == TOFT_OK && f.try_here() != nullptr && f.advance() == TOFT_OK;
   r.deallocate(q, 100);
   return good && r.stats().used == 0 ? 0 : 1;
 }

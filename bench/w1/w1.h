@@ -27,8 +27,8 @@ struct w1_task {
 /* Runs the task on an arena; how many operations succeeded: n * reps, or it has failed. */
 typedef size_t w1_loop(void *arena, const struct w1_task *task);
 
-/* The hot loops: an arena lives across samples and is emptied after each repetition; except LIFE and LIFE_IN,
- * which make and destroy one in each operation. X(id, name, operations in a repetition, what it is) */
+/* The hot loops: an arena lives across samples and is emptied after each repetition; except LIFE, LIFE_IN
+ * and LEASE, which make and destroy one in each operation. X(id, name, operations in a repetition, what it is) */
 #define W1_LOOPS(X)                                                                                   \
   X(HOT, "hot", 4096, "8 B, written")                                                                 \
   X(HOT_UNTOUCHED, "hot untouched", 4096, "8 B, untouched")                                           \
@@ -42,7 +42,8 @@ typedef size_t w1_loop(void *arena, const struct w1_task *task);
   X(ALIGN64, "align 64", 1024, "64 B at alignment 64, written")                                       \
   X(STRINGS, "strings", 2000, "copies of strings of 1-12 B")                                          \
   X(BIG, "reset 1 MiB", 2, "8 B and 1 MiB, one int of each written, reset; a pair is two operations") \
-  X(SCOPE, "scope", 2, "mark, 2 x 32 B written, rewind; two operations")
+  X(SCOPE, "scope", 2, "mark, 2 x 32 B written, rewind; two operations")                              \
+  X(LEASE, "lease", 1, "an arena for 1 + 10 + 100 + 1000 B, a byte of each written, and its end")
 
 enum w1_loop_id {
 #define X(id, name, n, what) W1_##id,

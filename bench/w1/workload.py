@@ -18,7 +18,7 @@ C, CXX = ["-std=gnu11"] + FLAGS, ["-std=gnu++17"] + FLAGS
 FOONATHAN = ["-isystem/usr/include/foonathan_memory",
              "-isystem/usr/include/x86_64-linux-gnu/foonathan_memory"]
 
-OURS = ["toft", "toft_claimed", "toft_pack", "floor_mem", "floor_cursor", "model_sensible", "malloc"]
+OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "floor_mem", "floor_cursor", "model_sensible", "malloc"]
 # file: (flags, libraries, where it comes from). Each is compiled and linked on its own first.
 RIVALS = {
     "upb.c": ([], [], "the C sources in the crate google-protobuf, fetched by cargo"),
@@ -255,11 +255,13 @@ def marks(table):
         measured = "%s / %s = %s" % (number(ours_), number(theirs), ratio(ours_, theirs))
         return "%s <= %s" % (what, limit), measured, bool(theirs) and ours_ <= limit_of[limit] * theirs
 
-    limit_of = {"1.05 x floor_mem": 1.05, "0.35 x LLVM": 0.35}
+    limit_of = {"1.05 x floor_mem": 1.05, "0.35 x LLVM": 0.35, "0.2 x malloc": 0.2}
     yield mark("hot", table.median("hot", "toft"), "1.05 x floor_mem", table.median("hot", "floor_mem"))
     llvm = table.median("life", "LLVM bump")
     for case, what in (("life in buffer", "on a caller's buffer"), ("life", "from the cache")):
         yield mark("create + 10 + destroy " + what, table.median(case, "toft"), "0.35 x LLVM", llvm)
+    yield mark("lease + 4 allocations + return", table.median("lease", "toft lease"), "0.2 x malloc",
+               table.median("lease", "malloc"))
     lost = []
     for case in table.cases:
         best, rival = table.best_rival(case)

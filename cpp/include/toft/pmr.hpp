@@ -3,6 +3,7 @@
 //     toft::recycling_resource                frees piece by piece; blocks come back when nothing in them is live
 //     toft::synchronized_recycling_resource   the same for all threads at once
 //     toft::arena_resource                    monotonic, with marks, and a reset that keeps its memory
+//     toft::frame_resource                    monotonic, in the calling thread's arena of a frame
 //
 //     toft::recycling_resource nodes;
 //     std::pmr::map<int, int> m(&nodes);
@@ -33,6 +34,7 @@
 
 #include "arena.hpp"
 #include "config.hpp"
+#include "frame.hpp"
 #include "recycler.hpp"
 
 namespace toft {
@@ -306,6 +308,34 @@ class arena_resource final : public std::pmr::memory_resource {
   toft_arena *arena_;
   upstream_source source_;
   bool owned_;
+};
+
+// The present frame, for containers of all threads at once: each allocates from its thread's arena. deallocate does
+// nothing, so a container may grow on one thread and be destroyed on another. It must not outlive its memory: across an
+// advance nothing may be kept, not even to be destroyed; with N buffers, nothing across N of them. It must not outlive
+// the resource either: those that make put into the frames themselves are destroyed with them, so end these frames
+// before.
+class frame_resource final : public std::pmr::memory_resource {
+ public:
+  // Of frames that outlive it.
+  explicit frame_resource(const frames &f) noexcept : frames_(f.get()) {}
+  frame_resource(const frame_resource &) = delete;
+  frame_resource &operator=(const frame_resource &) = delete;
+
+  // std::bad_alloc.
+  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    toft_arena *a = toft_frame_here(frames_);
+    if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
+    return arena_ref(a).allocate(size, align);
+  }
+  TOFT_ALWAYS_INLINE void deallocate(void *, std::size_t, std::size_t = alignof(std::max_align_t)) noexcept {}
+
+ private:
+  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+  void do_deallocate(void *, std::size_t, std::size_t) override {}
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+  toft_frames *frames_;
 };
 
 }  // namespace TOFT_NAMESPACE

@@ -6,6 +6,8 @@
 #include "allocator.hpp"
 #include "arena.hpp"
 #include "config.hpp"
+#include "frame.hpp"
+#include "lease.hpp"
 #include "meter.hpp"
 #include "pool.hpp"
 #include "recycler.hpp"

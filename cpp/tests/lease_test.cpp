@@ -1,0 +1,366 @@
+// Leases: who has the arena when, and that threads that lease and give back at once lose nothing.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <toft/allocator.hpp>
+#include <toft/lease.hpp>
+#if __has_include(<memory_resource>)
+#include <toft/pmr.hpp>
+#endif
+
+#include "shared_source.hpp"
+
+namespace {
+
+static_assert(!std::is_copy_constructible_v<toft::lease> && !std::is_copy_assignable_v<toft::lease>);
+static_assert(std::is_nothrow_move_constructible_v<toft::lease> && std::is_nothrow_move_assignable_v<toft::lease>);
+static_assert(std::is_nothrow_destructible_v<toft::lease> && std::is_nothrow_destructible_v<toft::leases>);
+static_assert(!std::is_move_constructible_v<toft::leases> && !std::is_copy_constructible_v<toft::leases>);
+static_assert(std::is_convertible_v<toft::lease &, toft::arena_ref> && !std::is_convertible_v<toft::lease, bool>);
+static_assert(!std::is_convertible_v<toft::leases_ref, toft::lease>);
+
+struct counted {
+  static int live;
+  int values[4] = {1, 2, 3, 4};
+  counted() { live++; }
+  ~counted() { live--; }
+};
+int counted::live;
+
+TEST(Lease, TheSameArenaAgainAndEmpty) {
+  toft::leases cache;
+  toft_arena *first = nullptr;
+  for (int i = 0; i < 1000; i++) {
+    toft::lease a(cache);
+    ASSERT_TRUE(a);
+    if (first == nullptr) first = a.get();
+    ASSERT_EQ(a.get(), first);
+    ASSERT_EQ(a.stats().live, 0u);
+    ASSERT_EQ(a.from().get(), cache.get());
+    (void)a.make<counted>();
+    (void)a.allocate(static_cast<std::size_t>(i) * 7);
+    ASSERT_EQ(counted::live, 1);
+  }
+  EXPECT_EQ(counted::live, 0);
+  toft::lease_stats s = cache.stats();
+  EXPECT_EQ(s.made, 1u);
+  EXPECT_EQ(s.out, 0u);
+  EXPECT_EQ(s.idle, 1u);
+  EXPECT_GE(s.held, 4096u);
+}
+
+TEST(Lease, TheProcessHasACache) {
+  std::size_t out = toft::leases_ref().stats().out;
+  {
+    toft::lease a, b;
+    EXPECT_NE(a.get(), b.get());
+    EXPECT_EQ(a.from().get(), nullptr);
+    EXPECT_EQ(toft::leases_ref().stats().out, out + 2);
+    toft::leases_ref().trim();  // what is out stays
+    EXPECT_EQ(a.copy("text"), "text");
+  }
+  EXPECT_EQ(toft::leases_ref().stats().out, out);
+  toft::leases_ref().trim();
+  EXPECT_EQ(toft::leases_ref().stats().idle, 0u);
+}
+
+TEST(Lease, MovesAndHasOneOwner) {
+  toft::leases cache, other;
+  toft::lease a(cache);
+  toft_arena *head = a.get();
+  (void)a.make<counted>();
+  toft::lease b(std::move(a));
+  EXPECT_FALSE(a);
+  EXPECT_EQ(b.get(), head);
+  EXPECT_EQ(a.give_back(), TOFT_EARG);
+  toft::lease &self = b;
+  b = std::move(self);
+  EXPECT_EQ(b.get(), head);
+  EXPECT_EQ(counted::live, 1);
+  toft::lease c(other);
+  c = std::move(b);  // what c had goes back to its own cache
+  EXPECT_EQ(other.stats().out, 0u);
+  EXPECT_EQ(cache.stats().out, 1u);
+  EXPECT_EQ(counted::live, 1);
+  EXPECT_EQ(c.give_back(), TOFT_OK);
+  EXPECT_EQ(counted::live, 0);
+  b = toft::lease(other);  // what was moved from can be assigned to
+  EXPECT_TRUE(b);
+  EXPECT_EQ(b.from().get(), other.get());
+  std::vector<toft::lease> many;
+  for (int i = 0; i < 10; i++) many.emplace_back(cache);
+  EXPECT_EQ(cache.stats().out, 10u);
+  many.erase(many.begin() + 2, many.begin() + 7);
+  EXPECT_EQ(cache.stats().out, 5u);
+}
+
+TEST(Lease, GivenBackOnce) {
+  toft::leases cache;
+  toft::lease a(cache);
+  toft_lease copy = a.release();
+  EXPECT_FALSE(a);
+  EXPECT_EQ(cache.stats().out, 1u);
+  toft::lease b = toft::lease::own(copy, cache), stale = toft::lease::own(copy, cache);
+  EXPECT_EQ(b.give_back(), TOFT_OK);
+  EXPECT_EQ(b.give_back(), TOFT_EARG);
+  EXPECT_FALSE(b);
+  EXPECT_EQ(stale.give_back(), TOFT_EBUSY);
+  toft::lease c(cache);  // the same arena, another turn
+  EXPECT_EQ(c.get(), copy.arena);
+  std::memset(c.allocate(100), 7, 100);
+  EXPECT_EQ(stale.give_back(), TOFT_EBUSY);
+  EXPECT_EQ(c.stats().live, 104u);
+  toft::leases other;
+  toft::lease wrong = toft::lease::own(toft_lease{c.get(), copy.turn}, other);
+  EXPECT_LT(wrong.give_back(), 0);
+  (void)wrong.release();
+  EXPECT_EQ(c.give_back(), TOFT_OK);
+}  // what stale is refused is not told
+
+TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
+  toft::leases cache;
+  toft::lease a(cache);
+  {
+    toft::claim c(a);
+    EXPECT_EQ(a.give_back(), TOFT_EBUSY);
+    EXPECT_TRUE(a);
+    *c.make<int>(1) = 2;
+  }
+  EXPECT_EQ(a.give_back(), TOFT_OK);
+  toft_range r;
+  toft_lease lost;
+  {
+    toft::lease b(cache);
+    lost = b.release();
+    b = toft::lease::own(lost, cache);
+    ASSERT_EQ(toft_claim(b.get(), &r), TOFT_OK);
+  }  // cannot be returned, and is not
+  EXPECT_EQ(cache.stats().out, 1u);
+  EXPECT_EQ(toft_give(lost.arena, &r), TOFT_OK);
+  EXPECT_EQ(toft::lease::own(lost, cache).give_back(), TOFT_OK);
+  EXPECT_EQ(cache.stats().out, 0u);
+}
+
+TEST(Lease, OutlivesItsCache) {
+  test::shared_source source;
+  toft::arena_options arenas = source.options();
+  toft::lease_options o;
+  o.arenas = &arenas;
+  toft::lease late = toft::lease::try_get();
+  toft_leases *cache;
+  {
+    toft::leases l(o);
+    cache = l.get();
+    late = toft::lease(l);
+  }
+  ASSERT_TRUE(late);
+  std::memset(late.allocate(10000), 1, 10000);
+  EXPECT_EQ(late.give_back(), TOFT_OK);
+  EXPECT_EQ(toft_leases_destroy(cache), TOFT_OK);  // it was left behind
+}
+
+TEST(Lease, CleanupsMayLease) {
+  toft::leases cache;
+  int ran = 0;
+  for (int i = 0; i < 3; i++) {
+    toft::lease a(cache);
+    a.defer([&cache, &ran, &a] {
+      toft::lease inner(cache);
+      ran += inner.get() != a.get() && inner.copy("x") == "x" && a.give_back() == TOFT_EBUSY;
+    });
+  }
+  EXPECT_EQ(ran, 3);
+  EXPECT_EQ(cache.stats().out, 0u);
+}
+
+TEST(Lease, SettingsEndWithIt) {
+  toft::leases cache;
+  for (int i = 0; i < 3; i++) {
+    toft::lease a(cache);
+    EXPECT_EQ(a.stats().budget, UINT64_MAX);
+    EXPECT_EQ(a.set_budget(64), TOFT_OK);
+    EXPECT_EQ(a.try_allocate(65), nullptr);
+  }
+}
+
+TEST(Lease, UnderWhateverTakesAnArena) {
+  toft::lease a;
+  {
+    toft::scope s(a);
+    std::vector<int, toft::allocator<int, toft::lease>> v(&a);
+    for (int i = 0; i < 1000; i++) v.push_back(i);
+    EXPECT_EQ(v[999], 999);
+    toft::claim c(a);
+    EXPECT_EQ(*c.make<int>(3), 3);
+  }
+  EXPECT_EQ(a.stats().live, 0u);
+#if __has_include(<memory_resource>)
+  toft::arena_resource r(a);
+  std::pmr::vector<std::pmr::string> v(&r);
+  for (int i = 0; i < 100; i++) v.emplace_back("a string that does not fit into itself");
+  EXPECT_TRUE(a.contains(v[99].data()));
+#endif
+}
+
+TEST(Lease, ReturnedOnAnotherThread) {
+  toft::leases cache;
+  for (int i = 0; i < 100; i++) {
+    toft::lease a(cache);
+    (void)a.make<counted>();
+    std::thread([b = std::move(a)]() mutable {
+      (void)b.make<counted>();
+      if (counted::live == 2 && b.give_back() == TOFT_OK) counted::live += 10;
+    }).join();
+    ASSERT_EQ(counted::live, 10);
+    counted::live = 0;
+    ASSERT_FALSE(a);
+  }
+  EXPECT_EQ(cache.stats().out, 0u);
+}
+
+// 8 threads lease, use, give back, hand to each other, err and trim.
+TEST(Lease, ManyThreads) {
+  enum { THREADS = 8, ROUNDS = 3000 };
+  test::shared_source source;
+  toft::arena_options arenas = source.options();
+  toft::lease_options o;
+  o.arenas = &arenas;
+  o.idle = 12;
+  {
+    toft::leases cache(o);
+    std::atomic<std::size_t> wrong{0};
+    std::atomic<std::size_t> handed{0};
+    toft_lease between[THREADS] = {};
+    std::atomic<int> full[THREADS] = {};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < THREADS; t++)
+      threads.emplace_back([&, t] {
+        for (unsigned i = 0; i < ROUNDS; i++) {
+          toft::lease a(cache);
+          auto *p = static_cast<unsigned char *>(a.allocate(100 + i % 3000));
+          std::memset(p, static_cast<int>(t), 100);
+          if (i % 50 == 0) std::this_thread::yield();
+          if (a.stats().live != ((100 + i % 3000 + 7) & ~7u)) wrong++;
+          for (int k = 0; k < 100; k++) wrong += p[k] != t;
+          if (i % 7 == 0) {  // to the neighbour, who gives it back
+            int empty = 0;
+            unsigned to = (t + 1) % THREADS;
+            if (full[to].compare_exchange_strong(empty, 1)) {
+              between[to] = a.release();
+              full[to] = 2;
+              handed++;
+            }
+          }
+          if (full[t] == 2) {
+            wrong += toft::lease::own(between[t], cache).give_back() != TOFT_OK;
+            full[t] = 0;
+          }
+          if (i % 11 == 0 && a) {
+            toft_lease twice = a.release();
+            wrong += toft_lease_return(cache.get(), twice) != TOFT_OK;
+            wrong += toft_lease_return(cache.get(), twice) != TOFT_EBUSY;
+          }
+          if (i % 500 == t) cache.trim();
+        }
+      });
+    for (std::thread &t : threads) t.join();
+    for (unsigned t = 0; t < THREADS; t++)
+      if (full[t] == 2) wrong += toft::lease::own(between[t], cache).give_back() != TOFT_OK;
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_GT(handed, 0u);
+    toft::lease_stats s = cache.stats();
+    EXPECT_EQ(s.out, 0u);
+    EXPECT_LE(s.idle, 12u);
+    EXPECT_EQ(s.made - s.ended, s.idle);
+    EXPECT_EQ(s.held, source.bytes);
+  }
+}
+
+#if TOFT_EXCEPTIONS
+TEST(Lease, EndsWhereSomethingIsThrown) {
+  toft::leases cache;
+  try {
+    toft::lease a(cache);
+    (void)a.make<counted>();
+    toft::claim c(a);
+    throw std::runtime_error("out of the block");
+  } catch (const std::runtime_error &) {
+  }
+  EXPECT_EQ(counted::live, 0);
+  EXPECT_EQ(cache.stats().out, 0u);
+}
+
+TEST(Lease, NonsenseIsRefused) {
+  toft::lease_options o;
+  o.idle = 65537;
+  EXPECT_THROW(toft::leases l(o), std::invalid_argument);
+  o.idle = 1;
+  char buffer[5000];
+  toft::arena_options arenas;
+  arenas.buffer = buffer;
+  arenas.buffer_size = sizeof buffer;
+  o.arenas = &arenas;
+  EXPECT_THROW(toft::leases l(o), std::invalid_argument);
+  arenas.buffer = nullptr;
+  arenas.buffer_size = 0;
+  arenas.flags = 0x4000;
+  EXPECT_THROW(toft::leases l(o), std::bad_alloc);
+  arenas.flags = 0;
+  o.keep = SIZE_MAX;
+  o.bytes = SIZE_MAX;
+  toft::leases l(o);
+  toft::lease a(l);
+  EXPECT_THROW((void)a.allocate(SIZE_MAX), std::bad_alloc);
+  EXPECT_EQ(a.stats().live, 0u);
+}
+
+// The source fails at the k-th block. Whatever that hits, what is out ends, and all comes back.
+TEST(Lease, NoMemory) {
+  std::size_t refused = 0;
+  for (std::size_t k = 1, failed = 1; failed != 0; k++) {
+    test::shared_source source;
+    source.fail_at = k;
+    toft::arena_options arenas = source.options();
+    toft::lease_options o;
+    o.arenas = &arenas;
+    failed = 0;
+    try {
+      toft::leases cache(o);
+      for (int round = 0; round < 3; round++) {
+        toft::lease a[4] = {toft::lease::try_get(cache), toft::lease::try_get(cache), toft::lease::try_get(cache),
+                            toft::lease::try_get(cache)};
+        for (toft::lease &l : a) {
+          if (!l) failed++;
+          for (int i = 0; l && i < 3; i++) failed += l.try_allocate(3000) == nullptr;
+        }
+      }
+      ASSERT_EQ(cache.stats().out, 0u);
+    } catch (const std::bad_alloc &) {
+      failed++;
+    }
+    refused += failed;
+  }
+  EXPECT_GT(refused, 5u);
+  test::shared_source source;
+  source.fail_from = 2;  // the first is to try the options
+  toft::arena_options arenas = source.options();
+  toft::lease_options o;
+  o.arenas = &arenas;
+  toft::leases cache(o);
+  EXPECT_THROW(toft::lease a(cache), std::bad_alloc);
+  EXPECT_FALSE(toft::lease::try_get(cache));
+  EXPECT_EQ(cache.stats().out, 0u);
+}
+#endif
+
+}  // namespace
