@@ -3,6 +3,7 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -16,6 +17,10 @@ std::optional<toft::arena> arena;
 
 void write_at(char *p, long at) { static_cast<volatile char *>(p)[at] = 1; }
 char *bytes(const toft::arena_ref &a) { return static_cast<char *>(a.allocate(16, 1)); }
+void refused(const char *with) {
+  std::puts(with);
+  std::exit(1);
+}
 void in_a_thread() {
   std::thread([] { static_cast<void>(arena->try_allocate(16, 1)); }).join();
 }
@@ -43,6 +48,28 @@ const std::map<std::string, void (*)()> rows = {
        char *p = bytes(*arena);
        arena.reset();
        write_at(p, 3);
+     }},
+    {"write after return",
+     [] {
+       char *p;
+       {
+         toft::lease l;
+         p = bytes(l);
+       }
+       write_at(p, 3);
+       toft::leases_ref().trim();
+     }},
+    {"call after return",
+     [] {
+       toft::lease l;
+       toft::arena_ref kept = l;
+       if (l.give_back() != TOFT_OK) return;
+       if (kept.try_allocate(16, 1) == nullptr) refused("NULL");
+     }},
+    {"double return",
+     [] {
+       toft::lease l;
+       if (l.give_back() == TOFT_OK && l.give_back() == TOFT_EARG) refused("TOFT_EARG");
      }},
     {"read after reset",
      [] {

@@ -4,6 +4,7 @@
 //     toft::synchronized_recycling_resource   the same for all threads at once
 //     toft::arena_resource                    monotonic, with marks, and a reset that keeps its memory
 //     toft::frame_resource                    monotonic, in the calling thread's arena of a frame
+//     toft::shared_resource                   monotonic, for all threads at once
 //
 //     toft::recycling_resource nodes;
 //     std::pmr::map<int, int> m(&nodes);
@@ -36,6 +37,7 @@
 #include "config.hpp"
 #include "frame.hpp"
 #include "recycler.hpp"
+#include "shared.hpp"
 
 namespace toft {
 inline namespace TOFT_NAMESPACE {
@@ -336,6 +338,32 @@ class frame_resource final : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
   toft_frames *frames_;
+};
+
+// A shared arena, for containers of all threads at once. deallocate gives back what is the newest of all threads'.
+class shared_resource final : public std::pmr::memory_resource {
+ public:
+  // Of an arena that outlives it.
+  explicit shared_resource(shared_arena &a) noexcept : shared_(a.get()) {}
+  shared_resource(const shared_resource &) = delete;
+  shared_resource &operator=(const shared_resource &) = delete;
+
+  // std::bad_alloc.
+  [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    void *p = toft_shared_alloc(shared_, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
+    return p;
+  }
+  void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) noexcept {
+    toft_shared_free(shared_, p, size);
+  }
+
+ private:
+  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_shared_free(shared_, p, size); }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+  toft_shared *shared_;
 };
 
 }  // namespace TOFT_NAMESPACE

@@ -11,6 +11,7 @@
 #include "meter.hpp"
 #include "pool.hpp"
 #include "recycler.hpp"
+#include "shared.hpp"
 #include "soa_pool.hpp"
 #include "span.hpp"
 #if defined(__has_include) && __has_include(<memory_resource>)

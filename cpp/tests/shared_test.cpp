@@ -1,0 +1,162 @@
+// Shared arenas: threads that fill one at once, its parts, and what ends when.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <toft/shared.hpp>
+#if __has_include(<memory_resource>)
+#include <map>
+#include <toft/pmr.hpp>
+#endif
+
+#include "shared_source.hpp"
+
+namespace {
+
+static_assert(!std::is_copy_constructible_v<toft::shared_arena> && !std::is_move_constructible_v<toft::shared_arena>);
+static_assert(std::is_nothrow_destructible_v<toft::shared_arena>);
+static_assert(!std::is_convertible_v<toft_source *, toft::shared_arena>);
+
+struct counted {
+  static int live;
+  counted() { live++; }
+  ~counted() { live--; }
+};
+int counted::live;
+
+TEST(Shared, GivesAndTakesBackTheNewest) {
+  toft::shared_arena a;
+  auto *p = static_cast<char *>(a.allocate(100));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignof(std::max_align_t), 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.allocate(1, 4096)) % 4096, 0u);
+  EXPECT_TRUE(a.contains(p + 99));
+  EXPECT_FALSE(a.contains(&a));
+  std::uint64_t live = a.stats().live;
+  void *q = a.allocate(40, 8);
+  a.deallocate(p, 100);  // not the newest
+  EXPECT_EQ(a.stats().live, live + 40);
+  a.deallocate(q, 40);
+  EXPECT_EQ(a.stats().live, live);
+  EXPECT_EQ(a.copy("a text"), "a text");
+  EXPECT_EQ(a.copy("").data()[0], 0);
+  EXPECT_EQ(a.reset(), TOFT_OK);
+  EXPECT_EQ(a.stats().live, 0u);
+  EXPECT_GT(a.stats().reserved, 0u);
+  a.trim();
+  EXPECT_EQ(a.stats().reserved, 0u);
+}
+
+TEST(Shared, PartsEndWithTheRound) {
+  test::shared_source source;
+  {
+    toft::shared_arena a(&source);
+    for (int round = 0; round < 3; round++) {
+      toft::arena_ref one = a.local(), two = a.local();
+      EXPECT_NE(one.get(), two.get());
+      (void)one.make<counted>();
+      (void)two.make_array<counted>(10);
+      EXPECT_EQ(counted::live, 11);
+      toft_release(one.get());  // is nothing
+      EXPECT_EQ(counted::live, 11);
+      {
+        toft::claim c(two);
+        EXPECT_EQ(a.reset(), TOFT_EBUSY);
+        EXPECT_EQ(counted::live, 11);
+      }
+      EXPECT_EQ(round == 0 ? a.reset() : round == 1 ? a.reset_keep_all() : a.reset_keep(0), TOFT_OK);
+      EXPECT_EQ(counted::live, 0);
+    }
+    EXPECT_EQ(a.stats().reserved, 0u);
+    (void)a.local().make<counted>();
+  }
+  EXPECT_EQ(counted::live, 0);
+}
+
+TEST(Shared, ThrowsWhereThereIsNoMemory) {
+  test::shared_source source;
+  toft::shared_arena a(&source);
+  source.fail_from = 1;
+  EXPECT_THROW((void)a.allocate(8), std::bad_alloc);
+  EXPECT_THROW((void)a.local(), std::bad_alloc);
+  EXPECT_THROW((void)a.copy("text"), std::bad_alloc);
+  EXPECT_EQ(a.try_allocate(8), nullptr);
+  EXPECT_EQ(a.try_local(), nullptr);
+  EXPECT_EQ(a.stats().live, 0u);
+  source.fail_from = 0;
+  EXPECT_NE(a.try_allocate(8), nullptr);
+  volatile std::size_t most = SIZE_MAX;
+  EXPECT_THROW((void)a.allocate(most), std::bad_alloc);
+  EXPECT_EQ(a.try_allocate(8, 24), nullptr);
+}
+
+TEST(Shared, ManyThreadsFillIt) {
+  test::shared_source source;
+  toft::shared_arena a(&source);
+  for (int round = 0; round < 3; round++) {
+    std::mutex lock;
+    std::vector<std::string_view> texts;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; t++)
+      threads.emplace_back([&, t] {
+        toft::arena_ref part = a.local();
+        for (int i = 0; i < 500; i++) {
+          std::string number = std::to_string(t * 1000 + i);
+          std::string_view direct = a.copy(number);
+          auto *own = part.make<std::string>(std::string(40, 'x') + number);  // destroyed by the reset
+          std::string_view part_copy = part.copy(*own);
+          std::lock_guard<std::mutex> held(lock);
+          texts.push_back(direct);
+          texts.push_back(part_copy);
+        }
+      });
+    for (std::thread &t : threads) t.join();
+    ASSERT_EQ(texts.size(), 8000u);
+    for (std::size_t i = 0; i < texts.size(); i += 2) {
+      ASSERT_EQ(texts[i + 1], std::string(40, 'x') + std::string(texts[i]));
+      ASSERT_TRUE(a.contains(texts[i].data()) && a.contains(texts[i + 1].data()));
+    }
+    ASSERT_EQ(a.reset(), TOFT_OK);
+  }
+}
+
+#if __has_include(<memory_resource>)
+TEST(Shared, IsAResourceForAllThreads) {
+  test::shared_source source;
+  toft::shared_arena a(&source);
+  toft::shared_resource resource(a);
+  EXPECT_TRUE(resource.is_equal(resource));
+  EXPECT_FALSE(resource.is_equal(*std::pmr::new_delete_resource()));
+  {
+    std::mutex lock;
+    std::pmr::map<int, std::pmr::string> found(&resource);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; t++)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 200; i++) {
+          std::pmr::string text(std::to_string(i) + " is a text that does not fit into itself", &resource);
+          std::lock_guard<std::mutex> held(lock);
+          found.emplace(t * 1000 + i, std::move(text));
+        }
+      });
+    for (std::thread &t : threads) t.join();
+    EXPECT_EQ(found.size(), 800u);
+    for (auto &[key, text] : found) {
+      EXPECT_EQ(std::string(text), std::to_string(key % 1000) + " is a text that does not fit into itself");
+      EXPECT_TRUE(a.contains(text.data()));
+    }
+  }
+  source.fail_from = source.calls + 1;
+  EXPECT_THROW((void)resource.allocate(1 << 20), std::bad_alloc);
+  EXPECT_EQ(a.reset(), TOFT_OK);
+}
+#endif
+
+}  // namespace
