@@ -44,7 +44,7 @@ fn play<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone>(seed: u8, map: 
     let config = ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..Default::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let step = (0..KINDS, any::<u16>(), any::<u16>());
-    let stream = prop::collection::vec(step, 0..or_fewer(100, 25));
+    let stream = prop::collection::vec(step, 0..or_fewer(100, 12));
     TestRunner::new_with_rng(config, rng)
         .run(&stream, |steps: Vec<Step>| {
             World::new(map()).play(&steps);
@@ -209,7 +209,7 @@ fn an_append_that_does_not_fit() {
 /// Trees of numbers so large that inner nodes are split and merged.
 #[test]
 fn large_trees_of_numbers() {
-    let n: u64 = or_fewer(60_000, 300);
+    let n: u64 = or_fewer(60_000, 150);
     let spread = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
     for order in 0..4 {
         let key = |i: u64| match order {
@@ -261,7 +261,7 @@ fn no_memory() {
             let ledger = Ledger::new();
             let mut map: OrderedMap<K, V, L, Shared> = OrderedMap::new_in(Shared(&failing));
             let mut model = BTreeMap::new();
-            for i in 0..or_fewer(500u16, 40) {
+            for i in 0..or_fewer(500u16, 16) {
                 let (key, value) = (K::key(&ledger, i.wrapping_mul(37)), V::value(&ledger, i.into()));
                 if let Err(refused) = map.try_insert(key.clone(), value) {
                     map.check();
