@@ -143,8 +143,8 @@ function look(head::Ptr{UInt})
     version == 1 && size >= OPS_SIZE ? TOFT_OK : TOFT_ENOSYS
 end
 
-# Where this package was called from, for what a checked arena finds. Before each call to the maker of a watched one that
-# may be checked: looking at the stack takes long.
+# Where this package was called from, for what a checked arena finds. Before each call to the maker of a watched one
+# that may be checked: looking at the stack takes long.
 @inline say_place(a, head::Ptr{UInt}) =
     (isodd(word(head, HEAD_EPOCH)) && !a.unchecked && say_place_slow(head); nothing)
 

@@ -402,7 +402,8 @@ end
     text = snapshot(a)
     @test sizeof(text) > 8192 && isvalid(text) && sprint(snapshot, a) == text
     @test startswith(text, "{\"version\":1,\"stats\":{\"live\":800,\"allocated\":800,") && endswith(text, "}")
-    @test occursin("{\"name\":\"quoted \\\"\\\\\\u000a\",\"number\":null,\"live\":0,\"allocated\":0,\"budget\":8}", text)
+    named = "{\"name\":\"quoted \\\"\\\\\\u000a\","
+    @test occursin(named * "\"number\":null,\"live\":0,\"allocated\":0,\"budget\":8}", text)
     @test count("\"live\":8,", text) == 100
     push!(made, "julia-sampled" => text)
     release!(a)
