@@ -63,17 +63,6 @@ func TestDebugNamesBothPlaces(t *testing.T) {
 	wantPlaces(t, panics(t, a.Return), append(both, "second Return")...)
 }
 
-func TestDebugChecksArenas(t *testing.T) {
-	debugging(t)
-	a := getHere()
-	p := New[[8]byte](a)
-	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
-	wantPlaces(t, panics(t, a.Return), ErrCorrupt.Error(), "toft.getHere")
-	if p[0] != 0xDD {
-		t.Errorf("%#x is left of what was returned", p[0])
-	}
-}
-
 func TestOutstanding(t *testing.T) {
 	before := len(Outstanding())
 	debugging(t)

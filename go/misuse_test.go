@@ -28,3 +28,23 @@ func TestChecked(t *testing.T) {
 		t.Error("still checked")
 	}
 }
+
+func TestReturnOfACheckedLease(t *testing.T) {
+	a := Get()
+	a.SetChecked(true)
+	p := New[[8]byte](a)
+	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
+	wantPanic(t, ErrCorrupt.Error(), a.Return)
+	wantPanic(t, "second Return", a.Return) // it is done
+}
+
+func TestDebugChecksArenas(t *testing.T) {
+	debugging(t)
+	a := getHere()
+	p := New[[8]byte](a)
+	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
+	wantPlaces(t, panics(t, a.Return), ErrCorrupt.Error(), "toft.getHere")
+	if p[0] != 0xDD {
+		t.Errorf("%#x is left of what was returned", p[0])
+	}
+}
