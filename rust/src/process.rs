@@ -14,7 +14,7 @@ static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
 static HEARER: Mutex<Option<fn(&Finding)>> = Mutex::new(None);
 
 /// Is every arena checked that is made from now on? The environment is asked once.
-pub fn checks() -> bool {
+pub(crate) fn checks() -> bool {
     match SWITCH.load(Ordering::Relaxed) {
         UNREAD => read(),
         known => known == ON,
@@ -57,7 +57,7 @@ pub fn on_finding(hear: Option<fn(&Finding)>) -> Option<fn(&Finding)> {
 }
 
 /// Tells those who want to hear.
-pub fn tell(finding: impl FnOnce() -> Finding) {
+pub(crate) fn tell(finding: impl FnOnce() -> Finding) {
     let hearer = *HEARER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let file = std::env::var_os("TOFT_FINDINGS").filter(|file| !file.is_empty());
     if hearer.is_none() && file.is_none() {

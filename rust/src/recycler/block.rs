@@ -324,7 +324,7 @@ mod tests {
         let at = unsafe { at.add(at.align_offset(LINE)) };
         let holes = |b| {
             let mut from = 0;
-            std::iter::from_fn(move || {
+            core::iter::from_fn(move || {
                 // SAFETY: as below: what tells of holes is written.
                 let (at, size) = unsafe { Block::hole(b, from, 8) }?;
                 from = at + size;
