@@ -4510,10 +4510,18 @@ static void toft_json_arena(toft_json *j, toft_arena *head) {
 
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
+/* An older caller's are shorter: the rest keeps its defaults. 0: they are bad. */
+static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
+  if (given == NULL) return 1;
+  if (given->size < 2 * sizeof(void *)) return 0;
+  memcpy(o, given, toft_min(given->size, sizeof *o));
+  o->size = sizeof *o;
+  return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
+}
+
 int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
-  if (given != NULL) memcpy(&o, given, toft_min(given->size, sizeof o));
-  if ((o.flags & ~TOFT_SNAPSHOT_KNOWN) != 0 || (given != NULL && given->size < 2 * sizeof(void *))) return TOFT_EARG;
+  if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_json j;
   toft_dwarf dwarf;
   int named = (o.flags & TOFT_SNAPSHOT_DWARF) && o.symbolizer == NULL && toft_dwarf_open(&dwarf);
@@ -4556,10 +4564,10 @@ static int toft_text_write(void *arg, const char *bytes, size_t size) {
 size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
   toft_text t = {text, size, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
-  if (given != NULL) memcpy(&o, given, toft_min(given->size, sizeof o));
+  if (!toft_snapshot_read(&o, given)) return 0;
   uint32_t clear = o.flags & TOFT_SNAPSHOT_CLEAR;
   o.flags &= ~clear;
-  if (toft_snapshot(a, &o, toft_text_write, &t) == TOFT_EARG) return 0;
+  (void)toft_snapshot(a, &o, toft_text_write, &t);
   if (size != 0) text[toft_min(t.length, size - 1)] = 0;
   if (clear && t.length < size) (void)toft_clear_report(a);
   return t.length;
