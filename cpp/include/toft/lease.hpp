@@ -17,8 +17,8 @@
 // is claimed, or in one of its cleanups, cannot be returned: the arena then stays out for ever, and so does its memory.
 // give_back says so.
 //
-// COST. On one thread a lease and its end take no lock and no atomic read-modify-write; its end is linear in destructors
-// to run and blocks to return. On another thread the end takes a lock.
+// COST. On one thread a lease and its end take no lock and no atomic read-modify-write; its end is linear in
+// destructors to run and blocks to return. On another thread the end takes a lock.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_LEASE_HPP
