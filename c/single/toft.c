@@ -5757,7 +5757,7 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = 0;
+  size_t idle = 0, left = 0;
   toft_recycler_settle(r);
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);
@@ -5769,25 +5769,28 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
       idle -= (*at)->size;
       toft_recycler_segment_put(r, at);
     } else {
+      left += (*at)->size;
       at = &(*at)->next;
     }
   }
-  if (r->segments == NULL) r->segment_bytes = TOFT_RECYCLER_UNIT;
+  while (r->segment_bytes > toft_max(left, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
   return idle;
 }
 
 void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }
 
 /* ==== recycler_large.c ==== */
-/* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 1 MiB of them is in
- * use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
+/* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 512 KiB of them is
+ * in use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
  * enough, so what is in use stays together, in few pages and in the caches; and one region fits the thread's cache,
- * where a dozen blocks do not. Fresh pages cost more than all else here.
+ * where a dozen blocks do not. Fresh pages cost more than all else here. What doubles grows where it stands in a region,
+ * beyond 1 MiB as well, where blocks of its own would be copied one to the next and leave twice its size behind.
  *
  * What is free in a region is known by its header alone: neither search nor free reads the memory that is given out,
  * but for the line before the object. */
 
-#define TOFT_RECYCLER_SHARED TOFT_MIB /* what needs more has a block of its own; and all, while no more is in use */
+#define TOFT_RECYCLER_SHARED TOFT_MIB      /* what needs more has a block of its own */
+#define TOFT_RECYCLER_FEW (512 * TOFT_KIB) /* and all has, while no more is in use */
 #define TOFT_RECYCLER_REGION (4 * TOFT_MIB)
 #define TOFT_RECYCLER_REGION_HEAD ((size_t)640)
 #define TOFT_RECYCLER_REGION_LOOKS 8
@@ -5892,6 +5895,29 @@ static void toft_recycler_run_add(toft_recycler_region *g, uint32_t first, uint3
   if (count > g->widest) g->widest = count;
 }
 
+/* ---- kept blocks ---- */
+
+/* Takes a kept block out; younger ones move up. */
+static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
+  toft_recycler_spare out = r->spare[i];
+  r->spare_count--;
+  r->spare_bytes -= out.size;
+  memmove(&r->spare[i], &r->spare[i + 1], (r->spare_count - i) * sizeof *r->spare);
+  return out;
+}
+
+static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
+  toft_recycler_spare out = toft_recycler_spare_out(r, i);
+  toft_recycler_put(r, out.base, out.size);
+}
+
+/* What regions serve from now on needs none. */
+static void toft_recycler_spares_leave(toft_recycler *r) {
+  size_t i = r->spare_count;
+  while (i-- > 0)
+    if (r->spare[i].size <= TOFT_RECYCLER_SHARED) toft_recycler_spare_put(r, i);
+}
+
 /* ---- regions ---- */
 
 static void toft_recycler_region_link(toft_recycler *r, toft_recycler_region *g) {
@@ -5944,6 +5970,12 @@ static void *toft_recycler_region_place(toft_recycler *r, toft_recycler_region *
   return p;
 }
 
+/* Is a further region called for? An object that is nearly alone has a block of its own, of any size. */
+static int toft_recycler_region_pays(const toft_recycler *r, size_t need) {
+  size_t others = r->region_used + r->own_bytes;
+  return others + need > TOFT_RECYCLER_FEW && others >= need / 4;
+}
+
 /* NULL: there is no room, and no region more is called for or to be had. */
 static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t size, size_t align) {
   uint32_t count = (uint32_t)(need / TOFT_RECYCLER_GRAIN), i;
@@ -5954,8 +5986,9 @@ static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t si
     i = toft_recycler_run_find(g, count);
     if (i < g->count) return toft_recycler_region_place(r, g, i, count, size, align);
   }
-  if (r->region_used + r->own_bytes + need <= TOFT_RECYCLER_SHARED) return NULL;
+  if (!toft_recycler_region_pays(r, need)) return NULL;
   g = toft_recycler_region_take(r);
+  if (g != NULL) toft_recycler_spares_leave(r);
   return g != NULL ? toft_recycler_region_place(r, g, 0, count, size, align) : NULL;
 }
 
@@ -5995,20 +6028,6 @@ static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, si
 /* Its place in a block of `total` bytes. NULL: it does not fit. */
 static unsigned char *toft_recycler_own_at(unsigned char *base, size_t total, size_t size, size_t align) {
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
-}
-
-/* Takes a kept block out; younger ones move up. */
-static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
-  toft_recycler_spare out = r->spare[i];
-  r->spare_count--;
-  r->spare_bytes -= out.size;
-  memmove(&r->spare[i], &r->spare[i + 1], (r->spare_count - i) * sizeof *r->spare);
-  return out;
-}
-
-static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
-  toft_recycler_spare out = toft_recycler_spare_out(r, i);
-  toft_recycler_put(r, out.base, out.size);
 }
 
 /* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
@@ -6066,10 +6085,14 @@ static toft_recycler_spare toft_recycler_own_unlink(toft_recycler *r, toft_recyc
   return block;
 }
 
-/* Kept, as long as all of them are no more than twice as much as was ever live at once, or 1 MiB: the fewer there are,
- * the more of them the caches hold. The oldest goes. */
+/* Kept, if no region serves its like, and as long as all of them are no more than twice as much as was ever live at
+ * once, or 1 MiB: the fewer there are, the more of them the caches hold. The oldest goes. */
 static void toft_recycler_own_free(toft_recycler *r, toft_recycler_large *l) {
   toft_recycler_spare block = toft_recycler_own_unlink(r, l);
+  if (r->regions != NULL && block.size <= TOFT_RECYCLER_SHARED) {
+    toft_recycler_put(r, block.base, block.size);
+    return;
+  }
   if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
   r->spare[r->spare_count++] = block;
   r->spare_bytes += block.size;

@@ -692,7 +692,7 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = 0;
+  size_t idle = 0, left = 0;
   toft_recycler_settle(r);
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);
@@ -704,10 +704,11 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
       idle -= (*at)->size;
       toft_recycler_segment_put(r, at);
     } else {
+      left += (*at)->size;
       at = &(*at)->next;
     }
   }
-  if (r->segments == NULL) r->segment_bytes = TOFT_RECYCLER_UNIT;
+  while (r->segment_bytes > toft_max(left, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
   return idle;
 }
 

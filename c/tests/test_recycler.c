@@ -312,7 +312,7 @@ static void oversize_rounds_stay_flat(void **state) {
   counted_all_back(&c);
 }
 
-/* Where more than 1 MiB of them is live, large objects share regions: next to each other, in any order of frees. */
+/* Where more than 512 KiB of them is live, large objects share regions: next to each other, in any order of frees. */
 static void large_objects_share(void **state) {
   (void)state;
   counted c;
@@ -385,6 +385,27 @@ static void large_objects_grow_in_place(void **state) {
   toft_recycler_free(&r, moved, 2100000);
   assert_ptr_equal(toft_recycler_resize(&r, p[2], 900000, 50000, 16), p[2]);
   assert_int_equal(toft_recycler_stats_of(&r).used, 900000 + 50000);
+  toft_recycler_release(&r);
+}
+
+/* A buffer that doubles is copied while it is small, and leaves no block behind. */
+static void doubling_leaves_nothing(void **state) {
+  (void)state;
+  toft_recycler r;
+  size_t size = 36000, copies = 0;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  unsigned char *p = (unsigned char *)toft_recycler_alloc(&r, size, 8);
+  assert_non_null(p);
+  p[0] = 7;
+  for (; size < 2000000; size *= 2) {
+    unsigned char *q = (unsigned char *)toft_recycler_resize(&r, p, size, 2 * size, 8);
+    assert_non_null(q);
+    copies += q != p;
+    p = q;
+  }
+  assert_int_equal(p[0], 7);
+  assert_true(copies <= 4); /* at 72, 144, 288 and 576 KB; then it is in a region */
+  assert_int_equal(toft_recycler_stats_of(&r).kept, 0);
   toft_recycler_release(&r);
 }
 
@@ -556,6 +577,7 @@ static void no_memory(void **state) {
 
 static void trim_keeps_what_it_is_told(void **state) {
   (void)state;
+  size_t n;
   counted c;
   toft_recycler r;
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
@@ -576,6 +598,10 @@ static void trim_keeps_what_it_is_told(void **state) {
   toft_recycler_trim(&r, 0);
   assert_true(c.bytes <= 2 << 20); /* the segment of p[0] */
   assert_int_equal(toft_recycler_stats_of(&r).used, 64);
+  size_t left = c.bytes, takes = c.takes; /* it grows again from there */
+  for (n = 1; c.takes == takes; n++) assert_non_null(p[n] = toft_recycler_alloc(&r, 64, 8));
+  assert_true(c.bytes <= 2 * left);
+  while (--n > 0) toft_recycler_free(&r, p[n], 64);
   toft_recycler_free(&r, p[0], 64);
   toft_recycler_trim(&r, 0);
   assert_int_equal(c.bytes, 0);
@@ -701,6 +727,7 @@ int main(void) {
       cmocka_unit_test(large_objects_share),
       cmocka_unit_test(oversize_mixtures_stay_small),
       cmocka_unit_test(large_objects_grow_in_place),
+      cmocka_unit_test(doubling_leaves_nothing),
       cmocka_unit_test(large_objects_without_regions),
       cmocka_unit_test(neighbours_are_joined),
       cmocka_unit_test(any_alignment),

@@ -239,6 +239,13 @@ fn trim_leaves_what_is_in_use() {
     r.trim(0);
     assert!(MIRI || source.bytes() < full / 8);
     kept.iter().for_each(|(_, object)| object.verify(100));
+    // It grows again from there.
+    let (left, mut more) = (source.bytes(), Vec::new());
+    while source.bytes() == left {
+        more.push(Object::of(&r, layout(100, 8), 2).unwrap());
+    }
+    assert!(source.bytes() <= 2 * left + 8192, "{} of {left}", source.bytes());
+    more.into_iter().for_each(|object| object.free(&r));
     kept.into_iter().for_each(|(_, object)| object.free(&r));
     // A new beginning, small again.
     r.trim(0);

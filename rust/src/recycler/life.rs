@@ -22,7 +22,7 @@ impl State {
         unsafe { self.settle(&supply.index.units) };
         self.leave(&self.now);
         self.leave(&self.aside);
-        let mut idle = self.larges.trim(self, supply, self.idle_bytes(), keep);
+        let (mut idle, mut left) = (self.larges.trim(self, supply, self.idle_bytes(), keep), 0);
         let (mut before, mut s): (*mut Segment, _) = (null_mut(), self.segments.get());
         while !s.is_null() {
             // SAFETY: segments are alive until they are put; what is put has no live object and no block in a range.
@@ -38,13 +38,14 @@ impl State {
                     self.overlook();
                     supply.put_segment(self, s);
                 } else {
+                    left += size;
                     before = s;
                 }
                 s = next;
             }
         }
-        if self.segments.get().is_null() {
-            self.segment_bytes.set(UNIT);
+        while self.segment_bytes.get() > left.max(UNIT) {
+            self.segment_bytes.set(self.segment_bytes.get() / 2); // as after growing to that
         }
         idle
     }
