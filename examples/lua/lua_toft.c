@@ -1,5 +1,6 @@
 /* Lua says the size of what it frees: that is all a recycler needs to know. The collector frees objects in the order of
  * their birth, or against it, so what it frees lies side by side and blocks come back soon.
+ * The system's small pages hold least: what was never touched of a block takes no memory, nor what a trim gave back.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lua_toft.h"
 
@@ -17,7 +18,7 @@ void *lua_toft_alloc(void *ud, void *p, size_t old_size, size_t size) {
 lua_State *lua_toft_open(lua_toft *memory, toft_source *source) {
   toft_recycler_options options = TOFT_RECYCLER_OPTIONS;
   lua_State *L;
-  options.source = source;
+  options.source = source != NULL ? source : toft_pages_init(&memory->pages, 0);
   memory->closing = 0;
   if (toft_recycler_init(&memory->recycler, &options) != TOFT_OK) return NULL;
   L = lua_newstate(lua_toft_alloc, memory);

@@ -19,12 +19,13 @@ extern "C" {
 
 typedef struct lua_toft {
   toft_recycler recycler;
+  toft_pages pages; /* its source, if there is no other */
   int closing;
 } lua_toft;
 
 /* A new state, without libraries, as lua_newstate makes it: set lua_atpanic if errors can reach it. All that it
- * allocates is taken from blocks of this source, which must outlive the state; NULL: toft_heap(). NULL if there is no
- * memory. `memory` must stay where it is. */
+ * allocates is taken from blocks of this source, which must outlive the state; NULL: pages of the system. NULL if there
+ * is no memory. `memory` must stay where it is. */
 lua_State *lua_toft_open(lua_toft *memory, toft_source *source);
 
 /* In place of lua_close: finalizers run, and then all memory goes at once, without a free for each object. */

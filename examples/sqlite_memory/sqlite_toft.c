@@ -3,6 +3,10 @@
  * in a list; all else is a recycler's, whose blocks come back. In front of each piece is its size, which SQLite asks
  * for, and the recycler too: as SQLite's own allocator has it. The few small pieces freed last are handed out first:
  * they are in the processor's nearest cache.
+ *
+ * Neither can use what the other keeps. So what the recycler keeps goes back before the arena grows much, and after a
+ * sorter's buffer; and the arena when its last page is free, as all are when the last database is closed. Blocks are of
+ * the system's small pages: what of a block was never touched takes no memory.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "sqlite_toft.h"
 
@@ -10,6 +14,8 @@
 #include <string.h>
 
 enum { HEAD = 8, SMALLEST_PAGE = 512, LARGEST_PAGE = 65536, PAGE_SIZES = 8 };
+enum { NEW_PAGES = 64 };              /* so many, and the recycler is looked through */
+enum { LARGE = 65536 };               /* with the head; freed seldom, by sorters and by connections */
 enum { SMALL = 512, RECENT_MAX = 8 }; /* of each size up to SMALL, with the head */
 
 /* Pieces that are free; in each, where the next one is. */
@@ -20,8 +26,11 @@ struct list {
 
 static struct {
   toft_source *source;
-  int page_head; /* what the page cache adds to a page */
-  toft_arena *pages;
+  toft_pages small_pages; /* the source, if there is no other */
+  int started;
+  int page_head;     /* what the page cache adds to a page */
+  toft_arena *pages; /* NULL: none is in use */
+  size_t pages_used, pages_new;
   struct list free_pages[PAGE_SIZES];
   toft_recycler rest;
   struct list recent[SMALL / 8 + 1];
@@ -66,9 +75,31 @@ static int page_of(size_t size) {
   return which;
 }
 
+static void *page_new(size_t size) {
+  toft_options options = TOFT_OPTIONS;
+  options.source = memory.source;
+  if (memory.pages_new++ % NEW_PAGES == 0) sqlite_toft_trim(0);
+  if (memory.pages == NULL) memory.pages = toft_create_with(&options);
+  return memory.pages != NULL ? toft_alloc(memory.pages, size) : NULL;
+}
+
 static void *page_take(int which, size_t size) {
   void *piece = pop(&memory.free_pages[which]);
-  return piece != NULL ? piece : toft_alloc(memory.pages, size);
+  if (piece == NULL) piece = page_new(size);
+  if (piece != NULL) memory.pages_used++;
+  return piece;
+}
+
+static void pages_leave(void) {
+  toft_release(memory.pages);
+  memory.pages = NULL;
+  memory.pages_used = memory.pages_new = 0;
+  memset(memory.free_pages, 0, sizeof memory.free_pages);
+}
+
+static void page_give(int which, void *piece) {
+  push(&memory.free_pages[which], piece);
+  if (--memory.pages_used == 0) pages_leave();
 }
 
 /* ---- small pieces ---- */
@@ -84,6 +115,13 @@ static void small_give(void *piece, size_t size) {
     push(recent, piece);
   else
     toft_recycler_free(&memory.rest, piece, size);
+}
+
+/* ---- larger ones ---- */
+
+static void rest_give(void *piece, size_t size) {
+  toft_recycler_free(&memory.rest, piece, size);
+  if (size > LARGE) sqlite_toft_trim(0);
 }
 
 /* ---- SQLite's methods. It has checked what it hands over: no size is below 1, nor near INT_MAX ---- */
@@ -103,9 +141,9 @@ static void give(void *p) {
   if (size <= SMALL)
     small_give(piece, size);
   else if ((which = page_of(size)) < 0)
-    toft_recycler_free(&memory.rest, piece, size);
+    rest_give(piece, size);
   else
-    push(&memory.free_pages[which], piece);
+    page_give(which, piece);
 }
 
 static void *resize(void *p, int n) {
@@ -125,22 +163,20 @@ static int size_of(void *p) { return p != NULL ? (int)(held(p) - HEAD) : 0; }
 static int rounded(int n) { return (n + 7) & ~7; }
 
 static int start(void *unused) {
-  toft_options pages = TOFT_OPTIONS;
   toft_recycler_options rest = TOFT_RECYCLER_OPTIONS;
   (void)unused;
-  pages.source = rest.source = memory.source;
-  memory.pages = toft_create_with(&pages);
-  if (memory.pages == NULL) return SQLITE_NOMEM;
-  memset(memory.free_pages, 0, sizeof memory.free_pages);
+  rest.source = memory.source;
   memset(memory.recent, 0, sizeof memory.recent);
-  return toft_recycler_init(&memory.rest, &rest) == TOFT_OK ? SQLITE_OK : SQLITE_NOMEM;
+  if (toft_recycler_init(&memory.rest, &rest) != TOFT_OK) return SQLITE_NOMEM;
+  memory.started = 1;
+  return SQLITE_OK;
 }
 
 static void stop(void *unused) {
   (void)unused;
   toft_recycler_release(&memory.rest);
-  toft_release(memory.pages);
-  memory.pages = NULL;
+  pages_leave();
+  memory.started = 0;
 }
 
 /* ---- for the program ---- */
@@ -149,17 +185,17 @@ int sqlite_toft_install(toft_source *source) {
   sqlite3_mem_methods methods = {take, give, resize, size_of, rounded, start, stop, NULL};
   int code = sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
   if (code != SQLITE_OK) return code;
-  memory.source = source;
+  memory.source = source != NULL ? source : toft_pages_init(&memory.small_pages, 0);
   return sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &memory.page_head);
 }
 
 size_t sqlite_toft_held(void) {
-  if (memory.pages == NULL) return 0;
-  return (size_t)(toft_stats_of(memory.pages).reserved + toft_recycler_stats_of(&memory.rest).reserved);
+  size_t pages = memory.pages != NULL ? (size_t)toft_stats_of(memory.pages).reserved : 0;
+  return memory.started ? pages + (size_t)toft_recycler_stats_of(&memory.rest).reserved : 0;
 }
 
 void sqlite_toft_trim(size_t keep) {
-  if (memory.pages == NULL) return;
+  if (!memory.started) return;
   for (size_t k = 0; k <= SMALL / 8; k++)
     for (void *piece; (piece = pop(&memory.recent[k])) != NULL;) toft_recycler_free(&memory.rest, piece, 8 * k);
   toft_recycler_trim(&memory.rest, keep);

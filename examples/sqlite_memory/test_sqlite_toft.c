@@ -204,12 +204,49 @@ static void trim_gives_back(void **state) {
   assert_int_equal(sqlite3_initialize(), SQLITE_OK);
   for (int i = 0; i < 200; i++) assert_non_null(p[i] = inner.xMalloc(30000));
   for (int i = 0; i < 200; i++) inner.xFree(p[i]);
-  for (int i = 0; i < 200; i++) inner.xFree(inner.xMalloc(8 * i + 8)); /* small ones, which are kept apart */
+  for (int i = 0; i < 60; i++) inner.xFree(inner.xMalloc(8 * i + 8)); /* small ones, which are kept apart */
   before = sqlite_toft_held();
   assert_true(before > 200 * 30000);
   sqlite_toft_trim(0);
   assert_true(sqlite_toft_held() < before / 20); /* nothing in use: not one segment stays */
   assert_int_equal(sqlite_toft_held(), counts.held);
+  end();
+}
+
+/* What was freed of one kind is not held while the other grows. */
+static void pages_and_the_rest_give_way(void **state) {
+  enum { REST = 200, PAGES = 1000 };
+  void *p[REST], *page[PAGES], *few, *large;
+  int page_head = 0;
+  (void)state;
+  assert_int_equal(sqlite3_shutdown(), SQLITE_OK);
+  assert_int_equal(sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &page_head), SQLITE_OK);
+  begin(1);
+  assert_int_equal(sqlite3_initialize(), SQLITE_OK);
+  assert_non_null(few = inner.xMalloc(100));
+  for (int i = 0; i < REST; i++) assert_non_null(p[i] = inner.xMalloc(30000));
+  for (int i = 0; i < REST; i++) inner.xFree(p[i]);
+  assert_true(counts.held > REST * 30000);
+  for (int i = 0; i < PAGES; i++) assert_non_null(page[i] = inner.xMalloc(4096 + page_head));
+  assert_true(counts.held > PAGES * 4096 && counts.held < PAGES * 4096 + 1500000);
+
+  assert_non_null(large = inner.xMalloc(3000000)); /* a sorter's */
+  assert_true(counts.held > PAGES * 4096 + 3000000);
+  inner.xFree(large);
+  assert_true(counts.held < PAGES * 4096 + 1500000);
+
+  for (int i = 1; i < PAGES; i++) inner.xFree(page[i]);
+  assert_true(counts.held > PAGES * 4096); /* the next ones */
+  memset(page[0], 1, 4096);
+  inner.xFree(page[0]); /* the last database is closed */
+  assert_true(counts.held < 100000);
+  counts.refuse = counts.calls + 8; /* pages that were not to be had are not waited for */
+  int n = 0;
+  while (n < PAGES && (page[n] = inner.xMalloc(4096 + page_head)) != NULL) n++;
+  assert_true(n > 1 && n < PAGES);
+  while (n > 0) inner.xFree(page[--n]);
+  assert_true(counts.held < 100000);
+  inner.xFree(few);
   end();
 }
 
@@ -263,6 +300,7 @@ int main(void) {
       cmocka_unit_test(the_same_as_on_malloc),
       cmocka_unit_test(rules_of_the_methods),
       cmocka_unit_test(trim_gives_back),
+      cmocka_unit_test(pages_and_the_rest_give_way),
       cmocka_unit_test(out_of_memory_at_each_request),
       cmocka_unit_test(out_of_memory_from_each_request_on),
       cmocka_unit_test(no_block_to_be_had),
