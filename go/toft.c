@@ -2134,7 +2134,8 @@ static uint64_t toft_distance(toft_watch *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  return (uint64_t)(nats * (double)w->period + 0.5);
+  double distance = nats * (double)w->period + 0.5;
+  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
 }
 
 static void toft_sample_after(toft_watch *w, uint64_t allocated) {

@@ -118,7 +118,7 @@ def all():
     return [
         modes.Mode("cpp", plain),
         modes.Mode("cpp-libcxx", tests("clang++-14 -stdlib=libc++", "-O2", own_gtest=True)),
-        modes.Mode("cpp-asan", tests("clang++-14", "-O1 -fsanitize=address,undefined " + SANITIZE, env=asan)),
+        modes.Mode("cpp-asan", tests("clang++-14", "-O1 -fsanitize=address,undefined,float-cast-overflow " + SANITIZE, env=asan)),
         modes.Mode("cpp-tsan", tests("clang++-14", "-O1 -fsanitize=thread " + SANITIZE, own_gtest=True,
                                      leave="*Containers/[0-24-7]*:*Oversize*:PoolTest*:SoaPool*")),
         modes.Mode("cpp-valgrind", valgrind),

@@ -198,7 +198,7 @@ def all():
         Mode("copies", script(["scripts/check-copies"])),
         Mode("gcc", c_tests("gcc", "g++")),
         Mode("clang-shared", c_tests("clang-14", "clang++-14", options=["-DBUILD_SHARED_LIBS=ON"])),
-        Mode("asan", c_tests("clang-14", "clang++-14", "-O1 -fsanitize=address,undefined " + sanitize,
+        Mode("asan", c_tests("clang-14", "clang++-14", "-O1 -fsanitize=address,undefined,float-cast-overflow " + sanitize,
                              env={"ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1"})),
         Mode("tsan", c_tests("clang-14", "clang++-14", "-O1 -fsanitize=thread " + sanitize,
                              env={"TSAN_OPTIONS": "die_after_fork=0:halt_on_error=1"}, leave=LONG)),

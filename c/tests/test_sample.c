@@ -269,11 +269,31 @@ static void most_allocations_are_inline(void **state) {
   toft_release(a);
 }
 
+/* A period that no program lives to see the end of. */
+static void the_longest_period(void **state) {
+  (void)state;
+  a = toft_create();
+  assert_int_equal(toft_set_sampling(a, UINT64_MAX), TOFT_OK);
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    estimate e;
+    memset(&e, 0, sizeof e);
+    assert_int_equal(toft_set_sampling_seed(a, seed), TOFT_OK);
+    for (int i = 0; i < 100; i++) (void)sample_take(1000);
+    assert_int_equal(toft_sites(a, add_site, &e), 0);
+    assert_true(e.all_count == 0);
+  }
+  toft_release(a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(three_paths_are_told_apart),    cmocka_unit_test(names_in_a_snapshot),
-      cmocka_unit_test(short_arenas_are_met_as_often), cmocka_unit_test(all_that_allocates_is_met),
-      cmocka_unit_test(an_unwinder_of_ones_own),       cmocka_unit_test(most_allocations_are_inline),
+      cmocka_unit_test(three_paths_are_told_apart),
+      cmocka_unit_test(names_in_a_snapshot),
+      cmocka_unit_test(short_arenas_are_met_as_often),
+      cmocka_unit_test(all_that_allocates_is_met),
+      cmocka_unit_test(an_unwinder_of_ones_own),
+      cmocka_unit_test(most_allocations_are_inline),
+      cmocka_unit_test(the_longest_period),
   };
   return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }
