@@ -245,7 +245,7 @@ fn rounds_come_to_rest() {
         for i in 0..if MIRI { 20 } else { 300usize } {
             arena.alloc_slice_fill_with(100 + i % 7 * 50, |_| 0u8);
         }
-        arena.alloc_slice_fill_with(100_000, |_| 0u8);
+        arena.alloc_layout(Layout::new::<[u8; 100_000]>());
         arena.reset();
         if round == 4 {
             calls = source.takes();
@@ -258,7 +258,7 @@ fn rounds_come_to_rest() {
     arena.reset_with(Keep::Bytes(0));
     assert_eq!((arena.stats().reserved, source.bytes()), (0, 0));
     // A large round is forgotten.
-    arena.alloc_slice_fill_with(5 << 20, |_| 0u8);
+    arena.alloc_layout(Layout::new::<[u8; 5 << 20]>());
     for _ in 0..100 {
         arena.alloc([0u8; 1000]);
         arena.reset();
