@@ -58,7 +58,8 @@ fn check(pieces: &mut [Piece]) {
     for piece in pieces.iter() {
         // SAFETY: written by `piece`, and the arena was not reset.
         let bytes = unsafe { std::slice::from_raw_parts(piece.at, piece.size) };
-        assert!(bytes.iter().all(|b| *b == piece.tag), "another wrote here");
+        let mut some = bytes.iter().step_by(if MIRI { 61 } else { 1 });
+        assert!(some.all(|b| *b == piece.tag) && bytes.last().is_none_or(|b| *b == piece.tag), "another wrote here");
     }
     pieces.sort_by_key(|piece| piece.at as usize);
     // Those without bytes have an address of their own all the same.
