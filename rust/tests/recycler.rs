@@ -97,7 +97,7 @@ fn each_call_of_the_source_fails_once() {
         }
         assert_eq!(source.bytes(), 0);
         if source.failed.load(SeqCst) == 0 {
-            assert!(fails > 5, "{fails}");
+            assert!(fails > if MIRI { 2 } else { 5 }, "{fails}");
             return;
         }
     }
