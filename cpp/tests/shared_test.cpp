@@ -45,8 +45,12 @@ TEST(Shared, GivesAndTakesBackTheNewest) {
   EXPECT_EQ(a.stats().live, live + 40);
   a.deallocate(q, 40);
   EXPECT_EQ(a.stats().live, live);
+  q = a.allocate(64, 8);
+  std::memset(q, 0xFF, 64);
+  a.deallocate(q, 64);
   EXPECT_EQ(a.copy("a text"), "a text");
-  EXPECT_EQ(a.copy("").data()[0], 0);
+  EXPECT_STREQ(a.copy("a second text").data(), "a second text");
+  EXPECT_STREQ(a.copy("").data(), "");
   EXPECT_EQ(a.reset(), TOFT_OK);
   EXPECT_EQ(a.stats().live, 0u);
   EXPECT_GT(a.stats().reserved, 0u);
@@ -78,6 +82,18 @@ TEST(Shared, PartsEndWithTheRound) {
     (void)a.local().make<counted>();
   }
   EXPECT_EQ(counted::live, 0);
+}
+
+TEST(Shared, KeepsWhatItIsTold) {
+  toft::shared_arena recent, all;
+  for (int round = 0; round < 40; round++) {  // a large round, and small ones
+    (void)recent.allocate(round == 0 ? 4000000 : 100);
+    (void)all.allocate(round == 0 ? 4000000 : 100);
+    EXPECT_EQ(recent.reset(), TOFT_OK);
+    EXPECT_EQ(all.reset_keep_all(), TOFT_OK);
+  }
+  EXPECT_LT(recent.stats().reserved, 100000u);
+  EXPECT_GT(all.stats().reserved, 4000000u);
 }
 
 TEST(Shared, ThrowsWhereThereIsNoMemory) {
