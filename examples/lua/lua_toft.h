@@ -11,7 +11,7 @@
 #define LUA_TOFT_H
 
 #include <lua.h>
-#include <toft.h>
+#include "toft.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 #ifndef SQLITE_TOFT_H
 #define SQLITE_TOFT_H
 
-#include <toft.h>
+#include "toft.h"
 
 #ifdef __cplusplus
 extern "C" {
