@@ -1,8 +1,8 @@
 /* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 512 KiB of them is
  * in use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
  * enough, so what is in use stays together, in few pages and in the caches; and one region fits the thread's cache,
- * where a dozen blocks do not. Fresh pages cost more than all else here. What doubles grows where it stands in a region,
- * beyond 1 MiB as well, where blocks of its own would be copied one to the next and leave twice its size behind.
+ * where a dozen blocks do not. Fresh pages cost more than all else here. What doubles grows where it stands in a
+ * region, beyond 1 MiB as well, where blocks of its own would be copied one to the next and leave twice its size.
  *
  * What is free in a region is known by its header alone: neither search nor free reads the memory that is given out,
  * but for the line before the object.

@@ -21,8 +21,8 @@ int sqlite_toft_install(toft_source *source);
 /* Bytes held of the source, in use or kept. sqlite3_memory_used tells what is in use. */
 size_t sqlite_toft_held(void);
 
-/* Returns what holds nothing to the source, but for about `keep` bytes: what small statements left behind, where memory is
- * short; large ones are seen to. Only while no other thread is in a call of SQLite. */
+/* Returns what holds nothing to the source, but for about `keep` bytes: what small statements left behind, where memory
+ * is short; large ones are seen to. Only while no other thread is in a call of SQLite. */
 void sqlite_toft_trim(size_t keep);
 
 #ifdef __cplusplus
