@@ -2879,7 +2879,8 @@ static int toft_end_checks(toft_state *a) {
   int code = toft_look_at_shadows(a);
   while (a->checks->shadows != NULL) toft_forget_shadow(a->checks, a->checks->shadows->block);
   for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    unsigned char *top = toft_block_top(a, b);
+    /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
+    unsigned char *top = b == &a->home && (a->state & TOFT_IDLE) ? a->home_start : toft_block_top(a, b);
     toft_open(top, (size_t)(toft_last_byte(a, b) - top));
   }
   for (toft_blk *b = a->spares; b != NULL; b = b->next)

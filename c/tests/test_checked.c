@@ -198,6 +198,28 @@ static void checks_switch_at_any_time(void **state) {
   assert_true(toft_alloc(a, 8) != NULL && a->limit > a->cursor);
 }
 
+/* A home that a reset found too small has no room until a trim: it is open then, if the checks ended meanwhile. */
+static void home_is_open_after_the_checks(void **state) {
+  (void)state;
+  toft_arena *b = toft_create();
+  assert_non_null(b);
+  assert_int_equal(toft_set_checked(b, 1), TOFT_OK);
+  for (int i = 0; i < 2; i++) { /* the second round begins behind home */
+    for (int k = 0; k < 50; k++) assert_non_null(toft_alloc(b, 1000));
+    assert_int_equal(toft_reset(b), TOFT_OK);
+  }
+  assert_int_equal(toft_set_checked(b, 0), TOFT_OK);
+  toft_mark start = toft_mark_here(b);
+  assert_non_null(toft_alloc(b, 1000));
+  assert_int_equal(toft_rewind(b, start), TOFT_OK);
+  toft_trim(b, 0);
+  unsigned char *p = (unsigned char *)toft_alloc(b, 2000);
+  assert_non_null(p);
+  fill(p, 2000, 7);
+  assert_int_equal(toft_stats_of(b).reserved, 4096);
+  toft_release(b);
+}
+
 static void printf_and_packs_work_when_checked(void **state) {
   (void)state;
   assert_string_equal(toft_printf(a, "%d-%d", 1, 2), "1-2");
@@ -240,6 +262,7 @@ int main(void) {
       test(a_shrunk_allocation_has_its_zone_moved),
       test(ranges_are_checked_too),
       test(checks_switch_at_any_time),
+      test(home_is_open_after_the_checks),
       test(printf_and_packs_work_when_checked),
       test(a_reserve_is_filled),
   };
