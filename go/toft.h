@@ -1548,14 +1548,14 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
  * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
  * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
- * calls the source at most once, but where that has no memory: then smaller segments are asked for, down to 64 KiB.
- * release and trim are linear in blocks held, statistics in blocks.
+ * takes from the source at most once, but where that has no memory: then smaller segments are asked for, down to
+ * 64 KiB. release and trim are linear in blocks held, statistics in blocks.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Requests above TOFT_RECYCLER_DIRECT
  * have a block each, kept for reuse; when more than 512 KiB of these is in use, those up to 1 MiB are placed side by
- * side in regions of 4 MiB, where they grow in place while there is room. Nothing goes back to the source before trim
- * or release, but for blocks of one request, where regions serve their like or they are beyond twice those that were
- * ever in use at once (which may be thrice as large as what is in them).
+ * side in regions of 4 MiB, but for one that is nearly alone, and grow in place while there is room. Nothing goes back
+ * to the source before trim or release, but for blocks of one request, where regions serve their like or they are
+ * beyond twice those that were ever in use at once (which may be thrice as large as what is in them).
  *
  * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
  * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
