@@ -23,7 +23,7 @@ class Failure(Exception):
 
 
 class Case:
-    """A way to run a program: the command on malloc, those on Toft by name, and the one that counts requests."""
+    """A way to run a program: the command on malloc, those on Toft by name, as it comes first, and the one that counts requests."""
 
     def __init__(self, name, malloc, ours, count):
         self.name, self.malloc, self.ours, self.count = name, malloc, ours, count
@@ -162,19 +162,19 @@ def show(program, found):
     requests, served = share_of(case)
     print("%s; all the same (hash %s)." % (program.says, same(rows, program.name)))
     print("Milliseconds of the processor; x: times as fast as glibc.\n")
-    print("%-12s%10s%7s%10s%7s%13s%13s%11s" % ("", "first", "x", "again", "x", "peak MB", "page faults", "again"))
+    print("%-18s%10s%7s%10s%7s%13s%13s%11s" % ("", "first", "x", "again", "x", "peak MB", "page faults", "again"))
     glibc = rows[0]
     for c in rows:
-        print("%-12s%10.0f%7.2f%10.0f%7.2f%13.1f%13.0f%11.0f" % (
+        print("%-18s%10.0f%7.2f%10.0f%7.2f%13.1f%13.0f%11.0f" % (
             c.name, ms(c.first), ms(glibc.first) / ms(c.first), ms(c.again), ms(glibc.again) / ms(c.again), c.peak / 1024,
             statistics.median(c.faults_first), statistics.median(c.faults_again)))
-    print("\n%-12s%s" % ("ms of", "".join("%12s" % name for name in glibc.names)))
+    print("\n%-18s%s" % ("ms of", "".join("%12s" % name for name in glibc.names)))
     for c in rows:
-        print("%-12s%s" % (c.name, "".join("%12.1f" % (c.part(name) / 1e6) for name in c.names)))
+        print("%-18s%s" % (c.name, "".join("%12.1f" % (c.part(name) / 1e6) for name in c.names)))
     print("\nOf %d requests Toft served %.3f %% from blocks it had. A first round begins with no memory." % (
         requests, 100 * served / requests))
     print("Versions: %s." % ", ".join("%s %s" % (m, v) for m, (_, v) in found.items()))
-    ours, others = rows[-1], sorted(rows[:-1], key=lambda c: ms(c.first))
+    ours, others = rows[len(found)], sorted(rows[:len(found)], key=lambda c: ms(c.first))
     print("In short: %s: %.0f ms, %.0f MB at most, %.0f page faults on Toft; %s" % (
         program.name, ms(ours.first), ours.peak / 1024, ours.faults_first[0], "; ".join("%.0f, %.0f, %.0f on %s" % (
             ms(c.first), c.peak / 1024, c.faults_first[0], c.name) for c in others)))

@@ -41,7 +41,8 @@ def relay(mode):
 # name, compiler, its flags, what runs it, and where memory runs out in its tests: every so many requests
 PROGRAM_BUILDS = [
     ("gcc", "gcc", "-O2", [], 17),
-    ("asan", "clang-14", "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer", [], 101),
+    ("asan", "clang-14", "-O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+     " -fno-omit-frame-pointer", [], 101),
     ("valgrind", "gcc", "-O1 -g", ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full",
                                    "--errors-for-leak-kinds=definite,indirect,possible"], 1499),
 ]
@@ -77,11 +78,11 @@ def sqlite_arguments(mode):
 
 def same_answers(mode, what, program, arguments):
     """On malloc and on Toft; and what Toft is asked comes from its blocks."""
-    said = [mode.check(program + flags + arguments) for flags in ([], ["--toft"], ["--toft", "--count"])]
-    hashes = [re.search(r"^total (\w+) ", text, re.M) for text in said[:2]]
-    if None in hashes or hashes[0][1] != hashes[1][1]:
+    said = [mode.check(program + flags + arguments) for flags in ([], ["--toft"], ["--toft-heap"], ["--toft", "--count"])]
+    hashes = [re.search(r"^total (\w+) ", text, re.M) for text in said[:3]]
+    if None in hashes or len({found[1] for found in hashes}) != 1:
         raise modes.Broken("%s on malloc and on Toft gave different answers" % what)
-    requests, calls, held = map(int, re.search(r"^counted (\d+) (\d+) (\d+)$", said[2], re.M).groups())
+    requests, calls, held = map(int, re.search(r"^counted (\d+) (\d+) (\d+)$", said[3], re.M).groups())
     mode.passed += 1
     mode.failed += held != 0 or 100 * calls > requests
 

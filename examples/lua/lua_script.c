@@ -1,5 +1,5 @@
 /* Runs a script in a new Lua state, round after round:
- *     lua_script [--toft] [--count] incremental|generational SCRIPT ROUNDS FILE...
+ *     lua_script [--toft | --toft-heap] [--count] incremental|generational SCRIPT ROUNDS FILE...
  * The script is given two tables: the texts of the files that end in .json, and of the others; and a function to
  * call when a part of it is done. What it returns is hashed. Prints what ../programs.py reads. --count: instead of
  * times, how many requests Lua made, and how often Toft asked its source.
@@ -24,7 +24,7 @@ static void fail(const char *what) {
 
 /* ---- memory ---- */
 
-static void *heap(void *ud, void *p, size_t old_size, size_t size) {
+static void *on_malloc(void *ud, void *p, size_t old_size, size_t size) {
   (void)ud;
   (void)old_size;
   if (size != 0) return realloc(p, size);
@@ -79,14 +79,14 @@ static int play(lua_State *L) {
   return 1;
 }
 
-static uint64_t round_of(lua_toft *memory, int counting, int generational, const char *script, struct text *files,
-                         int count, uint64_t *took) {
+static uint64_t round_of(lua_toft *memory, toft_source *source, int counting, int generational, const char *script,
+                         struct text *files, int count, uint64_t *took) {
   const char *said;
   size_t size;
   uint64_t hash;
   lua_State *L;
   at[0] = now();
-  L = memory != NULL ? lua_toft_open(memory, counting ? counted_source() : NULL) : lua_newstate(heap, NULL);
+  L = memory != NULL ? lua_toft_open(memory, source) : lua_newstate(on_malloc, NULL);
   if (L == NULL) fail("no memory for a state");
   if (counting) lua_setallocf(L, counted, memory);
   if (generational)
@@ -113,15 +113,18 @@ static uint64_t round_of(lua_toft *memory, int counting, int generational, const
 }
 
 int main(int argc, char **argv) {
-  int toft = argc > 1 && strcmp(argv[1], "--toft") == 0;
+  int heap = argc > 1 && strcmp(argv[1], "--toft-heap") == 0;
+  int toft = heap || (argc > 1 && strcmp(argv[1], "--toft") == 0);
   int counting = toft && argc > 2 && strcmp(argv[2], "--count") == 0;
   char **a = argv + 1 + toft + counting, *script;
   int count = argc - 4 - toft - counting, rounds = count > 0 ? atoi(a[2]) : 0;
   struct text *files;
   uint64_t first = 0;
   lua_toft memory;
+  toft_source *source = counting ? counted_source() : heap ? toft_heap() : NULL;
   if (rounds < 1) {
-    fprintf(stderr, "usage: lua_script [--toft [--count]] incremental|generational SCRIPT ROUNDS FILE...\n");
+    fprintf(stderr,
+            "usage: lua_script [--toft [--count] | --toft-heap] incremental|generational SCRIPT ROUNDS FILE...\n");
     return 2;
   }
   if ((script = load(a[1], NULL)) == NULL) fail(a[1]);
@@ -134,7 +137,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < rounds; i++) {
     uint64_t took[PARTS], hash;
     struct meter m = meter_begin();
-    hash = round_of(toft ? &memory : NULL, counting, strcmp(a[0], "generational") == 0, script, files, count, took);
+    hash = round_of(toft ? &memory : NULL, source, counting, strcmp(a[0], "generational") == 0, script, files, count,
+                    took);
     if (!counting) meter_end(&m, took, PARTS);
     if (i == 0) first = hash;
     if (hash != first) fail("two rounds found different things");

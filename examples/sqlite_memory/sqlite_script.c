@@ -1,5 +1,5 @@
 /* Imports a table and runs a script of SQL on it, round after round, each time in a new database:
- *     sqlite_script [--toft] [--count] DATABASE SCRIPT TABLE ROUNDS
+ *     sqlite_script [--toft | --toft-heap] [--count] DATABASE SCRIPT TABLE ROUNDS
  * Prints what ../programs.py reads. --count: instead of times, how many requests SQLite made, and how often Toft asked
  * its source. A DATABASE in a file is removed before and after each round.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -116,13 +116,14 @@ static void count(void) {
 }
 
 int main(int argc, char **argv) {
-  int toft = argc > 1 && strcmp(argv[1], "--toft") == 0;
+  int heap = argc > 1 && strcmp(argv[1], "--toft-heap") == 0;
+  int toft = heap || (argc > 1 && strcmp(argv[1], "--toft") == 0);
   int counting = argc > 1 + toft && strcmp(argv[1 + toft], "--count") == 0;
   char **a = argv + 1 + toft + counting, *script, *table;
   int rounds = argc - toft - counting == 5 ? atoi(a[3]) : 0;
   uint64_t first = 0;
   if (rounds < 1) {
-    fprintf(stderr, "usage: sqlite_script [--toft] [--count] DATABASE SCRIPT TABLE ROUNDS\n");
+    fprintf(stderr, "usage: sqlite_script [--toft | --toft-heap] [--count] DATABASE SCRIPT TABLE ROUNDS\n");
     return 2;
   }
   if ((script = load(a[1], NULL)) == NULL) fail(a[1]);
@@ -131,7 +132,8 @@ int main(int argc, char **argv) {
   if (sqlite3_config(SQLITE_CONFIG_SINGLETHREAD) != SQLITE_OK ||
       sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) != SQLITE_OK)
     fail("sqlite3_config");
-  if (toft && sqlite_toft_install(counting ? counted_source() : NULL) != SQLITE_OK) fail("sqlite_toft_install");
+  if (toft && sqlite_toft_install(counting ? counted_source() : heap ? toft_heap() : NULL) != SQLITE_OK)
+    fail("sqlite_toft_install");
   if (counting) count();
   if (!counting) print_parts("import script statements close");
   for (int i = 0; i < rounds; i++) {
