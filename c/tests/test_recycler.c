@@ -369,6 +369,36 @@ static void oversize_mixtures_stay_small(void **state) {
   counted_all_back(&c);
 }
 
+/* Holes are found in any of a dozen regions. */
+static void many_large_objects_stay_close(void **state) {
+  (void)state;
+  enum { LIVE = 400 };
+  static struct {
+    void *p;
+    size_t size;
+  } object[LIVE];
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  uint32_t random = 6;
+  size_t live = 0, most = 0;
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  memset(object, 0, sizeof object);
+  for (size_t i = 0; i < 8000; i++) {
+    size_t k = i < LIVE ? i : next_random(&random) % LIVE;
+    if (object[k].p != NULL) toft_recycler_free(&r, object[k].p, object[k].size);
+    live -= object[k].size;
+    live += object[k].size = 30000 + next_random(&random) % 270000;
+    object[k].p = toft_recycler_alloc(&r, object[k].size, 16);
+    assert_non_null(object[k].p);
+    if (live > most) most = live;
+  }
+  assert_true(c.peak < most + most / 3);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
 static void large_objects_grow_in_place(void **state) {
   (void)state;
   toft_recycler r;
@@ -729,6 +759,7 @@ int main(void) {
       cmocka_unit_test(large_objects_grow_in_place),
       cmocka_unit_test(doubling_leaves_nothing),
       cmocka_unit_test(large_objects_without_regions),
+      cmocka_unit_test(many_large_objects_stay_close),
       cmocka_unit_test(neighbours_are_joined),
       cmocka_unit_test(any_alignment),
       cmocka_unit_test(bad_input),
