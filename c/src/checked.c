@@ -5,10 +5,18 @@
 
 /* ---- allocation ---- */
 
+/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, whose call
+ * would be refused. */
+static void toft_limit_first(toft_state *a, size_t take) {
+  if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
+}
+
 static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
   if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
-  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align)))
+  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align))) {
+    toft_limit_first(a, toft_pad(a->head.cursor, align) + whole);
     return toft_place_here(a, whole, align);
+  }
   return toft_place_further(a, whole, align);
 }
 
@@ -19,10 +27,15 @@ static int toft_room_for_record(toft_checks *c) {
   return more != NULL;
 }
 
+/* With its zones. */
+static size_t toft_zoned_size(size_t size, size_t align) {
+  return toft_max(align, TOFT_ZONE) + TOFT_ROUND8(size) + TOFT_ZONE;
+}
+
 static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   toft_checks *c = a->checks;
   size_t front = toft_max(align, TOFT_ZONE);
-  size_t whole = front + TOFT_ROUND8(size) + TOFT_ZONE;
+  size_t whole = toft_zoned_size(size, align);
   if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
   unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
   if (base == NULL) return NULL;
@@ -97,6 +110,8 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
     }
     if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
+  for (size_t i = c->count; i-- > 0;) /* there was no memory to remember where it is */
+    if (c->records[i].p == p) return &c->records[i];
   return NULL;
 }
 
@@ -203,6 +218,8 @@ static int toft_end_checks(toft_state *a) {
     /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
     unsigned char *top = b == &a->home && (a->state & TOFT_IDLE) ? a->home_start : toft_block_top(a, b);
     toft_open(top, (size_t)(toft_last_byte(a, b) - top));
+    if (b != &a->home) /* where it began when it had another place among the blocks */
+      toft_open(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
   }
   for (toft_blk *b = a->spares; b != NULL; b = b->next)
     toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));

@@ -130,6 +130,12 @@ TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
   return toft_step_in_checked(a, by, site);
 }
 
+/* As toft_step_in, of a call that may be the one to begin checks: `inside` says whether toft_step_out is due. */
+static int toft_step_aside(toft_state *a, const char *by, uintptr_t site, int *inside) {
+  *inside = !(a->state & TOFT_FRESH) && a->checks != NULL;
+  return toft_step_in(a, by, site);
+}
+
 TOFT_INLINE void toft_step_out(toft_state *a) {
   toft_checks *c = a->checks;
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
@@ -228,7 +234,7 @@ static void *toft_more_room(void *old, size_t *room, size_t each) {
   return p;
 }
 
-/* Without memory for it a free of it is refused as a stranger's. */
+/* Without memory for it a free looks at all records. */
 static void toft_remember_live(toft_checks *c, toft_blk *b, size_t index) {
   toft_shadow *s = toft_make_shadow(c, b);
   if (s == NULL) return;

@@ -211,9 +211,16 @@ static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL) return TOFT_EARG;
   if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
+  uintptr_t caller = TOFT_CALLER();
+  if (!toft_step_in(a, "adopt", caller)) return TOFT_EBUSY;
   toft_enter(a);
-  int code = toft_adopt_own(a, toft_state_of(donor));
+  int code = toft_step_in(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    code = toft_adopt_own(a, d);
+    toft_step_out(d);
+  }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }

@@ -420,12 +420,19 @@ static void toft_round_over(toft_state *a) {
   w->soft_passed = 0;
 }
 
+static size_t toft_zoned_size(size_t size, size_t align);
+
 /* A request was refused: was it for the budget, and is that higher now? */
 static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
   toft_watch *w = a->watch;
   uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  uint64_t budget = a->budget, need = (uint64_t)TOFT_ROUND8(size) + (align > 8 ? align : 0);
-  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, TOFT_ROUND8(size))) return 0;
+  size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
+  if (a->state & TOFT_IS_CHECKED) {
+    charge = toft_zoned_size(size, align);
+    pad = align + 8;
+  }
+  uint64_t budget = a->budget, need = (uint64_t)charge + pad;
+  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;
   uint32_t was = toft_call_out(a);
   uint64_t answer = w->ask(w->ask_arg, &a->head, a->live, budget, size);
   toft_call_back(a, was);
@@ -444,6 +451,7 @@ static void toft_tell_over(toft_state *a) {
   toft_watch *w = a->watch;
   if (w->soft_passed || a->live <= w->soft) return;
   w->soft_passed = 1;
+  toft_bump(a); /* the next reset is a long one, which forgets it */
   if (w->over == NULL) return;
   uint32_t was = toft_call_out(a);
   w->over(w->over_arg, &a->head, a->live, w->soft);

@@ -2,15 +2,18 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
-/* The state of an arena of this library that is open, with a watch; or NULL, and why. The caller aims at its end. */
-static toft_state *toft_open_watch(toft_arena *head, int *code) {
+/* The state of an arena of this library that is open, with a watch; or NULL, and why. toft_close_watch is due. */
+static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = TOFT_ENOSYS;
   if (!toft_is_own(head)) return NULL;
+  *code = TOFT_EBUSY;
+  if (!toft_step_in(a, by, caller)) return NULL;
   toft_enter(a);
   *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
   if (*code == TOFT_OK) return a;
   toft_aim(a);
+  toft_step_out(a);
   return NULL;
 }
 
@@ -20,18 +23,19 @@ static int toft_close_watch(toft_state *a, int code) {
     toft_switched(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
 int toft_set_metered(toft_arena *head, int on) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_metered", TOFT_CALLER(), &code);
   return a != NULL ? toft_close_watch(a, toft_meter(a, on != 0)) : code;
 }
 
 int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->soft = bytes;
   a->watch->soft_passed = 0;
@@ -42,7 +46,7 @@ int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *
 
 int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->ask = fn;
   a->watch->ask_arg = arg;
@@ -52,7 +56,7 @@ int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
 int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_tag_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   if (path[0] == '/') path++;
   size_t tag = toft_tag_of(a->watch, NULL, path, strlen(path), NULL);
@@ -62,7 +66,7 @@ int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
 
 int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_sampling_seed", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->random = toft_scatter(seed + 0x9E3779B97F4A7C15u);
   toft_sample_after(a->watch, a->allocated);
@@ -71,7 +75,7 @@ int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
 
 int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->unwinder = fn;
   a->watch->unwinder_arg = arg;
@@ -97,28 +101,37 @@ static int toft_push_tag(toft_state *a, const char *name) {
   return TOFT_OK;
 }
 
-/* A metered arena of this library, entered; or NULL. */
-static toft_state *toft_enter_metered(toft_arena *head) {
+/* A metered arena of this library, entered; or NULL, and why: nothing is metered, or this thread must not. */
+static toft_state *toft_enter_metered(toft_arena *head, const char *by, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
-  if (!toft_is_own(head)) return NULL;
+  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  if (*code != TOFT_OK) return NULL;
   toft_watch *w = toft_watch_of(a);
   if (w == NULL || !w->metered) return NULL;
+  *code = TOFT_EBUSY;
+  if (!toft_step_in(a, by, caller)) return NULL;
   toft_enter(a);
   return a;
 }
 
-int toft_tag_push_watched(toft_arena *head, const char *name) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_state *a = toft_enter_metered(head);
-  if (a == NULL) return TOFT_OK;
-  int code = toft_push_tag(a, name);
-  if (code != TOFT_OK) a->watch->lost++;
+static void toft_leave(toft_state *a) {
   toft_aim(a);
+  toft_step_out(a);
+}
+
+int toft_tag_push_watched(toft_arena *head, const char *name) {
+  int code;
+  toft_state *a = toft_enter_metered(head, "tag_push", TOFT_CALLER(), &code);
+  if (a == NULL) return code;
+  code = toft_push_tag(a, name);
+  if (code != TOFT_OK) a->watch->lost++;
+  toft_leave(a);
   return code;
 }
 
 void toft_tag_pop_watched(toft_arena *head) {
-  toft_state *a = toft_enter_metered(head);
+  int code;
+  toft_state *a = toft_enter_metered(head, "tag_pop", TOFT_CALLER(), &code);
   if (a == NULL) return;
   toft_watch *w = a->watch;
   if (w->lost != 0) {
@@ -128,17 +141,18 @@ void toft_tag_pop_watched(toft_arena *head) {
     w->tag = w->outer[--w->depth];
     toft_settle_tags(a); /* the push saw to the room */
   }
-  toft_aim(a);
+  toft_leave(a);
 }
 
 toft_phase toft_phase_begin_watched(toft_arena *head, const char *name) {
+  int code;
   toft_phase p = {NULL, 0, 0};
-  toft_state *a = toft_enter_metered(head);
+  toft_state *a = toft_enter_metered(head, "phase_begin", TOFT_CALLER(), &code);
   if (a == NULL) return p;
   p.name = name;
   p.allocated = a->allocated;
   p.live = a->live;
-  toft_aim(a);
+  toft_leave(a);
   return p;
 }
 
@@ -158,7 +172,8 @@ static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
 }
 
 void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
-  toft_state *a = toft_enter_metered(head);
+  int code;
+  toft_state *a = toft_enter_metered(head, "phase_end", TOFT_CALLER(), &code);
   if (a != NULL) {
     toft_phase_entry *e = toft_phase_named(a->watch, p->name);
     if (e != NULL) { /* else there is no memory for it: it is not told */
@@ -166,7 +181,7 @@ void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
     }
-    toft_aim(a);
+    toft_leave(a);
   }
   p->name = NULL;
 }
@@ -260,6 +275,10 @@ int toft_clear_report(toft_arena *head) {
   int code;
   toft_state *a = toft_enter_report(head, &code);
   if (a == NULL) return code;
+  if (!toft_step_in(a, "clear_report", TOFT_CALLER())) {
+    toft_aim(a);
+    return TOFT_EBUSY;
+  }
   if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else {
@@ -267,6 +286,6 @@ int toft_clear_report(toft_arena *head) {
     toft_clear_phases(a->watch);
     toft_clear_sites(a->watch);
   }
-  toft_aim(a);
+  toft_leave(a);
   return code;
 }

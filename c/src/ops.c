@@ -337,6 +337,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
 
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
+  if (TOFT_UNLIKELY(!toft_step_in(a, "trim", TOFT_CALLER()))) return;
   toft_enter(a);
   if (!(a->state & TOFT_CLOSED)) {
     toft_put_spares(a, keep);
@@ -361,6 +362,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     }
   }
   toft_aim(a);
+  toft_step_out(a);
 }
 
 /* ---- cleanups ---- */
@@ -445,8 +447,9 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
-  if ((a->state & TOFT_CLAIMED) && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+  if ((a->state & TOFT_CLOSED) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
@@ -459,6 +462,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     toft_tell_over(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -467,11 +471,12 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
   uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK;
+  int code = TOFT_OK, inside;
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
+  if (TOFT_UNLIKELY(!toft_step_aside(a, "set", TOFT_CALLER(), &inside))) return TOFT_EBUSY;
   toft_enter(a);
   if (a->state & closed) {
     code = TOFT_EBUSY;
@@ -488,6 +493,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
       code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
   }
   toft_aim(a);
+  if (inside) toft_step_out(a);
   return code;
 }
 

@@ -78,7 +78,8 @@ static uint64_t toft_distance(toft_watch *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  double distance = nats * (double)w->period + 0.5;
+  /* Rounded up or down by chance, so that the mean is right for short periods too. */
+  double distance = nats * (double)w->period + (double)(w->random & 0xFFFFFFFFu) / 4294967296.0;
   return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
 }
 

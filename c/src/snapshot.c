@@ -161,6 +161,7 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
 
 static void toft_json_frame(toft_json *j, const void *address) {
   toft_symbol s;
+  memset(&s, 0, sizeof s);
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "address");

@@ -220,6 +220,25 @@ static void home_is_open_after_the_checks(void **state) {
   toft_release(b);
 }
 
+/* A block whose first byte is another one now: where it began before is open. */
+static void blocks_are_open_after_the_checks(void **state) {
+  (void)state;
+  toft_arena *b = toft_create();
+  assert_non_null(b);
+  assert_int_equal(toft_set_checked(b, 1), TOFT_OK);
+  toft_mark start = toft_mark_here(b);
+  for (int round = 0; round < 3; round++) {
+    if (round == 1) assert_non_null(toft_alloc(b, 8 << 20)); /* a block of its own: those after it are one further */
+    if (round == 2) {
+      assert_int_equal(toft_set_checked(b, 0), TOFT_OK);
+      assert_int_equal(toft_rewind(b, start), TOFT_OK);
+    }
+    for (unsigned i = 0; i < 40; i++) fill(toft_alloc(b, 10000), 10000, i);
+    if (round == 0) assert_int_equal(toft_rewind(b, start), TOFT_OK);
+  }
+  toft_release(b);
+}
+
 static void printf_and_packs_work_when_checked(void **state) {
   (void)state;
   assert_string_equal(toft_printf(a, "%d-%d", 1, 2), "1-2");
@@ -263,6 +282,7 @@ int main(void) {
       test(ranges_are_checked_too),
       test(checks_switch_at_any_time),
       test(home_is_open_after_the_checks),
+      test(blocks_are_open_after_the_checks),
       test(printf_and_packs_work_when_checked),
       test(a_reserve_is_filled),
   };

@@ -305,8 +305,25 @@ static void *in_a_thread(void *(*fn)(void *)) {
   return result;
 }
 
+static int calls_there; /* that are refused */
+
 static void *misuse_there(void *arg) {
+  toft_arena *donor = toft_create();
   (void)arg;
+  calls_there = 16;
+  assert_int_equal(toft_set_budget(a, 100), TOFT_EBUSY);
+  assert_int_equal(toft_set_checked(a, 0), TOFT_EBUSY);
+  assert_int_equal(toft_set_metered(a, 0), TOFT_EBUSY);
+  assert_int_equal(toft_set_sampling(a, 100), TOFT_EBUSY);
+  assert_int_equal(toft_set_tag(a, 1, "there"), TOFT_EBUSY);
+  assert_int_equal(toft_set_tag_budget(a, "there", 1), TOFT_EBUSY);
+  assert_int_equal(toft_set_soft_budget(a, 1, NULL, NULL), TOFT_EBUSY);
+  assert_int_equal(toft_tag_push(a, "there"), TOFT_EBUSY);
+  toft_tag_pop(a);
+  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
+  assert_int_equal(toft_clear_report(a), TOFT_EBUSY);
+  toft_trim(a, 0);
+  toft_release(donor);
   assert_int_equal(toft_rewind(a, start), TOFT_EBUSY);
   assert_int_equal(toft_reset(a), TOFT_EBUSY);
   assert_null(toft_cleanup_add(a, NULL, NULL));
@@ -316,15 +333,17 @@ static void *misuse_there(void *arg) {
 static void a_pinned_arena_serves_one_thread(void **state) {
   (void)state;
   assert_non_null(in_a_thread(allocate_there)); /* arenas may move */
+  assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
   assert_int_equal(toft_pin(a, 1), TOFT_OK);
   assert_null(in_a_thread(allocate_there));
   ONE(TOFT_FOUND_WRONG_THREAD, "wrong thread: the arena is pinned to thread ", "noticed by alloc");
   assert_null(in_a_thread(misuse_there));
-  assert_int_equal(heard, 4);
+  assert_int_equal(heard, calls_there);
   assert_non_null(toft_alloc(a, 8));
   assert_int_equal(toft_pin(a, 0), TOFT_OK);
   assert_non_null(in_a_thread(allocate_there));
-  assert_int_equal(heard, 4);
+  assert_int_equal(heard, calls_there);
+  assert_true(toft_stats_of(a).budget == UINT64_MAX && (a->epoch & 1));
   heard = 0;
   toft_arena *b = toft_create();
   assert_int_equal(toft_pin(b, 1), TOFT_OK);

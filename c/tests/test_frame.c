@@ -224,6 +224,27 @@ static void budgets_and_checks(void **state) {
   assert_int_equal(toft_frames_destroy(f), TOFT_OK);
 }
 
+static void told_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
+  (void)a;
+  assert_true(live > budget);
+  ++*(int *)arg;
+}
+
+static void a_soft_budget_tells_in_each_frame(void **state) {
+  int told = 0;
+  (void)state;
+  toft_frames *f = toft_frames_create(1, NULL);
+  assert_int_equal(toft_set_soft_budget(toft_frame_here(f), 1000, told_over, &told), TOFT_OK);
+  for (int i = 1; i <= 10; i++) {
+    for (int k = 0; k < 20; k++) assert_non_null(toft_alloc(toft_frame_here(f), 100));
+    assert_int_equal(told, i);
+    assert_int_equal(toft_frames_advance(f), TOFT_OK);
+    assert_int_equal(toft_frames_advance(f), TOFT_OK); /* a frame that keeps to it */
+  }
+  assert_int_equal(told, 10);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
+
 /* The source fails at the k-th block: NULL, and the frames go on. */
 static void no_memory(void **state) {
   (void)state;
@@ -612,6 +633,7 @@ int main(void) {
       cmocka_unit_test(cleanups_run_when_the_frame_ends),
       cmocka_unit_test(what_is_refused),
       cmocka_unit_test(budgets_and_checks),
+      cmocka_unit_test(a_soft_budget_tells_in_each_frame),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(threads_come_and_go),
       cmocka_unit_test(all_threads_advance_together),

@@ -440,7 +440,39 @@ static void a_lease_is_metered_alone(void **state) {
   assert_int_equal(toft_leases_destroy(l), TOFT_OK);
 }
 
+static void sampling_leaves_nothing(void **state) {
+  ptrdiff_t room = 0;
+  (void)state;
+  toft_leases *l = toft_leases_create(NULL);
+  for (int i = 0; i < 4; i++) {
+    toft_lease a = toft_lease_get(l);
+    if (i == 0) room = a.arena->limit - a.arena->cursor;
+    assert_int_equal(a.arena->limit - a.arena->cursor, room);
+    if (i == 1) assert_int_equal(toft_set_sampling(a.arena, 64), TOFT_OK);
+    for (int k = 0; k < 10; k++) assert_non_null(toft_alloc(a.arena, 100));
+    assert_int_equal(toft_lease_return(l, a), TOFT_OK);
+  }
+  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+}
+
 /* ---- threads ---- */
+
+static void *return_checked(void *arg) {
+  return (void *)(uintptr_t)(toft_lease_return(NULL, *(toft_lease *)arg) == TOFT_OK);
+}
+
+static void a_pin_ends_with_the_lease(void **state) {
+  (void)state;
+  toft_lease a = toft_lease_get(NULL);
+  assert_int_equal(toft_set_checked(a.arena, 1), TOFT_OK);
+  assert_int_equal(toft_pin(a.arena, 1), TOFT_OK);
+  assert_non_null(toft_alloc(a.arena, 100));
+  assert_int_equal(in_thread(return_checked, &a), 1);
+  toft_lease b = toft_lease_get(NULL);
+  assert_int_equal(toft_stats_of(b.arena).live, 0);
+  assert_int_equal(toft_lease_return(NULL, b), TOFT_OK);
+  toft_leases_trim(NULL);
+}
 
 static void *return_all(void *arg) {
   toft_lease *a = (toft_lease *)arg;
@@ -804,6 +836,8 @@ int main(void) {
     cmocka_unit_test(no_memory),
     cmocka_unit_test(checked_leases_see_late_writes),
     cmocka_unit_test(a_lease_is_metered_alone),
+    cmocka_unit_test(sampling_leaves_nothing),
+    cmocka_unit_test(a_pin_ends_with_the_lease),
     cmocka_unit_test(returned_elsewhere),
     cmocka_unit_test(trim_reaches_a_parked_thread),
     cmocka_unit_test(many_threads_come_and_go),

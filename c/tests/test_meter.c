@@ -509,6 +509,20 @@ static void a_refusal_is_asked_about(void **state) {
   assert_int_equal(live_of("asker"), toft_stats_of(a).live);
 }
 
+/* Zones count for the budget. */
+static void zones_are_asked_about(void **state) {
+  (void)state;
+  memset(&question, 0, sizeof question);
+  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  assert_int_equal(toft_set_budget(a, 100), TOFT_OK);
+  assert_int_equal(toft_on_refusal(a, answer, &question), TOFT_OK);
+  question.answer = 4096;
+  take(80);
+  assert_true(question.asked == 1 && question.size == 80 && toft_stats_of(a).budget == 4096);
+  take(80);
+  assert_int_equal(question.asked, 1);
+}
+
 static void whoever_is_refused_is_asked_about(void **state) {
   (void)state;
   memset(&question, 0, sizeof question);
@@ -560,6 +574,24 @@ static void a_claim_that_did_not_go_on_counts_nothing(void **state) {
   assert_int_equal(toft_give(a, &r), TOFT_OK);
   assert_true(tag_of("range").allocated == 80 && live_of("range") == 80);
   assert_true(tag_of("other").allocated == 0 && live_of("other") == 0);
+}
+
+static toft_range given;
+static uint64_t give_it(void *arg, toft_arena *arena, uint64_t live, uint64_t budget, size_t size) {
+  (void)live, (void)size;
+  *(int *)arg = toft_give(arena, &given);
+  return budget + 1000;
+}
+
+static void a_range_is_not_given_in_a_callback(void **state) {
+  int code = TOFT_OK;
+  (void)state;
+  assert_int_equal(toft_set_budget(a, 100), TOFT_OK);
+  assert_int_equal(toft_on_refusal(a, give_it, &code), TOFT_OK);
+  assert_int_equal(toft_claim(a, &given), TOFT_OK);
+  take(500);
+  assert_int_equal(code, TOFT_EARG);
+  assert_int_equal(toft_give(a, &given), TOFT_OK);
 }
 
 /* ---- bad input ---- */
@@ -706,6 +738,8 @@ int main(void) {
       test(a_tags_budget_holds_for_a_range),
       test(a_soft_budget_tells_once_a_round),
       test(a_soft_budget_tells_of_ranges_cleanups_and_guests),
+      test(zones_are_asked_about),
+      test(a_range_is_not_given_in_a_callback),
       test(a_refusal_is_asked_about),
       test(whoever_is_refused_is_asked_about),
       test(a_claim_that_did_not_go_on_counts_nothing),

@@ -135,8 +135,38 @@ static void each_time_and_all_after_it(void **state) {
   run(1);
 }
 
+static void none_found(void *arg, const toft_finding *f) {
+  (void)arg;
+  fail_msg("%s", f->message);
+}
+
+/* What a checked arena could not note is not held against the program. */
+static void nobody_is_accused_for_want_of_memory(void **state) {
+  (void)state;
+  size_t served = 0;
+  for (size_t k = 1; k < 12; k++) {
+    fail_at = fail_from = 0;
+    a = toft_create();
+    assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+    asked = 0;
+    fail_at = k;
+    void *p = toft_alloc(a, 16);
+    fail_at = 0;
+    if (p != NULL) {
+      served++;
+      p = toft_resize(a, p, 16, 100, 8);
+      assert_non_null(p);
+      toft_free(a, p, 100);
+    }
+    assert_int_equal(toft_findings(a, none_found, NULL), 0);
+    toft_release(a);
+  }
+  assert_true(served >= 9);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(nobody_is_accused_for_want_of_memory),
       cmocka_unit_test(each_time_once),
       cmocka_unit_test(each_time_and_all_after_it),
   };

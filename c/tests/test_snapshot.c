@@ -90,6 +90,29 @@ static void names_are_the_symbolizers(void **state) {
   assert_non_null(strstr(text, "{\"site\":{\"file\":\"dir\\\\file.c\",\"line\":12,\"column\":0,\"number\":0}"));
 }
 
+/* It fills in what it knows, and finds the rest empty. */
+static int knows_little(void *arg, const void *address, toft_symbol *symbol) {
+  (void)address;
+  *(int *)arg += symbol->module == NULL && symbol->file == NULL && symbol->line == 0 && symbol->offset == 0 ? 1 : 1000;
+  symbol->function = "little";
+  return 1;
+}
+
+static void a_symbolizer_finds_an_empty_symbol(void **state) {
+  static char text[100000];
+  int calls = 0;
+  toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
+  (void)state;
+  assert_int_equal(toft_set_sampling(a, 1), TOFT_OK);
+  assert_non_null(toft_alloc(a, 1000));
+  o.symbolizer = knows_little;
+  o.symbolizer_arg = &calls;
+  memset(text, 0xA5, sizeof text);
+  assert_true(toft_snapshot_text(a, &o, text, sizeof text) < sizeof text);
+  assert_true(calls >= 2 && calls < 1000);
+  assert_non_null(strstr(text, "\"function\":\"little\",\"offset\":0}"));
+}
+
 static void it_fits_where_it_is_told_to(void **state) {
   char text[1000], short_text[1000];
   (void)state;
@@ -159,10 +182,8 @@ static void who_writes_may_stop_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      test(the_text_is_known),
-      test(names_are_the_symbolizers),
-      test(it_fits_where_it_is_told_to),
-      test(who_writes_may_stop_it),
+      test(the_text_is_known),           test(names_are_the_symbolizers), test(a_symbolizer_finds_an_empty_symbol),
+      test(it_fits_where_it_is_told_to), test(who_writes_may_stop_it),
   };
   return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
 }

@@ -1986,12 +1986,19 @@ static void toft_round_over(toft_state *a) {
   w->soft_passed = 0;
 }
 
+static size_t toft_zoned_size(size_t size, size_t align);
+
 /* A request was refused: was it for the budget, and is that higher now? */
 static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
   toft_watch *w = a->watch;
   uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  uint64_t budget = a->budget, need = (uint64_t)TOFT_ROUND8(size) + (align > 8 ? align : 0);
-  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, TOFT_ROUND8(size))) return 0;
+  size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
+  if (a->state & TOFT_IS_CHECKED) {
+    charge = toft_zoned_size(size, align);
+    pad = align + 8;
+  }
+  uint64_t budget = a->budget, need = (uint64_t)charge + pad;
+  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;
   uint32_t was = toft_call_out(a);
   uint64_t answer = w->ask(w->ask_arg, &a->head, a->live, budget, size);
   toft_call_back(a, was);
@@ -2010,6 +2017,7 @@ static void toft_tell_over(toft_state *a) {
   toft_watch *w = a->watch;
   if (w->soft_passed || a->live <= w->soft) return;
   w->soft_passed = 1;
+  toft_bump(a); /* the next reset is a long one, which forgets it */
   if (w->over == NULL) return;
   uint32_t was = toft_call_out(a);
   w->over(w->over_arg, &a->head, a->live, w->soft);
@@ -2134,7 +2142,8 @@ static uint64_t toft_distance(toft_watch *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  double distance = nats * (double)w->period + 0.5;
+  /* Rounded up or down by chance, so that the mean is right for short periods too. */
+  double distance = nats * (double)w->period + (double)(w->random & 0xFFFFFFFFu) / 4294967296.0;
   return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
 }
 
@@ -2502,6 +2511,12 @@ TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
   return toft_step_in_checked(a, by, site);
 }
 
+/* As toft_step_in, of a call that may be the one to begin checks: `inside` says whether toft_step_out is due. */
+static int toft_step_aside(toft_state *a, const char *by, uintptr_t site, int *inside) {
+  *inside = !(a->state & TOFT_FRESH) && a->checks != NULL;
+  return toft_step_in(a, by, site);
+}
+
 TOFT_INLINE void toft_step_out(toft_state *a) {
   toft_checks *c = a->checks;
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
@@ -2600,7 +2615,7 @@ static void *toft_more_room(void *old, size_t *room, size_t each) {
   return p;
 }
 
-/* Without memory for it a free of it is refused as a stranger's. */
+/* Without memory for it a free looks at all records. */
 static void toft_remember_live(toft_checks *c, toft_blk *b, size_t index) {
   toft_shadow *s = toft_make_shadow(c, b);
   if (s == NULL) return;
@@ -2684,10 +2699,18 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
 
 /* ---- allocation ---- */
 
+/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, whose call
+ * would be refused. */
+static void toft_limit_first(toft_state *a, size_t take) {
+  if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
+}
+
 static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
   if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
-  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align)))
+  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align))) {
+    toft_limit_first(a, toft_pad(a->head.cursor, align) + whole);
     return toft_place_here(a, whole, align);
+  }
   return toft_place_further(a, whole, align);
 }
 
@@ -2698,10 +2721,15 @@ static int toft_room_for_record(toft_checks *c) {
   return more != NULL;
 }
 
+/* With its zones. */
+static size_t toft_zoned_size(size_t size, size_t align) {
+  return toft_max(align, TOFT_ZONE) + TOFT_ROUND8(size) + TOFT_ZONE;
+}
+
 static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   toft_checks *c = a->checks;
   size_t front = toft_max(align, TOFT_ZONE);
-  size_t whole = front + TOFT_ROUND8(size) + TOFT_ZONE;
+  size_t whole = toft_zoned_size(size, align);
   if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
   unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
   if (base == NULL) return NULL;
@@ -2776,6 +2804,8 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
     }
     if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
+  for (size_t i = c->count; i-- > 0;) /* there was no memory to remember where it is */
+    if (c->records[i].p == p) return &c->records[i];
   return NULL;
 }
 
@@ -2882,6 +2912,8 @@ static int toft_end_checks(toft_state *a) {
     /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
     unsigned char *top = b == &a->home && (a->state & TOFT_IDLE) ? a->home_start : toft_block_top(a, b);
     toft_open(top, (size_t)(toft_last_byte(a, b) - top));
+    if (b != &a->home) /* where it began when it had another place among the blocks */
+      toft_open(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
   }
   for (toft_blk *b = a->spares; b != NULL; b = b->next)
     toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
@@ -3457,6 +3489,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
 
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
+  if (TOFT_UNLIKELY(!toft_step_in(a, "trim", TOFT_CALLER()))) return;
   toft_enter(a);
   if (!(a->state & TOFT_CLOSED)) {
     toft_put_spares(a, keep);
@@ -3481,6 +3514,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     }
   }
   toft_aim(a);
+  toft_step_out(a);
 }
 
 /* ---- cleanups ---- */
@@ -3565,8 +3599,9 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
-  if ((a->state & TOFT_CLAIMED) && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+  if ((a->state & TOFT_CLOSED) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
@@ -3579,6 +3614,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     toft_tell_over(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -3587,11 +3623,12 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
   uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK;
+  int code = TOFT_OK, inside;
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
+  if (TOFT_UNLIKELY(!toft_step_aside(a, "set", TOFT_CALLER(), &inside))) return TOFT_EBUSY;
   toft_enter(a);
   if (a->state & closed) {
     code = TOFT_EBUSY;
@@ -3608,6 +3645,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
       code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
   }
   toft_aim(a);
+  if (inside) toft_step_out(a);
   return code;
 }
 
@@ -3633,15 +3671,18 @@ static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft
 /* ==== meter_calls.c ==== */
 /* The calls of toft/meter.h. */
 
-/* The state of an arena of this library that is open, with a watch; or NULL, and why. The caller aims at its end. */
-static toft_state *toft_open_watch(toft_arena *head, int *code) {
+/* The state of an arena of this library that is open, with a watch; or NULL, and why. toft_close_watch is due. */
+static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = TOFT_ENOSYS;
   if (!toft_is_own(head)) return NULL;
+  *code = TOFT_EBUSY;
+  if (!toft_step_in(a, by, caller)) return NULL;
   toft_enter(a);
   *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
   if (*code == TOFT_OK) return a;
   toft_aim(a);
+  toft_step_out(a);
   return NULL;
 }
 
@@ -3651,18 +3692,19 @@ static int toft_close_watch(toft_state *a, int code) {
     toft_switched(a);
   }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
 int toft_set_metered(toft_arena *head, int on) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_metered", TOFT_CALLER(), &code);
   return a != NULL ? toft_close_watch(a, toft_meter(a, on != 0)) : code;
 }
 
 int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->soft = bytes;
   a->watch->soft_passed = 0;
@@ -3673,7 +3715,7 @@ int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *
 
 int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->ask = fn;
   a->watch->ask_arg = arg;
@@ -3683,7 +3725,7 @@ int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
 int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_tag_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   if (path[0] == '/') path++;
   size_t tag = toft_tag_of(a->watch, NULL, path, strlen(path), NULL);
@@ -3693,7 +3735,7 @@ int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
 
 int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_sampling_seed", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->random = toft_scatter(seed + 0x9E3779B97F4A7C15u);
   toft_sample_after(a->watch, a->allocated);
@@ -3702,7 +3744,7 @@ int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
 
 int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, &code);
+  toft_state *a = toft_open_watch(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   a->watch->unwinder = fn;
   a->watch->unwinder_arg = arg;
@@ -3728,28 +3770,37 @@ static int toft_push_tag(toft_state *a, const char *name) {
   return TOFT_OK;
 }
 
-/* A metered arena of this library, entered; or NULL. */
-static toft_state *toft_enter_metered(toft_arena *head) {
+/* A metered arena of this library, entered; or NULL, and why: nothing is metered, or this thread must not. */
+static toft_state *toft_enter_metered(toft_arena *head, const char *by, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
-  if (!toft_is_own(head)) return NULL;
+  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  if (*code != TOFT_OK) return NULL;
   toft_watch *w = toft_watch_of(a);
   if (w == NULL || !w->metered) return NULL;
+  *code = TOFT_EBUSY;
+  if (!toft_step_in(a, by, caller)) return NULL;
   toft_enter(a);
   return a;
 }
 
-int toft_tag_push_watched(toft_arena *head, const char *name) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_state *a = toft_enter_metered(head);
-  if (a == NULL) return TOFT_OK;
-  int code = toft_push_tag(a, name);
-  if (code != TOFT_OK) a->watch->lost++;
+static void toft_leave(toft_state *a) {
   toft_aim(a);
+  toft_step_out(a);
+}
+
+int toft_tag_push_watched(toft_arena *head, const char *name) {
+  int code;
+  toft_state *a = toft_enter_metered(head, "tag_push", TOFT_CALLER(), &code);
+  if (a == NULL) return code;
+  code = toft_push_tag(a, name);
+  if (code != TOFT_OK) a->watch->lost++;
+  toft_leave(a);
   return code;
 }
 
 void toft_tag_pop_watched(toft_arena *head) {
-  toft_state *a = toft_enter_metered(head);
+  int code;
+  toft_state *a = toft_enter_metered(head, "tag_pop", TOFT_CALLER(), &code);
   if (a == NULL) return;
   toft_watch *w = a->watch;
   if (w->lost != 0) {
@@ -3759,17 +3810,18 @@ void toft_tag_pop_watched(toft_arena *head) {
     w->tag = w->outer[--w->depth];
     toft_settle_tags(a); /* the push saw to the room */
   }
-  toft_aim(a);
+  toft_leave(a);
 }
 
 toft_phase toft_phase_begin_watched(toft_arena *head, const char *name) {
+  int code;
   toft_phase p = {NULL, 0, 0};
-  toft_state *a = toft_enter_metered(head);
+  toft_state *a = toft_enter_metered(head, "phase_begin", TOFT_CALLER(), &code);
   if (a == NULL) return p;
   p.name = name;
   p.allocated = a->allocated;
   p.live = a->live;
-  toft_aim(a);
+  toft_leave(a);
   return p;
 }
 
@@ -3789,7 +3841,8 @@ static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
 }
 
 void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
-  toft_state *a = toft_enter_metered(head);
+  int code;
+  toft_state *a = toft_enter_metered(head, "phase_end", TOFT_CALLER(), &code);
   if (a != NULL) {
     toft_phase_entry *e = toft_phase_named(a->watch, p->name);
     if (e != NULL) { /* else there is no memory for it: it is not told */
@@ -3797,7 +3850,7 @@ void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
     }
-    toft_aim(a);
+    toft_leave(a);
   }
   p->name = NULL;
 }
@@ -3891,6 +3944,10 @@ int toft_clear_report(toft_arena *head) {
   int code;
   toft_state *a = toft_enter_report(head, &code);
   if (a == NULL) return code;
+  if (!toft_step_in(a, "clear_report", TOFT_CALLER())) {
+    toft_aim(a);
+    return TOFT_EBUSY;
+  }
   if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else {
@@ -3898,7 +3955,7 @@ int toft_clear_report(toft_arena *head) {
     toft_clear_phases(a->watch);
     toft_clear_sites(a->watch);
   }
-  toft_aim(a);
+  toft_leave(a);
   return code;
 }
 
@@ -4114,10 +4171,17 @@ static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL) return TOFT_EARG;
   if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
+  uintptr_t caller = TOFT_CALLER();
+  if (!toft_step_in(a, "adopt", caller)) return TOFT_EBUSY;
   toft_enter(a);
-  int code = toft_adopt_own(a, toft_state_of(donor));
+  int code = toft_step_in(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    code = toft_adopt_own(a, d);
+    toft_step_out(d);
+  }
   toft_aim(a);
+  toft_step_out(a);
   return code;
 }
 
@@ -4446,6 +4510,7 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
 
 static void toft_json_frame(toft_json *j, const void *address) {
   toft_symbol s;
+  memset(&s, 0, sizeof s);
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "address");
@@ -6994,11 +7059,13 @@ toft_lease toft_lease_get(toft_leases *l) {
 /* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
 static int toft_lease_empty(const toft_leases *l, toft_stand *p) {
   toft_state *a = p->arena;
+  toft_pin_thread(a, 0);
   int code = toft_reset_long(a, &p->settled, TOFT_KEEP_RECENT, 0);
   if (a->budget != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
   toft_end_watch(a);
+  toft_aim(a); /* as an arena that nobody watches */
   if (toft_reserved(a) > l->keep) {
     (void)toft_reset_long(a, &p->settled, TOFT_KEEP_BYTES, l->keep - TOFT_HOME_SIZE);
     if (toft_reserved(a) > l->keep) toft_op_trim(&a->head, 0);
