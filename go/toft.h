@@ -362,8 +362,9 @@ TOFT_API int toft_findings(toft_arena *a, toft_finding_fn *fn, void *arg);
  * of the process does so by itself, where it runs C's destructors. Thread-safe. */
 TOFT_API void toft_quarantine_trim(void);
 
-/* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY). on == 0
- * unbinds it, from any thread. An arena that is not checked stays as it is, so such calls may stay in the program.
+/* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY), but for
+ * those that only look: statistics, blocks, reports, snapshots. on == 0 unbinds it, from any thread, and so does the
+ * return of its lease. An arena that is not checked stays as it is, so such calls may stay in the program.
  * TOFT_ENOSYS for an arena of another maker. */
 TOFT_API int toft_pin(toft_arena *a, int on);
 
@@ -1547,7 +1548,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
  * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
- * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
+ * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at 64 regions of at most 131 objects. It
  * takes from the source at most once, but where that has no memory: then smaller segments are asked for, down to
  * 64 KiB. release and trim are linear in blocks held, statistics in blocks.
  *
@@ -1588,7 +1589,7 @@ typedef struct toft_recycler_stats {
   uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
   uint64_t wasted;       /* headers, and what alignment cut off */
   uint64_t reserved;     /* held of the source: the sum of the four above */
-  uint64_t peak;         /* the most that reserved ever was */
+  uint64_t peak;         /* the most that reserved ever was; of a synchronized one the sum of its shards' */
   uint64_t blocks;       /* blocks that hold live objects, large ones included */
   uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
   uint64_t large_blocks; /* of blocks: those of one large object each */
@@ -1617,8 +1618,9 @@ TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* In place if it shrinks (but for a large object that would keep four times what it needs), or if p is the newest
- * allocation and there is room; else a copy. NULL: nothing changed. p == NULL allocates. */
+/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy, and so if a large object
+ * would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. NULL: nothing changed, there is no
+ * memory for the copy. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
@@ -1874,8 +1876,9 @@ TOFT_API int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep);
 /* Returns blocks that wait since the last reset to the source, until about `keep` bytes of them are left. */
 TOFT_API void toft_shared_trim(toft_shared *s, size_t keep);
 
-/* As toft_stats_of; a block that a part has counts as allocated in whole. budget is none. While others allocate, each
- * number is of some moment of the call. */
+/* As toft_stats_of; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
+ * of what was live at resets and is now: what is given back in between leaves both. While others allocate, each number
+ * is of some moment of the call. */
 TOFT_API toft_stats toft_shared_stats(toft_shared *s);
 /* Does p lie in memory that was handed out, to a part or by toft_shared_alloc? Walks the blocks. */
 TOFT_API int toft_shared_contains(toft_shared *s, const void *p);
@@ -2070,8 +2073,9 @@ TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
 /* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
  * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD, and looked at
  * before it is used again; stale marks are refused with TOFT_EMARK; resize and free of what is no allocation, or with a
- * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY. toft/findings.h says how to
- * hear of it. Slow, and exact. TOFT_EBUSY; TOFT_ENOMEM: nothing changed. */
+ * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY (two that allocate within
+ * nanoseconds may both be served, and break the arena). toft/findings.h says how to hear of it. Slow. TOFT_EBUSY;
+ * TOFT_ENOMEM: nothing changed; TOFT_ECORRUPT: the checks are off, and found something at their end. */
 TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
 
 /* ------------------------------------------------------------------------------------------------------------

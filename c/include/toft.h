@@ -230,8 +230,9 @@ TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
 /* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
  * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD, and looked at
  * before it is used again; stale marks are refused with TOFT_EMARK; resize and free of what is no allocation, or with a
- * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY. toft/findings.h says how to
- * hear of it. Slow, and exact. TOFT_EBUSY; TOFT_ENOMEM: nothing changed. */
+ * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY (two that allocate within
+ * nanoseconds may both be served, and break the arena). toft/findings.h says how to hear of it. Slow. TOFT_EBUSY;
+ * TOFT_ENOMEM: nothing changed; TOFT_ECORRUPT: the checks are off, and found something at their end. */
 TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
 
 /* ------------------------------------------------------------------------------------------------------------

@@ -70,8 +70,9 @@ TOFT_API int toft_findings(toft_arena *a, toft_finding_fn *fn, void *arg);
  * of the process does so by itself, where it runs C's destructors. Thread-safe. */
 TOFT_API void toft_quarantine_trim(void);
 
-/* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY). on == 0
- * unbinds it, from any thread. An arena that is not checked stays as it is, so such calls may stay in the program.
+/* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY), but for
+ * those that only look: statistics, blocks, reports, snapshots. on == 0 unbinds it, from any thread, and so does the
+ * return of its lease. An arena that is not checked stays as it is, so such calls may stay in the program.
  * TOFT_ENOSYS for an arena of another maker. */
 TOFT_API int toft_pin(toft_arena *a, int on);
 

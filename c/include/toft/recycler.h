@@ -16,7 +16,7 @@
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
  * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
- * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at eight regions of at most 131 objects. It
+ * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at 64 regions of at most 131 objects. It
  * takes from the source at most once, but where that has no memory: then smaller segments are asked for, down to
  * 64 KiB. release and trim are linear in blocks held, statistics in blocks.
  *
@@ -61,7 +61,7 @@ typedef struct toft_recycler_stats {
   uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
   uint64_t wasted;       /* headers, and what alignment cut off */
   uint64_t reserved;     /* held of the source: the sum of the four above */
-  uint64_t peak;         /* the most that reserved ever was */
+  uint64_t peak;         /* the most that reserved ever was; of a synchronized one the sum of its shards' */
   uint64_t blocks;       /* blocks that hold live objects, large ones included */
   uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
   uint64_t large_blocks; /* of blocks: those of one large object each */
@@ -90,8 +90,9 @@ TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* In place if it shrinks (but for a large object that would keep four times what it needs), or if p is the newest
- * allocation and there is room; else a copy. NULL: nothing changed. p == NULL allocates. */
+/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy, and so if a large object
+ * would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. NULL: nothing changed, there is no
+ * memory for the copy. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 

@@ -66,8 +66,9 @@ TOFT_API int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep);
 /* Returns blocks that wait since the last reset to the source, until about `keep` bytes of them are left. */
 TOFT_API void toft_shared_trim(toft_shared *s, size_t keep);
 
-/* As toft_stats_of; a block that a part has counts as allocated in whole. budget is none. While others allocate, each
- * number is of some moment of the call. */
+/* As toft_stats_of; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
+ * of what was live at resets and is now: what is given back in between leaves both. While others allocate, each number
+ * is of some moment of the call. */
 TOFT_API toft_stats toft_shared_stats(toft_shared *s);
 /* Does p lie in memory that was handed out, to a part or by toft_shared_alloc? Walks the blocks. */
 TOFT_API int toft_shared_contains(toft_shared *s, const void *p);

@@ -125,7 +125,8 @@ pub struct RecyclerStats {
     pub wasted: u64,
     /// Held of the source: the sum of the four above.
     pub reserved: u64,
-    /// The most that `reserved` ever was, but for what is known of addresses.
+    /// The most that `reserved` ever was, but for what is known of addresses. Of a [`SyncRecycler`](crate::SyncRecycler)
+    /// the sum of its shards', which is that or more.
     pub peak: u64,
     /// Blocks that hold live objects, large ones included.
     pub blocks: u64,
@@ -337,8 +338,8 @@ impl<S: Source> Recycler<S> {
         unsafe { self.return_(p, layout) }
     }
 
-    /// Makes an allocation larger or smaller: in place if it shrinks, or is the newest and there is room; else it moves.
-    /// On an error it is as it was.
+    /// Makes an allocation larger or smaller: in place if it shrinks, or is the newest and there is room; else it moves,
+    /// and so if one above 28 KiB shrinks to less, or to a quarter of its block. On an error it is as it was.
     ///
     /// ```
     /// use std::alloc::Layout;

@@ -227,7 +227,8 @@ impl<S: Source> SharedArena<S> {
         self.keep_bytes(keep);
     }
 
-    /// What it holds. What a [`Local`] has not handed out yet counts as allocated. While others allocate, a guess.
+    /// What it holds. What a [`Local`] has not handed out yet counts as allocated. `allocated` and `peak` know of what was
+    /// live at resets and is now: what is given back in between leaves both. While others allocate, a guess.
     ///
     /// ```
     /// let arena = toft::SharedArena::new();
