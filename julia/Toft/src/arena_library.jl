@@ -150,12 +150,32 @@ end
 
 @noinline function say_place_slow(head)
     LIBRARY.at_place == C_NULL && return
-    for frame in stacktrace()
-        file = String(frame.file)
-        (frame.from_c || startswith(file, @__DIR__) || startswith(file, ".")) && continue # "./": Julia's own
-        ccall(LIBRARY.at_place, Cvoid, (Ptr{UInt}, Cstring), head, "$file:$(frame.line) in $(frame.func)")
+    for address in backtrace()
+        place = place_at(address)
+        isempty(place) && continue
+        ccall(LIBRARY.at_place, Cvoid, (Ptr{UInt}, Cstring), head, place)
         return
     end
+end
+
+# What an address of code is called, or "" within this package and Julia. In a program of thousands of methods Julia
+# searches for it for a millisecond; code does not move.
+const PLACES = Dict{Ptr{Cvoid},String}()
+const LOOKING = ReentrantLock()
+
+place_at(address::Ptr) = lock(LOOKING) do
+    length(PLACES) >= 10_000 && empty!(PLACES)
+    get!(() -> place_of(Base.StackTraces.lookup(address)), PLACES, address)
+end
+place_at(interpreted) = place_of(Base.StackTraces.lookup(interpreted))
+
+function place_of(frames)
+    for frame in frames
+        file = String(frame.file)
+        (frame.from_c || startswith(file, @__DIR__) || startswith(file, ".")) && continue # "./": Julia's own
+        return "$file:$(frame.line) in $(frame.func)"
+    end
+    ""
 end
 
 # ---- libtoft ----
