@@ -587,6 +587,15 @@ end
     checked!(a, false)
     @test iseven(words(a)[4])
     release!(a)
+    # Whose name was looked for is not looked for again.
+    a = Arena(checked = true)
+    @noinline again(n) = foreach(_ -> alloc(a, 8), 1:n)
+    again(1)
+    known = length(Toft.PLACES)
+    again(1000)
+    @test length(Toft.PLACES) == known > 0
+    @test any(place -> occursin(basename(@__FILE__), place), values(Toft.PLACES))
+    release!(a)
 end
 
 @testset "cleanups" begin
