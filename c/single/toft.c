@@ -2124,7 +2124,7 @@ static void toft_clear_sites(toft_watch *w) {
   w->lost_count = w->lost_bytes = 0;
 }
 
-/* Bytes to the next sample: `period` on average, and without memory, as -ln(u) is for u evenly in (0, 1]. */
+/* Bytes to the next sample: `period` on average, and without memory. */
 static uint64_t toft_distance(toft_watch *w) {
   w->random ^= w->random << 13;
   w->random ^= w->random >> 7;
@@ -2142,8 +2142,9 @@ static uint64_t toft_distance(toft_watch *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  /* Rounded up or down by chance, so that the mean is right for short periods too. */
-  double distance = nats * (double)w->period + (double)(w->random & 0xFFFFFFFFu) / 4294967296.0;
+  /* Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms. */
+  double middle = (double)w->period + 0.5, part = 0.25 / (middle * middle);
+  double distance = nats * middle / (1 + part / 3 + part * part / 5);
   return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
 }
 
