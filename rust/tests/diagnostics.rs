@@ -741,6 +741,41 @@ fn it_is_switched_in_the_middle_of_a_life() {
 }
 
 #[test]
+fn what_is_live_stays_as_it_is_when_the_checks_end() {
+    struct Told(Arc<AtomicU64>);
+    impl Drop for Told {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let ended = Arc::new(AtomicU64::new(0));
+    let mut arena = checked();
+    let number = arena.alloc(7u64) as *const u64;
+    let text = arena.alloc(String::from("lives")) as *mut String;
+    arena.alloc_drop(Told(ended.clone()));
+    let short = arena.alloc_layout(layout(10, 1)).as_ptr();
+    unsafe { short.add(10).write(0) };
+    arena.set_checked(false).unwrap();
+    assert!(matches!(arena.findings()[..], [Finding::Corrupt { size: 10, offset: 10, .. }]));
+    assert_eq!((unsafe { *number }, unsafe { &**text }, ended.load(Ordering::Relaxed)), (7, "lives", 0));
+    unsafe { text.drop_in_place() };
+    arena.reset();
+    assert_eq!((arena.findings(), ended.load(Ordering::Relaxed)), (vec![], 1));
+}
+
+#[test]
+fn the_checks_of_frames_end_while_values_live() {
+    let ended = Arc::new(());
+    let mut frames = Frames::new();
+    frames.set_checked(true).unwrap();
+    frames.here().alloc_drop(ended.clone());
+    frames.set_checked(false).unwrap();
+    assert_eq!(Arc::strong_count(&ended), 2);
+    (0..3).for_each(|_| frames.advance());
+    assert_eq!(Arc::strong_count(&ended), 1);
+}
+
+#[test]
 fn off_means_off() {
     let mut arena = Arena::new();
     arena.alloc([0u8; 100]);

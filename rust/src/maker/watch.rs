@@ -438,6 +438,7 @@ impl Arena {
         }
         self.bump_epoch();
         self.look_at_all_gone();
+        self.lower(CHECKED);
         let code = self.check_records(0);
         self.forget_gone(); // none is filled, and what is allocated now has no records, or begins to
         let mut own = watch.own.borrow_mut();
@@ -447,8 +448,6 @@ impl Arena {
         drop(own);
         if on {
             self.raise(CHECKED);
-        } else {
-            self.lower(CHECKED);
         }
         self.switched(watch);
         code
@@ -837,7 +836,8 @@ impl Arena {
         }
     }
 
-    /// Forgets the records that were born after `epoch`, and says what they show.
+    /// Forgets the records that were born after `epoch`, and says what they show. Their memory is given back, unless the
+    /// arena is checked no more.
     #[cold]
     #[inline(never)]
     pub extern "C" fn check_records(self, epoch: usize) -> i32 {
@@ -856,10 +856,11 @@ impl Arena {
                 code = abi::ECORRUPT;
                 shared.fault(fault);
             }
-            if self.is(CHECKED) {
-                self.poison(record.start, record.end); // what was served aside is not below the cursor
-                Watch::remember_gone(&mut watch.gone.borrow_mut(), self.block_of(record.start.addr()), record);
+            if !self.is(CHECKED) {
+                continue; // the checks end, and the value lives on
             }
+            self.poison(record.start, record.end); // what was served aside is not below the cursor
+            Watch::remember_gone(&mut watch.gone.borrow_mut(), self.block_of(record.start.addr()), record);
             if record.caller.drops && !record.freed {
                 shared.fault(Fault::Leak { caller: record.caller, size: record.size });
             }
