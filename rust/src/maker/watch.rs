@@ -255,8 +255,8 @@ impl Own {
 }
 
 impl Shared {
-    /// Bytes to the next sample: `period` on average, and without memory, as -ln(u) is. So a scope may begin anew, and end
-    /// in any order, and no pattern of a program is missed.
+    /// Bytes to the next sample: `period` on average, and without memory. So a scope may begin anew, and end in any order,
+    /// and no pattern of a program is missed.
     fn distance(&mut self, period: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -273,7 +273,10 @@ impl Shared {
             }
         }
         let nats = ((32 << 16) - log) as f64 / 65536.0 * core::f64::consts::LN_2;
-        (nats * period as f64 + 0.5) as u64
+        // Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms.
+        let middle = period as f64 + 0.5;
+        let y = 0.25 / (middle * middle);
+        (nats * middle / (1.0 + y / 3.0 + y * y / 5.0)) as u64
     }
 }
 
@@ -742,7 +745,7 @@ impl Arena {
             let many = allocated.saturating_sub(own.next_sample.max(before)) / period;
             if many > 256 {
                 hits = many; // as good as one by one, and not so slow
-                own.next_sample = allocated;
+                own.next_sample = allocated.saturating_add(watch.shared().borrow_mut().distance(period));
             }
             while own.next_sample < allocated {
                 hits += (own.next_sample >= before) as u64; // else it was in a range, or the arena's own
