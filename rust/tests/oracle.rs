@@ -514,6 +514,40 @@ fn phases_within_phases_count_for_both() {
 // ---- tags by number and by name ----
 
 #[test]
+fn what_scopes_within_scopes_allocate_counts_at_once_and_for_good() {
+    let arena = Arena::new();
+    arena.set_metered(true).unwrap();
+    let phase = arena.phase("all");
+    let told = || {
+        let report = arena.report();
+        assert_eq!(report.tags[0].allocated, report.stats.allocated);
+        report.stats.allocated
+    };
+    arena.alloc(1u64);
+    arena.scope(|outer| {
+        outer.alloc([0u8; 16]);
+        outer.scope(|inner| {
+            inner.alloc([0u8; 32]);
+            assert_eq!(told(), 56);
+        });
+        assert_eq!(told(), 56);
+        outer.scope(|inner| inner.alloc([0u8; 64]).len());
+        assert_eq!((told(), outer.stats().allocated), (120, 112));
+        assert_eq!(arena.report().tags[0].live, 24);
+    });
+    assert_eq!(told(), 120);
+    arena.scope(|inner| {
+        inner.scope(|inner| {
+            inner.alloc([0u8; 8]);
+            assert_eq!(arena.take_report().tags[0].allocated, 128);
+        });
+    });
+    assert_eq!(arena.take_report().tags[0].allocated, 0);
+    drop(phase);
+    assert_eq!((arena.stats().allocated, arena.report().phases[0].allocated), (128, 128));
+}
+
+#[test]
 fn no_tag_is_the_first_and_numbers_stay_apart() {
     let arenas = [Arena::new(), Arena::new()];
     for (k, arena) in arenas.iter().enumerate() {

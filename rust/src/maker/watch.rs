@@ -123,8 +123,6 @@ pub struct Watch {
     pub gone: RefCell<Vec<Shadow>>,
     metered: Cell<bool>,
     period: Cell<u64>,
-    /// What the scopes allocated that have ended.
-    ended: Cell<u64>,
     /// The thread that the arena is pinned to, by the address of one of its locals; 0: none.
     thread: Cell<usize>,
     /// Calls by other threads, and where the last one was.
@@ -370,7 +368,6 @@ impl Arena {
             gone: RefCell::new(Vec::new()),
             metered: Cell::new(false),
             period: Cell::new(0),
-            ended: Cell::new(0),
             thread: Cell::new(0),
             strangers: AtomicUsize::new(0),
         };
@@ -403,11 +400,8 @@ impl Arena {
     #[inline(never)]
     pub extern "C" fn end_watch(self) {
         if let (Some(watch), Some(parent)) = (self.watch(), self.parent.get()) {
-            let allocated = self.slow().allocated.get();
             self.count_tag(watch);
-            if let Some(theirs) = parent.watch() {
-                theirs.ended.set(theirs.ended.get() + watch.ended.get() + allocated);
-            }
+            parent.inherit(self.slow().allocated.get());
         }
         if let Some(watch) = self.slow().watch.take() {
             // SAFETY: made of boxes; nobody refers to them between operations, and the scopes have ended.
@@ -417,6 +411,16 @@ impl Arena {
                 let shared = unsafe { Box::from_raw(watch.shared.as_ptr()) };
                 crate::drops::stop_panic(|| drop(shared)); // what a decision about refusals captured may panic
             }
+        }
+    }
+
+    /// A scope ends that allocated so much, which was counted for its tags, and sampled.
+    fn inherit(self, allocated: u64) {
+        if let Some(watch) = self.watch() {
+            self.slow().allocated.set(self.slow().allocated.get() + allocated);
+            let mut own = watch.own.borrow_mut();
+            own.counted += allocated;
+            own.next_sample = own.next_sample.saturating_add(allocated);
         }
     }
 
@@ -1069,7 +1073,7 @@ impl Arena {
 
     fn allocated_with_scopes(self) -> u64 {
         self.sync();
-        let mut allocated = self.slow().allocated.get() + self.watch().map_or(0, |watch| watch.ended.get());
+        let mut allocated = self.slow().allocated.get();
         self.each_scope(|scope| allocated += scope.allocated_with_scopes());
         allocated
     }
@@ -1089,17 +1093,22 @@ impl Arena {
         self.is(CLAIMED | BUSY)
     }
 
-    /// The shared part, brought up to date.
-    pub fn look<R>(self, f: impl FnOnce(&mut Shared) -> R) -> Option<R> {
-        let watch = self.watch()?;
-        self.count_tag(watch);
+    fn count_scopes(self) {
         self.each_scope(|scope| {
             scope.enter();
             if let Some(watch) = scope.watch() {
                 scope.count_tag(watch);
             }
+            scope.count_scopes();
             scope.aim();
         });
+    }
+
+    /// The shared part, brought up to date.
+    pub fn look<R>(self, f: impl FnOnce(&mut Shared) -> R) -> Option<R> {
+        let watch = self.watch()?;
+        self.count_tag(watch);
+        self.count_scopes();
         let mut shared = watch.shared().borrow_mut();
         Some(f(&mut shared))
     }
