@@ -764,6 +764,28 @@ fn what_is_live_stays_as_it_is_when_the_checks_end() {
 }
 
 #[test]
+fn what_is_older_than_the_checks_is_resized_by_the_rules() {
+    let arena = Arena::new();
+    let (head, p) = (arena.as_raw(), arena.alloc_layout(layout(64, 8)));
+    unsafe { p.write_bytes(7, 64) };
+    arena.set_checked(true).unwrap();
+    arena.set_budget(Some(arena.stats().live)).unwrap();
+    let resize = |p: NonNull<u8>, old, new, align, flags| unsafe {
+        let ops = &*head.as_ref().ops.get();
+        NonNull::new((ops.resize)(head.as_ptr(), p.as_ptr().cast(), old, new, align, flags, 0).cast::<u8>())
+    };
+    assert_eq!(resize(p, 64, 40, 8, 0), Some(p)); // costs nothing
+    assert_eq!(resize(p, 40, 40, 8, abi::STAY), Some(p));
+    assert_eq!(resize(p, 40, 41, 8, 0), None);
+    arena.set_budget(None).unwrap();
+    assert_eq!(resize(p, 40, 41, 8, abi::STAY), None);
+    let q = resize(p, 40, 100, 8, 0).unwrap();
+    assert!(q != p && bytes_at(q.as_ptr(), 40) == [7; 40]);
+    assert_eq!((resize(q, 100, 101, 8, abi::STAY), resize(q, 100, 9, 8, abi::STAY)), (None, Some(q)));
+    assert_eq!(arena.findings(), []);
+}
+
+#[test]
 fn the_checks_of_frames_end_while_values_live() {
     let ended = Arc::new(());
     let mut frames = Frames::new();
@@ -993,6 +1015,83 @@ fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
     let q = unsafe { abi::resize(arena.as_raw(), p, 8, 16, 8) };
     assert!(q.is_some());
     assert_eq!(take(), [(104, 104, 16)]);
+}
+
+/// An arena that is asked for, and what of.
+fn asked_for(budget: u64, decide: fn(Refusal) -> Option<u64>) -> (Arena, Arc<Mutex<Vec<(u64, u64, usize)>>>) {
+    let asked = Arc::new(Mutex::new(vec![]));
+    let arena = Options::new().budget(budget).create().unwrap();
+    let log = asked.clone();
+    let ask = move |refusal: Refusal| {
+        log.lock().unwrap().push((refusal.live, refusal.budget, refusal.size));
+        decide(refusal)
+    };
+    arena.on_refusal(ask).unwrap();
+    (arena, asked)
+}
+
+#[test]
+fn a_decision_is_asked_for_what_red_zones_take() {
+    let (arena, asked) = asked_for(100, |refusal| Some(refusal.live + 200));
+    arena.set_checked(true).unwrap();
+    assert!(arena.try_alloc([0u8; 64]).is_ok());
+    assert_eq!(*asked.lock().unwrap(), []);
+    assert!(arena.try_alloc([0u8; 1]).is_ok());
+    assert_eq!(*asked.lock().unwrap(), [(96, 100, 1)]);
+    assert!(arena.try_alloc_layout(layout(usize::MAX / 4, 1)).is_err());
+    assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_decision_is_asked_for_in_scopes_by_the_budget_that_ends_there() {
+    let (arena, asked) = asked_for(1000, |refusal| Some(refusal.live + 600));
+    arena.scope(|outer| {
+        assert!(outer.try_alloc([0u8; 600]).is_ok());
+        outer.scope(|inner| {
+            assert!(inner.try_alloc([0u8; 600]).is_ok());
+            assert_eq!((inner.stats().budget, outer.stats().budget), (u64::MAX, u64::MAX));
+            inner.set_budget(Some(700)).unwrap();
+            assert!(inner.try_alloc([0u8; 400]).is_ok()); // two budgets, the inner one first
+            assert_eq!((inner.stats().budget, outer.stats().budget), (1200, u64::MAX));
+        });
+        assert!(outer.try_alloc([0u8; 600]).is_ok());
+    });
+    assert_eq!(*asked.lock().unwrap(), [(600, 1000, 600), (600, 700, 400), (1200, 1200, 400)]);
+    assert_eq!((arena.stats().live, arena.stats().budget), (0, 1800));
+}
+
+#[test]
+fn a_decision_is_asked_for_before_a_destructor_is_refused() {
+    const NODE: usize = 4 * size_of::<usize>();
+    let (arena, asked) = asked_for(0, |refusal| Some(refusal.budget + NODE as u64));
+    assert_eq!(*arena.try_alloc_drop(vec![1]).unwrap(), [1]);
+    assert_eq!(*asked.lock().unwrap(), [(0, 0, NODE), (NODE as u64, NODE as u64, size_of::<Vec<i32>>())]);
+    let (arena, _) = asked_for(0, |_| None);
+    assert!(arena.try_alloc_drop(vec![1]).is_err());
+    assert_eq!(arena.stats().live, 0);
+}
+
+#[test]
+fn a_decision_in_a_scope_does_not_allocate_around_it() {
+    thread_local!(static ARENA: *mut Arena = Box::into_raw(Box::new(Options::new().budget(64).create().unwrap())));
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    let arena = unsafe { &*ARENA.with(|arena| *arena) };
+    arena
+        .on_refusal(|refusal| {
+            let arena = unsafe { &*ARENA.with(|arena| *arena) };
+            assert_eq!((arena.stats().live, arena.report().stats.budget), (refusal.live, refusal.budget));
+            assert!(arena.try_alloc(1u8).is_err() && arena.try_scope_guard().is_err());
+            SEEN.fetch_add(1, Ordering::Relaxed);
+            Some(refusal.budget + 64)
+        })
+        .unwrap();
+    arena.scope(|outer| {
+        outer.alloc([0u8; 64]);
+        assert!(outer.scope(|inner| inner.try_alloc([0u8; 64]).is_ok()));
+    });
+    assert_eq!((SEEN.load(Ordering::Relaxed), arena.stats().budget), (1, 128));
+    arena.alloc([0u8; 128]);
+    drop(unsafe { Box::from_raw(ARENA.with(|arena| *arena)) });
 }
 
 #[test]

@@ -292,6 +292,11 @@ pub fn boxed<T>(value: T) -> Option<Box<T>> {
     }
 }
 
+/// An allocation's bytes with its zones, of which the one in front is as large as the alignment. `None`: too many.
+fn zoned(size: usize, align: usize) -> Option<usize> {
+    align.max(ZONE).checked_add(round8(size))?.checked_add(ZONE).filter(|whole| *whole <= MAX_REQUEST)
+}
+
 impl Watch {
     pub fn fault(&self, fault: Fault) {
         self.shared().borrow_mut().fault(fault);
@@ -668,12 +673,13 @@ impl Arena {
         budget == u64::MAX || self.root().live_of_tag(tag).saturating_add(more) <= budget
     }
 
+    /// The innermost first.
+    fn and_around(self) -> impl Iterator<Item = Arena> {
+        core::iter::successors(Some(self), |a| a.parent.get())
+    }
+
     fn root(self) -> Arena {
-        let mut at = self;
-        while let Some(parent) = at.parent.get() {
-            at = parent;
-        }
-        at
+        self.and_around().last().unwrap_or(self)
     }
 
     /// Here and in the scopes that are open.
@@ -691,37 +697,64 @@ impl Arena {
     pub extern "C" fn place_watched(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
         let Some(watch) = self.watch() else { return self.place(size, align) };
         let before = self.slow().allocated.get();
-        let place = || {
-            if self.is(CHECKED) {
-                self.place_checked(watch, size, align, caller, false)
-            } else {
-                self.place(size, align)
-            }
-        };
-        let mut p = place();
-        if p.is_none() && self.ask(watch, size, align) {
-            p = place();
-        }
+        let p = self.place_or_ask(watch, size, align, caller, false);
         if p.is_some() {
             self.note(watch, size, caller, before);
         }
         p
     }
 
-    /// Over the budget: may it be raised?
+    fn place_or_ask(
+        self,
+        watch: &Watch,
+        size: usize,
+        align: usize,
+        caller: Caller,
+        hidden: bool,
+    ) -> Option<NonNull<u8>> {
+        let place = || {
+            if self.is(CHECKED) {
+                self.place_checked(watch, size, align, caller, hidden)
+            } else {
+                self.place(size, align)
+            }
+        };
+        place().or_else(|| if self.ask(watch, size, align) { place() } else { None })
+    }
+
+    /// It was refused: for budgets, here or around, and are all of them raised?
     fn ask(self, watch: &Watch, size: usize, align: usize) -> bool {
-        let budget = self.budget.get();
-        let need = (round8(size) as u64).saturating_add(if align > 8 { align as u64 } else { 0 });
-        let live = self.live_with_scopes();
-        if budget == u64::MAX || live.saturating_add(need) <= budget {
-            return false;
+        let (charge, align) = match self.is(CHECKED) {
+            true => (zoned(size, align), align.max(ZONE)),
+            false => (Some(round8(size)), align),
+        };
+        let Some(charge) = charge.filter(|charge| self.tag_affords(*charge)) else { return false };
+        let need = (charge + self.held()) as u64 + if align > 8 { align as u64 } else { 0 };
+        let mut raised = false;
+        for a in self.and_around() {
+            let budget = a.budget.get();
+            if budget != u64::MAX && a.live_with_scopes().saturating_add(need) > budget {
+                raised = self.ask_about(watch, a, size);
+                if !raised {
+                    return false;
+                }
+            }
+        }
+        raised
+    }
+
+    /// May the budget of `over` be raised, this arena's or one around?
+    fn ask_about(self, watch: &Watch, over: Arena, size: usize) -> bool {
+        if self.and_around().any(|a| a.is(BUSY)) {
+            return false; // of another decision, and open until that is made
         }
         let Some(mut ask) = watch.shared().borrow_mut().ask.take() else { return false };
-        self.raise(BUSY); // it may look at the arena, not allocate there
+        let (live, budget) = (over.live_with_scopes(), over.budget.get());
+        self.and_around().for_each(|a| a.raise(BUSY)); // it may look at them, not allocate there
         self.aim();
         let mut answer = None;
         crate::drops::stop_panic(|| answer = ask(live, budget, size));
-        self.lower(BUSY);
+        self.and_around().for_each(|a| a.lower(BUSY));
         let replaced = watch.shared().borrow().ask.is_some();
         if replaced {
             crate::drops::stop_panic(|| drop(ask)); // by itself
@@ -730,7 +763,7 @@ impl Arena {
         }
         match answer {
             Some(more) if more > budget => {
-                self.budget.set(more);
+                over.budget.set(more);
                 true
             }
             _ => false,
@@ -795,7 +828,7 @@ impl Arena {
         hidden: bool,
     ) -> Option<NonNull<u8>> {
         let front = align.max(ZONE);
-        let whole = front.checked_add(round8(size))?.checked_add(ZONE).filter(|whole| *whole <= MAX_REQUEST)?;
+        let whole = zoned(size, align)?;
         watch.own.borrow_mut().records.try_reserve(1).ok()?;
         let start = self.place(whole, front)?.as_ptr();
         let p = start.wrapping_add(front);
@@ -837,8 +870,8 @@ impl Arena {
     #[cold]
     #[inline(never)]
     pub extern "C" fn place_hidden(self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        match self.watch().filter(|_| self.is(CHECKED)) {
-            Some(watch) => self.place_checked(watch, size, align, Caller::NOBODY, true),
+        match self.watch().filter(|_| self.is(WATCHED)) {
+            Some(watch) => self.place_or_ask(watch, size, align, Caller::NOBODY, true),
             None => self.place(size, align),
         }
     }
