@@ -1365,6 +1365,23 @@ fn a_tags_budget_holds_while_the_arena_is_metered_alone() {
 }
 
 #[test]
+fn what_one_scope_sets_holds_in_those_beside_and_around_it() {
+    let arena = Arena::new();
+    arena.set_metered(true).unwrap();
+    let (one, other) = (arena.scope_guard(), arena.scope_guard());
+    let within = one.scope_guard();
+    other.set_tag_budget("", Some(16)).unwrap();
+    assert!(within.try_alloc([0u8; 24]).is_err() && arena.try_alloc([0u8; 24]).is_err());
+    assert!(within.try_alloc([0u8; 16]).is_ok() && other.try_alloc(1u8).is_err());
+    other.set_tag_budget("", None).unwrap();
+    other.set_soft_budget(Some(100)).unwrap();
+    within.alloc([0u8; 100]);
+    drop(within);
+    drop((one, other));
+    assert!(matches!(arena.findings()[..], [Finding::OverBudget { live: 120, budget: 100, .. }]));
+}
+
+#[test]
 fn what_a_decision_captured_may_panic_when_it_ends() {
     struct Loud;
     impl Drop for Loud {

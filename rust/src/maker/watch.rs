@@ -429,6 +429,13 @@ impl Arena {
         }
     }
 
+    /// What is shared changed: nobody goes on inline as before.
+    fn aim_all(self) {
+        self.enter();
+        self.aim();
+        self.each_scope(Arena::aim_all);
+    }
+
     /// Something was switched: is anything on?
     fn switched(&self, watch: &Watch) {
         let shared = watch.shared().borrow();
@@ -541,6 +548,8 @@ impl Arena {
         let Some(tag) = shared.tag_named(None, name.strip_prefix('/').unwrap_or(name)) else { return abi::ENOMEM };
         shared.tags[tag].budget = bytes;
         shared.tag_budgets = shared.tags.iter().any(|tag| tag.budget != u64::MAX);
+        drop(shared);
+        self.root().aim_all();
         abi::OK
     }
 
@@ -552,6 +561,7 @@ impl Arena {
         drop(shared);
         self.bump_epoch();
         self.switched(watch);
+        self.root().aim_all();
         abi::OK
     }
 
@@ -1001,31 +1011,31 @@ impl Arena {
                 self.place_watched(new, align, caller)
             };
         }
-        if self.is_older(watch, p) {
-            let q = self.place_watched(new, align, caller)?;
-            // SAFETY: p has `old` bytes by the caller's contract, q is new.
-            unsafe { q.as_ptr().copy_from_nonoverlapping(p, old.min(new)) };
-            return Some(q);
-        }
-        let at = self.find_record(watch, p, old, caller)?;
+        let at = match self.is_older(watch, p) {
+            true => None,
+            false => Some(self.find_record(watch, p, old, caller)?),
+        };
         if new <= old && pad(p.addr(), align) == 0 {
-            let record = &mut watch.own.borrow_mut().records[at];
-            // SAFETY: the record's own bytes, of which the caller gave these up.
-            unsafe { record.p.wrapping_add(new).write_bytes(ZONE_BYTE, old - new) };
-            record.size = new;
+            if let Some(at) = at {
+                let record = &mut watch.own.borrow_mut().records[at];
+                // SAFETY: the record's own bytes, of which the caller gave these up.
+                unsafe { record.p.wrapping_add(new).write_bytes(ZONE_BYTE, old - new) };
+                record.size = new;
+            }
             return NonNull::new(p);
         }
         if flags & abi::STAY != 0 {
             return None;
         }
         let q = self.place_watched(new, align, caller)?;
-        let record = &mut watch.own.borrow_mut().records[at];
-        // SAFETY: p has `old` bytes, q is new.
-        unsafe {
-            q.as_ptr().copy_from_nonoverlapping(record.p, old.min(new));
-            record.p.write_bytes(GONE_BYTE, old);
+        // SAFETY: p has `old` bytes, by its record or by the caller's contract; q is new.
+        unsafe { q.as_ptr().copy_from_nonoverlapping(p, old.min(new)) };
+        if let Some(at) = at {
+            let record = &mut watch.own.borrow_mut().records[at];
+            // SAFETY: the record's own bytes, which the caller gave up.
+            unsafe { record.p.write_bytes(GONE_BYTE, old) };
+            record.freed = true;
         }
-        record.freed = true;
         Some(q)
     }
 
