@@ -268,8 +268,9 @@ impl Arena {
     /// Within another tag the name is a path: `sound` within `level` is `level/sound`. A name that begins with `/` is a path
     /// as it stands: `/ai` is `ai` wherever it is said.
     ///
-    /// Bytes are those of their tag until they are given back, whatever the tag is then. Scopes begin with the tag of the
-    /// arena around them. Tags end in the reverse order of their beginnings, as blocks of code see to; dropped in another
+    /// Bytes are those of their tag until they are given back, whatever the tag is then. Those of a
+    /// [`cursor`](Arena::cursor) are of the tag under which it was made. Scopes begin with the tag of the arena around
+    /// them. Tags end in the reverse order of their beginnings, as blocks of code see to; dropped in another
     /// order, the last one to be dropped leaves the tag that was there when it began.
     ///
     /// ```

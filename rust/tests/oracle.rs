@@ -548,6 +548,42 @@ fn what_scopes_within_scopes_allocate_counts_at_once_and_for_good() {
 }
 
 #[test]
+fn what_a_cursor_takes_is_of_the_tag_it_was_made_under() {
+    let arena = Arena::new();
+    arena.set_metered(true).unwrap();
+    arena.set_tag_budget("a", Some(20_000)).unwrap();
+    arena.set_tag_budget("b", Some(64)).unwrap();
+    let told = || -> Vec<(u64, u64)> {
+        let tags = arena.report().tags;
+        ["", "a", "b"]
+            .map(|name| tags.iter().find(|tag| tag.name == name).unwrap())
+            .map(|t| (t.live, t.allocated))
+            .into()
+    };
+    let a = arena.tag("a");
+    let mut cursor = arena.cursor();
+    let b = arena.tag("/b");
+    for _ in 0..500 {
+        assert!(cursor.try_alloc([0u64; 5]).is_ok()); // also where it needs another range
+    }
+    assert!(cursor.try_alloc(1u8).is_err());
+    assert!(arena.try_alloc([0u64; 8]).is_ok() && arena.try_alloc(1u8).is_err());
+    drop(cursor);
+    assert_eq!(told(), [(0, 0), (20_000, 20_000), (64, 64)]);
+    drop((b, a));
+    // One that does not go on.
+    arena.set_budget(Some(arena.stats().live + 1000)).unwrap();
+    arena.on_refusal(|_| None).unwrap();
+    let mut cursor = arena.cursor();
+    cursor.alloc([0u64; 10]);
+    let a = arena.tag("a");
+    assert!(cursor.try_alloc([0u64; 200]).is_err());
+    drop(a);
+    drop(cursor);
+    assert_eq!(told(), [(80, 80), (20_000, 20_000), (64, 64)]);
+}
+
+#[test]
 fn no_tag_is_the_first_and_numbers_stay_apart() {
     let arenas = [Arena::new(), Arena::new()];
     for (k, arena) in arenas.iter().enumerate() {

@@ -237,10 +237,14 @@ impl Arena {
         }
         if self.is(CLAIMED) {
             let slow = self.slow();
+            let tag = if self.is(WATCHED) { self.enter_claim_tag() } else { None };
             self.head.cursor.set(slow.claim_limit.get());
             self.lower(CLAIMED);
             slow.aside.set(None);
             self.sync();
+            if let Some(present) = tag {
+                self.leave_claim_tag(present);
+            }
         }
         self.aim();
     }

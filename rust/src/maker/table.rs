@@ -410,6 +410,7 @@ pub unsafe extern "C" fn claim_for(
     let mut p = None;
     if !a.is(BUSY) && ours && (size == 0 || is_request(size, align)) {
         let before = (a.head.cursor.get(), slow.allocated.get(), slow.peak.get());
+        let tag = if held && a.is(WATCHED) { a.enter_claim_tag() } else { None };
         a.lower(CLAIMED);
         if held {
             a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
@@ -425,6 +426,9 @@ pub unsafe extern "C" fn claim_for(
             if !held {
                 slow.claim_id.set(a.next_claim());
                 slow.aside.set(None);
+                if a.is(WATCHED) {
+                    a.note_claim();
+                }
             }
             *r = Range { cursor, limit: a.head.limit.get(), maker: slow.claim_id.get() };
         } else if held {
@@ -432,6 +436,9 @@ pub unsafe extern "C" fn claim_for(
             a.sync();
             slow.allocated.set(before.1); // what the range holds counts when it is given
             slow.peak.set(before.2);
+        }
+        if let Some(present) = tag {
+            a.leave_claim_tag(present);
         }
         if held || p.is_some() {
             a.raise(CLAIMED);
@@ -449,9 +456,13 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
     let ours = a.is(CLAIMED) && !a.is(BUSY) && r.maker == slow.claim_id.get() && within;
     if ours {
+        let tag = if a.is(WATCHED) { a.enter_claim_tag() } else { None };
         a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
         a.lower(CLAIMED);
         a.sync();
+        if let Some(present) = tag {
+            a.leave_claim_tag(present);
+        }
         slow.aside.set(None);
         if let Some(scope) = slow.scopes.get() {
             a.claim_for(scope); // it began beside the range

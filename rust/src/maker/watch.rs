@@ -145,6 +145,8 @@ struct Own {
     apart: Vec<(usize, usize, u64)>,
     apart_bytes: u64,
     tag: usize,
+    /// The present tag when the range that is out was claimed.
+    claim_tag: usize,
     /// `allocated` as far as it is counted for a tag.
     counted: u64,
 }
@@ -364,6 +366,7 @@ impl Arena {
             apart: Vec::new(),
             apart_bytes: 0,
             tag,
+            claim_tag: tag,
             counted: slow.allocated.get(),
         };
         own.fall(0);
@@ -493,6 +496,7 @@ impl Arena {
             }
             watch.metered.set(on);
             own.tag = 0;
+            own.claim_tag = 0;
             own.tag_stack.clear();
             let apart = own.apart_bytes;
             own.fall(apart); // at 0 in line
@@ -540,6 +544,30 @@ impl Arena {
         let before = core::mem::replace(&mut own.tag, tag);
         own.fall(self.slow().live.get());
         before
+    }
+
+    /// A range is claimed under the present tag.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn note_claim(self) {
+        if let Some(watch) = self.watch() {
+            let mut own = watch.own.borrow_mut();
+            own.claim_tag = own.tag;
+        }
+    }
+
+    /// What the range that is out took is counted next: for the tag that it was claimed under. The present one comes back.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn enter_claim_tag(self) -> Option<usize> {
+        let tag = self.watch()?.own.borrow().claim_tag;
+        Some(self.change_tag(tag))
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn leave_claim_tag(self, present: usize) {
+        self.change_tag(present);
     }
 
     pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {
@@ -663,7 +691,9 @@ impl Arena {
     fn count_tag(self, watch: &Watch) {
         let mut own = watch.own.borrow_mut();
         let allocated = self.slow().allocated.get();
-        watch.shared().borrow_mut().tags[own.tag].allocated += allocated.wrapping_sub(own.counted);
+        let more = allocated.wrapping_sub(own.counted); // less than nothing if a range did not go on
+        let counted = &mut watch.shared().borrow_mut().tags[own.tag].allocated;
+        *counted = counted.wrapping_add(more);
         own.counted = allocated;
     }
 
@@ -672,14 +702,15 @@ impl Arena {
     #[inline(never)]
     pub extern "C" fn tag_affords(self, charge: usize) -> bool {
         let Some(watch) = self.watch() else { return true };
-        let (tag, budget) = {
+        let (tag, budget, held) = {
             let (own, shared) = (watch.own.borrow(), watch.shared().borrow());
             if !shared.tag_budgets || !watch.metered.get() {
                 return true;
             }
-            (own.tag, shared.tags[own.tag].budget)
+            let held = if own.claim_tag == own.tag { self.held() } else { 0 };
+            (own.tag, shared.tags[own.tag].budget, held)
         };
-        let more = (charge + self.held()) as u64;
+        let more = (charge + held) as u64;
         budget == u64::MAX || self.root().live_of_tag(tag).saturating_add(more) <= budget
     }
 
