@@ -23,7 +23,7 @@ use crate::maker::{self, Caller, Fault, Shared};
 /// assert_eq!(report.sites[0].site.file, file!());
 /// # Ok::<(), toft::SwitchError>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
     /// What the arena holds. Of several arenas: the sum, where peaks need not have been at the same time.
@@ -290,7 +290,11 @@ impl Report {
         s.live += o.live;
         s.allocated += o.allocated;
         s.peak += o.peak;
-        s.budget = s.budget.saturating_add(o.budget);
+        s.budget = match (s.blocks, o.blocks) {
+            (0, _) => o.budget, // until now of no arena
+            (_, 0) => s.budget,
+            _ => s.budget.saturating_add(o.budget),
+        };
         s.reserved += o.reserved;
         s.wasted += o.wasted;
         s.blocks += o.blocks;
@@ -381,6 +385,14 @@ pub(crate) fn no_budget_is_null<S: serde::Serializer>(budget: &u64, serializer: 
     match budget {
         &u64::MAX => serializer.serialize_none(),
         budget => serializer.serialize_some(budget),
+    }
+}
+
+/// Of no arena: nothing, and no budget.
+impl Default for Report {
+    fn default() -> Report {
+        let stats = Stats { budget: u64::MAX, ..Stats::default() };
+        Report { stats, tags: Vec::new(), phases: Vec::new(), sites: Vec::new() }
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use oracle::{Counted, Granules, Tally, COUNTED, QUIET};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use toft::{abi, Arena, Finding, Frames, Mark, Report, Scope};
+use toft::{abi, Arena, Finding, Frames, Mark, Options, Report, Scope};
 
 const MIRI: bool = cfg!(miri);
 const TAGS: [&str; 4] = ["", "world", "sound", "ai"];
@@ -900,6 +900,22 @@ fn summaries_and_snapshots_are_the_sums_of_the_threads() {
         let now = frames.snapshot();
         assert!(now.threads.iter().all(|thread| thread.report.stats.live == 0 && thread.report.count() == 0));
     }
+}
+
+#[test]
+fn a_sum_of_no_arenas_has_no_budget() {
+    let mut frames = Frames::new();
+    frames.set_metered(true).unwrap();
+    frames.advance();
+    assert_eq!(frames.summary().unwrap().report.stats.budget, u64::MAX);
+    let (small, large) = (Options::new().budget(8).create().unwrap(), Options::new().budget(80).create().unwrap());
+    let mut sum = Report::default();
+    for (report, budget) in [(small.report(), 8), (large.report(), 88), (Report::default(), 88)] {
+        sum.add(&report);
+        assert_eq!(sum.stats.budget, budget);
+    }
+    sum.add(&Arena::new().report());
+    assert_eq!(sum.stats.budget, u64::MAX);
 }
 
 #[cfg(feature = "serde")]
