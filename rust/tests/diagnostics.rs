@@ -1382,6 +1382,31 @@ fn what_one_scope_sets_holds_in_those_beside_and_around_it() {
 }
 
 #[test]
+fn a_scope_is_watched_by_itself() {
+    let captured = Arc::new(());
+    let mut arena = Arena::new();
+    for round in 0..2 {
+        let scope = arena.scope_guard();
+        scope.set_metered(true).unwrap();
+        scope.set_tag_budget("", Some(16)).unwrap();
+        assert!((0..3).map(|i| scope.try_alloc(i as u64).is_ok()).eq([true, true, false]));
+        scope.set_tag_budget("", None).unwrap();
+        scope.set_soft_budget(Some(100)).unwrap();
+        let kept = captured.clone();
+        scope.on_refusal(move |_| Some(*kept).and(None)).unwrap();
+        arena.alloc([0u8; 100]); // of the arena around
+        scope.scope(|inner| inner.alloc([0u8; 96]).len());
+        let found = scope.findings();
+        assert!(matches!(found[..], [Finding::OverBudget { live: 112, budget: 100, .. }]), "{found:?}");
+        drop(scope);
+        assert_eq!((Arc::strong_count(&captured), arena.findings()), (1, vec![]), "{round}");
+        arena.set_metered(true).unwrap(); // it was, when the next one begins
+        arena.set_metered(false).unwrap();
+    }
+    arena.reset();
+}
+
+#[test]
 fn what_a_decision_captured_may_panic_when_it_ends() {
     struct Loud;
     impl Drop for Loud {

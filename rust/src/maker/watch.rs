@@ -117,7 +117,7 @@ pub type Ask = Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>;
 
 /// What an arena that is watched has. Made when it is first switched on; ends with the arena.
 pub struct Watch {
-    /// A box of the outermost arena's.
+    /// A box of the outermost arena's that is watched: see `root`.
     shared: NonNull<RefCell<Shared>>,
     own: RefCell<Own>,
     pub gone: RefCell<Vec<Shadow>>,
@@ -407,6 +407,7 @@ impl Arena {
     #[cold]
     #[inline(never)]
     pub extern "C" fn end_watch(self) {
+        let owns_shared = self.root() == self;
         if let (Some(watch), Some(parent)) = (self.watch(), self.parent.get()) {
             self.count_tag(watch);
             parent.inherit(self.slow().allocated.get());
@@ -414,7 +415,7 @@ impl Arena {
         if let Some(watch) = self.slow().watch.take() {
             // SAFETY: made of boxes; nobody refers to them between operations, and the scopes have ended.
             let watch = unsafe { Box::from_raw(watch.as_ptr()) };
-            if self.parent.get().is_none() {
+            if owns_shared {
                 // SAFETY: as above.
                 let shared = unsafe { Box::from_raw(watch.shared.as_ptr()) };
                 crate::drops::stop_panic(|| drop(shared)); // what a decision about refusals captured may panic
@@ -719,8 +720,11 @@ impl Arena {
         core::iter::successors(Some(self), |a| a.parent.get())
     }
 
+    /// The outermost that shares what is known: not one that is not watched, or was by itself, around a scope that is.
     fn root(self) -> Arena {
-        self.and_around().last().unwrap_or(self)
+        let shared = |a: &Arena| a.watch().map(|watch| watch.shared);
+        let mine = shared(&self);
+        self.and_around().take_while(|a| shared(a) == mine).last().unwrap_or(self)
     }
 
     /// Here and in the scopes that are open.
