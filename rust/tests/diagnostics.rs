@@ -1017,8 +1017,10 @@ fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
     assert_eq!(take(), [(104, 104, 16)]);
 }
 
-/// An arena that is asked for, and what of.
-fn asked_for(budget: u64, decide: fn(Refusal) -> Option<u64>) -> (Arena, Arc<Mutex<Vec<(u64, u64, usize)>>>) {
+/// Live bytes, the budget and the size of each refusal.
+type Asked = Arc<Mutex<Vec<(u64, u64, usize)>>>;
+
+fn asked_for(budget: u64, decide: fn(Refusal) -> Option<u64>) -> (Arena, Asked) {
     let asked = Arc::new(Mutex::new(vec![]));
     let arena = Options::new().budget(budget).create().unwrap();
     let log = asked.clone();
@@ -1393,7 +1395,7 @@ fn a_scope_is_watched_by_itself() {
         scope.set_tag_budget("", None).unwrap();
         scope.set_soft_budget(Some(100)).unwrap();
         let kept = captured.clone();
-        scope.on_refusal(move |_| Some(*kept).and(None)).unwrap();
+        scope.on_refusal(move |_| Arc::into_inner(kept.clone()).map(|()| 1)).unwrap();
         arena.alloc([0u8; 100]); // of the arena around
         scope.scope(|inner| inner.alloc([0u8; 96]).len());
         let found = scope.findings();
