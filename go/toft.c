@@ -6552,19 +6552,23 @@ static int toft_seat_close(toft_seat *s) {
 
 /* ---- the end of a thread ---- */
 
-static int toft_leases_leave(toft_seat *s);  /* lease_stands.c; 0: the seat must stay */
+/* lease_stands.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
+static int toft_leases_leave(toft_seat *s, toft_state **over);
+static void toft_lease_end_list(toft_state *list);
 static void toft_frames_leave(toft_here *h); /* frame.c */
 
 static void toft_seats_leave(void) {
   toft_here *h = &toft_tls_here;
+  toft_state *over = NULL;
   if (h->seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
   h->seat = &toft_no_seat;
   while (h->seats != NULL) {
     toft_seat *s = h->seats;
     h->seats = s->beside;
-    if (toft_leases_leave(s)) toft_os_heap_put(s);
+    if (toft_leases_leave(s, &over)) toft_os_heap_put(s);
   }
   TOFT_UNLOCK(&toft_seats_lock);
+  toft_lease_end_list(over); /* sources may lease and trim */
 }
 
 static void toft_seats_end(void) {
@@ -6806,9 +6810,9 @@ static size_t toft_reserved(const toft_state *a) {
   return (size_t)s.reserved;
 }
 
-/* Those that wait, but for the newest `keep`; linked by home's `next`, which is NULL in an arena at rest. */
-static toft_state *toft_leases_take_waiting(toft_leases *l, size_t keep) {
-  toft_state *list = NULL;
+/* Those that wait, but for the newest `keep`, in front of `list`; linked by home's `next`, which is NULL in an arena at
+ * rest. */
+static toft_state *toft_leases_take_waiting(toft_leases *l, size_t keep, toft_state *list) {
   while (l->waiting_count > keep) {
     toft_stand **at = &l->waiting;
     while (keep != 0 && (*at)->next != NULL) at = &(*at)->next;
@@ -6833,7 +6837,8 @@ static void toft_lease_end_list(toft_state *list) {
 
 /* ---- seats ---- */
 
-/* This thread's in that cache; NULL: none. */
+/* This thread's in that cache; NULL: none. Sources and cleanups may trim this thread's cache, and with it the seat goes:
+ * who has called one asks again. */
 static toft_seat *toft_seat_here(const toft_leases *l) {
   toft_seat *s = toft_tls_here.seats;
   while (s != NULL && s->id != l->id) s = s->beside;
@@ -6862,8 +6867,9 @@ static void toft_seats_sweep(void) {
   }
 }
 
-/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits. */
-static toft_seat *toft_seat_new(toft_leases *l) {
+/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits.
+ * *over: what may no longer wait; the caller ends it. */
+static toft_seat *toft_seat_new(toft_leases *l, toft_state **over) {
   toft_here *h = &toft_tls_here;
   if (h->ended || TOFT_LOAD(&l->seat_count) >= l->idle / 2 || !toft_fence_is_shared() || !toft_os_arm()) return NULL;
   toft_seat *s = (toft_seat *)toft_os_heap_take(sizeof *s, 128);
@@ -6876,10 +6882,9 @@ static toft_seat *toft_seat_new(toft_leases *l) {
   toft_seats_arm();
   toft_seats_sweep();
   toft_lock_take(&l->lock);
-  toft_state *over = NULL;
   if (l->seat_count < l->idle / 2) {
     TOFT_STORE(&l->seat_count, l->seat_count + 1);
-    over = toft_leases_take_waiting(l, l->idle - l->seat_count);
+    *over = toft_leases_take_waiting(l, l->idle - l->seat_count, NULL);
     s->next = l->seats;
     l->seats = s;
     s->beside = h->seats;
@@ -6889,7 +6894,6 @@ static toft_seat *toft_seat_new(toft_leases *l) {
   }
   TOFT_UNLOCK(&l->lock);
   TOFT_UNLOCK(&toft_seats_lock);
-  toft_lease_end_list(over);
   if (s->leases != NULL) return s;
   toft_os_heap_put(s);
   return NULL;
@@ -6908,9 +6912,8 @@ static int toft_seat_takes(toft_leases *l, toft_seat *s, toft_stand *p) {
 }
 
 /* The thread gets up: what waits for it is anybody's. With toft_seats_lock; nobody is inside the seat. */
-static int toft_leases_leave(toft_seat *s) {
+static int toft_leases_leave(toft_seat *s, toft_state **over) {
   toft_leases *l = s->leases;
-  toft_state *over = NULL;
   if (l == NULL) return 1;
   if (!toft_lock_take_to_end(&l->lock)) return 0;
   toft_seat **at = &l->seats;
@@ -6921,10 +6924,9 @@ static int toft_leases_leave(toft_seat *s) {
   if (p != NULL) {
     toft_stand_unseat(p);
     if (!(p->turn & TOFT_OUT)) toft_stand_wait(l, p);
-    over = toft_leases_take_waiting(l, l->idle - l->seat_count);
+    *over = toft_leases_take_waiting(l, l->idle - l->seat_count, *over);
   }
   TOFT_UNLOCK(&l->lock);
-  toft_lease_end_list(over);
   return 1;
 }
 
@@ -7004,9 +7006,10 @@ static void toft_lease_look(const toft_stand *p, uintptr_t site) {
 
 static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   toft_lease result = {NULL, 0};
+  toft_state *over = NULL;
   toft_leases *l = given != NULL ? given : &toft_own_leases;
   toft_seat *s = toft_seat_here(l);
-  if (s == NULL) s = toft_seat_new(l);
+  if (s == NULL) s = toft_seat_new(l, &over);
   toft_seat_remember(given, s);
   toft_lock_take(&l->lock);
   toft_stand *p = s != NULL && s->mine != NULL && !(s->mine->turn & TOFT_OUT) ? s->mine : toft_stand_wake(l);
@@ -7014,6 +7017,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   if (p != NULL && p->arena == NULL) {
     TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
     toft_state *a = toft_lease_make(l, p);
+    s = toft_seat_here(l);
     toft_lock_take(&l->lock);
     p->arena = a;
     if (a == NULL) {
@@ -7038,6 +7042,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   }
   TOFT_UNLOCK(&l->lock);
   if (p != NULL) toft_lease_look(p, TOFT_CALLER());
+  toft_lease_end_list(over);
   return result;
 }
 
@@ -7113,6 +7118,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   if (p == NULL) return code;
   code = toft_lease_empty(l, p); /* runs cleanups, which may lease and return */
   size_t kept = toft_reserved(p->arena);
+  s = toft_seat_here(l);
   toft_lock_take(&l->lock);
   l->held += p->kept = kept;
   if (kept > l->keep || l->held > l->bytes)
@@ -7183,7 +7189,7 @@ void toft_leases_trim(toft_leases *l) {
   if (l == NULL) l = &toft_own_leases;
   toft_lock_take(&l->lock);
   toft_leases_gather(l);
-  toft_state *list = toft_leases_take_waiting(l, 0);
+  toft_state *list = toft_leases_take_waiting(l, 0, NULL);
   TOFT_UNLOCK(&l->lock);
   toft_lease_end_list(list);
 }
@@ -7213,7 +7219,7 @@ int toft_leases_destroy(toft_leases *l) {
   toft_leases_gather(l);
   int code = toft_leases_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
   for (toft_seat *s = l->seats; s != NULL && code == TOFT_OK; s = s->next) s->leases = NULL; /* its thread frees it */
-  toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0) : NULL;
+  toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0, NULL) : NULL;
   TOFT_UNLOCK(&l->lock);
   if (code == TOFT_OK) {
     toft_leases **at = &toft_all_leases;
@@ -7233,7 +7239,7 @@ int toft_leases_destroy(toft_leases *l) {
 static void toft_leases_unload(void) {
   toft_leases *l = &toft_own_leases;
   if (!toft_lock_take_to_end(&l->lock)) return;
-  toft_state *list = toft_leases_take_waiting(l, 0);
+  toft_state *list = toft_leases_take_waiting(l, 0, NULL);
   if (l->seats == NULL && toft_leases_out(l) == 0) toft_leases_drop_chunks(l);
   TOFT_UNLOCK(&l->lock);
   toft_lease_end_list(list);

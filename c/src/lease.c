@@ -36,9 +36,10 @@ static void toft_lease_look(const toft_stand *p, uintptr_t site) {
 
 static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   toft_lease result = {NULL, 0};
+  toft_state *over = NULL;
   toft_leases *l = given != NULL ? given : &toft_own_leases;
   toft_seat *s = toft_seat_here(l);
-  if (s == NULL) s = toft_seat_new(l);
+  if (s == NULL) s = toft_seat_new(l, &over);
   toft_seat_remember(given, s);
   toft_lock_take(&l->lock);
   toft_stand *p = s != NULL && s->mine != NULL && !(s->mine->turn & TOFT_OUT) ? s->mine : toft_stand_wake(l);
@@ -46,6 +47,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   if (p != NULL && p->arena == NULL) {
     TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
     toft_state *a = toft_lease_make(l, p);
+    s = toft_seat_here(l);
     toft_lock_take(&l->lock);
     p->arena = a;
     if (a == NULL) {
@@ -70,6 +72,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   }
   TOFT_UNLOCK(&l->lock);
   if (p != NULL) toft_lease_look(p, TOFT_CALLER());
+  toft_lease_end_list(over);
   return result;
 }
 
@@ -145,6 +148,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   if (p == NULL) return code;
   code = toft_lease_empty(l, p); /* runs cleanups, which may lease and return */
   size_t kept = toft_reserved(p->arena);
+  s = toft_seat_here(l);
   toft_lock_take(&l->lock);
   l->held += p->kept = kept;
   if (kept > l->keep || l->held > l->bytes)
@@ -215,7 +219,7 @@ void toft_leases_trim(toft_leases *l) {
   if (l == NULL) l = &toft_own_leases;
   toft_lock_take(&l->lock);
   toft_leases_gather(l);
-  toft_state *list = toft_leases_take_waiting(l, 0);
+  toft_state *list = toft_leases_take_waiting(l, 0, NULL);
   TOFT_UNLOCK(&l->lock);
   toft_lease_end_list(list);
 }
@@ -245,7 +249,7 @@ int toft_leases_destroy(toft_leases *l) {
   toft_leases_gather(l);
   int code = toft_leases_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
   for (toft_seat *s = l->seats; s != NULL && code == TOFT_OK; s = s->next) s->leases = NULL; /* its thread frees it */
-  toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0) : NULL;
+  toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0, NULL) : NULL;
   TOFT_UNLOCK(&l->lock);
   if (code == TOFT_OK) {
     toft_leases **at = &toft_all_leases;
@@ -265,7 +269,7 @@ int toft_leases_destroy(toft_leases *l) {
 static void toft_leases_unload(void) {
   toft_leases *l = &toft_own_leases;
   if (!toft_lock_take_to_end(&l->lock)) return;
-  toft_state *list = toft_leases_take_waiting(l, 0);
+  toft_state *list = toft_leases_take_waiting(l, 0, NULL);
   if (l->seats == NULL && toft_leases_out(l) == 0) toft_leases_drop_chunks(l);
   TOFT_UNLOCK(&l->lock);
   toft_lease_end_list(list);

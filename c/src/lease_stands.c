@@ -176,9 +176,9 @@ static size_t toft_reserved(const toft_state *a) {
   return (size_t)s.reserved;
 }
 
-/* Those that wait, but for the newest `keep`; linked by home's `next`, which is NULL in an arena at rest. */
-static toft_state *toft_leases_take_waiting(toft_leases *l, size_t keep) {
-  toft_state *list = NULL;
+/* Those that wait, but for the newest `keep`, in front of `list`; linked by home's `next`, which is NULL in an arena at
+ * rest. */
+static toft_state *toft_leases_take_waiting(toft_leases *l, size_t keep, toft_state *list) {
   while (l->waiting_count > keep) {
     toft_stand **at = &l->waiting;
     while (keep != 0 && (*at)->next != NULL) at = &(*at)->next;
@@ -203,7 +203,8 @@ static void toft_lease_end_list(toft_state *list) {
 
 /* ---- seats ---- */
 
-/* This thread's in that cache; NULL: none. */
+/* This thread's in that cache; NULL: none. Sources and cleanups may trim this thread's cache, and with it the seat goes:
+ * who has called one asks again. */
 static toft_seat *toft_seat_here(const toft_leases *l) {
   toft_seat *s = toft_tls_here.seats;
   while (s != NULL && s->id != l->id) s = s->beside;
@@ -232,8 +233,9 @@ static void toft_seats_sweep(void) {
   }
 }
 
-/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits. */
-static toft_seat *toft_seat_new(toft_leases *l) {
+/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits.
+ * *over: what may no longer wait; the caller ends it. */
+static toft_seat *toft_seat_new(toft_leases *l, toft_state **over) {
   toft_here *h = &toft_tls_here;
   if (h->ended || TOFT_LOAD(&l->seat_count) >= l->idle / 2 || !toft_fence_is_shared() || !toft_os_arm()) return NULL;
   toft_seat *s = (toft_seat *)toft_os_heap_take(sizeof *s, 128);
@@ -246,10 +248,9 @@ static toft_seat *toft_seat_new(toft_leases *l) {
   toft_seats_arm();
   toft_seats_sweep();
   toft_lock_take(&l->lock);
-  toft_state *over = NULL;
   if (l->seat_count < l->idle / 2) {
     TOFT_STORE(&l->seat_count, l->seat_count + 1);
-    over = toft_leases_take_waiting(l, l->idle - l->seat_count);
+    *over = toft_leases_take_waiting(l, l->idle - l->seat_count, NULL);
     s->next = l->seats;
     l->seats = s;
     s->beside = h->seats;
@@ -259,7 +260,6 @@ static toft_seat *toft_seat_new(toft_leases *l) {
   }
   TOFT_UNLOCK(&l->lock);
   TOFT_UNLOCK(&toft_seats_lock);
-  toft_lease_end_list(over);
   if (s->leases != NULL) return s;
   toft_os_heap_put(s);
   return NULL;
@@ -278,9 +278,8 @@ static int toft_seat_takes(toft_leases *l, toft_seat *s, toft_stand *p) {
 }
 
 /* The thread gets up: what waits for it is anybody's. With toft_seats_lock; nobody is inside the seat. */
-static int toft_leases_leave(toft_seat *s) {
+static int toft_leases_leave(toft_seat *s, toft_state **over) {
   toft_leases *l = s->leases;
-  toft_state *over = NULL;
   if (l == NULL) return 1;
   if (!toft_lock_take_to_end(&l->lock)) return 0;
   toft_seat **at = &l->seats;
@@ -291,10 +290,9 @@ static int toft_leases_leave(toft_seat *s) {
   if (p != NULL) {
     toft_stand_unseat(p);
     if (!(p->turn & TOFT_OUT)) toft_stand_wait(l, p);
-    over = toft_leases_take_waiting(l, l->idle - l->seat_count);
+    *over = toft_leases_take_waiting(l, l->idle - l->seat_count, *over);
   }
   TOFT_UNLOCK(&l->lock);
-  toft_lease_end_list(over);
   return 1;
 }
 

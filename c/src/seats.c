@@ -99,19 +99,23 @@ static int toft_seat_close(toft_seat *s) {
 
 /* ---- the end of a thread ---- */
 
-static int toft_leases_leave(toft_seat *s);  /* lease_stands.c; 0: the seat must stay */
+/* lease_stands.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
+static int toft_leases_leave(toft_seat *s, toft_state **over);
+static void toft_lease_end_list(toft_state *list);
 static void toft_frames_leave(toft_here *h); /* frame.c */
 
 static void toft_seats_leave(void) {
   toft_here *h = &toft_tls_here;
+  toft_state *over = NULL;
   if (h->seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
   h->seat = &toft_no_seat;
   while (h->seats != NULL) {
     toft_seat *s = h->seats;
     h->seats = s->beside;
-    if (toft_leases_leave(s)) toft_os_heap_put(s);
+    if (toft_leases_leave(s, &over)) toft_os_heap_put(s);
   }
   TOFT_UNLOCK(&toft_seats_lock);
+  toft_lease_end_list(over); /* sources may lease and trim */
 }
 
 static void toft_seats_end(void) {

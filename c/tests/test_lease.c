@@ -237,6 +237,99 @@ static void cleanups_run_at_the_return(void **state) {
   assert_int_equal(toft_leases_destroy(nested_in), TOFT_OK);
 }
 
+static void trim_cache(void *arg) {
+  (void)arg;
+  toft_cache_trim();
+}
+
+static void a_cleanup_trims_the_threads_cache(void **state) {
+  toft_leases *l = toft_leases_create(NULL);
+  (void)state;
+  for (int i = 0; i < 5; i++) {
+    toft_lease a = toft_lease_get(l);
+    assert_non_null(toft_cleanup_add(a.arena, trim_cache, NULL));
+    assert_int_equal(toft_lease_return(l, a), TOFT_OK);
+    a = toft_lease_get(l);
+    assert_non_null(toft_alloc(a.arena, 100));
+    assert_int_equal(toft_lease_return(l, a), TOFT_OK);
+  }
+  toft_lease_stats s = toft_leases_stats(l);
+  assert_true(s.made == 1 && s.idle == 1);
+  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+}
+
+/* A source that does something first. */
+typedef struct odd_source {
+  toft_source source;
+  counted inner;
+  void (*before_take)(void *), (*before_put)(void *);
+} odd_source;
+
+static void *odd_take(toft_source *self, size_t size) {
+  odd_source *s = (odd_source *)(void *)self;
+  if (s->before_take != NULL) s->before_take(s);
+  return s->inner.source.take(&s->inner.source, size);
+}
+static void odd_put(toft_source *self, void *block, size_t size) {
+  odd_source *s = (odd_source *)(void *)self;
+  if (s->before_put != NULL) s->before_put(s);
+  s->inner.source.put(&s->inner.source, block, size);
+}
+static toft_source *odd_init(odd_source *s, void (*before_take)(void *), void (*before_put)(void *)) {
+  counted_init(&s->inner);
+  s->source.take = odd_take;
+  s->source.put = odd_put;
+  s->source.extend = NULL;
+  s->before_take = before_take;
+  s->before_put = before_put;
+  return &s->source;
+}
+
+static void a_source_trims_the_threads_cache(void **state) {
+  odd_source c;
+  toft_leases *l = leases_on(odd_init(&c, trim_cache, trim_cache), 4);
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    toft_lease a[6];
+    for (int k = 0; k < 6; k++) {
+      a[k] = toft_lease_get(l);
+      assert_non_null(toft_alloc(a[k].arena, 5000));
+    }
+    for (int k = 0; k < 6; k++) assert_int_equal(toft_lease_return(l, a[k]), TOFT_OK);
+    if (i % 2 == 0) toft_cache_trim(); /* the next seat is one too many for those that wait */
+  }
+  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  counted_all_back(&c.inner);
+}
+
+static void lease_and_trim(void *arg) {
+  (void)arg;
+  toft_lease a = toft_lease_get(NULL);
+  assert_int_equal(toft_lease_return(NULL, a), TOFT_OK);
+  toft_cache_trim();
+}
+
+/* A cache that was not destroyed has let go of what waited for the thread: with the next there is one too many. */
+static void a_source_leases_while_a_thread_leaves(void **state) {
+  odd_source c;
+  toft_leases *l = leases_on(odd_init(&c, NULL, lease_and_trim), 2);
+  toft_lease a[3];
+  (void)state;
+  for (int i = 0; i < 3; i++) a[i] = toft_lease_get(l);
+  assert_int_equal(toft_lease_return(l, a[0]), TOFT_OK);
+  assert_int_equal(toft_lease_return(l, a[1]), TOFT_OK);
+  assert_int_equal(toft_leases_destroy(l), TOFT_EBUSY);
+  assert_int_equal(toft_lease_return(l, a[2]), TOFT_OK);
+  assert_int_equal(toft_leases_stats(l).idle, 3);
+  a[0] = toft_lease_get(NULL); /* so that there are two seats */
+  assert_int_equal(toft_lease_return(NULL, a[0]), TOFT_OK);
+  toft_cache_trim();
+  assert_int_equal(toft_leases_stats(l).idle, 2);
+  toft_leases_trim(NULL);
+  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  counted_all_back(&c.inner);
+}
+
 static void several_at_a_time_and_two_caches(void **state) {
   shared_source c;
   toft_leases *l[2] = {leases_on(shared_init(&c), 6), toft_leases_create(NULL)};
@@ -829,6 +922,9 @@ int main(void) {
     cmocka_unit_test(a_claimed_lease_stays_out),
     cmocka_unit_test(settings_end_with_their_lease),
     cmocka_unit_test(cleanups_run_at_the_return),
+    cmocka_unit_test(a_cleanup_trims_the_threads_cache),
+    cmocka_unit_test(a_source_trims_the_threads_cache),
+    cmocka_unit_test(a_source_leases_while_a_thread_leaves),
     cmocka_unit_test(several_at_a_time_and_two_caches),
     cmocka_unit_test(bytes_are_bounded),
     cmocka_unit_test(memory_is_kept_and_forgotten),
