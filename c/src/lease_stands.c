@@ -16,13 +16,14 @@ struct toft_leases {
   size_t waiting_count, places, seat_count;
   toft_seat *seats;
   size_t made, ended, held;
+  size_t making, returning; /* places that a call has while the lock is free: in no list, and as good as out */
   toft_stand *chunks[TOFT_CHUNKS];
   toft_options options;
   toft_leases *next;
 };
 
-static toft_leases toft_own_leases = {1, 128, 262144, 16777216, NULL, {0}, 0,      NULL,         NULL, 0,
-                                      0, 0,   NULL,   0,        0,    0,   {NULL}, TOFT_OPTIONS, NULL};
+static toft_leases toft_own_leases = {1, 128,  262144, 16777216, NULL, {0}, 0, NULL,   NULL,         0,   0,
+                                      0, NULL, 0,      0,        0,    0,   0, {NULL}, TOFT_OPTIONS, NULL};
 static toft_leases *toft_all_leases = &toft_own_leases; /* with toft_seats_lock */
 
 /* ---- places ---- */

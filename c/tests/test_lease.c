@@ -309,6 +309,42 @@ static void lease_and_trim(void *arg) {
   toft_cache_trim();
 }
 
+static toft_leases *in_use;
+static int refused;
+static void destroy_in_use(void *arg) {
+  (void)arg;
+  if (in_use == NULL) return; /* the options are tried */
+  toft_lease_stats s = toft_leases_stats(in_use);
+  refused += toft_leases_destroy(in_use) == TOFT_EBUSY && s.out == 1 && s.idle == 0;
+}
+
+static void a_cache_stays_while_a_call_is_in_it(void **state) {
+  odd_source c;
+  (void)state;
+  in_use = NULL;
+  refused = 0;
+  in_use = leases_on(odd_init(&c, destroy_in_use, NULL), 4);
+  toft_lease a = toft_lease_get(in_use);
+  assert_int_equal(refused, 1);
+  c.before_take = NULL;
+  for (int i = 2; i < 5; i++) {
+    assert_non_null(toft_cleanup_add(a.arena, destroy_in_use, NULL));
+    assert_int_equal(toft_lease_return(in_use, a), TOFT_OK);
+    assert_int_equal(refused, i);
+    toft_lease_stats s = toft_leases_stats(in_use);
+    assert_true(s.made == 1 && s.idle == 1 && s.out == 0);
+    a = toft_lease_get(in_use);
+  }
+  assert_int_equal(toft_lease_return(in_use, a), TOFT_OK);
+  toft_leases_trim(in_use);
+  c.inner.fail_at = c.inner.asked + 1;
+  a = toft_lease_get(in_use);
+  assert_null(a.arena);
+  assert_int_equal(toft_leases_stats(in_use).out, 0);
+  assert_int_equal(toft_leases_destroy(in_use), TOFT_OK);
+  counted_all_back(&c.inner);
+}
+
 /* A cache that was not destroyed has let go of what waited for the thread: with the next there is one too many. */
 static void a_source_leases_while_a_thread_leaves(void **state) {
   odd_source c;
@@ -876,6 +912,100 @@ static void a_child_goes_on(void **state) {
   pthread_cond_destroy(&parked.turn);
 }
 
+static void wait_for_the_fork(void *arg) {
+  (void)arg;
+  parked_at(1);
+  parked_until(2);
+}
+
+static void *return_slowly(void *leases) {
+  toft_lease a = toft_lease_get((toft_leases *)leases);
+  size_t bad = toft_cleanup_add(a.arena, wait_for_the_fork, NULL) == NULL;
+  return (void *)(uintptr_t)(bad + (toft_lease_return((toft_leases *)leases, a) != TOFT_OK));
+}
+
+static void a_child_does_not_get_what_is_half_returned(void **state) {
+  pthread_t t;
+  void *bad;
+  int status = 0;
+  (void)state;
+  parked.phase = 0;
+  pthread_mutex_init(&parked.lock, NULL);
+  pthread_cond_init(&parked.turn, NULL);
+  toft_leases *l = toft_leases_create(NULL);
+  assert_int_equal(pthread_create(&t, NULL, return_slowly, l), 0);
+  parked_until(1);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    if (lease_once(l) == NULL) _exit(1);
+    toft_leases_trim(l);
+    toft_lease_stats s = toft_leases_stats(l);
+    if (s.idle != 0 || s.out != 1 || toft_leases_destroy(l) != TOFT_EBUSY) _exit(2);
+    raise(SIGKILL);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
+  parked_at(2);
+  pthread_join(t, &bad);
+  assert_null(bad);
+  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  pthread_mutex_destroy(&parked.lock);
+  pthread_cond_destroy(&parked.turn);
+}
+
+#if defined(__linux__)
+/* A child that exits while a thread of it, which has no seat any more, is in the middle of a return. */
+static pthread_key_t late_key;
+static pthread_t late_thread;
+static int lingers;
+
+static void return_late(void *arg) {
+  (void)arg;
+  (void)return_slowly(NULL);
+}
+static void *return_at_the_end(void *arg) {
+  void *good = lease_once(NULL); /* our own destructor is armed first */
+  (void)arg;
+  pthread_setspecific(late_key, &late_key);
+  return good;
+}
+
+/* Runs after our own destructor. */
+__attribute__((destructor(101))) static void linger(void) {
+  if (!lingers) return;
+  parked_at(2);
+  pthread_join(late_thread, NULL);
+  toft_lease a = toft_lease_get(NULL), b = toft_lease_get(NULL);
+  if (toft_lease_return(NULL, a) != TOFT_OK || toft_lease_return(NULL, b) != TOFT_OK) _exit(1);
+  raise(SIGKILL);
+}
+
+static void a_return_goes_on_at_exit(void **state) {
+  int status = 0;
+  (void)state;
+  parked.phase = 0;
+  pthread_mutex_init(&parked.lock, NULL);
+  pthread_cond_init(&parked.turn, NULL);
+  assert_non_null(lease_once(NULL));
+  assert_int_equal(pthread_key_create(&late_key, return_late), 0);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    lingers = 1;
+    if (pthread_create(&late_thread, NULL, return_at_the_end, NULL) != 0) _exit(2);
+    parked_until(1);
+    exit(3);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
+  pthread_key_delete(late_key);
+  toft_leases_trim(NULL);
+  pthread_mutex_destroy(&parked.lock);
+  pthread_cond_destroy(&parked.turn);
+}
+#endif
+
 /* While others are in the middle of it. */
 static size_t stop_churning;
 static void *churn(void *leases) {
@@ -925,6 +1055,7 @@ int main(void) {
     cmocka_unit_test(a_cleanup_trims_the_threads_cache),
     cmocka_unit_test(a_source_trims_the_threads_cache),
     cmocka_unit_test(a_source_leases_while_a_thread_leaves),
+    cmocka_unit_test(a_cache_stays_while_a_call_is_in_it),
     cmocka_unit_test(several_at_a_time_and_two_caches),
     cmocka_unit_test(bytes_are_bounded),
     cmocka_unit_test(memory_is_kept_and_forgotten),
@@ -944,6 +1075,10 @@ int main(void) {
     cmocka_unit_test(a_market_of_leases),
 #ifndef _WIN32
     cmocka_unit_test(a_child_goes_on),
+    cmocka_unit_test(a_child_does_not_get_what_is_half_returned),
+#if defined(__linux__)
+    cmocka_unit_test(a_return_goes_on_at_exit),
+#endif
     cmocka_unit_test(forks_among_leases),
 #endif
   };

@@ -6650,13 +6650,14 @@ struct toft_leases {
   size_t waiting_count, places, seat_count;
   toft_seat *seats;
   size_t made, ended, held;
+  size_t making, returning; /* places that a call has while the lock is free: in no list, and as good as out */
   toft_stand *chunks[TOFT_CHUNKS];
   toft_options options;
   toft_leases *next;
 };
 
-static toft_leases toft_own_leases = {1, 128, 262144, 16777216, NULL, {0}, 0,      NULL,         NULL, 0,
-                                      0, 0,   NULL,   0,        0,    0,   {NULL}, TOFT_OPTIONS, NULL};
+static toft_leases toft_own_leases = {1, 128,  262144, 16777216, NULL, {0}, 0, NULL,   NULL,         0,   0,
+                                      0, NULL, 0,      0,        0,    0,   0, {NULL}, TOFT_OPTIONS, NULL};
 static toft_leases *toft_all_leases = &toft_own_leases; /* with toft_seats_lock */
 
 /* ---- places ---- */
@@ -7015,10 +7016,12 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   toft_stand *p = s != NULL && s->mine != NULL && !(s->mine->turn & TOFT_OUT) ? s->mine : toft_stand_wake(l);
   if (p == NULL) p = toft_stand_new(l);
   if (p != NULL && p->arena == NULL) {
+    l->making++;
     TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
     toft_state *a = toft_lease_make(l, p);
     s = toft_seat_here(l);
     toft_lock_take(&l->lock);
+    l->making--;
     p->arena = a;
     if (a == NULL) {
       p->next = l->free;
@@ -7113,6 +7116,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
     p->turn &= ~TOFT_OUT; /* from here on nobody else can have it */
     l->held -= p->kept;
     p->kept = 0;
+    l->returning++;
   }
   TOFT_UNLOCK(&l->lock);
   if (p == NULL) return code;
@@ -7120,6 +7124,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   size_t kept = toft_reserved(p->arena);
   s = toft_seat_here(l);
   toft_lock_take(&l->lock);
+  l->returning--;
   l->held += p->kept = kept;
   if (kept > l->keep || l->held > l->bytes)
     over = toft_stand_empty(l, p);
@@ -7196,7 +7201,7 @@ void toft_leases_trim(toft_leases *l) {
 
 /* Threads that are in their seats are kept out for it. */
 static size_t toft_leases_out(toft_leases *l) {
-  size_t out = 0;
+  size_t out = l->making + l->returning;
   for (size_t i = 0; i < l->places; i++) {
     const toft_stand *p = toft_stand_at(l, i);
     if (p->seat == NULL || p->seat == toft_seat_here(l) || toft_seat_close(p->seat)) out += (p->turn & TOFT_OUT) != 0;
@@ -7252,7 +7257,7 @@ toft_lease_stats toft_leases_stats(toft_leases *l) {
   s.made = l->made;
   s.ended = l->ended;
   s.out = toft_leases_out(l);
-  s.idle = s.made - s.ended - s.out;
+  s.idle = s.made - s.ended - (s.out - l->making);
   s.held = l->held;
   TOFT_UNLOCK(&l->lock);
   return s;

@@ -786,8 +786,8 @@ typedef struct toft_lease_options {
 
 /* NULL if there is no memory or the options are bad; options NULL: the defaults. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* TOFT_EBUSY if a lease is out: nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other
- * thread may use it meanwhile. */
+/* TOFT_EBUSY if a lease is out, or a cleanup or a source that its get or return calls asks for it: nothing has changed.
+ * TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
 TOFT_API int toft_leases_destroy(toft_leases *leases);
 
 /* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
@@ -806,7 +806,7 @@ TOFT_API void toft_leases_trim(toft_leases *leases);
 /* Counts of arenas, and bytes. While others get and return, each is of some moment of the call. */
 typedef struct toft_lease_stats {
   size_t made, ended; /* ever */
-  size_t idle, out;   /* now */
+  size_t idle, out;   /* now; one that a call makes or empties is out */
   size_t held;        /* bytes: what the idle ones keep, and the others had when they were last leased */
 } toft_lease_stats;
 TOFT_API toft_lease_stats toft_leases_stats(toft_leases *leases);
