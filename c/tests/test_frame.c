@@ -519,6 +519,27 @@ static void threads_allocate_at_their_very_end(void **state) {
   pthread_key_delete(late_key);
 }
 
+/* The frames end when the thread has left its seat, and a cleanup asks for its arena. */
+static void end_late(void *frames) { assert_int_equal(toft_frames_destroy((toft_frames *)frames), TOFT_OK); }
+static void *end_at_the_end(void *frames) {
+  toft_frames *f = (toft_frames *)frames;
+  if (toft_frame_here(f) == NULL || toft_frames_advance(f) != TOFT_OK) return NULL;
+  if (toft_cleanup_add(toft_frame_here(f), clean, NULL) == NULL || toft_frames_advance(f) != TOFT_OK) return NULL;
+  pthread_setspecific(late_key, f);
+  return toft_frame_here(f); /* the arena that goes first */
+}
+
+static void a_thread_ends_its_frames_at_its_very_end(void **state) {
+  toft_frames *f = looked_at = toft_frames_create(2, NULL);
+  (void)state;
+  cleaned = 0;
+  assert_int_equal(in_thread(one_frame, f), 1); /* so that our own destructor comes first */
+  assert_int_equal(pthread_key_create(&late_key, end_late), 0);
+  assert_true(in_thread(end_at_the_end, f) != 0);
+  assert_int_equal(cleaned, 1);
+  pthread_key_delete(late_key);
+}
+
 /* ---- the barrier ---- */
 
 static void *wait_often(void *arg) {
@@ -641,6 +662,7 @@ int main(void) {
       cmocka_unit_test(a_parked_thread_is_emptied_and_trimmed),
       cmocka_unit_test(frames_end_before_their_threads),
       cmocka_unit_test(threads_allocate_at_their_very_end),
+      cmocka_unit_test(a_thread_ends_its_frames_at_its_very_end),
       cmocka_unit_test(a_barrier_is_used_again_at_once),
       cmocka_unit_test(one_leaves_and_the_others_go_on),
 #ifndef _WIN32

@@ -1,3 +1,3 @@
-/* The second copy of the library, 3f1addf4d1c9c1cf. Made by scripts/amalgamate.
+/* The second copy of the library, 223b4f8a9ae490cc. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

@@ -6500,7 +6500,7 @@ static toft_seat toft_no_seat = {0, &toft_no_stand, NULL, NULL, 0, 0, NULL, NULL
 typedef struct toft_here {
   toft_leases *leases; /* that was asked last; NULL: the process's own */
   toft_seat *seat;     /* in that, or toft_no_seat */
-  uint64_t key;        /* of the frame that was asked last; 0: of none */
+  uint64_t key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
   toft_arena *frame;
   toft_seat *seats;
   toft_frame_seat *frame_seats;
@@ -6577,6 +6577,7 @@ static void toft_seats_end(void) {
   toft_seats_leave();
   if (h->frame_seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
   h->key = 0;
+  h->frame = NULL;
   toft_frames_leave(h);
   TOFT_UNLOCK(&toft_seats_lock);
 }
