@@ -7088,14 +7088,15 @@ static int toft_lease_empty(const toft_leases *l, toft_stand *p) {
 /* The place of a lease that is out, when whoever may be in it has been kept out. NULL, and why. */
 static toft_stand *toft_lease_find(toft_leases *l, toft_lease lease, int *code) {
   *code = TOFT_EARG;
-  if (toft_turn_place(lease.turn) >= l->places || lease.turn < TOFT_TURN || !(lease.turn & TOFT_OUT)) return NULL;
+  if (toft_turn_place(lease.turn) >= l->places || !(lease.turn & TOFT_OUT)) return NULL;
   toft_stand *p = toft_stand_at(l, toft_turn_place(lease.turn));
   if (p->seat != NULL && p->seat != toft_seat_here(l)) {
     *code = TOFT_EBUSY;
     if (!toft_seat_close(p->seat)) return NULL;
     *code = TOFT_EARG;
   }
-  if (lease.turn > (p->turn | TOFT_OUT)) return NULL; /* not given yet */
+  /* Not given yet: turns begin again after the 2^39th, which is 90 minutes of one thread. */
+  if (lease.turn - (p->turn | TOFT_OUT) - 1 < UINT64_MAX / 2) return NULL;
   *code = TOFT_EBUSY;
   if (lease.turn != p->turn) return NULL;
   if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has that turn too */
