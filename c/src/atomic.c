@@ -27,6 +27,7 @@
 #define TOFT_SWAP_ORDERED(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
 #define TOFT_LOAD_ORDERED(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
 #define TOFT_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define TOFT_STORES_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE) /* none after it comes before it */
 #define TOFT_COMPILER_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
 #define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
@@ -66,6 +67,7 @@ TOFT_INLINE int toft_replace(size_t *p, size_t *expected, size_t to) {
 #define TOFT_SWAP_ORDERED(p, v) TOFT_SWAP(p, v)
 #define TOFT_LOAD_ORDERED(p) TOFT_LOAD_ACQUIRE(p)
 #define TOFT_FENCE() __faststorefence()
+#define TOFT_STORES_FENCE() _ReadWriteBarrier()
 #define TOFT_COMPILER_FENCE() _ReadWriteBarrier()
 #define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
 #define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))

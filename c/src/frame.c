@@ -25,6 +25,7 @@ struct toft_frames {
   unsigned char apart[128]; /* what is above is written while nobody looks */
   size_t alone;             /* a call that must be alone runs, or finds out that it is not */
   const toft_here *only;    /* the thread that is */
+  toft_state *in_hand;      /* the arena that it changes just now, or changed last */
   toft_frame_seat *seats;   /* only ever gets longer */
   void *roots[TOFT_FRAMES_MOST];
   toft_frames *other;
@@ -103,6 +104,7 @@ static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
     toft_enter(a);
     a->state |= TOFT_HELD;
     toft_aim(a);
+    s->settled[f->now].high = 0;
     toft_settle_here(a, &s->settled[f->now]);
     s->arenas[f->now] = a;
   }
@@ -127,15 +129,34 @@ static void toft_frames_leave(toft_here *h) {
   }
 }
 
+/* A thread that was alone is not in the child: what it had in hand is half of something, and lost. */
+static void toft_frames_bury_alone(toft_frames *f) {
+  toft_here *h = &toft_tls_here;
+  toft_state *lost = f->in_hand;
+  if (f->only == h) return; /* it goes on here as well */
+  for (toft_frame_seat *s = f->seats; s != NULL && lost != NULL; s = s->next)
+    for (uint32_t i = 0; i < f->buffers; i++)
+      if (s->arenas[i] == lost) s->arenas[i] = NULL;
+  if (lost != NULL && h->frame == &lost->head) {
+    h->key = 0;
+    h->frame = NULL;
+  }
+  f->in_hand = NULL;
+  f->only = NULL;
+  f->alone = 0;
+}
+
 /* In a child, with toft_seats_lock: what threads had that it has not got, is for others. */
 static void toft_frames_bury(void) {
-  for (toft_frames *f = toft_all_frames; f != NULL; f = f->other)
+  for (toft_frames *f = toft_all_frames; f != NULL; f = f->other) {
     for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
       const toft_frame_seat *mine = toft_tls_here.frame_seats;
       while (mine != NULL && mine != s) mine = mine->beside;
       if (mine == NULL) s->inside = 0;
       if (mine == NULL) s->taken = 0;
     }
+    toft_frames_bury_alone(f);
+  }
 }
 
 /* ---- inside, and alone ---- */
@@ -180,7 +201,14 @@ static int toft_frames_begin_alone(toft_frames *f, int which) {
   return TOFT_OK;
 }
 
+/* Said before each change of an arena, for a child that is forked in the middle of it. */
+static void toft_frames_hold(toft_frames *f, toft_state *a) {
+  TOFT_STORE_POINTER_RELEASE(toft_state, &f->in_hand, a);
+  TOFT_STORES_FENCE();
+}
+
 static void toft_frames_end_alone(toft_frames *f) {
+  TOFT_STORE_POINTER_RELEASE(toft_state, &f->in_hand, NULL);
   TOFT_STORE_POINTER(const toft_here, &f->only, NULL);
   TOFT_STORE_RELEASE(&f->alone, 0);
 }
@@ -202,6 +230,7 @@ int toft_frames_advance(toft_frames *f) {
   for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
     toft_state *a = s->arenas[next];
     if (a == NULL) continue;
+    toft_frames_hold(f, a);
     if (toft_reset_again(a, &s->settled[next]))
       toft_reopen(a, s->settled[next].limit);
     else if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT)
@@ -255,6 +284,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
     for (uint32_t i = 0; i < f->buffers; i++) {
       if (gone[i] != NULL) toft_frame_end_arena(gone[i]);
       if (s->arenas[i] == NULL) continue;
+      toft_frames_hold(f, s->arenas[i]);
       toft_trim(&s->arenas[i]->head, keep);
       if (toft_epoch(s->arenas[i]) != s->settled[i].epoch) s->settled[i].epoch = 0;
     }
@@ -274,6 +304,7 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
     TOFT_UNLOCK(&toft_seats_lock);
     for (uint32_t i = 0; i < f->buffers; i++) {
       if (s->arenas[i] == NULL) continue;
+      toft_frames_hold(f, s->arenas[i]);
       toft_stats one = toft_stats_of(&s->arenas[i]->head);
       sum.live += one.live;
       sum.reserved += one.reserved;

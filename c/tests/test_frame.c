@@ -642,6 +642,88 @@ static void a_child_goes_on(void **state) {
   pthread_mutex_destroy(&c.lock);
   pthread_cond_destroy(&c.turn);
 }
+
+static crew *at_the_fork;
+static void wait_for_the_fork(void *arg) {
+  (void)arg;
+  at_phase(at_the_fork, 1);
+  until(at_the_fork, 2);
+}
+
+static void *advance_once(void *arg) {
+  const crew *c = (const crew *)arg;
+  if (toft_alloc(toft_frame_here(c->frames), 100) == NULL) return (void *)1;
+  return toft_frames_advance(c->frames) == TOFT_OK ? NULL : (void *)2;
+}
+
+static int goes_on_alone(toft_frames *f, const toft_arena *lost) {
+  toft_frame_stats s;
+  toft_arena *a = toft_frame_here(f);
+  if (a == NULL || a == lost || toft_alloc(a, 10000) == NULL) return 1;
+  if (toft_frame_enter(f) != TOFT_OK || toft_frame_leave(f) != TOFT_OK) return 2;
+  if (toft_frames_advance(f) != TOFT_OK || toft_frames_stats(f, &s) != TOFT_OK) return 3;
+  if (s.live != 0 || s.arenas != 2 || s.threads != 1 || toft_frames_number(f) != 2) return 4;
+  return toft_frames_trim(f, 0) == TOFT_OK && toft_frames_destroy(f) == TOFT_OK ? 0 : 5;
+}
+
+static void a_child_of_a_thread_that_advances_goes_on(void **state) {
+  pthread_t t;
+  crew c;
+  void *bad;
+  int status = 0;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  at_the_fork = &c;
+  c.frames = toft_frames_create(1, NULL);
+  pthread_mutex_init(&c.lock, NULL);
+  pthread_cond_init(&c.turn, NULL);
+  toft_arena *mine = toft_frame_here(c.frames);
+  assert_non_null(toft_cleanup_add(mine, wait_for_the_fork, NULL));
+  assert_int_equal(pthread_create(&t, NULL, advance_once, &c), 0);
+  until(&c, 1);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    int code = goes_on_alone(c.frames, mine);
+    if (code != 0) _exit(code);
+    (void)execlp("true", "true", (char *)NULL);
+    _exit(6);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  at_phase(&c, 2);
+  pthread_join(t, &bad);
+  assert_null(bad);
+  assert_ptr_equal(toft_frame_here(c.frames), mine);
+  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  pthread_mutex_destroy(&c.lock);
+  pthread_cond_destroy(&c.turn);
+}
+
+static pid_t forked;
+static void fork_now(void *arg) {
+  (void)arg;
+  forked = fork();
+}
+
+static void a_cleanup_forks(void **state) {
+  int status = 0;
+  (void)state;
+  toft_frames *f = toft_frames_create(1, NULL);
+  assert_non_null(toft_cleanup_add(toft_frame_here(f), fork_now, NULL));
+  fflush(NULL);
+  int code = toft_frames_advance(f);
+  if (forked == 0) { /* it was alone, and is until here */
+    if (code != TOFT_OK || toft_frames_number(f) != 1 || toft_alloc(toft_frame_here(f), 100) == NULL) _exit(1);
+    if (toft_frames_advance(f) != TOFT_OK || toft_frames_destroy(f) != TOFT_OK) _exit(2);
+    (void)execlp("true", "true", (char *)NULL);
+    _exit(3);
+  }
+  assert_int_equal(waitpid(forked, &status, 0), forked);
+  assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  assert_int_equal(code, TOFT_OK);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+}
 #endif
 
 int main(void) {
@@ -667,6 +749,8 @@ int main(void) {
       cmocka_unit_test(one_leaves_and_the_others_go_on),
 #ifndef _WIN32
       cmocka_unit_test(a_child_goes_on),
+      cmocka_unit_test(a_child_of_a_thread_that_advances_goes_on),
+      cmocka_unit_test(a_cleanup_forks),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

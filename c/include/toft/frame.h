@@ -23,8 +23,12 @@
  *
  * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
  * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_here again: an arena
- * from before may be another thread's by then. A child of fork has its own copy; the arenas of threads it has not got
- * are emptied like all others, and stay.
+ * from before may be another thread's by then.
+ *
+ * FORK. A child has its own copy; the arenas of threads it has not got are emptied like all others, and stay. If one of
+ * those threads was ALONE, the arena that it was just emptying, trimming or counting is lost to the child (its memory
+ * stays, its cleanups do not run), and others may not be emptied before the frame's next turn: ask toft_frame_here
+ * again.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_FRAME_H

@@ -1,3 +1,3 @@
-/* The second copy of the library, 20e45667a247e254. Made by scripts/amalgamate.
+/* The second copy of the library, 964482b5b9deed59. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

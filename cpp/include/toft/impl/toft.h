@@ -416,8 +416,12 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  *
  * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
  * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_here again: an arena
- * from before may be another thread's by then. A child of fork has its own copy; the arenas of threads it has not got
- * are emptied like all others, and stay.
+ * from before may be another thread's by then.
+ *
+ * FORK. A child has its own copy; the arenas of threads it has not got are emptied like all others, and stay. If one of
+ * those threads was ALONE, the arena that it was just emptying, trimming or counting is lost to the child (its memory
+ * stays, its cleanups do not run), and others may not be emptied before the frame's next turn: ask toft_frame_here
+ * again.
  */
 #ifndef TOFT_FRAME_H
 #define TOFT_FRAME_H
