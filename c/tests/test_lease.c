@@ -127,6 +127,14 @@ static void a_second_return_is_refused(void **state) {
   toft_leases_trim(l); /* the arena has gone: still told apart */
   assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY);
   assert_int_equal(toft_lease_return(l, b), TOFT_EBUSY);
+  b = toft_lease_get(l);
+  assert_non_null(b.arena);
+  toft_lease of_other = toft_lease_get(other); /* with a turn that l has had */
+  assert_int_equal(toft_lease_return(l, of_other), TOFT_EBUSY);
+  assert_int_equal(toft_lease_return(other, b), TOFT_EARG);
+  assert_int_equal(toft_lease_return(other, of_other), TOFT_OK);
+  assert_int_equal(toft_lease_return(l, b), TOFT_OK);
+  toft_leases_trim(l);
 
   toft_lease none = {NULL, 0}, later = b, odd = {NULL, UINT64_MAX}, plain = {toft_create(), 0};
   later.turn += 1 << 25;

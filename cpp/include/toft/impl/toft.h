@@ -790,8 +790,8 @@ typedef struct toft_lease_options {
 
 /* NULL if there is no memory or the options are bad; options NULL: the defaults. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* TOFT_EBUSY if a lease is out, or a cleanup or a source that its get or return calls asks for it: nothing has changed.
- * TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
+/* TOFT_EBUSY if a lease is out, also if the source or the cleanup of one that is just got or returned asks for it:
+ * nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
 TOFT_API int toft_leases_destroy(toft_leases *leases);
 
 /* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
@@ -799,7 +799,8 @@ TOFT_API int toft_leases_destroy(toft_leases *leases);
 TOFT_API TOFT_NODISCARD toft_lease toft_lease_get(toft_leases *leases);
 /* Gives it back: its cleanups run, on this thread. TOFT_ECORRUPT: done, and a checked arena found bytes written outside
  * an allocation. Nothing has changed otherwise: TOFT_EBUSY, it was returned already, or a range is claimed, or one of
- * its cleanups runs; TOFT_EARG, it is no lease of this cache. */
+ * its cleanups runs; TOFT_EARG, it is no lease of this cache. A lease of another cache
+ * may be either, since this one may have had a lease with the same turn. */
 TOFT_API int toft_lease_return(toft_leases *leases, toft_lease lease);
 
 /* Ends all arenas that wait, also those that wait for other threads; it stops none of them for longer than a
