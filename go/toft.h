@@ -686,7 +686,8 @@ TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
 TOFT_API const void *toft_frame_past(const toft_frames *frames, uint32_t age);
 
 /* "This thread works in the frame", until as many calls of toft_frame_leave. TOFT_EBUSY: the frame is ending just now.
- * TOFT_ENOMEM. An atomic exchange, or none if it is inside already. */
+ * TOFT_ENOMEM, also in a destructor of thread-specific data that runs after Toft's own: nobody would see that thread
+ * end. An atomic exchange, or none if it is inside already. */
 TOFT_API TOFT_NODISCARD int toft_frame_enter(toft_frames *frames);
 /* TOFT_EARG: it was not inside. */
 TOFT_API int toft_frame_leave(toft_frames *frames);

@@ -7349,7 +7349,7 @@ struct toft_frame_seat {
   toft_frames *frames;
   size_t id;
   int taken;               /* with toft_seats_lock */
-  int stray;               /* of a thread that will not tell when it has ended: free when the frame ends */
+  const toft_here *stray;  /* a thread that will not tell when it has ended: free when the frame ends */
   toft_frame_seat *next;   /* of the frames; never changes */
   toft_frame_seat *beside; /* of the thread */
 };
@@ -7391,10 +7391,10 @@ toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
 
 /* ---- a thread's arena ---- */
 
-/* A free seat, or a new one; NULL: no memory. */
+/* The one it has as a stray, a free seat, or a new one; NULL: no memory. */
 static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   toft_here *h = &toft_tls_here;
-  toft_frame_seat *s, **at = &h->frame_seats;
+  toft_frame_seat *s, *empty = NULL, **at = &h->frame_seats;
   int stray = h->ended || !toft_os_arm();
   toft_lock_take(&toft_seats_lock);
   while ((s = *at) != NULL) { /* those of frames that have gone */
@@ -7405,8 +7405,9 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
     *at = s->beside;
     toft_os_heap_put(s);
   }
-  for (s = f->seats; s != NULL && s->taken; s = s->next) {
-  }
+  for (s = f->seats; s != NULL && s->stray != h; s = s->next)
+    if (!s->taken && empty == NULL) empty = s;
+  if (s == NULL) s = empty;
   if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
     s->frames = f;
@@ -7416,7 +7417,7 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   }
   if (s != NULL) {
     s->taken = 1;
-    s->stray = stray;
+    s->stray = stray ? h : NULL;
     s->beside = stray ? NULL : h->frame_seats;
     if (!stray) h->frame_seats = s;
   }
@@ -7491,8 +7492,10 @@ static void toft_frames_bury(void) {
     for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
       const toft_frame_seat *mine = toft_tls_here.frame_seats;
       while (mine != NULL && mine != s) mine = mine->beside;
-      if (mine == NULL) s->inside = 0;
-      if (mine == NULL) s->taken = 0;
+      if (mine != NULL || s->stray == &toft_tls_here) continue;
+      s->inside = 0;
+      s->taken = 0;
+      s->stray = NULL;
     }
     toft_frames_bury_alone(f);
   }
@@ -7502,7 +7505,7 @@ static void toft_frames_bury(void) {
 
 int toft_frame_enter(toft_frames *f) {
   toft_frame_seat *s = toft_frame_seat_here(f);
-  if (s == NULL || s->stray) return TOFT_ENOMEM;
+  if (s == NULL || s->stray != NULL) return TOFT_ENOMEM;
   if (s->inside != 0) {
     TOFT_STORE(&s->inside, s->inside + 1);
     return TOFT_OK;
@@ -7561,7 +7564,10 @@ int toft_frames_advance(toft_frames *f) {
   toft_lock_take(&toft_seats_lock);
   f->key = ++toft_last_key;
   for (toft_frame_seat *s = f->seats; s != NULL; s = s->next)
-    if (s->stray) s->taken = s->stray = 0;
+    if (s->stray != NULL) {
+      s->taken = 0;
+      s->stray = NULL;
+    }
   TOFT_UNLOCK(&toft_seats_lock);
   f->now = next;
   f->number++;
@@ -7639,7 +7645,7 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
   memset(&sum, 0, sizeof sum);
   for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
     toft_lock_take(&toft_seats_lock);
-    sum.threads += s->taken != 0;
+    sum.threads += s->taken && s->stray == NULL;
     TOFT_UNLOCK(&toft_seats_lock);
     for (uint32_t i = 0; i < f->buffers; i++) {
       if (s->arenas[i] == NULL) continue;
@@ -7675,7 +7681,7 @@ int toft_frames_destroy(toft_frames *f) {
       if (s->arenas[i] != NULL) toft_frame_end_arena(s->arenas[i]);
     toft_lock_take(&toft_seats_lock);
     s->frames = NULL; /* its thread frees it */
-    int taken = s->taken && !s->stray;
+    int taken = s->taken && s->stray == NULL;
     TOFT_UNLOCK(&toft_seats_lock);
     if (!taken) toft_os_heap_put(s);
     s = next;

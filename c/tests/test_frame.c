@@ -519,6 +519,37 @@ static void threads_allocate_at_their_very_end(void **state) {
   pthread_key_delete(late_key);
 }
 
+/* Two frames in turn, when the thread has left its seats: it has one arena in each. */
+static toft_frames *by_turns[2];
+static void late_by_turns(void *arg) {
+  (void)arg;
+  toft_arena *a = toft_frame_here(by_turns[0]), *b = toft_frame_here(by_turns[1]);
+  for (int i = 0; i < 100; i++) {
+    assert_ptr_equal(toft_frame_here(by_turns[0]), a);
+    assert_ptr_equal(toft_frame_here(by_turns[1]), b);
+    assert_non_null(toft_alloc(a, 8));
+    assert_int_equal(toft_frame_enter(by_turns[0]), TOFT_ENOMEM);
+    assert_int_equal(toft_frame_leave(by_turns[0]), TOFT_EARG);
+  }
+  assert_int_equal(stats_of(by_turns[0]).threads, 0);
+}
+
+static void a_thread_has_one_arena_at_its_very_end(void **state) {
+  toft_frame_stats s;
+  (void)state;
+  for (int i = 0; i < 2; i++) by_turns[i] = toft_frames_create(1, NULL);
+  assert_int_equal(in_thread(one_frame, by_turns[0]), 1);
+  assert_int_equal(pthread_key_create(&late_key, late_by_turns), 0);
+  for (int round = 0; round < 5; round++) {
+    assert_int_equal(in_thread(late_thread, by_turns[0]), 1);
+    s = stats_of(by_turns[0]);
+    assert_true(s.arenas <= 2 && s.threads == 0 && s.live >= 800);
+    assert_int_equal(toft_frames_advance(by_turns[0]), TOFT_OK);
+  }
+  pthread_key_delete(late_key);
+  for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_destroy(by_turns[i]), TOFT_OK);
+}
+
 /* The frames end when the thread has left its seat, and a cleanup asks for its arena. */
 static void end_late(void *frames) { assert_int_equal(toft_frames_destroy((toft_frames *)frames), TOFT_OK); }
 static void *end_at_the_end(void *frames) {
@@ -744,6 +775,7 @@ int main(void) {
       cmocka_unit_test(a_parked_thread_is_emptied_and_trimmed),
       cmocka_unit_test(frames_end_before_their_threads),
       cmocka_unit_test(threads_allocate_at_their_very_end),
+      cmocka_unit_test(a_thread_has_one_arena_at_its_very_end),
       cmocka_unit_test(a_thread_ends_its_frames_at_its_very_end),
       cmocka_unit_test(a_barrier_is_used_again_at_once),
       cmocka_unit_test(one_leaves_and_the_others_go_on),

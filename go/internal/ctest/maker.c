@@ -1,3 +1,3 @@
-/* The second copy of the library, 5573ab9595606f7a. Made by scripts/amalgamate.
+/* The second copy of the library, 51f91ffd6db5557f. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
