@@ -800,8 +800,8 @@ TOFT_API int toft_leases_destroy(toft_leases *leases);
 TOFT_API TOFT_NODISCARD toft_lease toft_lease_get(toft_leases *leases);
 /* Gives it back: its cleanups run, on this thread. TOFT_ECORRUPT: done, and a checked arena found bytes written outside
  * an allocation. Nothing has changed otherwise: TOFT_EBUSY, it was returned already, or a range is claimed, or one of
- * its cleanups runs; TOFT_EARG, it is no lease of this cache. A lease of another cache
- * may be either, since this one may have had a lease with the same turn. */
+ * its cleanups runs; TOFT_EARG, it is no lease of this cache. One of another cache may be either, since this one may
+ * have had a lease with the same turn. */
 TOFT_API int toft_lease_return(toft_leases *leases, toft_lease lease);
 
 /* Ends all arenas that wait, also those that wait for other threads; it stops none of them for longer than a

@@ -5,8 +5,8 @@
 
 /* ---- allocation ---- */
 
-/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, whose call
- * would be refused. */
+/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
+ * call would be refused. */
 static void toft_limit_first(toft_state *a, size_t take) {
   if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
 }

@@ -1,3 +1,3 @@
-/* The second copy of the library, 51f91ffd6db5557f. Made by scripts/amalgamate.
+/* The second copy of the library, df2e5e90f5047653. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

@@ -2702,8 +2702,8 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
 
 /* ---- allocation ---- */
 
-/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, whose call
- * would be refused. */
+/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
+ * call would be refused. */
 static void toft_limit_first(toft_state *a, size_t take) {
   if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
 }
@@ -6841,8 +6841,8 @@ static void toft_lease_end_list(toft_state *list) {
 
 /* ---- seats ---- */
 
-/* This thread's in that cache; NULL: none. Sources and cleanups may trim this thread's cache, and with it the seat goes:
- * who has called one asks again. */
+/* This thread's in that cache; NULL: none. Sources and cleanups may trim this thread's cache, and the seat goes with
+ * it: who has called one asks again. */
 static toft_seat *toft_seat_here(const toft_leases *l) {
   toft_seat *s = toft_tls_here.seats;
   while (s != NULL && s->id != l->id) s = s->beside;
