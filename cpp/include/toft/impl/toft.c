@@ -6841,8 +6841,8 @@ static void toft_lease_end_list(toft_state *list) {
 
 /* ---- seats ---- */
 
-/* This thread's in that cache; NULL: none. Sources and cleanups may trim this thread's cache, and the seat goes with
- * it: who has called one asks again. */
+/* This thread's in that cache; NULL: none. Sources and cleanups may call toft_cache_trim, which frees it: ask again
+ * after each. */
 static toft_seat *toft_seat_here(const toft_leases *l) {
   toft_seat *s = toft_tls_here.seats;
   while (s != NULL && s->id != l->id) s = s->beside;
