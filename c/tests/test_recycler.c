@@ -376,7 +376,7 @@ static void many_large_objects_stay_close(void **state) {
   static struct {
     void *p;
     size_t size;
-  } object[LIVE];
+  } piece[LIVE];
   counted c;
   toft_recycler r;
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
@@ -384,14 +384,14 @@ static void many_large_objects_stay_close(void **state) {
   size_t live = 0, most = 0;
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
-  memset(object, 0, sizeof object);
+  memset(piece, 0, sizeof piece);
   for (size_t i = 0; i < 8000; i++) {
     size_t k = i < LIVE ? i : next_random(&random) % LIVE;
-    if (object[k].p != NULL) toft_recycler_free(&r, object[k].p, object[k].size);
-    live -= object[k].size;
-    live += object[k].size = 30000 + next_random(&random) % 270000;
-    object[k].p = toft_recycler_alloc(&r, object[k].size, 16);
-    assert_non_null(object[k].p);
+    if (piece[k].p != NULL) toft_recycler_free(&r, piece[k].p, piece[k].size);
+    live -= piece[k].size;
+    live += piece[k].size = 30000 + next_random(&random) % 270000;
+    piece[k].p = toft_recycler_alloc(&r, piece[k].size, 16);
+    assert_non_null(piece[k].p);
     if (live > most) most = live;
   }
   assert_true(c.peak < most + most / 3);
