@@ -130,12 +130,6 @@ TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
   return toft_step_in_checked(a, by, site);
 }
 
-/* As toft_step_in, of a call that may be the one to begin checks: `inside` says whether toft_step_out is due. */
-static int toft_step_aside(toft_state *a, const char *by, uintptr_t site, int *inside) {
-  *inside = !(a->state & TOFT_FRESH) && a->checks != NULL;
-  return toft_step_in(a, by, site);
-}
-
 TOFT_INLINE void toft_step_out(toft_state *a) {
   toft_checks *c = a->checks;
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);

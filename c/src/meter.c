@@ -429,7 +429,7 @@ static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
   size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
   if (a->state & TOFT_IS_CHECKED) {
     charge = toft_zoned_size(size, align);
-    pad = align + 8;
+    pad = align + 8; /* zones are aligned to 16 */
   }
   uint64_t budget = a->budget, need = (uint64_t)charge + pad;
   if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;

@@ -2,6 +2,11 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
+static void toft_leave(toft_state *a) {
+  toft_aim(a);
+  toft_step_out(a);
+}
+
 /* The state of an arena of this library that is open, with a watch; or NULL, and why. toft_close_watch is due. */
 static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
@@ -12,8 +17,7 @@ static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t c
   toft_enter(a);
   *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
   if (*code == TOFT_OK) return a;
-  toft_aim(a);
-  toft_step_out(a);
+  toft_leave(a);
   return NULL;
 }
 
@@ -22,8 +26,7 @@ static int toft_close_watch(toft_state *a, int code) {
     toft_bump(a);
     toft_switched(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_leave(a);
   return code;
 }
 
@@ -112,11 +115,6 @@ static toft_state *toft_enter_metered(toft_arena *head, const char *by, uintptr_
   if (!toft_step_in(a, by, caller)) return NULL;
   toft_enter(a);
   return a;
-}
-
-static void toft_leave(toft_state *a) {
-  toft_aim(a);
-  toft_step_out(a);
 }
 
 int toft_tag_push_watched(toft_arena *head, const char *name) {

@@ -471,12 +471,12 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
   uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK, inside;
+  int code = TOFT_OK, inside = !(a->state & TOFT_FRESH) && a->checks != NULL; /* checks may begin here */
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_step_aside(a, "set", TOFT_CALLER(), &inside))) return TOFT_EBUSY;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
   if (a->state & closed) {
     code = TOFT_EBUSY;

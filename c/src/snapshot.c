@@ -159,16 +159,21 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
   return j->code;
 }
 
+/* What it leaves open is empty. */
+static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
+  memset(s, 0, sizeof *s);
+  return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
+}
+
 static void toft_json_frame(toft_json *j, const void *address) {
   toft_symbol s;
-  memset(&s, 0, sizeof s);
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "address");
   toft_json_raw(j, "\"0x");
   toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
   toft_json_raw(j, "\"");
-  if (j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, &s)) {
+  if (toft_json_symbol(j, address, &s)) {
     if (s.function != NULL) {
       toft_json_text(j, "function", s.function);
       toft_json_number(j, "offset", s.offset);
@@ -183,8 +188,7 @@ static void toft_json_frame(toft_json *j, const void *address) {
 static int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json *j = (toft_json *)arg;
   toft_symbol s;
-  memset(&s, 0, sizeof s);
-  if (j->symbolizer != NULL && r->depth != 0 && !j->symbolizer(j->symbolizer_arg, r->stack[0], &s)) s.file = NULL;
+  if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "site");

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 static size_t asked, fail_at, fail_from; /* counted from 1; 0: none */
+static void (*looking)(void);            /* in the midst of a call */
 
 static int fails(void) {
   asked++;
+  if (looking != NULL) looking();
   return asked == fail_at || (fail_from != 0 && asked >= fail_from);
 }
 static void *failing_malloc(size_t n) { return fails() ? NULL : malloc(n); }
@@ -135,6 +137,27 @@ static void each_time_and_all_after_it(void **state) {
   run(1);
 }
 
+static size_t looks, open_looks;
+static void look_for_room(void) {
+  looks++;
+  open_looks += a->cursor != a->limit;
+}
+
+/* Another thread's inline path must find none, or it is served where its call would be refused. */
+static void a_checked_arena_shows_no_room_in_a_call(void **state) {
+  (void)state;
+  fail_at = fail_from = 0;
+  a = toft_create();
+  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  looking = look_for_room;
+  for (size_t i = 0; i < 60; i++)
+    assert_non_null(toft_alloc(a, 16)); /* within home: it notes each after it is placed */
+  looking = NULL;
+  assert_true(looks >= 4);
+  assert_int_equal(open_looks, 0);
+  toft_release(a);
+}
+
 static void none_found(void *arg, const toft_finding *f) {
   (void)arg;
   fail_msg("%s", f->message);
@@ -167,6 +190,7 @@ static void nobody_is_accused_for_want_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nobody_is_accused_for_want_of_memory),
+      cmocka_unit_test(a_checked_arena_shows_no_room_in_a_call),
       cmocka_unit_test(each_time_once),
       cmocka_unit_test(each_time_and_all_after_it),
   };

@@ -1,5 +1,5 @@
 /* Runs a script in a new Lua state, round after round:
- *     lua_script [--toft | --toft-heap] [--count] incremental|generational SCRIPT ROUNDS FILE...
+ *     lua_script [--toft [--count] | --toft-heap] incremental|generational SCRIPT ROUNDS FILE...
  * The script is given two tables: the texts of the files that end in .json, and of the others; and a function to
  * call when a part of it is done. What it returns is hashed. Prints what ../programs.py reads. --count: instead of
  * times, how many requests Lua made, and how often Toft asked its source.

@@ -1997,7 +1997,7 @@ static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
   size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
   if (a->state & TOFT_IS_CHECKED) {
     charge = toft_zoned_size(size, align);
-    pad = align + 8;
+    pad = align + 8; /* zones are aligned to 16 */
   }
   uint64_t budget = a->budget, need = (uint64_t)charge + pad;
   if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;
@@ -2512,12 +2512,6 @@ static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr
 TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
   if (TOFT_LIKELY((a->state & TOFT_FRESH) != 0 || a->checks == NULL)) return 1;
   return toft_step_in_checked(a, by, site);
-}
-
-/* As toft_step_in, of a call that may be the one to begin checks: `inside` says whether toft_step_out is due. */
-static int toft_step_aside(toft_state *a, const char *by, uintptr_t site, int *inside) {
-  *inside = !(a->state & TOFT_FRESH) && a->checks != NULL;
-  return toft_step_in(a, by, site);
 }
 
 TOFT_INLINE void toft_step_out(toft_state *a) {
@@ -3626,12 +3620,12 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
   uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK, inside;
+  int code = TOFT_OK, inside = !(a->state & TOFT_FRESH) && a->checks != NULL; /* checks may begin here */
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_step_aside(a, "set", TOFT_CALLER(), &inside))) return TOFT_EBUSY;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
   if (a->state & closed) {
     code = TOFT_EBUSY;
@@ -3674,6 +3668,11 @@ static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft
 /* ==== meter_calls.c ==== */
 /* The calls of toft/meter.h. */
 
+static void toft_leave(toft_state *a) {
+  toft_aim(a);
+  toft_step_out(a);
+}
+
 /* The state of an arena of this library that is open, with a watch; or NULL, and why. toft_close_watch is due. */
 static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
@@ -3684,8 +3683,7 @@ static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t c
   toft_enter(a);
   *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
   if (*code == TOFT_OK) return a;
-  toft_aim(a);
-  toft_step_out(a);
+  toft_leave(a);
   return NULL;
 }
 
@@ -3694,8 +3692,7 @@ static int toft_close_watch(toft_state *a, int code) {
     toft_bump(a);
     toft_switched(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_leave(a);
   return code;
 }
 
@@ -3784,11 +3781,6 @@ static toft_state *toft_enter_metered(toft_arena *head, const char *by, uintptr_
   if (!toft_step_in(a, by, caller)) return NULL;
   toft_enter(a);
   return a;
-}
-
-static void toft_leave(toft_state *a) {
-  toft_aim(a);
-  toft_step_out(a);
 }
 
 int toft_tag_push_watched(toft_arena *head, const char *name) {
@@ -4511,16 +4503,21 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
   return j->code;
 }
 
+/* What it leaves open is empty. */
+static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
+  memset(s, 0, sizeof *s);
+  return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
+}
+
 static void toft_json_frame(toft_json *j, const void *address) {
   toft_symbol s;
-  memset(&s, 0, sizeof s);
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "address");
   toft_json_raw(j, "\"0x");
   toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
   toft_json_raw(j, "\"");
-  if (j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, &s)) {
+  if (toft_json_symbol(j, address, &s)) {
     if (s.function != NULL) {
       toft_json_text(j, "function", s.function);
       toft_json_number(j, "offset", s.offset);
@@ -4535,8 +4532,7 @@ static void toft_json_frame(toft_json *j, const void *address) {
 static int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json *j = (toft_json *)arg;
   toft_symbol s;
-  memset(&s, 0, sizeof s);
-  if (j->symbolizer != NULL && r->depth != 0 && !j->symbolizer(j->symbolizer_arg, r->stack[0], &s)) s.file = NULL;
+  if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "site");

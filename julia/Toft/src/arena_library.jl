@@ -158,8 +158,8 @@ end
     end
 end
 
-# What an address of code is called, or "" within this package and Julia. In a program of thousands of methods Julia
-# searches for it for a millisecond; code does not move.
+# What an address of code is called, or "" within this package and Julia. To look it up takes Julia some milliseconds;
+# code does not move.
 const PLACES = Dict{Ptr{Cvoid},String}()
 const LOOKING = ReentrantLock()
 

@@ -302,7 +302,7 @@ function play(a, o, rng, path, depth)
             try
                 tag(a, name) do
                     play(a, o, rng, below(path, name), depth + 1) || error("disagreed")
-                    rand(rng) < 0.02 && throw(KeyError(1)) # a throw walks the stack, slowly where much is compiled
+                    rand(rng) < 0.2 && throw(KeyError(1))
                 end
             catch e
                 e isa KeyError || return false
