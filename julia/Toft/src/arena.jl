@@ -277,6 +277,7 @@ Base.close(a::Arena) = release!(a)
 
 # A range that C claimed and never gave keeps the arena for ever, as the ABI has it.
 finish(a::Arena) = try
+    a.unchecked = true # whose code this interrupts did not do it
     release!(a)
 catch e
     e isa ArenaError && e.code == TOFT_EBUSY || rethrow() # Julia prints what finalizers throw

@@ -223,11 +223,12 @@ end
 
 # ---- copies of bytes ----
 
-function copy_elements!(dest, i, src, j, n)
+copy_elements!(dest, i, src, j, n) = copy_elements!(dest, Int(i), src, Int(j), Int(n))
+function copy_elements!(dest, i::Int, src, j::Int, n::Int)
     n == 0 && return dest
     n > 0 || throw(ArgumentError("copyto!: a negative number of elements: $n"))
-    checkbounds(dest, i:i+n-1)
-    checkbounds(src, j:j+n-1)
+    1 <= i <= length(dest) - n + 1 || throw(BoundsError(dest, i:i+n-1)) # a range that overflows is empty
+    1 <= j <= length(src) - n + 1 || throw(BoundsError(src, j:j+n-1))
     GC.@preserve dest src unsafe_copy_elements!(pointer(dest, i), pointer(src, j), n)
     dest
 end

@@ -44,6 +44,9 @@ function cleanup!(f, a::Arena)
     head = opened(a)
     c = Cleanup(f, a, false, nothing)
     a.cleanups === NO_CLEANUPS && (a.cleanups = Cleanup[])
+    while !a.calling && !isempty(a.cleanups) && last(a.cleanups).done # another side gave back
+        pop!(a.cleanups)
+    end
     push!(a.cleanups, c)
     a.owned || lock(() -> KEPT[c] = nothing, KEEPING)
     node = op_cleanup(head, @cfunction(run_cleanup, Cvoid, (Ptr{Cvoid},)), pointer_from_objref(c))

@@ -161,13 +161,29 @@ end
 # What an address of code is called, or "" within this package and Julia. To look it up takes Julia some milliseconds;
 # code does not move.
 const PLACES = Dict{Ptr{Cvoid},String}()
-const LOOKING = ReentrantLock()
+const LOOKING = Threads.SpinLock()
 
-place_at(address::Ptr) = lock(LOOKING) do
-    length(PLACES) >= 10_000 && empty!(PLACES)
-    get!(() -> place_of(Base.StackTraces.lookup(address)), PLACES, address)
+function place_at(address::Ptr)
+    known = with_places(() -> get(PLACES, address, nothing))
+    known === nothing || return known
+    place = place_of(Base.StackTraces.lookup(address))
+    with_places() do
+        length(PLACES) >= 10_000 && empty!(PLACES)
+        PLACES[address] = place
+    end
+    place
 end
 place_at(interpreted) = place_of(Base.StackTraces.lookup(interpreted))
+
+# Nobody waits for the table: a finalizer may ask, even in the midst of what holds it.
+function with_places(f)
+    trylock(LOOKING) || return nothing
+    try
+        return f()
+    finally
+        unlock(LOOKING)
+    end
+end
 
 function place_of(frames)
     for frame in frames

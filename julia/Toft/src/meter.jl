@@ -277,22 +277,22 @@ end
 
 # ---- snapshots ----
 
-# The strings that C was last told of, which must stay until the next.
-mutable struct Named
-    name::String
-    file::String
+# What a call is called, or nothing if it is C's. The strings must stay as long as C may read them.
+const Named = Union{Nothing,Tuple{String,String,Cuint}}
+
+function name_of(address)::Named
+    frame = last(Base.StackTraces.lookup(address - 1)) # of inlined calls the one that holds them
+    frame.from_c ? nothing : (string(frame.func), string(frame.file), max(frame.line, 0) % Cuint)
 end
 
 # What C asks of each call: a function of Julia's, whose first byte is not known; else what the dynamic linker knows.
 function symbolize(at::Ptr{Cvoid}, address::Ptr{Cvoid}, out::Ptr{RawSymbol})
     try
-        named = unsafe_pointer_to_objref(at)::Named
-        frame = last(Base.StackTraces.lookup(address - 1)) # of inlined calls the one that holds them
-        if !frame.from_c
-            named.name, named.file = string(frame.func), string(frame.file)
-            line = max(frame.line, 0) % Cuint
-            unsafe_store!(out, RawSymbol(pointer(named.name), 0, C_NULL, 0, line == 0 ? C_NULL : pointer(named.file),
-                                         line))
+        names = unsafe_pointer_to_objref(at)::Dict{Ptr{Cvoid},Named}
+        named = get!(() -> name_of(address), names, address)
+        if named !== nothing
+            name, file, line = named
+            unsafe_store!(out, RawSymbol(pointer(name), 0, C_NULL, 0, line == 0 ? C_NULL : pointer(file), line))
             return Cint(1)
         end
     catch
@@ -310,12 +310,12 @@ abi/snapshot.schema.json say what is in it. Throws an `ArgumentError` for a rele
 function snapshot(a::Arena)
     head = opened(a)
     library()
-    named = Named("", "")
+    names = Dict{Ptr{Cvoid},Named}() # to look one up takes long
     text = Vector{UInt8}(undef, 4096)
-    GC.@preserve a named begin
+    GC.@preserve a names begin
         options = Ref(RawSnapshot(sizeof(RawSnapshot), 0,
                                   @cfunction(symbolize, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Ptr{RawSymbol})),
-                                  pointer_from_objref(named)))
+                                  pointer_from_objref(names)))
         while true
             n = ccall(LIBRARY.snapshot_text, Csize_t, (Ptr{UInt}, Ref{RawSnapshot}, Ptr{UInt8}, Csize_t), head, options,
                       text, length(text))

@@ -374,6 +374,12 @@ end
     @test_throws BoundsError copyto!(v, [1, 2, 3, 4, 5, 6])
     @test_throws BoundsError copyto!([1, 2], v)
     @test_throws ArgumentError copyto!(v, 1, [1], 1, -1)
+    many = zeros(a, UInt8, 250) # where the ends of the ranges overflow
+    @test_throws BoundsError copyto!(many, UInt8(200), many, UInt8(200), UInt8(100))
+    @test_throws BoundsError copyto!(many, 2, many, 2, typemax(Int))
+    @test_throws BoundsError copyto!(many, typemax(Int), many, 1, 2)
+    @test_throws BoundsError copyto!(many, 1, many, typemax(Int), 2)
+    @test copyto!(many, 250, UInt8[1, 2], 2, 1)[250] == 2
     @test copyto!(zeros(a, Float64, 3), Int8[1, 2, 3]) == 1:3
     @test fill!(v, 9) == fill(9, 5)
     # Broadcasting where source and destination overlap, views, reshapes.
@@ -596,6 +602,17 @@ end
     @test length(Toft.PLACES) == known > 0
     @test any(place -> occursin(basename(@__FILE__), place), values(Toft.PLACES))
     release!(a)
+    # Nobody waits for those names: a finalizer may ask, whose own caller is none of the program's.
+    @noinline here() = backtrace()
+    address = first(at for at in here() if at isa Ptr && occursin(basename(@__FILE__), Toft.place_at(at)))
+    known = copy(Toft.PLACES)
+    @test trylock(Toft.LOOKING)
+    empty!(Toft.PLACES)
+    @test Toft.place_at(address) == known[address] && isempty(Toft.PLACES)
+    unlock(Toft.LOOKING)
+    Toft.finish(Arena(checked = true))
+    @test isempty(Toft.PLACES)
+    @test Toft.place_at(address) == known[address] && length(Toft.PLACES) == 1
 end
 
 @testset "cleanups" begin
@@ -760,6 +777,12 @@ end
     collect_garbage()
     Toft.op_reset(Ptr{UInt}(from_c), UInt32(0), 0)
     @test ran[] == 1 && isempty(Toft.KEPT)
+    # What C has run is not kept.
+    for i in 1:10
+        cleanup!(() -> (ran[] += 1), a)
+        Toft.op_reset(Ptr{UInt}(from_c), UInt32(0), 0)
+    end
+    @test ran[] == 11 && length(a.cleanups) == 1
     # A claim of C's closes it.
     range = Ref((UInt(0), UInt(0), UInt(0)))
     op(i) = ccall(Toft.operation(head(a), i), UInt, (Ptr{Cvoid}, Ref{NTuple{3,UInt}}, Csize_t, Csize_t), a, range, 0, 8)
