@@ -135,8 +135,9 @@ TOFT_INLINE void toft_step_out(toft_state *a) {
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
 }
 
-static void toft_pin_thread(toft_state *a, int on) {
-  if ((a->state & TOFT_FRESH) == 0 && a->checks != NULL) (void)TOFT_SWAP(&a->checks->pinned, on ? toft_thread() : 0);
+/* To that thread, or to none. The one before comes back. */
+static size_t toft_pin_to(toft_state *a, size_t thread) {
+  return (a->state & TOFT_FRESH) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned, thread) : 0;
 }
 
 /* ---- zones ---- */

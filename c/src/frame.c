@@ -68,6 +68,9 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   }
   for (s = f->seats; s != NULL && s->stray != h; s = s->next)
     if (!s->taken && empty == NULL) empty = s;
+  if (s == NULL && empty != NULL) /* pinned to whoever had it */
+    for (uint32_t i = 0; i < f->buffers; i++)
+      if (empty->arenas[i] != NULL) (void)toft_pin_to(empty->arenas[i], 0);
   if (s == NULL) s = empty;
   if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
@@ -237,10 +240,13 @@ int toft_frames_advance(toft_frames *f) {
     toft_state *a = s->arenas[next];
     if (a == NULL) continue;
     toft_frames_hold(f, a);
-    if (toft_reset_again(a, &s->settled[next]))
+    if (toft_reset_again(a, &s->settled[next])) {
       toft_reopen(a, s->settled[next].limit);
-    else if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT)
-      code = TOFT_ECORRUPT;
+      continue;
+    }
+    size_t pinned = toft_pin_to(a, 0); /* it is for its thread that this one calls */
+    if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
+    (void)toft_pin_to(a, pinned);
   }
   toft_frames_end_alone(f);
   return code;
@@ -266,6 +272,7 @@ const void *toft_frame_past(const toft_frames *f, uint32_t age) {
 /* ---- the rest ---- */
 
 static void toft_frame_end_arena(toft_state *a) {
+  (void)toft_pin_to(a, 0);
   a->state &= ~(uint32_t)TOFT_HELD;
   toft_release(&a->head);
 }
@@ -291,7 +298,9 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
       if (gone[i] != NULL) toft_frame_end_arena(gone[i]);
       if (s->arenas[i] == NULL) continue;
       toft_frames_hold(f, s->arenas[i]);
+      size_t pinned = toft_pin_to(s->arenas[i], 0);
       toft_trim(&s->arenas[i]->head, keep);
+      (void)toft_pin_to(s->arenas[i], pinned);
       if (toft_epoch(s->arenas[i]) != s->settled[i].epoch) s->settled[i].epoch = 0;
     }
   }

@@ -120,7 +120,7 @@ static void toft_from(const toft_arena *a, uintptr_t site) {
 
 int toft_pin(toft_arena *head, int on) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_pin_thread(toft_state_of(head), on);
+  (void)toft_pin_to(toft_state_of(head), on ? toft_thread() : 0);
   return TOFT_OK;
 }
 

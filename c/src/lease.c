@@ -97,7 +97,7 @@ toft_lease toft_lease_get(toft_leases *l) {
 /* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
 static int toft_lease_empty(const toft_leases *l, toft_stand *p) {
   toft_state *a = p->arena;
-  toft_pin_thread(a, 0);
+  (void)toft_pin_to(a, 0);
   int code = toft_reset_long(a, &p->settled, TOFT_KEEP_RECENT, 0);
   if (a->budget != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
   if ((a->state & TOFT_IS_CHECKED) != p->checked)

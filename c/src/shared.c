@@ -204,6 +204,7 @@ static int toft_shared_end_parts(toft_shared *s) {
     s->parts = s->parts->older;
     toft_enter(a);
     toft_aim(a);
+    (void)toft_pin_to(a, 0);
     if (a->checks != NULL && toft_op_reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
     a->state &= ~(uint32_t)TOFT_HELD;
     toft_release(&a->head);

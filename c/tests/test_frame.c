@@ -296,6 +296,37 @@ static void threads_come_and_go(void **state) {
   assert_int_equal(toft_frames_destroy(f), TOFT_OK);
 }
 
+static size_t emptied; /* cleanups that ran */
+
+static void count_emptied(void *arg) {
+  (void)arg;
+  emptied++;
+}
+
+static void *pin_mine(void *arg) {
+  toft_arena *a = toft_frame_here((toft_frames *)arg);
+  int good = toft_alloc(a, 100) != NULL && toft_cleanup_add(a, count_emptied, NULL) != NULL; /* whoever had it before */
+  return (void *)(uintptr_t)(good && toft_pin(a, 1) == TOFT_OK);
+}
+
+/* It keeps others from the arena, not the frames. */
+static void pinned_arenas_are_emptied(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  (void)state;
+  o.flags = TOFT_CHECKED;
+  toft_frames *f = toft_frames_create(1, &o);
+  assert_non_null(f);
+  for (int i = 0; i < 2; i++) assert_int_equal(in_thread(pin_mine, f), 1);
+  emptied = 0;
+  assert_int_equal(toft_frames_advance(f), TOFT_OK);
+  assert_int_equal(emptied, 2);
+  assert_int_equal(stats_of(f).live, 0);
+  assert_int_equal(in_thread(pin_mine, f), 1);
+  assert_int_equal(toft_frames_trim(f, 0), TOFT_OK);
+  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(emptied, 3);
+}
+
 typedef struct crew {
   toft_frames *frames;
   toft_barrier *barrier;
@@ -770,6 +801,7 @@ int main(void) {
       cmocka_unit_test(a_soft_budget_tells_in_each_frame),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(threads_come_and_go),
+      cmocka_unit_test(pinned_arenas_are_emptied),
       cmocka_unit_test(all_threads_advance_together),
       cmocka_unit_test(advance_waits_for_nobody),
       cmocka_unit_test(a_parked_thread_is_emptied_and_trimmed),

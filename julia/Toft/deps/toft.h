@@ -363,9 +363,10 @@ TOFT_API int toft_findings(toft_arena *a, toft_finding_fn *fn, void *arg);
 TOFT_API void toft_quarantine_trim(void);
 
 /* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY), but for
- * those that only look: statistics, blocks, reports, snapshots. on == 0 unbinds it, from any thread, and so does the
- * return of its lease. An arena that is not checked stays as it is, so such calls may stay in the program.
- * TOFT_ENOSYS for an arena of another maker. */
+ * those that only look: statistics, blocks, reports, snapshots. on == 0 unbinds it, from any thread, and so do the
+ * return of its lease and the end of the thread whose frames it is of. Calls on caches, frames and shared arenas are
+ * not held up by it. An arena that is not checked stays as it is, so such calls may stay in the program. TOFT_ENOSYS
+ * for an arena of another maker. */
 TOFT_API int toft_pin(toft_arena *a, int on);
 
 /* A number for a place in the program, such as "file.c:12", to be given as `site` wherever the ABI takes one. The text

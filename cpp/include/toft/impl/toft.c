@@ -2519,8 +2519,9 @@ TOFT_INLINE void toft_step_out(toft_state *a) {
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
 }
 
-static void toft_pin_thread(toft_state *a, int on) {
-  if ((a->state & TOFT_FRESH) == 0 && a->checks != NULL) (void)TOFT_SWAP(&a->checks->pinned, on ? toft_thread() : 0);
+/* To that thread, or to none. The one before comes back. */
+static size_t toft_pin_to(toft_state *a, size_t thread) {
+  return (a->state & TOFT_FRESH) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned, thread) : 0;
 }
 
 /* ---- zones ---- */
@@ -4301,7 +4302,7 @@ static void toft_from(const toft_arena *a, uintptr_t site) {
 
 int toft_pin(toft_arena *head, int on) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_pin_thread(toft_state_of(head), on);
+  (void)toft_pin_to(toft_state_of(head), on ? toft_thread() : 0);
   return TOFT_OK;
 }
 
@@ -7067,7 +7068,7 @@ toft_lease toft_lease_get(toft_leases *l) {
 /* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
 static int toft_lease_empty(const toft_leases *l, toft_stand *p) {
   toft_state *a = p->arena;
-  toft_pin_thread(a, 0);
+  (void)toft_pin_to(a, 0);
   int code = toft_reset_long(a, &p->settled, TOFT_KEEP_RECENT, 0);
   if (a->budget != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
@@ -7403,6 +7404,9 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   }
   for (s = f->seats; s != NULL && s->stray != h; s = s->next)
     if (!s->taken && empty == NULL) empty = s;
+  if (s == NULL && empty != NULL) /* pinned to whoever had it */
+    for (uint32_t i = 0; i < f->buffers; i++)
+      if (empty->arenas[i] != NULL) (void)toft_pin_to(empty->arenas[i], 0);
   if (s == NULL) s = empty;
   if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
@@ -7572,10 +7576,13 @@ int toft_frames_advance(toft_frames *f) {
     toft_state *a = s->arenas[next];
     if (a == NULL) continue;
     toft_frames_hold(f, a);
-    if (toft_reset_again(a, &s->settled[next]))
+    if (toft_reset_again(a, &s->settled[next])) {
       toft_reopen(a, s->settled[next].limit);
-    else if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT)
-      code = TOFT_ECORRUPT;
+      continue;
+    }
+    size_t pinned = toft_pin_to(a, 0); /* it is for its thread that this one calls */
+    if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
+    (void)toft_pin_to(a, pinned);
   }
   toft_frames_end_alone(f);
   return code;
@@ -7601,6 +7608,7 @@ const void *toft_frame_past(const toft_frames *f, uint32_t age) {
 /* ---- the rest ---- */
 
 static void toft_frame_end_arena(toft_state *a) {
+  (void)toft_pin_to(a, 0);
   a->state &= ~(uint32_t)TOFT_HELD;
   toft_release(&a->head);
 }
@@ -7626,7 +7634,9 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
       if (gone[i] != NULL) toft_frame_end_arena(gone[i]);
       if (s->arenas[i] == NULL) continue;
       toft_frames_hold(f, s->arenas[i]);
+      size_t pinned = toft_pin_to(s->arenas[i], 0);
       toft_trim(&s->arenas[i]->head, keep);
+      (void)toft_pin_to(s->arenas[i], pinned);
       if (toft_epoch(s->arenas[i]) != s->settled[i].epoch) s->settled[i].epoch = 0;
     }
   }
@@ -7891,6 +7901,7 @@ static int toft_shared_end_parts(toft_shared *s) {
     s->parts = s->parts->older;
     toft_enter(a);
     toft_aim(a);
+    (void)toft_pin_to(a, 0);
     if (a->checks != NULL && toft_op_reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
     a->state &= ~(uint32_t)TOFT_HELD;
     toft_release(&a->head);
