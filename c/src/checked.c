@@ -186,6 +186,7 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
 /* ---- on and off ---- */
 
 static int toft_begin_checks(toft_state *a) {
+  toft_arm_fork();
   if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
   if (a->checks == NULL) return TOFT_ENOMEM;
   a->state |= TOFT_IS_CHECKED;

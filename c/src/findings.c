@@ -51,6 +51,7 @@ static void toft_put_offset(toft_line *t, ptrdiff_t n) {
 /* ---- places ---- */
 
 static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
+static void toft_arm_fork(void);     /* seats.c: a child gets no lock that another thread has taken */
 
 typedef struct toft_named_site {
   struct toft_named_site *next;
@@ -64,6 +65,7 @@ uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
   while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
+  toft_arm_fork();
   toft_lock_take(&toft_findings_lock);
   toft_named_site **in = &toft_named_sites[hash % 256], *s = *in;
   while (s != NULL && strcmp(s->text, place) != 0) s = s->next;

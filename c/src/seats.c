@@ -137,12 +137,20 @@ static void toft_leases_fork(int phase); /* lease_stands.c: 0 before, 1 in the p
 static void toft_seats_before_fork(void) {
   toft_lock_take(&toft_seats_lock);
   toft_leases_fork(0);
+  toft_lock_take(&toft_quarantine_lock);
+  toft_lock_take(&toft_findings_lock);
+}
+static void toft_findings_after_fork(void) {
+  TOFT_UNLOCK(&toft_findings_lock);
+  TOFT_UNLOCK(&toft_quarantine_lock);
 }
 static void toft_seats_in_parent(void) {
+  toft_findings_after_fork();
   toft_leases_fork(1);
   TOFT_UNLOCK(&toft_seats_lock);
 }
 static void toft_seats_in_child(void) {
+  toft_findings_after_fork();
   toft_leases_fork(2);
   toft_frames_bury();
   TOFT_UNLOCK(&toft_seats_lock);
@@ -153,6 +161,16 @@ static void toft_seats_arm(void) {
   static int armed;
   if (!armed) toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
   armed = 1;
+}
+
+/* Without it. */
+static void toft_arm_fork(void) {
+  static size_t armed;
+  if (TOFT_LOAD(&armed)) return;
+  toft_lock_take(&toft_seats_lock);
+  toft_seats_arm();
+  TOFT_UNLOCK(&toft_seats_lock);
+  (void)TOFT_SWAP(&armed, 1);
 }
 
 /* With the lock held: an id of its own for a cache. */

@@ -1130,6 +1130,7 @@ static void toft_put_offset(toft_line *t, ptrdiff_t n) {
 /* ---- places ---- */
 
 static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
+static void toft_arm_fork(void);     /* seats.c: a child gets no lock that another thread has taken */
 
 typedef struct toft_named_site {
   struct toft_named_site *next;
@@ -1143,6 +1144,7 @@ uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
   while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
+  toft_arm_fork();
   toft_lock_take(&toft_findings_lock);
   toft_named_site **in = &toft_named_sites[hash % 256], *s = *in;
   while (s != NULL && strcmp(s->text, place) != 0) s = s->next;
@@ -2878,6 +2880,7 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
 /* ---- on and off ---- */
 
 static int toft_begin_checks(toft_state *a) {
+  toft_arm_fork();
   if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
   if (a->checks == NULL) return TOFT_ENOMEM;
   a->state |= TOFT_IS_CHECKED;
@@ -6589,12 +6592,20 @@ static void toft_leases_fork(int phase); /* lease_stands.c: 0 before, 1 in the p
 static void toft_seats_before_fork(void) {
   toft_lock_take(&toft_seats_lock);
   toft_leases_fork(0);
+  toft_lock_take(&toft_quarantine_lock);
+  toft_lock_take(&toft_findings_lock);
+}
+static void toft_findings_after_fork(void) {
+  TOFT_UNLOCK(&toft_findings_lock);
+  TOFT_UNLOCK(&toft_quarantine_lock);
 }
 static void toft_seats_in_parent(void) {
+  toft_findings_after_fork();
   toft_leases_fork(1);
   TOFT_UNLOCK(&toft_seats_lock);
 }
 static void toft_seats_in_child(void) {
+  toft_findings_after_fork();
   toft_leases_fork(2);
   toft_frames_bury();
   TOFT_UNLOCK(&toft_seats_lock);
@@ -6605,6 +6616,16 @@ static void toft_seats_arm(void) {
   static int armed;
   if (!armed) toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
   armed = 1;
+}
+
+/* Without it. */
+static void toft_arm_fork(void) {
+  static size_t armed;
+  if (TOFT_LOAD(&armed)) return;
+  toft_lock_take(&toft_seats_lock);
+  toft_seats_arm();
+  TOFT_UNLOCK(&toft_seats_lock);
+  (void)TOFT_SWAP(&armed, 1);
 }
 
 /* With the lock held: an id of its own for a cache. */
