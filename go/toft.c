@@ -7243,8 +7243,8 @@ int toft_leases_destroy(toft_leases *l) {
   if (l == NULL || l == &toft_own_leases) return TOFT_EARG;
   toft_lock_take(&toft_seats_lock);
   toft_lock_take(&l->lock);
-  toft_leases_gather(l);
   int code = toft_leases_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
+  if (code == TOFT_OK) toft_leases_gather(l); /* else those that wait for threads would wait beside as many others */
   for (toft_seat *s = l->seats; s != NULL && code == TOFT_OK; s = s->next) s->leases = NULL; /* its thread frees it */
   toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0, NULL) : NULL;
   TOFT_UNLOCK(&l->lock);

@@ -612,6 +612,21 @@ static void a_pin_ends_with_the_lease(void **state) {
   toft_leases_trim(NULL);
 }
 
+/* What waits for threads goes on waiting for them: else as many more could wait. */
+static void a_refused_end_changes_nothing(void **state) {
+  toft_lease_options o = TOFT_LEASE_OPTIONS;
+  toft_lease a[3];
+  (void)state;
+  o.idle = 2;
+  toft_leases *l = toft_leases_create(&o);
+  for (int i = 0; i < 3; i++) a[i] = toft_lease_get(l);
+  for (int i = 0; i < 2; i++) assert_int_equal(toft_lease_return(l, a[i]), TOFT_OK);
+  assert_int_equal(toft_leases_destroy(l), TOFT_EBUSY);
+  assert_int_equal(toft_lease_return(l, a[2]), TOFT_OK);
+  assert_int_equal(toft_leases_stats(l).idle, 2);
+  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+}
+
 static void *return_all(void *arg) {
   toft_lease *a = (toft_lease *)arg;
   size_t good = 0;
@@ -1074,6 +1089,7 @@ int main(void) {
     cmocka_unit_test(a_lease_is_metered_alone),
     cmocka_unit_test(sampling_leaves_nothing),
     cmocka_unit_test(a_pin_ends_with_the_lease),
+    cmocka_unit_test(a_refused_end_changes_nothing),
     cmocka_unit_test(returned_elsewhere),
     cmocka_unit_test(trim_reaches_a_parked_thread),
     cmocka_unit_test(many_threads_come_and_go),
