@@ -73,6 +73,42 @@ static void toft_check_from_here(toft_state *a) {
   if (a->checks == NULL) return;
   a->checks->since = toft_epoch(a);
   a->checks->from = a->head.cursor;
+  a->checks->gone_marks_count = 0;
+}
+
+/* The newest of the first `count` records, if the checks made it. */
+static toft_record *toft_last_of(const toft_checks *c, size_t count) {
+  return count != 0 && c->records[count - 1].born > c->since ? &c->records[count - 1] : NULL;
+}
+
+#define TOFT_GONE_MARKS 4096 /* so many are told apart: of those from before no more is known */
+
+/* A rewind forgot the records from this one on. */
+static void toft_note_gone_marks(toft_state *a, const toft_record *forgotten) {
+  toft_checks *c = a->checks;
+  const toft_record *below = toft_last_of(c, c->count);
+  if (forgotten->cursor != (below != NULL ? below->cursor : c->from)) return;
+  toft_bump(a); /* marks that are taken now are good */
+  while (c->gone_marks_count != 0 && c->gone_marks[c->gone_marks_count - 1].from > forgotten->born)
+    c->gone_marks_count--;
+  if (c->gone_marks_count == TOFT_GONE_MARKS) {
+    c->gone_marks_count /= 2;
+    memcpy(c->gone_marks, c->gone_marks + c->gone_marks_count, c->gone_marks_count * sizeof *c->gone_marks);
+  }
+  if (c->gone_marks_count == c->gone_marks_room) {
+    void *more = toft_more_room(c->gone_marks, &c->gone_marks_room, sizeof *c->gone_marks);
+    if (more == NULL) return;
+    c->gone_marks = (toft_gone_marks *)more;
+  }
+  toft_gone_marks *gone = &c->gone_marks[c->gone_marks_count++];
+  gone->from = forgotten->born;
+  gone->to = toft_epoch(a);
+}
+
+static int toft_mark_is_gone(const toft_checks *c, uintptr_t epoch) {
+  size_t i = c->gone_marks_count;
+  while (i != 0 && c->gone_marks[i - 1].from > epoch) i--;
+  return i != 0 && epoch < c->gone_marks[i - 1].to;
 }
 
 /* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
@@ -87,8 +123,9 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
     else
       low = middle + 1;
   }
-  const toft_record *r = low != 0 ? &c->records[low - 1] : NULL;
-  return cursor != (r != NULL && r->born > c->since ? r->cursor : c->from);
+  const toft_record *r = toft_last_of(c, low);
+  if (toft_mark_is_gone(c, epoch)) return 1;
+  return cursor != (r != NULL ? r->cursor : epoch < a->emptied ? c->before : c->from);
 }
 
 static void toft_note_stale_mark(toft_state *a) {
@@ -240,6 +277,7 @@ static void toft_cut_checks(toft_state *a, unsigned char *end) {
 static void toft_drop_checks(toft_checks *c) {
   while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
   free(c->records);
+  free(c->gone_marks);
   free(c->facts);
   free(c);
 }

@@ -8,6 +8,12 @@
 #define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
 enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
 
+/* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
+ * cursor, and was given back. */
+typedef struct toft_gone_marks {
+  uintptr_t from, to;
+} toft_gone_marks;
+
 typedef struct toft_record {
   toft_blk *block;
   unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
@@ -35,6 +41,9 @@ struct toft_checks {
   toft_shadow *shadows;
   uintptr_t since; /* the epoch when the checks began, or of the last reset, and the cursor then */
   unsigned char *from;
+  unsigned char *before;       /* a trim took the empty arena's block: `from` until then */
+  toft_gone_marks *gone_marks; /* ascending, and apart */
+  size_t gone_marks_count, gone_marks_room;
   toft_call call; /* the op that runs */
   size_t inside;  /* the thread in it; 0: none. Atomic */
   size_t depth;   /* ops in ops: a cleanup's */

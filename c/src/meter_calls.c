@@ -97,8 +97,8 @@ static int toft_push_tag(toft_state *a, const char *name) {
   if (outer == NULL) return TOFT_ENOMEM;
   w->outer = outer;
   int whole = name[0] == '/';
-  size_t tag = toft_tag_of(w, whole ? NULL : &w->tags[w->tag], name + whole, length - (size_t)whole, NULL);
-  size_t before = w->tag;
+  size_t before = w->tag, tag = before; /* "" is nothing within it */
+  if (length != 0) tag = toft_tag_of(w, whole ? NULL : &w->tags[before], name + whole, length - (size_t)whole, NULL);
   if (tag == SIZE_MAX || !toft_change_tag(a, tag)) return TOFT_ENOMEM;
   w->outer[w->depth++] = before;
   return TOFT_OK;

@@ -159,7 +159,9 @@ static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintpt
 static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
   if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
   toft_run_cleanups(a, epoch);
+  size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
+  if (records != 0 && a->checks->count != records) toft_note_gone_marks(a, &a->checks->records[a->checks->count]);
   int moved = b != a->current;
   while (a->newest->born > epoch) {
     toft_blk *gone = toft_pop(a);
@@ -178,6 +180,7 @@ static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uin
 
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
+  const unsigned char *marked = cursor;
   int code = TOFT_EMARK;
   if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
@@ -185,7 +188,7 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
     code = TOFT_EBUSY;
   } else {
     toft_blk *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch))
+    if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
       code = toft_rewind_to(a, b, cursor, epoch);
     else if (cursor != NULL) /* else somebody asks whether the arena is closed */
       toft_note_stale_mark(a);
@@ -345,7 +348,10 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      if (a->checks != NULL) a->checks->from = a->home_start;
+      if (a->checks != NULL) {
+        a->checks->before = a->checks->from;
+        a->checks->from = a->home_start;
+      }
       toft_put(a, b);
       a->first = 0;
       toft_home_current(a, 0);

@@ -107,6 +107,73 @@ static void stale_marks_are_refused(void **state) {
   assert_int_equal(toft_rewind(a, outer), TOFT_EMARK);
 }
 
+/* It has a block of its own, so the mark after it names the same place as the one before it. */
+static void marks_after_large_allocations(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) { /* with nothing below, and with something */
+    toft_mark before = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, 1 << 20));
+    toft_mark after = toft_mark_here(a);
+    assert_int_equal(toft_rewind(a, after), TOFT_OK);
+    assert_int_equal(toft_rewind(a, before), TOFT_OK);
+    assert_int_equal(toft_rewind(a, after), TOFT_EMARK);
+    toft_mark again = toft_mark_here(a);
+    unsigned char *p = (unsigned char *)toft_alloc(a, 1 << 20);
+    fill(p, 1 << 20, 1);
+    assert_int_equal(toft_rewind(a, after), TOFT_EMARK);
+    assert_true(filled(p, 1 << 20, 1));
+    assert_int_equal(toft_rewind(a, again), TOFT_OK);
+    assert_int_equal(toft_rewind(a, before), TOFT_OK);
+    assert_int_equal(toft_stats_of(a).live, 48 * i);
+    assert_non_null(toft_alloc(a, 16));
+  }
+  /* Many of them, and those between. */
+  toft_mark before = toft_mark_here(a), after = before, marks[64];
+  for (size_t i = 0; i < 100; i++) {
+    marks[i % 64] = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, 1 << 20));
+    assert_int_equal(toft_mark_here(a).cursor == before.cursor, 1);
+    after = toft_mark_here(a);
+    assert_int_equal(toft_rewind(a, i % 2 == 0 ? before : marks[i % 64]), TOFT_OK);
+  }
+  assert_int_equal(toft_rewind(a, after), TOFT_EMARK);
+  for (size_t i = 0; i < 64; i++) assert_int_equal(toft_rewind(a, marks[i]), TOFT_OK);
+}
+
+/* Those at a place that was rewound to are as good as the first. */
+static void marks_at_one_place(void **state) {
+  (void)state;
+  assert_non_null(toft_alloc(a, 16));
+  toft_mark one = toft_mark_here(a);
+  assert_non_null(toft_alloc(a, 16));
+  assert_int_equal(toft_rewind(a, one), TOFT_OK);
+  toft_mark two = toft_mark_here(a);
+  assert_non_null(toft_alloc(a, 16));
+  assert_int_equal(toft_rewind(a, one), TOFT_OK);
+  assert_int_equal(toft_rewind(a, two), TOFT_OK);
+}
+
+/* A trim may take the block that they are of: those from before the first allocation there are good, others are not. */
+static void marks_from_before_a_trim(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    assert_non_null(toft_alloc(a, 20000));
+    assert_int_equal(toft_reset(a), TOFT_OK);
+  }
+  toft_mark outer = toft_mark_here(a);
+  assert_non_null(toft_alloc(a, 32));
+  toft_mark inner = toft_mark_here(a);
+  assert_int_equal(toft_rewind(a, outer), TOFT_OK);
+  toft_trim(a, 0);
+  assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
+  unsigned char *p = (unsigned char *)toft_alloc(a, 32);
+  fill(p, 32, 1);
+  assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
+  assert_true(filled(p, 32, 1));
+  assert_int_equal(toft_rewind(a, outer), TOFT_OK);
+  assert_int_equal(toft_stats_of(a).live, 0);
+}
+
 static void an_address_without_bytes_can_grow(void **state) {
   (void)state;
   unsigned char *p = (unsigned char *)toft_alloc(a, 0);
@@ -276,6 +343,9 @@ int main(void) {
       test(overrun_and_underrun_are_found),
       test(what_is_given_back_is_poisoned),
       test(stale_marks_are_refused),
+      test(marks_from_before_a_trim),
+      test(marks_after_large_allocations),
+      test(marks_at_one_place),
       test(an_address_without_bytes_can_grow),
       test(wrong_resizes_and_frees_are_refused),
       test(a_shrunk_allocation_has_its_zone_moved),

@@ -660,14 +660,30 @@ static void another_makers_arena_has_its_own_switches(void **state) {
 
 /* ---- the table ---- */
 
+typedef struct numbered {
+  uint64_t number, live;
+} numbered;
+
+static int take_numbered(void *arg, const toft_tag_report *r) {
+  numbered *n = (numbered *)arg;
+  if (r->number != NULL && *r->number == n->number) n->live += r->live;
+  return 0;
+}
+
 static void tags_by_the_table(void **state) {
+  numbered nine = {9, 0};
   (void)state;
   assert_int_equal(toft_set_metered(a, 0), TOFT_OK);
   take(8);
   assert_int_equal(toft_set_tag(a, 7, "seven"), TOFT_OK);
   take(16);
   assert_int_equal(toft_set_tag(a, 9, NULL), TOFT_OK);
-  take(24);
+  take(16);
+  assert_int_equal(toft_tag_push(a, ""), TOFT_OK); /* nothing within it */
+  take(8);
+  toft_tag_pop(a);
+  assert_int_equal(toft_tags(a, take_numbered, &nine), 0);
+  assert_int_equal(nine.live, 24);
   assert_int_equal(toft_set_tag(a, 7, NULL), TOFT_OK); /* known by its number */
   take(32);
   assert_int_equal(toft_tag_push(a, "within"), TOFT_OK);

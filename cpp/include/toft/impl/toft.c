@@ -2394,6 +2394,12 @@ static void *toft_place(toft_state *a, size_t size, size_t align) {
 #define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
 enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
 
+/* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
+ * cursor, and was given back. */
+typedef struct toft_gone_marks {
+  uintptr_t from, to;
+} toft_gone_marks;
+
 typedef struct toft_record {
   toft_blk *block;
   unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
@@ -2421,6 +2427,9 @@ struct toft_checks {
   toft_shadow *shadows;
   uintptr_t since; /* the epoch when the checks began, or of the last reset, and the cursor then */
   unsigned char *from;
+  unsigned char *before;       /* a trim took the empty arena's block: `from` until then */
+  toft_gone_marks *gone_marks; /* ascending, and apart */
+  size_t gone_marks_count, gone_marks_room;
   toft_call call; /* the op that runs */
   size_t inside;  /* the thread in it; 0: none. Atomic */
   size_t depth;   /* ops in ops: a cleanup's */
@@ -2767,6 +2776,42 @@ static void toft_check_from_here(toft_state *a) {
   if (a->checks == NULL) return;
   a->checks->since = toft_epoch(a);
   a->checks->from = a->head.cursor;
+  a->checks->gone_marks_count = 0;
+}
+
+/* The newest of the first `count` records, if the checks made it. */
+static toft_record *toft_last_of(const toft_checks *c, size_t count) {
+  return count != 0 && c->records[count - 1].born > c->since ? &c->records[count - 1] : NULL;
+}
+
+#define TOFT_GONE_MARKS 4096 /* so many are told apart: of those from before no more is known */
+
+/* A rewind forgot the records from this one on. */
+static void toft_note_gone_marks(toft_state *a, const toft_record *forgotten) {
+  toft_checks *c = a->checks;
+  const toft_record *below = toft_last_of(c, c->count);
+  if (forgotten->cursor != (below != NULL ? below->cursor : c->from)) return;
+  toft_bump(a); /* marks that are taken now are good */
+  while (c->gone_marks_count != 0 && c->gone_marks[c->gone_marks_count - 1].from > forgotten->born)
+    c->gone_marks_count--;
+  if (c->gone_marks_count == TOFT_GONE_MARKS) {
+    c->gone_marks_count /= 2;
+    memcpy(c->gone_marks, c->gone_marks + c->gone_marks_count, c->gone_marks_count * sizeof *c->gone_marks);
+  }
+  if (c->gone_marks_count == c->gone_marks_room) {
+    void *more = toft_more_room(c->gone_marks, &c->gone_marks_room, sizeof *c->gone_marks);
+    if (more == NULL) return;
+    c->gone_marks = (toft_gone_marks *)more;
+  }
+  toft_gone_marks *gone = &c->gone_marks[c->gone_marks_count++];
+  gone->from = forgotten->born;
+  gone->to = toft_epoch(a);
+}
+
+static int toft_mark_is_gone(const toft_checks *c, uintptr_t epoch) {
+  size_t i = c->gone_marks_count;
+  while (i != 0 && c->gone_marks[i - 1].from > epoch) i--;
+  return i != 0 && epoch < c->gone_marks[i - 1].to;
 }
 
 /* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
@@ -2781,8 +2826,9 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
     else
       low = middle + 1;
   }
-  const toft_record *r = low != 0 ? &c->records[low - 1] : NULL;
-  return cursor != (r != NULL && r->born > c->since ? r->cursor : c->from);
+  const toft_record *r = toft_last_of(c, low);
+  if (toft_mark_is_gone(c, epoch)) return 1;
+  return cursor != (r != NULL ? r->cursor : epoch < a->emptied ? c->before : c->from);
 }
 
 static void toft_note_stale_mark(toft_state *a) {
@@ -2934,6 +2980,7 @@ static void toft_cut_checks(toft_state *a, unsigned char *end) {
 static void toft_drop_checks(toft_checks *c) {
   while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
   free(c->records);
+  free(c->gone_marks);
   free(c->facts);
   free(c);
 }
@@ -3312,7 +3359,9 @@ static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintpt
 static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
   if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
   toft_run_cleanups(a, epoch);
+  size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
+  if (records != 0 && a->checks->count != records) toft_note_gone_marks(a, &a->checks->records[a->checks->count]);
   int moved = b != a->current;
   while (a->newest->born > epoch) {
     toft_blk *gone = toft_pop(a);
@@ -3331,6 +3380,7 @@ static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uin
 
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
+  const unsigned char *marked = cursor;
   int code = TOFT_EMARK;
   if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_enter(a);
@@ -3338,7 +3388,7 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
     code = TOFT_EBUSY;
   } else {
     toft_blk *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, cursor, epoch))
+    if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
       code = toft_rewind_to(a, b, cursor, epoch);
     else if (cursor != NULL) /* else somebody asks whether the arena is closed */
       toft_note_stale_mark(a);
@@ -3498,7 +3548,10 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      if (a->checks != NULL) a->checks->from = a->home_start;
+      if (a->checks != NULL) {
+        a->checks->before = a->checks->from;
+        a->checks->from = a->home_start;
+      }
       toft_put(a, b);
       a->first = 0;
       toft_home_current(a, 0);
@@ -3767,8 +3820,8 @@ static int toft_push_tag(toft_state *a, const char *name) {
   if (outer == NULL) return TOFT_ENOMEM;
   w->outer = outer;
   int whole = name[0] == '/';
-  size_t tag = toft_tag_of(w, whole ? NULL : &w->tags[w->tag], name + whole, length - (size_t)whole, NULL);
-  size_t before = w->tag;
+  size_t before = w->tag, tag = before; /* "" is nothing within it */
+  if (length != 0) tag = toft_tag_of(w, whole ? NULL : &w->tags[before], name + whole, length - (size_t)whole, NULL);
   if (tag == SIZE_MAX || !toft_change_tag(a, tag)) return TOFT_ENOMEM;
   w->outer[w->depth++] = before;
   return TOFT_OK;
