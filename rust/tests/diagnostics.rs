@@ -1383,6 +1383,100 @@ fn what_one_scope_sets_holds_in_those_beside_and_around_it() {
     assert!(matches!(arena.findings()[..], [Finding::OverBudget { live: 120, budget: 100, .. }]));
 }
 
+/// Neither the reset of a scope nor a trim ends a round.
+#[test]
+fn a_soft_budget_is_told_of_once_between_resets() {
+    let mut arena = Arena::new();
+    for _ in 0..3 {
+        arena.alloc([0u8; 20_000]);
+        arena.reset(); // keeps a block, which the trim takes
+    }
+    arena.set_soft_budget(Some(100)).unwrap();
+    for round in 0..2 {
+        for told in [1, 0, 0] {
+            let mut scope = arena.scope_guard();
+            scope.alloc([0u8; 200]);
+            scope.reset();
+            scope.alloc([0u8; 200]);
+            drop(scope);
+            assert_eq!(arena.findings().len(), told, "round {round}");
+            arena.trim(0);
+        }
+        arena.reset();
+    }
+}
+
+/// Such a mark is good: what was allocated just before it still is.
+#[test]
+fn a_mark_where_was_rewound_to_is_good() {
+    let arena = Arena::new();
+    arena.set_checked(true).unwrap();
+    arena.alloc(1u64);
+    let head = arena.as_raw();
+    // SAFETY: the arena is alive, as are its head and table; what is given back here is not used again.
+    let codes = unsafe {
+        let (table, at) = (&*head.as_ref().ops.get(), || (head.as_ref().cursor.get(), head.as_ref().epoch.get() & !1));
+        let rewind = |mark: (*mut u8, usize)| (table.rewind)(head.as_ptr(), mark.0, mark.1);
+        let one = at();
+        arena.alloc(2u64);
+        let within = at();
+        assert_eq!(rewind(one), toft::abi::OK);
+        let two = at();
+        arena.alloc(3u64);
+        (rewind(within), rewind(one), rewind(two), rewind(within))
+    };
+    use toft::abi::{EMARK, OK};
+    assert_eq!(codes, (EMARK, OK, OK, EMARK));
+}
+
+/// A mark from before the checks is good, and so are those that are taken where it leads.
+#[test]
+fn a_mark_from_before_the_checks_is_good() {
+    let arena = Arena::new();
+    arena.alloc(1u64);
+    let old = arena.mark();
+    arena.alloc(2u64);
+    arena.set_checked(true).unwrap();
+    arena.alloc(3u64);
+    // SAFETY: what is given back here is not used again.
+    unsafe {
+        for _ in 0..2 {
+            arena.rewind(old).unwrap();
+            let new = arena.mark();
+            arena.alloc(4u64);
+            let stale = arena.mark();
+            arena.rewind(new).unwrap();
+            assert_eq!(arena.rewind(stale), Err(toft::RewindError::Stale));
+        }
+    }
+    assert_eq!(arena.findings().len(), 0);
+}
+
+/// A mark from before a trim is as good or as stale as before.
+#[test]
+fn a_stale_mark_is_refused_after_a_trim() {
+    let mut arena = Arena::new();
+    arena.set_checked(true).unwrap();
+    for _ in 0..3 {
+        arena.alloc([0u8; 20_000]);
+        arena.reset();
+    }
+    let head = arena.as_raw();
+    // SAFETY: the arena is alive, as are its head and table; what is given back here is not used again.
+    let codes = unsafe {
+        let (table, at) = (&*head.as_ref().ops.get(), || (head.as_ref().cursor.get(), head.as_ref().epoch.get() & !1));
+        let rewind = |mark: (*mut u8, usize)| (table.rewind)(head.as_ptr(), mark.0, mark.1);
+        let outer = at();
+        arena.alloc([0u8; 100]);
+        let inner = at();
+        assert_eq!(rewind(outer), toft::abi::OK);
+        (table.trim)(head.as_ptr(), 0);
+        arena.alloc(7u64);
+        (rewind(inner), rewind(outer))
+    };
+    assert_eq!(codes, (toft::abi::EMARK, toft::abi::OK));
+}
+
 #[test]
 fn a_scope_is_watched_by_itself() {
     let captured = Arc::new(());

@@ -386,6 +386,38 @@ fn a_budget_holds_across_scopes_to_the_byte() {
     }
 }
 
+/// A range counts whole for all who allocate beside it: in its arena, in scopes of that, and around it.
+#[test]
+fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
+    fn fill(mut cursor: toft::Cursor) {
+        while cursor.try_alloc(1u64).is_ok() {}
+    }
+    for tagged in [false, true] {
+        let arena = Options::new().budget(if tagged { u64::MAX } else { 1000 }).create().unwrap();
+        arena.set_metered(tagged).unwrap();
+        arena.set_tag_budget("ai", tagged.then_some(1000)).unwrap();
+        let _ai = arena.tag("ai");
+        let cursor = arena.cursor();
+        let first = arena.scope_guard(); // begins beside the range
+        let of_arena = exhaust(&first) + exhaust(&arena);
+        fill(cursor);
+        assert_eq!(arena.stats().live, 1000, "{of_arena} beside a cursor of the arena");
+        drop(first);
+    }
+    for tagged in [false, true] {
+        let arena = Options::new().budget(if tagged { u64::MAX } else { 1000 }).create().unwrap();
+        arena.set_metered(tagged).unwrap();
+        arena.set_tag_budget("ai", tagged.then_some(1000)).unwrap();
+        let _ai = arena.tag("ai");
+        let first = arena.scope_guard();
+        let cursor = first.cursor();
+        let second = arena.scope_guard();
+        let beside = exhaust(&arena) + exhaust(&second);
+        fill(cursor);
+        assert_eq!(arena.stats().live, 1000, "{beside} beside a cursor of a scope");
+    }
+}
+
 #[test]
 fn a_scopes_own_budget_and_the_outer_one_hold_both() {
     let arena = Options::new().budget(5000).create().unwrap();

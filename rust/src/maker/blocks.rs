@@ -97,21 +97,31 @@ impl Arena {
         live
     }
 
-    /// The bytes that the budget of this arena and of those around it leaves; `None`: there is more than it allows.
+    /// The same, with what the ranges that are out may come to.
+    pub fn live_and_held(self) -> u64 {
+        let mut live = self.slow().live.get() + self.held() as u64;
+        self.each_scope(|scope| {
+            scope.enter();
+            live += scope.live_and_held();
+        });
+        live
+    }
+
+    /// The bytes that the budget of this arena and of those around it leaves; `None`: there is more than it allows. All
+    /// of a claimed range counts as used until it is given.
     fn left(self) -> Option<u64> {
         let mut left = u64::MAX;
         let mut at = Some(self);
         while let Some(a) = at {
             if a.budget.get() != u64::MAX {
-                left = left.min(a.budget.get().checked_sub(a.live_with_scopes())?);
+                left = left.min(a.budget.get().checked_sub(a.live_and_held())?);
             }
             at = a.parent.get();
         }
         Some(left)
     }
 
-    /// May `charge` bytes more be live? All of a claimed range counts as used until it is given; what costs nothing is
-    /// always affordable.
+    /// May `charge` bytes more be live? What costs nothing is always affordable.
     pub fn affords(self, charge: usize) -> bool {
         if charge == 0 || (self.is(WATCHED) && !self.tag_affords(charge)) {
             return charge == 0;
@@ -119,15 +129,13 @@ impl Arena {
         if self.budget.get() == u64::MAX && !self.is(BUDGETED) {
             return true;
         }
-        self.left().is_some_and(|left| left >= charge as u64 + self.held() as u64)
+        self.left().is_some_and(|left| left >= charge as u64)
     }
 
-    /// What the range that is out may come to.
+    /// What the range that is out may come to. It may be out while scopes are open that began beside it.
     pub fn held(self) -> usize {
-        let slow = self.slow();
-        let range = self.is(CLAIMED) && slow.scopes.get().is_none();
-        if range {
-            slow.claim_limit.get().addr() - self.head.cursor.get().addr()
+        if self.is(CLAIMED) && !self.is_claimed_by_scopes() {
+            self.slow().claim_limit.get().addr() - self.head.cursor.get().addr()
         } else {
             0
         }

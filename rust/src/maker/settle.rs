@@ -279,7 +279,7 @@ impl Arena {
                 self.home_current(false);
                 self.bump_epoch();
                 slow.emptied.set(self.epoch());
-                self.rearm();
+                self.check_from_here(); // the round goes on
             }
         } else if let (true, Some(source)) = (self.is(EXTENDS) && !self.is(BORROWED), self.source.get()) {
             let used = self.head.cursor.get().addr() - self.base().addr();

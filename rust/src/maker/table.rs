@@ -276,6 +276,9 @@ fn rewind_to(a: Arena, b: Block, at: usize, epoch: usize) -> c_int {
     if moved {
         a.bump_epoch();
     }
+    if a.is(CHECKED) {
+        a.rewound(epoch);
+    }
     code
 }
 
@@ -285,7 +288,7 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
     a.enter();
     let code = if a.is(CLOSED) {
         abi::EBUSY
-    } else if a.is(WATCHED) && a.mark_is_stale(epoch) {
+    } else if a.is(WATCHED) && a.mark_is_stale(cursor.addr(), epoch) {
         abi::EMARK
     } else if let Some((b, at)) = mark_block(a, cursor.addr(), epoch) {
         rewind_to(a, b, at, epoch)

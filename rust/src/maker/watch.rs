@@ -30,8 +30,8 @@ const MASK: usize = usize::from_ne_bytes([ZONE_BYTE; NUMBER]);
 const ZONE_BYTE: u8 = 0xFD;
 const NEW_BYTE: u8 = 0xCD;
 pub const GONE_BYTE: u8 = 0xDD;
-/// So many stretches of stale marks are told apart.
-const STALE: usize = 4096;
+/// So many stretches of such marks are told apart: of those from before no more is known.
+const GONE_MARKS: usize = 4096;
 /// More findings than this are counted, not kept.
 const FINDINGS: usize = 1000;
 
@@ -61,6 +61,8 @@ pub struct Record {
     pub size: usize,
     pub end: *mut u8,
     born: usize,
+    /// The arena's, just after: what a mark taken then holds.
+    cursor: usize,
     freed: bool,
     /// The arena's own.
     hidden: bool,
@@ -134,8 +136,11 @@ struct Own {
     /// The epoch when the checks began, or the arena was last reset, and the cursor then: what is older has no record.
     since: usize,
     from: usize,
-    /// Epochs, from the first up to the second, whose marks are stale. Ascending, and apart.
-    stale: Vec<(usize, usize)>,
+    /// `from`, until a trim took the empty arena's block.
+    before: usize,
+    /// Epochs, from the first up to the second, of marks that are stale though their place may be good: what they followed
+    /// lay in a block of its own, moved no cursor, and was given back. Ascending, and apart.
+    gone_marks: Vec<(usize, usize)>,
     /// The next sample is due when so much was allocated.
     next_sample: u64,
     /// Where on the way from 0 to the bytes in line which tag begins: in line are those in regular blocks, which go from
@@ -219,6 +224,31 @@ impl Shared {
 }
 
 impl Own {
+    /// What there is has no record, and what comes now has.
+    fn begin(&mut self, a: Arena) {
+        self.since = a.epoch();
+        self.from = a.head.cursor.get().addr();
+        self.gone_marks.clear();
+    }
+
+    /// A rewind to the present epoch forgot what was allocated from `born` on.
+    fn note_gone_marks(&mut self, born: usize, now: usize) {
+        while self.gone_marks.last().is_some_and(|range| range.0 > born) {
+            self.gone_marks.pop();
+        }
+        if self.gone_marks.len() == GONE_MARKS {
+            self.gone_marks.drain(..GONE_MARKS / 2);
+        }
+        if self.gone_marks.try_reserve(1).is_ok() {
+            self.gone_marks.push((born, now));
+        }
+    }
+
+    fn mark_is_gone(&self, epoch: usize) -> bool {
+        let older = self.gone_marks.partition_point(|range| range.0 <= epoch);
+        older.checked_sub(1).is_some_and(|last| epoch < self.gone_marks[last].1)
+    }
+
     /// SPEC 6: what lies above is forgotten, and what comes now is the present tag's.
     fn fall(&mut self, live: u64) {
         let in_line = live.saturating_sub(self.apart_bytes);
@@ -360,7 +390,8 @@ impl Arena {
             records: Vec::new(),
             since: self.epoch(),
             from: self.head.cursor.get().addr(),
-            stale: Vec::new(),
+            before: 0,
+            gone_marks: Vec::new(),
             next_sample: 0,
             tag_stack: Vec::new(),
             apart: Vec::new(),
@@ -465,9 +496,7 @@ impl Arena {
         let code = self.check_records(0);
         self.forget_gone(); // none is filled, and what is allocated now has no records, or begins to
         let mut own = watch.own.borrow_mut();
-        own.stale.clear(); // nothing was given back
-        own.since = self.epoch();
-        own.from = self.head.cursor.get().addr();
+        own.begin(self);
         drop(own);
         if on {
             self.raise(CHECKED);
@@ -703,16 +732,15 @@ impl Arena {
     #[inline(never)]
     pub extern "C" fn tag_affords(self, charge: usize) -> bool {
         let Some(watch) = self.watch() else { return true };
-        let (tag, budget, held) = {
+        let (tag, budget) = {
             let (own, shared) = (watch.own.borrow(), watch.shared().borrow());
             if !shared.tag_budgets || !watch.metered.get() {
                 return true;
             }
-            let held = if own.claim_tag == own.tag { self.held() } else { 0 };
-            (own.tag, shared.tags[own.tag].budget, held)
+            (own.tag, shared.tags[own.tag].budget)
         };
-        let more = (charge + held) as u64;
-        budget == u64::MAX || self.root().live_of_tag(tag).saturating_add(more) <= budget
+        let used = || self.root().live_of_tag(tag).saturating_add(self.root().held_of_tag(tag));
+        budget == u64::MAX || used().saturating_add(charge as u64) <= budget
     }
 
     /// The innermost first.
@@ -734,6 +762,14 @@ impl Arena {
         let mut live = watch.own.borrow().live_of(tag, self.slow().live.get());
         self.each_scope(|scope| live += scope.live_of_tag(tag));
         live
+    }
+
+    /// What the ranges that are out may come to, here and in the scopes that are open.
+    fn held_of_tag(self, tag: usize) -> u64 {
+        let Some(watch) = self.watch() else { return 0 };
+        let mut held = if watch.own.borrow().claim_tag == tag { self.held() as u64 } else { 0 };
+        self.each_scope(|scope| held += scope.held_of_tag(tag));
+        held
     }
 
     /// As `place`, seen.
@@ -774,11 +810,11 @@ impl Arena {
             false => (Some(round8(size)), align),
         };
         let Some(charge) = charge.filter(|charge| self.tag_affords(*charge)) else { return false };
-        let need = (charge + self.held()) as u64 + if align > 8 { align as u64 } else { 0 };
+        let need = charge as u64 + if align > 8 { align as u64 } else { 0 };
         let mut raised = false;
         for a in self.and_around() {
             let budget = a.budget.get();
-            if budget != u64::MAX && a.live_with_scopes().saturating_add(need) > budget {
+            if budget != u64::MAX && a.live_and_held().saturating_add(need) > budget {
                 raised = self.ask_about(watch, a, size);
                 if !raised {
                     return false;
@@ -894,6 +930,7 @@ impl Arena {
             size,
             end: start.wrapping_add(whole),
             born: self.epoch(),
+            cursor: self.head.cursor.get().addr(),
             freed: false,
             hidden,
             caller,
@@ -928,10 +965,10 @@ impl Arena {
     pub extern "C" fn check_records(self, epoch: usize) -> i32 {
         let Some(watch) = self.watch() else { return abi::OK };
         let (mut own, mut shared) = (watch.own.borrow_mut(), watch.shared().borrow_mut());
-        let (mut code, mut lowest) = (abi::OK, None);
+        let (mut code, mut last) = (abi::OK, None);
         while own.records.last().is_some_and(|record| record.born > epoch) {
             let Some(record) = own.records.pop() else { break };
-            lowest = Some(record.born);
+            last = Some((record.cursor, record.born));
             if let Some(offset) = record.broken(own.records.len()) {
                 code = abi::ECORRUPT;
                 shared.fault(Fault::Corrupt { caller: record.caller, size: record.size, offset });
@@ -950,22 +987,10 @@ impl Arena {
                 shared.fault(Fault::Leak { caller: record.caller, size: record.size });
             }
         }
-        // Marks from between are stale for good, also when later allocations make their places plausible again.
-        if let Some(mut lowest) = lowest {
-            while own.stale.last().is_some_and(|range| range.0 > epoch) {
-                lowest = own.stale.pop().map_or(lowest, |range| range.0.min(lowest));
-            }
-            self.bump_epoch();
-            if own.stale.len() == STALE {
-                // By twos: a good mark between them is refused then, which is the lesser harm.
-                for i in 0..STALE / 2 {
-                    own.stale[i] = (own.stale[2 * i].0, own.stale[2 * i + 1].1);
-                }
-                own.stale.truncate(STALE / 2);
-            }
-            if own.stale.try_reserve(1).is_ok() {
-                own.stale.push((lowest, self.epoch()));
-            }
+        let cursor = own.records.last().map_or(own.from, |below| below.cursor);
+        if let Some((_, born)) = last.filter(|last| last.0 == cursor) {
+            self.bump_epoch(); // marks that are taken now are good
+            own.note_gone_marks(born, self.epoch());
         }
         code
     }
@@ -975,23 +1000,50 @@ impl Arena {
     #[inline(never)]
     pub extern "C" fn rearm(self) {
         if let Some(watch) = self.watch() {
-            watch.shared().borrow_mut().soft_passed = false;
+            if self.root() == self {
+                watch.shared().borrow_mut().soft_passed = false; // a scope's reset ends no round of the arena's
+            }
             let mut own = watch.own.borrow_mut();
             own.forget_apart();
-            own.stale.clear(); // the reset's own epoch refuses them
-            own.since = self.epoch();
+            own.begin(self);
+        }
+    }
+
+    /// A rewind to this mark, which may be older than the checks.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn rewound(self, epoch: usize) {
+        if let Some(watch) = self.watch() {
+            let mut own = watch.own.borrow_mut();
+            if epoch < own.since {
+                own.begin(self);
+            }
+        }
+    }
+
+    /// Nothing is live, and the cursor is elsewhere.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn check_from_here(self) {
+        if let Some(watch) = self.watch() {
+            let mut own = watch.own.borrow_mut();
+            own.before = own.from;
             own.from = self.head.cursor.get().addr();
         }
     }
 
-    /// Each allocation has an epoch of its own, so a mark's epoch says between which two it was taken.
+    /// Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn mark_is_stale(self, epoch: usize) -> bool {
+    pub extern "C" fn mark_is_stale(self, cursor: usize, epoch: usize) -> bool {
         let Some(watch) = self.watch().filter(|_| self.is(CHECKED)) else { return false };
         let own = watch.own.borrow();
-        let after = own.stale.partition_point(|range| range.0 <= epoch);
-        after != 0 && own.stale.get(after - 1).is_some_and(|range| epoch < range.1)
+        if epoch < own.since {
+            return false;
+        }
+        let younger = own.records.partition_point(|record| record.born <= epoch);
+        let start = if epoch < self.slow().emptied.get() { own.before } else { own.from };
+        own.mark_is_gone(epoch) || cursor != younger.checked_sub(1).map_or(start, |newest| own.records[newest].cursor)
     }
 
     #[cold]

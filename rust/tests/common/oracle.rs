@@ -130,15 +130,24 @@ pub const COUNTED: &[Counted] = counted! {
     "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => Grows(1, 4 * n as u64);
     "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => Grows(1, n as u64);
     "String::try_push_str" line!(), |a, n| { a.string().try_push_str(&"x".repeat(n)).unwrap(); } => Grows(1, n as u64);
-    "Arena::map_with_capacity" LIBRARY, |a, n| maps(a, n, 0) => Grows(1, n as u64);
-    "Arena::try_map_with_capacity" LIBRARY, |a, n| maps(a, n, 1) => Grows(1, n as u64);
-    "Arena::set_with_capacity" LIBRARY, |a, n| maps(a, n, 2) => Grows(1, n as u64);
-    "Arena::try_set_with_capacity" LIBRARY, |a, n| maps(a, n, 3) => Grows(1, n as u64);
+    "Arena::map_with_capacity" through_library(line!()), |a, n| maps(a, n, 0) => Grows(1, n as u64);
+    "Arena::try_map_with_capacity" through_library(line!()), |a, n| maps(a, n, 1) => Grows(1, n as u64);
+    "Arena::set_with_capacity" through_library(line!()), |a, n| maps(a, n, 2) => Grows(1, n as u64);
+    "Arena::try_set_with_capacity" through_library(line!()), |a, n| maps(a, n, 3) => Grows(1, n as u64);
     "abi::alloc" line!(), |a, n| unsafe { abi::alloc(a.as_raw(), n) } => Of(1, n as u64);
     "abi::alloc_aligned" line!(), |a, n| unsafe { abi::alloc_aligned(a.as_raw(), n, 16) } => Of(1, n as u64);
     "abi::resize" line!(), |a, n| unsafe { abi::resize(a.as_raw(), std::ptr::null_mut(), 0, n, 8) } => Of(1, n as u64);
 };
 
+const fn through_library(line: u32) -> u32 {
+    if cfg!(feature = "hashbrown") {
+        LIBRARY
+    } else {
+        line
+    }
+}
+
+#[track_caller]
 fn maps(a: &Arena, n: usize, which: usize) {
     #[cfg(feature = "hashbrown")]
     match which {
