@@ -197,8 +197,8 @@ func mustFit(n int, size uintptr) {
 }
 
 const (
-	maxSize  = ^uintptr(0) >> 1                  // bytes of a slice, at most; as everywhere in Go
-	maxBytes = maxSize >> (unsafe.Sizeof(0) * 2) // of an array that the compiler takes; no arena has as many
+	maxSize  = ^uintptr(0) >> 1                       // bytes of a slice, at most; as everywhere in Go
+	maxBytes = maxSize >> (unsafe.Sizeof(0) / 8 * 16) // of an array that the compiler takes; no arena has as many
 )
 
 // sliceSize is n * size, or what no arena can serve.

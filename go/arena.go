@@ -165,7 +165,9 @@ func (a *Arena) Mark() Mark { return Mark{a.cursor, a.epoch &^ 1} }
 //
 //	defer a.Rewind(a.Mark())
 //
-// It panics with [ErrMark] for a mark of another arena or from before a Reset or Return, and with [ErrBusy].
+// It panics with [ErrMark] for a mark from before a Reset, and with [ErrBusy]. A mark of another arena or from before a
+// Return, and a Rewind after Return, are told in checked arenas and with [SetDebug]; elsewhere they may pass, and then
+// memory is handed out twice.
 func (a *Arena) Rewind(m Mark) {
 	if m.epoch != a.epoch || m.cursor > a.cursor {
 		a.rewindSlow(m)

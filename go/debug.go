@@ -70,10 +70,10 @@ var debug struct {
 }
 
 func startDebug() {
-	for _, name := range []string{"TOFT_DEBUG", "TOFT_CHECKED"} {
-		if on, err := strconv.ParseBool(os.Getenv(name)); err == nil && on {
-			SetDebug(true)
-		}
+	on, err := strconv.ParseBool(os.Getenv("TOFT_DEBUG"))
+	checked := os.Getenv("TOFT_CHECKED") // as C reads it
+	if err == nil && on || checked != "" && checked != "0" {
+		SetDebug(true)
 	}
 }
 

@@ -164,3 +164,47 @@ func TestDebugByEnvironment(t *testing.T) {
 	}
 	wantPlaces(t, string(out), "second Return", "toft.getHere")
 }
+
+// Who is told of a forgotten lease may trim the others.
+func TestTrimOfTheForgotten(t *testing.T) {
+	debugging(t)
+	told := make(chan *Arena, 1)
+	OnForgotten(func(l Lease) { TrimLeases(); told <- l.Arena })
+	defer OnForgotten(nil)
+	go func() { Get() }()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		runtime.GC()
+		select {
+		case a := <-told:
+			a.Return()
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("nobody was told, or it waits for ever")
+}
+
+// Where all arenas are checked and leases are not debugged, a trim is not taken for a late write.
+func TestTrimOfCheckedLeases(t *testing.T) {
+	if os.Getenv("TOFT_CHECKED") != "" {
+		if !SetDebug(false) {
+			t.Error("off in spite of TOFT_CHECKED")
+		}
+		for range 3 {
+			a := Get()
+			a.Alloc(7000, 8)
+			a.Return()
+			TrimLeases()
+		}
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestTrimOfCheckedLeases$")
+	child.Env = append(os.Environ(), "TOFT_CHECKED=yes", "TOFT_FINDINGS=/dev/stderr")
+	out, err := child.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Skip("this system cannot run the test's program: ", err)
+	}
+	if err != nil || strings.Contains(string(out), "late write") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

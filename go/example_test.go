@@ -516,6 +516,18 @@ func ExampleFrame() {
 	// Output: decode
 }
 
+func ExampleSite() {
+	site := toft.Site{File: "decode.c", Line: 12}
+	fmt.Printf("%s:%d\n", site.File, site.Line)
+	// Output: decode.c:12
+}
+
+func ExamplePhaseStats() {
+	phase := toft.PhaseStats{Name: "load", Entries: 1, Allocated: 8104, Kept: 8104}
+	fmt.Println(phase.Name, phase.Kept)
+	// Output: load 8104
+}
+
 func ExampleArena_Snapshot() {
 	a := toft.Get()
 	defer a.Return()

@@ -31,7 +31,8 @@ type lease struct {
 	tag   uint32  // of strays: the collections it has been idle for
 
 	watched bool // its arena was metered or sampled
-	_       [19]byte
+	_       [11]byte
+	checked uintptr // bit 0 of the epoch of an arena as it is made: all of the process are checked
 }
 
 const (
@@ -106,8 +107,9 @@ func (a *Arena) check(what string) {
 
 // Return ends the lease: everything allocated is given back, cleanups run, and the memory waits for the next Get. The
 // arena, and what was allocated in it, must not be used any more; what C holds of it must be dropped. Any goroutine may
-// return it, once: a second Return panics, as does the use of an arena that was returned and not leased again. With
-// [SetDebug] both are always told, with the places.
+// return it, once: a second Return panics, as does the use of an arena that was returned and not leased again, but for
+// Mark, Rewind and allocations of no bytes, and for the arenas beyond those that are kept (see [LeaseLimits]), whose memory
+// is gone. With [SetDebug] both are always told, with the places.
 //
 //go:nosplit
 func (a *Arena) Return() {
@@ -123,12 +125,9 @@ func (a *Arena) Return() {
 }
 
 func (a *Arena) returnSlow() {
-	if a.ops == 0 {
-		a.check("Return")
-	}
 	l := leaseOf(a)
-	if l == nil {
-		panic("toft: Return of an arena that is not leased")
+	if l == nil { // or no more: its memory may be gone, and is not looked at
+		panic("toft: Return of an arena that is not leased: Get did not give it, or it was returned")
 	}
 	if debugReturn(a) {
 		return
@@ -162,15 +161,19 @@ func (l *lease) reset(a *Arena) error {
 	}
 	if l.epoch == never {
 		cSetChecked(a, false)
-		cSetBudget(a, NoBudget)
 	}
-	if l.watched { // what was noted ends with its arena: the next has one of its own, in the same place
+	// What was noted ends with its arena: the next has one of its own, in the same place. C may have switched it on.
+	if l.watched || a.epoch&1 != l.checked {
 		l.watched = false
 		cRelease(a)
 		cCreateIn(unsafe.Pointer(l))
 	}
+	s := cStats(a)
+	if s.Budget != NoBudget { // C may have set it
+		cSetBudget(a, NoBudget)
+	}
 	l.start, l.epoch = a.cursor, a.epoch
-	atomic.StoreUintptr(&l.kept, uintptr(max(cStats(a).Reserved, homeSize)-homeSize))
+	atomic.StoreUintptr(&l.kept, uintptr(max(s.Reserved, homeSize)-homeSize))
 	return errorOf(code)
 }
 
@@ -184,7 +187,7 @@ func With(f func(a *Arena) error) error {
 // furnish makes the arena of an empty lease.
 func (l *lease) furnish() {
 	a := cCreateIn(unsafe.Pointer(l))
-	l.start, l.epoch = a.cursor, a.epoch
+	l.start, l.epoch, l.checked = a.cursor, a.epoch, a.epoch&1
 	watchCollector()
 }
 
@@ -246,7 +249,9 @@ func returnStray(l *lease) {
 // destroy ends a stray.
 func (l *lease) destroy() {
 	a := l.arena()
+	stray.Lock() // Leases may be looking at it
 	strays.Delete(a)
+	stray.Unlock()
 	a.cursor = l.start
 	cRelease(a)
 	cFreeHome(unsafe.Pointer(l))
@@ -265,9 +270,9 @@ var perLease, maxStrays atomic.Int64
 // SetLeaseLimits sets the limits, for leases that are returned from now on, and tells the old ones. A lease whose calls
 // need more than PerLease asks the heap each time.
 func SetLeaseLimits(l LeaseLimits) (old LeaseLimits) {
-	const most = 1<<63 - 1
-	old.PerLease = uint(perLease.Swap(int64(min(l.PerLease, most))))
-	old.Strays = uint(maxStrays.Swap(int64(min(l.Strays, most))))
+	const most uint64 = 1<<63 - 1 // more than a uint of 32 bits
+	old.PerLease = uint(perLease.Swap(int64(min(uint64(l.PerLease), most))))
+	old.Strays = uint(maxStrays.Swap(int64(min(uint64(l.Strays), most))))
 	return old
 }
 
@@ -292,6 +297,8 @@ func Leases() (s LeaseStats) {
 	for i := uintptr(0); i < made.Load(); i++ {
 		look(leaseAt(i))
 	}
+	stray.Lock() // none is freed meanwhile
+	defer stray.Unlock()
 	strays.Range(func(_, l any) bool {
 		look(l.(*lease))
 		return true
@@ -315,6 +322,16 @@ func TrimLeases() { collect(true) }
 var collecting sync.Mutex
 
 func collect(all bool) {
+	trim(all)
+	if !all { // not while collecting: who is told may call TrimLeases
+		if debug.on.Load() {
+			CheckReturned()
+		}
+		reportForgotten()
+	}
+}
+
+func trim(all bool) {
 	collecting.Lock()
 	defer collecting.Unlock()
 	collectSlab(all)
@@ -333,12 +350,6 @@ func collect(all bool) {
 	for _, l := range dropped {
 		l.destroy()
 	}
-	if !all {
-		if debug.on.Load() {
-			CheckReturned()
-		}
-		reportForgotten()
-	}
 }
 
 // shrink gives back what an idle lease keeps, but for the first page of its home. The caller has it to himself.
@@ -350,7 +361,9 @@ func (l *lease) shrink() {
 	l.start, l.epoch = a.cursor, a.epoch
 	a.cursor = a.limit
 	atomic.StoreUintptr(&l.kept, 0)
-	cDropTail(unsafe.Pointer(l))
+	if a.epoch&1 == 0 { // else what is gone there would be taken for a late write
+		cDropTail(unsafe.Pointer(l))
+	}
 }
 
 // watchCollector has collect called after each collection of garbage: the collector finds an object that nobody holds,

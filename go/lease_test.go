@@ -368,3 +368,71 @@ func hammer(t *testing.T, goroutines, rounds int) {
 	close(stop)
 	background.Wait()
 }
+
+// Leases looks at no stray that a Return has freed.
+func TestLeasesWhileStraysEnd(t *testing.T) {
+	defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{PerLease: 256 << 10}))
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var held [100]*Arena // more than the processors have
+			for !done.Load() {
+				for i := range held {
+					held[i] = Get()
+				}
+				for _, a := range held {
+					a.Return()
+				}
+			}
+		}()
+	}
+	for start := time.Now(); time.Since(start) < 2*time.Second; {
+		Leases()
+	}
+	done.Store(true)
+	wg.Wait()
+}
+
+// What C sets by the arena's table ends with the lease, as what Go sets does.
+func TestSetByCEndsWithTheLease(t *testing.T) {
+	for what, set := range map[string]func(*Arena) int{
+		"budget":   func(a *Arena) int { return cSetBudget(a, 100) },
+		"checks":   func(a *Arena) int { return cSetChecked(a, true) },
+		"meters":   func(a *Arena) int { return cSetMetered(a, true) },
+		"sampling": func(a *Arena) int { return cSet(a, setSample, 1) },
+	} {
+		a := Get()
+		if code := set(a); code != 0 {
+			t.Fatal(what, code)
+		}
+		a.Alloc(8, 8)
+		a.Return()
+		b := Get()
+		if s := b.Stats(); s.Budget != NoBudget || b.epoch&1 != 0 || len(b.Report().Tags) != 0 {
+			t.Errorf("%s: left from the lease before: %v", what, s)
+		}
+		b.Return()
+	}
+}
+
+// A second Return panics where the first has freed the arena, too.
+func TestSecondReturnOfAFreedStray(t *testing.T) {
+	defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{PerLease: 256 << 10}))
+	held := make([]*Arena, 3000) // so much that malloc gives memory back
+	for i := range held {
+		held[i] = Get()
+	}
+	var freed []*Arena
+	for _, a := range held {
+		l := leaseOf(a)
+		if a.Return(); l.isStray() {
+			freed = append(freed, a)
+		}
+	}
+	for _, a := range freed {
+		panics(t, a.Return)
+	}
+}

@@ -57,7 +57,7 @@ func (a *Arena) watch(what string, set func() int) error {
 //
 //	defer a.Tag("parse")()
 //
-// In an arena that is not metered, nothing happens, at the cost of a compare, so this may stay where it is. It panics with
+// Tags end in the reverse order: each such function ends the newest tag. In an arena that is not metered, nothing happens, at the cost of a compare, so this may stay where it is. It panics with
 // [ErrNUL] for a name that holds a NUL byte.
 func (a *Arena) Tag(name string) (end func()) {
 	if a.epoch&1 == 0 {
@@ -91,21 +91,33 @@ func nameOf(name string) ([]byte, error) {
 
 // A Report is what an arena holds, and by whom. As JSON it is what [Arena.Snapshot] writes.
 type Report struct {
-	Stats Stats       `json:"stats"`
-	Tags  []TagStats  `json:"tags"`  // while the arena is metered; the first: under no tag
-	Sites []SiteStats `json:"sites"` // while it is sampled: estimates, in no order
+	Version int          `json:"version"` // 1
+	Stats   Stats        `json:"stats"`
+	Tags    []TagStats   `json:"tags"`   // while the arena is metered; the first: under no tag
+	Phases  []PhaseStats `json:"phases"` // those that C ended, while it is metered
+	Sites   []SiteStats  `json:"sites"`  // while it is sampled: estimates, in no order
 }
 
 // TagStats are the bytes of a tag, without those of the tags within it.
 type TagStats struct {
-	Name      string  `json:"name"` // its path
+	Name      string  `json:"name"`   // its path; "": none, or of a tag that has a number alone
+	Number    *uint64 `json:"number"` // what another language set by the arena's table; nil: none
 	Live      uint64  `json:"live"`
 	Allocated uint64  `json:"allocated"`
 	Budget    *uint64 `json:"budget"` // nil: no limit
 }
 
+// PhaseStats are of a stretch of the program, as C marks them.
+type PhaseStats struct {
+	Name      string `json:"name"`
+	Entries   uint64 `json:"entries"`
+	Allocated uint64 `json:"allocated"`
+	Kept      int64  `json:"kept"` // by how much live grew
+}
+
 // SiteStats are allocations of one call stack under one tag: estimates.
 type SiteStats struct {
+	Site  Site    `json:"site"`
 	Tag   string  `json:"tag"`
 	Count uint64  `json:"count"`
 	Bytes uint64  `json:"bytes"` // as asked for, without padding
@@ -114,9 +126,20 @@ type SiteStats struct {
 
 // A Frame is a call in C, with what is known of it.
 type Frame struct {
-	Address  string `json:"address"`
-	Function string `json:"function"`
-	Module   string `json:"module"`
+	Address  string  `json:"address"`
+	Function string  `json:"function,omitempty"`
+	Offset   *uint64 `json:"offset,omitempty"` // in Function
+	Module   string  `json:"module,omitempty"`
+	File     string  `json:"file,omitempty"`
+	Line     uint64  `json:"line,omitempty"`
+}
+
+// A Site is a place in the source; Line 0: it is not known.
+type Site struct {
+	File   string `json:"file"`
+	Line   uint64 `json:"line"`
+	Column uint64 `json:"column"`
+	Number uint64 `json:"number"` // what another language gave for it
 }
 
 // Report tells what the arena holds now: of one of another maker its statistics alone.

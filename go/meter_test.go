@@ -165,3 +165,29 @@ func TestStatsForPeople(t *testing.T) {
 		}
 	}
 }
+
+// As JSON a report is what Snapshot writes.
+func TestReportIsTheSnapshot(t *testing.T) {
+	a := must2(NewArena(Options{}))
+	defer a.Release()
+	for _, sampled := range []bool{false, true} {
+		if sampled {
+			if err := errors.Join(a.SetMetered(true), a.SetSampling(1), a.SetTagBudget("level", 1<<20)); err != nil {
+				t.Fatal(err)
+			}
+			defer a.Tag("level")()
+		}
+		a.Alloc(100, 8)
+		text, err := json.Marshal(a.Report())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal(a.Snapshot(), &want)); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, not %s", text, a.Snapshot())
+		}
+	}
+}
