@@ -15,7 +15,8 @@ dimension.
 
 It is a strided array: it goes to `ccall`, BLAS and LAPACK without a copy. What is computed from it (`similar`, `copy`,
 `map`, `A .+ 1`) is an ordinary `Array`: it may outlive the arena, and temporaries would fill the arena, which gives
-nothing back before its end. To compute into the arena, assign: `B .= A .+ 1`, `mul!(C, A, B)`.
+nothing back before its end. To compute into the arena, assign: `B .= A .+ 1`, `mul!(C, A, B)`. Where both sides overlap
+(`A[2:end] .= view(A, 1:n)`), a copy of the source is made first, in its arena: a [`scope`](@ref) gives it back.
 
 **After the memory is given back** (`rewind!` to a mark from before, `reset!`, `release!`, the end of a `scope` or
 `arena` block), the array throws an `ArgumentError`: `A[i]` and `A[i] = x` wherever they check bounds, and always
@@ -83,6 +84,9 @@ end
 @inline ArenaArray{T}(a::Arena, u::UndefInitializer, dims::Vararg{Integer,N}; align::Integer = 1) where {T,N} =
     ArenaArray{T,N}(a, u, map(whole, dims); align = align)
 @inline ArenaArray{T}(a::Arena, u::UndefInitializer, dims::Tuple{Vararg{Integer,N}}; align::Integer = 1) where {T,N} =
+    ArenaArray{T,N}(a, u, map(whole, dims); align = align)
+
+ArenaArray{T,N}(a::Arena, u::UndefInitializer, dims::Tuple{Vararg{Integer,N}}; align::Integer = 1) where {T,N} =
     ArenaArray{T,N}(a, u, map(whole, dims); align = align)
 
 ArenaArray{T,N}(a::Arena, src::AbstractArray{S,N}; align::Integer = 1) where {T,S,N} =
@@ -191,6 +195,7 @@ end
 end
 
 Base.elsize(::Type{<:ArenaArray{T}}) where {T} = sizeof(T)
+Base.sizeof(A::ArenaArray{T}) where {T} = length(A) * sizeof(T) # of the elements, as an Array's: for memset and such
 Base.strides(A::ArenaArray) = strides_of(size(A))
 strides_of(dims::Tuple{}) = ()
 strides_of(dims::Tuple) = Base.front(cumprod_of(1, dims...))
@@ -254,6 +259,17 @@ Base.deepcopy_internal(A::ArenaArray, ::IdDict) =
 function Base.show(io::IO, mime::MIME"text/plain", A::ArenaArray)
     isvalid(A) && return invoke(show, Tuple{IO,typeof(mime),AbstractArray}, io, mime, A)
     print(io, join(A.dims, "×"), " ", typeof(A), " whose memory was given back")
+end
+
+# A BoundsError is printed with this, as a rule after its arena's block has ended.
+function Base.summary(io::IO, A::ArenaArray)
+    isvalid(A) && return invoke(summary, Tuple{IO,AbstractArray}, io, A)
+    print(io, join(A.dims, "×"), " ", typeof(A), " whose memory was given back")
+end
+
+function Base.summary(io::IO, V::SubArray{T,N,<:ArenaArray}) where {T,N}
+    isvalid(parent(V)) && return invoke(summary, Tuple{IO,AbstractArray}, io, V)
+    print(io, typeof(V), " whose memory was given back")
 end
 
 function Base.show(io::IO, A::ArenaArray)

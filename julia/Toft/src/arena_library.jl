@@ -299,7 +299,8 @@ that runs it keeps. Safe from any thread.
 function cache_limit!(bytes::Integer)
     bytes >= 0 || throw(ArgumentError("cache_limit!: negative: $bytes"))
     library()
-    Int(ccall(LIBRARY.cache_limit, Csize_t, (Csize_t,), bytes))
+    limit = min(bytes, typemax(Int)) % UInt # what is told next time is an Int
+    min(ccall(LIBRARY.cache_limit, Csize_t, (Csize_t,), limit), typemax(Int)) % Int
 end
 
 """

@@ -64,7 +64,7 @@ end
 Base.push!(l::List{T}, x) where {T} = push!(l, convert(T, x)::T)
 
 function Base.append!(l::List, elements)
-    foreach(x -> push!(l, x), elements)
+    foreach(x -> push!(l, x), elements === l ? collect(l) : elements) # a walk of l would not end
     return l
 end
 

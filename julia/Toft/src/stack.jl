@@ -137,7 +137,7 @@ function Base.empty!(c::Line)
 end
 
 function Base.append!(c::Line, elements)
-    foreach(x -> push!(c, x), elements)
+    foreach(x -> push!(c, x), elements === c ? collect(c) : elements) # a walk of a queue would not end
     return c
 end
 

@@ -679,7 +679,25 @@ end
 @inline key_at(t::Tree, at::Int) = @inbounds t.keys[at+1]
 @inline slot_at(t::Tree, at::Int) = @inbounds t.slots[at+1]
 
+# Anew from its keys: nodes that deleting left free lie anywhere among the others.
+function rebuilt(t::Tree{C}) where {C}
+    new = Tree{C}(0)
+    at = first_at(t)
+    while at >= 0
+        x = key_at(t, at)
+        to = base(new.last_leaf) + new.windows[new.last_leaf].upto
+        has_room(new, to) || (to = split_leaf!(new, to, x))
+        put_key!(new, to, x, slot_at(t, at))
+        at = at_after(t, at)
+    end
+    return new
+end
+
 function trim_tree!(t::Tree)
+    if t.free_leaf != 0 || t.free_inner != 0
+        new = rebuilt(t)
+        foreach(f -> setfield!(t, f, getfield(new, f)), fieldnames(Tree))
+    end
     n, m = t.leaf_count, t.inner_count
     t.keys, t.slots = shrunk(t.keys, n * FANOUT), shrunk(t.slots, n * FANOUT)
     t.windows, t.links = shrunk(t.windows, n), shrunk(t.links, n)

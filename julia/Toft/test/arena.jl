@@ -329,6 +329,28 @@ end
     release!(a)
 end
 
+@testset "a BoundsError is printed though the arena has ended, and sizeof is of the elements" begin
+    for f in (a -> zeros(a, Int, 3)[4], a -> view(zeros(a, Int, 3), 1:2)[3], a -> zeros(a, Int, 2, 2)[3, 1])
+        e = try arena(f) catch e; e end
+        @test e isa BoundsError && occursin("whose memory was given back", sprint(showerror, e))
+    end
+    arena() do a
+        @test sizeof(zeros(a, Int8, 3)) == 3 && sizeof(zeros(a, Float64, 2, 3)) == 48 && sizeof(zeros(a, Int, 0)) == 0
+        @test summary(zeros(a, Int, 2)) |> startswith("2-element")
+    end
+end
+
+@testset "copies for the sake of overlap end with a scope" begin
+    arena() do a
+        A = ArenaArray(a, 1:1000)
+        live = stats(a).live
+        for i in 1:10
+            scope(() -> A[2:end] .= view(A, 1:999), a)
+        end
+        @test A[1:12] == [fill(1, 11); 2] && stats(a).live == live
+    end
+end
+
 @testset "arrays" begin
     a = Arena()
     v = ArenaArray{Int}(a, undef, 5)
@@ -563,6 +585,9 @@ end
     @test cache_held() == 0
     cache_limit!(limit)
     @test_throws ArgumentError cache_limit!(-1)
+    for huge in (typemax(UInt), big(2)^70)
+        @test cache_limit!(huge) == limit && cache_limit!(limit) == typemax(Int)
+    end
 end
 
 @testset "checked arenas" begin

@@ -274,3 +274,11 @@ end
         @test (@inferred collect(s)) == String[] && (@inferred collect(q)) == String[] && @inferred(isempty(s))
     end
 end
+
+@testset "append! of itself ends" begin
+    for kind in (Allocator, FreeListAllocator)
+        @test collect(append!(Queue{Int}(kind, 6), 1:3) |> q -> append!(q, q)) == [1, 2, 3, 1, 2, 3]
+        @test collect(append!(List{Int}(kind, 6), 1:3) |> l -> append!(l, l)) == [1, 2, 3, 1, 2, 3]
+        @test length(append!(Stack{Int}(kind, 6), 1:3) |> s -> append!(s, s)) == 6
+    end
+end

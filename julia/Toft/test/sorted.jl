@@ -753,3 +753,16 @@ first_between(s, a, b) = first(between(s, a, b))
     @inferred copy(s)
     @inferred copy(d)
 end
+
+@testset "trim! returns what deleting left free of the order" begin
+    for K in (Int, String), left in (0, 1, 1000)
+        key(i) = K === Int ? i : string(i, pad = 6)
+        s = SortedSet{K}(key(i) for i in 1:50_000)
+        foreach(i -> delete!(s, key(i)), 1:50_000-left)
+        trim!(s)
+        @test Toft.tree_bytes(s.tree) < 3000 + 100 * left && collect(s) == key.(50_001-left:50_000) && sound(s)
+        push!(s, key(1), key(60_000))
+        @test length(s) == left + 2 && first(s) == key(1) && last(s) == key(60_000) && sound(s)
+        @test Toft.tree_bytes(trim!(empty!(s)).tree) < 3000 && isempty(s) && sound(s)
+    end
+end
