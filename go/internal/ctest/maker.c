@@ -1,3 +1,3 @@
-/* The second copy of the library, 18c10b4da5c27757. Made by scripts/amalgamate.
+/* The second copy of the library, c8d5a8ba2f41cac5. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

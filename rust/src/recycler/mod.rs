@@ -176,13 +176,20 @@ impl RecyclerStats {
     }
 }
 
+/// Is this what stands for no memory? allocator-api2's `Box` gives that back, of a slice that was an empty `Vec`.
+#[inline(always)]
+fn is_dangling(p: NonNull<u8>, layout: Layout) -> bool {
+    layout.size() == 0 && p.addr().get() == layout.align()
+}
+
 /// What both kinds do.
 pub(crate) trait Recycles {
     /// `align` is a power of two.
     fn obtain(&self, layout: Layout) -> Option<NonNull<u8>>;
 
     /// # Safety
-    /// `p` was obtained here with this layout, or became so by [`refit`](Recycles::refit), and is used no more.
+    /// `p` was obtained here with this layout, or became so by [`refit`](Recycles::refit), and is used no more; or it
+    /// [is dangling](is_dangling).
     unsafe fn return_(&self, p: NonNull<u8>, layout: Layout);
 
     /// Makes it larger or smaller where it stands. `false`: nothing changed.
@@ -421,6 +428,9 @@ impl<S: Source> Recycles for Recycler<S> {
 
     #[inline(always)]
     unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        if is_dangling(p, layout) {
+            return;
+        }
         let at = p.addr().get();
         // SAFETY: the caller's contract.
         unsafe {

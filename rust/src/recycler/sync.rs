@@ -8,7 +8,7 @@ use core::sync::atomic::AtomicBool;
 
 use super::state::State;
 use super::supply::{Index, Supply};
-use super::{block, large, RecyclerStats, Recycles};
+use super::{block, is_dangling, large, RecyclerStats, Recycles};
 use crate::error::{sure, AllocError, Never, Refuse};
 use crate::lease::hint;
 use crate::lock::{Held, Lock};
@@ -265,6 +265,9 @@ impl<S: Source> Recycles for SyncRecycler<S> {
 
     #[inline]
     unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        if is_dangling(p, layout) {
+            return;
+        }
         let at = p.addr().get();
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
