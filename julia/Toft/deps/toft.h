@@ -1638,8 +1638,8 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * called by one thread at a time. Memory may be freed by any thread. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* NULL if there is no memory, or the options are bad. The recycler itself, 0.7 KiB for each shard, lies in memory of the
- * source too, which stats leave out and release keeps. */
+/* NULL if there is no memory, or the options are bad. The recycler itself, 0.7 KiB for each shard, lies in memory of
+ * the source too, which stats leave out and release keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
 TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
