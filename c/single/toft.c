@@ -6664,21 +6664,21 @@ static void toft_seats_in_child(void) {
   TOFT_UNLOCK(&toft_seats_lock);
 }
 
+static size_t toft_fork_armed; /* atomic */
+
 /* With the lock held. */
 static void toft_seats_arm(void) {
-  static int armed;
-  if (!armed) toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
-  armed = 1;
+  if (TOFT_LOAD(&toft_fork_armed)) return;
+  toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
+  (void)TOFT_SWAP(&toft_fork_armed, 1);
 }
 
 /* Without it. */
 static void toft_arm_fork(void) {
-  static size_t armed;
-  if (TOFT_LOAD(&armed)) return;
+  if (TOFT_LOAD(&toft_fork_armed)) return;
   toft_lock_take(&toft_seats_lock);
   toft_seats_arm();
   TOFT_UNLOCK(&toft_seats_lock);
-  (void)TOFT_SWAP(&armed, 1);
 }
 
 /* With the lock held: an id of its own for a cache. */
@@ -7478,10 +7478,9 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   }
   for (s = f->seats; s != NULL && s->stray != h; s = s->next)
     if (!s->taken && empty == NULL) empty = s;
-  if (s == NULL && empty != NULL) /* pinned to whoever had it */
+  if (s == NULL && (s = empty) != NULL) /* pinned to whoever had it */
     for (uint32_t i = 0; i < f->buffers; i++)
-      if (empty->arenas[i] != NULL) (void)toft_pin_to(empty->arenas[i], 0);
-  if (s == NULL) s = empty;
+      if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
   if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
     s->frames = f;

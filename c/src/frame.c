@@ -68,10 +68,9 @@ static toft_frame_seat *toft_frame_sit(toft_frames *f) {
   }
   for (s = f->seats; s != NULL && s->stray != h; s = s->next)
     if (!s->taken && empty == NULL) empty = s;
-  if (s == NULL && empty != NULL) /* pinned to whoever had it */
+  if (s == NULL && (s = empty) != NULL) /* pinned to whoever had it */
     for (uint32_t i = 0; i < f->buffers; i++)
-      if (empty->arenas[i] != NULL) (void)toft_pin_to(empty->arenas[i], 0);
-  if (s == NULL) s = empty;
+      if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
   if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
     s->frames = f;

@@ -309,13 +309,20 @@ static void *pin_mine(void *arg) {
   return (void *)(uintptr_t)(good && toft_pin(a, 1) == TOFT_OK);
 }
 
+static void hear(void *arg, const toft_finding *f) {
+  (void)f;
+  ++*(size_t *)arg;
+}
+
 /* It keeps others from the arena, not the frames. */
 static void pinned_arenas_are_emptied(void **state) {
   toft_options o = TOFT_OPTIONS;
+  size_t found = 0;
   (void)state;
   o.flags = TOFT_CHECKED;
   toft_frames *f = toft_frames_create(1, &o);
   assert_non_null(f);
+  toft_on_finding(hear, &found);
   for (int i = 0; i < 2; i++) assert_int_equal(in_thread(pin_mine, f), 1);
   emptied = 0;
   assert_int_equal(toft_frames_advance(f), TOFT_OK);
@@ -325,6 +332,8 @@ static void pinned_arenas_are_emptied(void **state) {
   assert_int_equal(toft_frames_trim(f, 0), TOFT_OK);
   assert_int_equal(toft_frames_destroy(f), TOFT_OK);
   assert_int_equal(emptied, 3);
+  assert_int_equal(found, 0);
+  toft_on_finding(NULL, NULL);
 }
 
 typedef struct crew {

@@ -263,6 +263,30 @@ static void ask_again(void *arg) {
   e->given += e->given == 1 && toft_shared_local(e->s) != NULL;
 }
 
+static int pinned_ended;
+
+static void *pin_a_part(void *s) {
+  toft_arena *part = toft_shared_local((toft_shared *)s);
+  int good = part != NULL && toft_set_checked(part, 1) == TOFT_OK && toft_pin(part, 1) == TOFT_OK &&
+             toft_cleanup_add(part, count_up, &pinned_ended) != NULL;
+  return good ? s : NULL;
+}
+
+/* It keeps other threads from the part, not the arena that it is of. */
+static void pinned_parts_are_ended(void **state) {
+  pthread_t other;
+  void *good;
+  (void)state;
+  toft_shared *s = toft_shared_create(NULL);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(pthread_create(&other, NULL, pin_a_part, s), 0);
+    assert_int_equal(pthread_join(other, &good), 0);
+    assert_ptr_equal(good, s);
+    assert_int_equal(i == 0 ? toft_shared_reset(s, TOFT_KEEP_RECENT, 0) : toft_shared_destroy(s), TOFT_OK);
+    assert_int_equal(pinned_ended, i + 1);
+  }
+}
+
 static void cleanups_that_ask(void **state) {
   counted c;
   (void)state;
@@ -376,6 +400,7 @@ int main(void) {
       cmocka_unit_test(at_once),
       cmocka_unit_test(checked_parts),
       cmocka_unit_test(cleanups_that_ask),
+      cmocka_unit_test(pinned_parts_are_ended),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1409,24 +1409,20 @@ fn a_soft_budget_is_told_of_once_between_resets() {
 /// Such a mark is good: what was allocated just before it still is.
 #[test]
 fn a_mark_where_was_rewound_to_is_good() {
-    let arena = Arena::new();
-    arena.set_checked(true).unwrap();
+    let arena = checked();
     arena.alloc(1u64);
-    let head = arena.as_raw();
-    // SAFETY: the arena is alive, as are its head and table; what is given back here is not used again.
-    let codes = unsafe {
-        let (table, at) = (&*head.as_ref().ops.get(), || (head.as_ref().cursor.get(), head.as_ref().epoch.get() & !1));
-        let rewind = |mark: (*mut u8, usize)| (table.rewind)(head.as_ptr(), mark.0, mark.1);
-        let one = at();
-        arena.alloc(2u64);
-        let within = at();
-        assert_eq!(rewind(one), toft::abi::OK);
-        let two = at();
-        arena.alloc(3u64);
-        (rewind(within), rewind(one), rewind(two), rewind(within))
-    };
-    use toft::abi::{EMARK, OK};
-    assert_eq!(codes, (EMARK, OK, OK, EMARK));
+    let one = arena.mark();
+    arena.alloc(2u64);
+    let within = arena.mark();
+    // SAFETY: what is given back here is not used again.
+    let rewind = |mark| unsafe { arena.rewind(mark) };
+    rewind(one).unwrap();
+    let two = arena.mark();
+    arena.alloc(3u64);
+    assert_eq!(rewind(within), Err(RewindError::Stale));
+    rewind(one).unwrap();
+    rewind(two).unwrap();
+    assert_eq!(rewind(within), Err(RewindError::Stale));
 }
 
 /// A mark from before the checks is good, and so are those that are taken where it leads.
@@ -1446,7 +1442,7 @@ fn a_mark_from_before_the_checks_is_good() {
             arena.alloc(4u64);
             let stale = arena.mark();
             arena.rewind(new).unwrap();
-            assert_eq!(arena.rewind(stale), Err(toft::RewindError::Stale));
+            assert_eq!(arena.rewind(stale), Err(RewindError::Stale));
         }
     }
     assert_eq!(arena.findings().len(), 0);
@@ -1455,26 +1451,23 @@ fn a_mark_from_before_the_checks_is_good() {
 /// A mark from before a trim is as good or as stale as before.
 #[test]
 fn a_stale_mark_is_refused_after_a_trim() {
-    let mut arena = Arena::new();
-    arena.set_checked(true).unwrap();
+    let mut arena = checked();
     for _ in 0..3 {
         arena.alloc([0u8; 20_000]);
-        arena.reset();
+        arena.reset(); // keeps a block, which the trim takes
     }
-    let head = arena.as_raw();
-    // SAFETY: the arena is alive, as are its head and table; what is given back here is not used again.
-    let codes = unsafe {
-        let (table, at) = (&*head.as_ref().ops.get(), || (head.as_ref().cursor.get(), head.as_ref().epoch.get() & !1));
-        let rewind = |mark: (*mut u8, usize)| (table.rewind)(head.as_ptr(), mark.0, mark.1);
-        let outer = at();
-        arena.alloc([0u8; 100]);
-        let inner = at();
-        assert_eq!(rewind(outer), toft::abi::OK);
-        (table.trim)(head.as_ptr(), 0);
-        arena.alloc(7u64);
-        (rewind(inner), rewind(outer))
-    };
-    assert_eq!(codes, (toft::abi::EMARK, toft::abi::OK));
+    let outer = arena.mark();
+    arena.alloc([0u8; 100]);
+    let inner = arena.mark();
+    // SAFETY: what is given back here is not used again.
+    unsafe { arena.rewind(outer) }.unwrap();
+    arena.trim(0);
+    arena.alloc(7u64);
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!(arena.rewind(inner), Err(RewindError::Stale));
+        arena.rewind(outer).unwrap();
+    }
 }
 
 #[test]

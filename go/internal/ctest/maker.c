@@ -1,3 +1,3 @@
-/* The second copy of the library, 81a2796ddb29936f. Made by scripts/amalgamate.
+/* The second copy of the library, 866c8d18831af3bc. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

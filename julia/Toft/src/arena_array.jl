@@ -258,7 +258,7 @@ Base.deepcopy_internal(A::ArenaArray, ::IdDict) =
 
 function Base.show(io::IO, mime::MIME"text/plain", A::ArenaArray)
     isvalid(A) && return invoke(show, Tuple{IO,typeof(mime),AbstractArray}, io, mime, A)
-    print(io, join(A.dims, "×"), " ", typeof(A), " whose memory was given back")
+    summary(io, A)
 end
 
 # A BoundsError is printed with this, as a rule after its arena's block has ended.

@@ -396,6 +396,7 @@ end
     @test_throws BoundsError copyto!(v, [1, 2, 3, 4, 5, 6])
     @test_throws BoundsError copyto!([1, 2], v)
     @test_throws ArgumentError copyto!(v, 1, [1], 1, -1)
+    @test size(ArenaArray{Int,2}(a, undef, (0x02, big(3)))) == (2, 3)
     many = zeros(a, UInt8, 250) # where the ends of the ranges overflow
     @test_throws BoundsError copyto!(many, UInt8(200), many, UInt8(200), UInt8(100))
     @test_throws BoundsError copyto!(many, 2, many, 2, typemax(Int))

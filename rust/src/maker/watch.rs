@@ -30,7 +30,7 @@ const MASK: usize = usize::from_ne_bytes([ZONE_BYTE; NUMBER]);
 const ZONE_BYTE: u8 = 0xFD;
 const NEW_BYTE: u8 = 0xCD;
 pub const GONE_BYTE: u8 = 0xDD;
-/// So many stretches of such marks are told apart: of those from before no more is known.
+/// So many stretches of marks that followed what is gone are told apart: of those from before no more is known.
 const GONE_MARKS: usize = 4096;
 /// More findings than this are counted, not kept.
 const FINDINGS: usize = 1000;
