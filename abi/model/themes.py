@@ -1672,6 +1672,13 @@ def claims():
     cycle()
     v.repeat(20, cycle)
     out.append(v)
+    v = Vector("claim: counts from the range's start, not from what was allocated with it", budget=5000)
+    v.claim("r", 100)
+    v.alloc(1416)  # 5000 less the 104 that are live and the 3480 of the range
+    v.alloc(8)
+    v.give("r")
+    v.alloc(8)
+    out.append(v)
     v = Vector("claim: bytes that are not given back are live", budget=3000)
     v.alloc(1000)
     v.claim("r")

@@ -18,11 +18,12 @@
  * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
  * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
  *
- * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of two,
- * a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
- * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked, TOFT_CHECKED=1 in the environment;
- * see toft/findings.h): a mark already rewound past, writes beyond an allocation or after it was given back, frees of
- * what is no allocation or of another size, a released arena, two threads in one arena. Not told apart: a NULL arena,
+ * BAD INPUT. Every arena detects a size that overflows (NULL), an alignment above 8 that is no power of two (NULL), a
+ * mark of another arena, also of one that was released at the same address, or from before a reset (TOFT_EMARK), and
+ * calls while a range is claimed or a cleanup runs (TOFT_EBUSY). Only a checked arena (options.flags, toft_set_checked,
+ * TOFT_CHECKED=1 in the environment; see toft/findings.h) detects a mark already rewound past, writes beyond an
+ * allocation or after it was given back, frees of what is no allocation or of another size, calls on a released arena,
+ * a release while a range is claimed or a cleanup runs, and two threads in one arena. Not detected: a NULL arena,
  * alignments 3, 5, 6 and 7 (served as 8).
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
@@ -108,16 +109,17 @@ typedef struct toft_budget {
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
 } toft_budget;
+/* inner NULL: toft_heap(). */
 TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Told why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY. The arena is as it was,
- * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an allocation
- * around which, or after which, bytes were written; that call goes on, so this must return. The callback must not call
- * into the arena. */
+/* Called with the reason why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY; also
+ * with size 0 and TOFT_EBUSY where toft_release has no effect. The arena is as it was, so the callback may longjmp or
+ * throw. On a checked arena also with TOFT_ECORRUPT and the size of an allocation around which, or after which, bytes
+ * were written; that call goes on, so the callback must return. It must not call into the arena. */
 typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
@@ -137,8 +139,8 @@ typedef struct toft_options {
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
 /* clang-format on */
 
-/* A buffer of this size has room for `bytes` bytes of allocations, wherever it starts. */
-#define TOFT_BUFFER(bytes) ((size_t)(bytes) + 576)
+/* A buffer of this size has room for `bytes` bytes of allocations, each rounded up to 8, wherever it starts. */
+#define TOFT_BUFFER(bytes) (((size_t)(bytes) + 583) & ~(size_t)7)
 
 /* An arena with defaults: on the heap, no budget. NULL if there is no memory. Taken from the thread's cache when it has
  * one, which is the fast way. */
@@ -146,13 +148,14 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
 /* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
 /* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
- * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER), or if the process is
- * checked (toft/findings.h) and there is no memory for that; such an arena must be released before its buffer is used
- * again. */
+ * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). In a checked process
+ * (toft/findings.h) the red zones need more room: there blocks for them come from toft_heap() if `overflow` is NULL,
+ * the arena is full when its allocations alone, without zones, exceed the buffer, the result is NULL if there is no
+ * memory for the checks, and the arena must be released before its buffer is used again. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
-/* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup, nor while a range is
- * claimed: give it first. */
+/* Runs the cleanups and returns every block. NULL is ignored. Inside a cleanup of the arena, and while a range is
+ * claimed, it does nothing but report TOFT_EBUSY to options.failure; a checked arena reports a finding too. */
 TOFT_INLINE void toft_release(toft_arena *a);
 
 /* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
@@ -205,12 +208,18 @@ TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
  * rewound past is told apart on checked arenas only. */
 TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
 
-/* Everything allocated in the block that follows is given back at its end:
- *     TOFT_SCOPE(a) { char *s = toft_printf(a, "%d", i); ... }
- * With gcc and clang also when it is left by break, return or goto; elsewhere only when its end is reached. */
+/* A declaration: what is allocated after it is given back when the enclosing block ends, by its last line, break,
+ * continue, return, goto, or an exception in C++:
+ *     for (int i = 0; i < n; i++) {
+ *       TOFT_SCOPE(a);
+ *       if (!visit(toft_printf(a, "%d", i))) break;
+ *     }
+ * gcc and clang only: elsewhere toft_mark_here and toft_rewind. No switch label or goto may jump past it into its
+ * block (clang rejects that, gcc does not). */
+#ifdef TOFT_AT_EXIT
 #define TOFT_SCOPE(a) TOFT_SCOPE_NAMED(a, TOFT_PASTE(toft_scope_, __COUNTER__))
-#define TOFT_SCOPE_NAMED(a, name) \
-  for (toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); name.arena != NULL; toft_scope_end(&name))
+#define TOFT_SCOPE_NAMED(a, name) toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a)
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------
  * Reset, trim, budgets
@@ -290,7 +299,7 @@ TOFT_INLINE TOFT_NODISCARD char *toft_pack_strdup(toft_pack *k, const char *s);
  * Looking at an arena
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Does p lie in memory that this arena has handed out? Walks the blocks. */
+/* Does p lie in memory that this arena has handed out? Walks the blocks. May be 0 for bytes of a claimed range. */
 TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
 /* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
  * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
@@ -306,7 +315,8 @@ typedef struct toft_block {
 } toft_block;
 enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
 /* Calls fn for each block, newest first, kept ones last, adopted arenas' blocks in their places, until fn returns
- * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. */
+ * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. fn must return; the arena is
+ * closed to it: allocations there are NULL, all else TOFT_EBUSY. */
 TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *block), void *arg);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -328,8 +338,8 @@ TOFT_API void toft_cache_trim(void);
  * object (16 bytes), align to 16, and reuse memory only when the newest object is freed or grown.
  * ------------------------------------------------------------------------------------------------------------ */
 
-TOFT_API void *toft_hook_malloc(void *arena, size_t size);
-TOFT_API void *toft_hook_realloc(void *arena, void *p, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
 /* For hooks without a context pointer: the calling thread's current arena. NULL until set. */
@@ -337,9 +347,9 @@ TOFT_API toft_arena *toft_current(void);
 /* Sets it (NULL: none) and returns the one before, to be put back. */
 TOFT_API toft_arena *toft_current_swap(toft_arena *a);
 /* On the current arena; NULL if there is none. */
-TOFT_API void *toft_current_malloc(size_t size);
-TOFT_API void *toft_current_calloc(size_t count, size_t size);
-TOFT_API void *toft_current_realloc(void *p, size_t size);
+TOFT_API TOFT_SIZED(1) void *toft_current_malloc(size_t size);
+TOFT_API TOFT_SIZED2(1, 2) void *toft_current_calloc(size_t count, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_current_realloc(void *p, size_t size);
 TOFT_API void toft_current_free(void *p);
 
 /* ---- small inline bodies, documented above ---- */

@@ -92,6 +92,16 @@ static void toft_lock_take(toft_lock *l) {
       if (++spins > TOFT_SPINS) toft_os_yield();
 }
 
+/* When the library is unloaded other threads may have been stopped with a lock in their hands. */
+static int toft_lock_take_to_end(toft_lock *l) {
+  if (!toft_os_unloads) toft_lock_take(l);
+  for (int i = 0; toft_os_unloads && !TOFT_LOCK_TRY(l); i++) {
+    if (i == 1000) return 0;
+    toft_os_yield();
+  }
+  return 1;
+}
+
 /* ---- a fence between a store and a load, for two threads of which one comes here often and the other hardly ever: the
  * one has the compiler's alone, the other pays a third of a microsecond for both ---- */
 

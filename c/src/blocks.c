@@ -195,8 +195,6 @@ static toft_blk *toft_pop(toft_state *a) {
 
 /* ---- cleanups ---- */
 
-static void toft_end_adopted(void *donor); /* life.c */
-
 /* Runs those born after `epoch`, newest first, each once. The arena is closed meanwhile: no room, every op refused. */
 static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
   if (a->cleanups == NULL || a->cleanups->born <= epoch) return;

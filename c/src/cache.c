@@ -17,8 +17,9 @@ typedef struct toft_cached {
 } toft_cached;
 
 typedef struct toft_cache {
-  toft_state *ready; /* fresh arenas, linked by home_next */
+  toft_state *ready; /* fresh arenas, linked by anchor */
   size_t held;       /* bytes, ready arenas included */
+  uintptr_t epoch;   /* first epoch of the arena that was initialised last; 0: none was */
   int phase;         /* CLOSED: the thread has ended its cache, later releases go to the system */
   toft_cached *bins[TOFT_BINS];
 } toft_cache;
@@ -172,6 +173,30 @@ toft_source *toft_heap(void) { return &toft_heap_source; }
 
 /* ---- ready arenas ---- */
 
+/* An arena must refuse the marks of an arena that was released at its address, so no two of a thread have an epoch in
+ * common: the first epochs of arenas are EPOCH_STEP apart, those of threads EPOCH_STRIDE. An arena that needed more
+ * epochs than EPOCH_STEP moves the counter on when it is released (toft_epoch_seen). */
+#define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
+#define TOFT_EPOCH_STRIDE ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 44 : 24))
+static size_t toft_epoch_threads; /* atomic */
+
+static TOFT_COLD uintptr_t toft_epoch_begin(void) {
+  return toft_tls.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
+}
+
+TOFT_INLINE uintptr_t toft_epoch_first(void) {
+  uintptr_t last = toft_tls.epoch;
+  /* 2 at least, also where the counter wraps on 32 bits */
+  return (TOFT_LIKELY(last != 0) ? (toft_tls.epoch = last + TOFT_EPOCH_STEP) : toft_epoch_begin()) | 2;
+}
+
+/* The arena that is being released reached this epoch. One that was made by another thread may be in that one's range,
+ * where this thread takes no epochs from. */
+static void toft_epoch_seen(uintptr_t epoch) {
+  toft_cache *c = &toft_tls;
+  if (c->epoch != 0 && epoch - c->epoch < TOFT_EPOCH_STRIDE / 2) c->epoch = epoch & ~(uintptr_t)1;
+}
+
 TOFT_INLINE toft_state *toft_cache_pop(void) {
   toft_cache *c = &toft_tls;
   toft_state *a = c->ready;
@@ -183,9 +208,10 @@ TOFT_INLINE toft_state *toft_cache_pop(void) {
   return a;
 }
 
-/* a is fresh, and nothing is allocated in it. */
+/* a is fresh, and nothing is allocated in it. Marks of it are stale from here on. */
 TOFT_INLINE void toft_cache_push(toft_state *a) {
   toft_cache *c = &toft_tls;
+  a->head.epoch += 2;
   a->anchor = (unsigned char *)c->ready;
   c->ready = a;
   c->held += TOFT_HOME_SIZE;

@@ -37,6 +37,7 @@ static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   size_t front = toft_max(align, TOFT_ZONE);
   size_t whole = toft_zoned_size(size, align);
   if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
+  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain, c->plain_limit)) return NULL;
   unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
   if (base == NULL) return NULL;
   toft_blk *b = a->current;
@@ -64,6 +65,7 @@ static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   r->born = toft_epoch(a);
   r->cursor = a->head.cursor;
   r->made = c->call;
+  c->plain += TOFT_ROUND8(size);
   return p;
 }
 
@@ -177,6 +179,7 @@ static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, s
 
 static void toft_free_record(toft_state *a, toft_record *r) {
   (void)toft_check_record(a, (size_t)(r - a->checks->records));
+  a->checks->plain -= TOFT_ROUND8(r->size);
   toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
   r->gone = a->checks->call;
 }
@@ -190,7 +193,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   }
   int older = toft_is_older(a, p);
   toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
-  if (r == NULL && !older) {
+  if (r == NULL && (!older || old_size > TOFT_MAX_REQUEST)) {
     *code = TOFT_EARG;
     return NULL;
   }
@@ -200,6 +203,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
     toft_open(p + new_size, (size_t)(r->end - p) - new_size);
     memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
     toft_close(p + new_size, (size_t)(r->end - p) - new_size);
+    a->checks->plain -= TOFT_ROUND8(r->size) - TOFT_ROUND8(new_size);
     r->size = new_size;
     return p;
   }
@@ -207,6 +211,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
   void *q = toft_place(a, new_size, align);
   if (q == NULL) return NULL;
+  if (!older) toft_open(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
   if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
   return q;
@@ -222,10 +227,53 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
 
 /* ---- on and off ---- */
 
+/* ---- at exit ---- */
+
+static toft_checks *toft_checks_of(toft_registered *r) {
+  return (toft_checks *)(void *)((unsigned char *)r - offsetof(toft_checks, registered));
+}
+
+static int toft_enter_at_exit(toft_registered *r) {
+  toft_checks *c = toft_checks_of(r);
+  size_t none = 0;
+  return TOFT_TAKE(&c->inside, &none, toft_thread());
+}
+
+/* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
+static void toft_look_at_heap_blocks(toft_state *a) {
+  toft_checks *c = a->checks;
+  if (!(a->state & TOFT_CACHEABLE)) return;
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older)
+    if (n->user.fn == toft_end_adopted) toft_look_at_heap_blocks((toft_state *)n->user.arg);
+  if (c == NULL) return;
+  toft_failure *failure = a->failure;
+  a->failure = NULL; /* what it uses may have ended */
+  memset(&c->call, 0, sizeof c->call);
+  c->call.by = "exit";
+  c->call.thread = toft_thread();
+  for (size_t i = 0; i < c->count; i++)
+    if (c->records[i].block->source == &toft_heap_source) (void)toft_check_record(a, i);
+  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next)
+    if (s->block->source == &toft_heap_source) (void)toft_look_at_shadow(a, s);
+  a->failure = failure;
+}
+
+static void toft_look_at_exit(toft_registered *r) {
+  toft_checks *c = toft_checks_of(r);
+  toft_look_at_heap_blocks(c->arena);
+  TOFT_LEAVE(&c->inside);
+}
+
 static int toft_begin_checks(toft_state *a) {
   toft_arm_fork();
-  if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
-  if (a->checks == NULL) return TOFT_ENOMEM;
+  if (a->checks == NULL) {
+    a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+    if (a->checks == NULL) return TOFT_ENOMEM;
+    a->checks->arena = a;
+    a->checks->plain_limit = SIZE_MAX;
+    /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
+    if (a->state & TOFT_CACHEABLE) toft_register(&a->checks->registered, toft_enter_at_exit, toft_look_at_exit);
+  }
   a->state |= TOFT_IS_CHECKED;
   toft_check_from_here(a);
   return TOFT_OK;
@@ -275,6 +323,7 @@ static void toft_cut_checks(toft_state *a, unsigned char *end) {
 }
 
 static void toft_drop_checks(toft_checks *c) {
+  toft_unregister(&c->registered);
   while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
   free(c->records);
   free(c->gone_marks);

@@ -5,7 +5,8 @@
 #include "internal.h"
 
 #define TOFT_ZONE 16
-#define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
+#define TOFT_HOOK_HEADER 16 /* hooks.c keeps an object's size there */
+#define TOFT_FACTS 1000     /* that an arena keeps; more are counted */
 enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
 
 /* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
@@ -21,6 +22,7 @@ typedef struct toft_record {
   uintptr_t born;
   unsigned char *cursor; /* the arena's, just after: what a mark taken then holds */
   toft_call made, gone;  /* gone.by: freed already, though its place is not given back */
+  uint32_t header;       /* bytes at p that the malloc-like hooks keep their size in; the caller's are behind them */
   int told;              /* that a zone is damaged */
 } toft_record;
 
@@ -50,6 +52,11 @@ struct toft_checks {
   size_t pinned;  /* the only thread that may call; 0: any. Atomic */
   toft_fact *facts;
   size_t facts_count, facts_lost;
+  toft_registered registered;
+  toft_state *arena;
+  /* Bytes of live allocations without zones. An arena in a buffer that the environment checks takes further blocks for
+   * the zones from the heap, and is full when this exceeds what the buffer holds. */
+  size_t plain, plain_limit;
 };
 
 /* ---- telling ---- */
@@ -73,10 +80,28 @@ static void toft_keep_fact(toft_checks *c, const toft_fact *f) {
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
+/* By the thread that is in the arena, which is closed to the hook. */
 static void toft_tell(toft_state *a, toft_fact *f) {
   f->arena = &a->head;
   toft_keep_fact(a->checks, f);
+  uint32_t was = toft_call_out(a);
   toft_publish(f);
+  toft_call_back(a, was);
+}
+
+/* By a thread that must not be in the arena. */
+static void toft_tell_intruder(toft_state *a, toft_fact *f) {
+  f->arena = &a->head;
+  toft_keep_fact(a->checks, f);
+  toft_publish(f);
+}
+
+/* The allocation as its caller knows it. */
+static void toft_fact_of(toft_fact *f, const toft_record *r) {
+  f->p = r->p + r->header;
+  f->size = r->size - r->header;
+  f->made = r->made;
+  f->gone = r->gone;
 }
 
 static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told, const toft_record *r) {
@@ -86,26 +111,21 @@ static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told
   f.p = (const unsigned char *)p;
   f.told = told;
   f.seen = a->checks->call;
-  if (r != NULL) {
-    f.size = r->size;
-    f.made = r->made;
-    f.gone = r->gone;
-  }
+  if (r != NULL) toft_fact_of(&f, r);
   toft_tell(a, &f);
 }
 
-static int toft_tell_written(toft_state *a, int kind, const toft_record *r, ptrdiff_t offset) {
+/* Bytes from `at` to `end` were written: see toft_fact_written. */
+static int toft_tell_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
+                             const unsigned char *end, int open_ended) {
   toft_fact f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
-  f.p = r->p;
-  f.size = r->size;
-  f.offset = offset;
-  f.made = r->made;
-  f.gone = r->gone;
+  toft_fact_of(&f, r);
+  toft_fact_written(&f, f.p, at, end, open_ended);
   f.seen = a->checks->call;
   toft_tell(a, &f);
-  toft_fail(a, r->size, 0, TOFT_ECORRUPT);
+  toft_fail(a, f.size, 0, TOFT_ECORRUPT);
   return TOFT_ECORRUPT;
 }
 
@@ -130,7 +150,7 @@ static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr
     if (c->depth++ == 0) c->call = call;
     return 1;
   }
-  toft_tell(a, &f);
+  toft_tell_intruder(a, &f);
   return 0;
 }
 
@@ -151,33 +171,58 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
 
 /* ---- zones ---- */
 
-/* A byte of the zone behind that is not as it was, or else the nearest in the one in front; PTRDIFF_MAX: none. */
-static ptrdiff_t toft_zone_damage(const toft_record *r) {
-  size_t behind = (size_t)(r->end - r->p) - r->size, front = (size_t)(r->p - r->start);
-  ptrdiff_t found = PTRDIFF_MAX;
-  toft_open(r->p + r->size, behind);
-  toft_open(r->start, front);
-  for (const unsigned char *z = r->start; z < r->p; z++)
-    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
-  for (const unsigned char *z = r->end; z-- > r->p + r->size;)
-    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
-  toft_close(r->start, front);
-  toft_close(r->p + r->size, behind);
-  return found;
+/* Cuts a range down to what is not `byte`: from its first to its last such byte. 0: there is none. */
+static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
+  while (*from < *to && **from == byte) ++*from;
+  while (*from < *to && (*to)[-1] == byte) --*to;
+  return *from < *to;
 }
 
-static unsigned char *toft_not_gone(unsigned char *from, unsigned char *to) {
-  while (from < to && *from == TOFT_BYTE_GONE) from++;
-  return from;
+/* The header that the hooks of hooks.c keep in front of an object: its size, and a zone up to the object. */
+static void toft_fill_header(unsigned char *p, size_t size) {
+  memset(p, TOFT_BYTE_ZONE, TOFT_HOOK_HEADER);
+  memcpy(p, &size, sizeof size);
+}
+
+/* Of a record's two zones, and its header, what was written. 0: nothing was; else TOFT_FOUND_OVERRUN or ..._UNDERRUN.
+ * Both zones are open meanwhile, until toft_close_zones. */
+static int toft_zone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
+                            int *open_ended) {
+  unsigned char header[TOFT_HOOK_HEADER];
+  const unsigned char *front = r->start;
+  toft_open(r->start, (size_t)(r->p - r->start) + r->header);
+  toft_open(r->p + r->size, (size_t)(r->end - r->p) - r->size);
+  *from = r->p + r->size;
+  *to = r->end;
+  if (toft_written_part(from, to, TOFT_BYTE_ZONE)) {
+    *open_ended = *to == r->end;
+    return TOFT_FOUND_OVERRUN;
+  }
+  *from = front;
+  *to = r->p;
+  (void)toft_written_part(from, to, TOFT_BYTE_ZONE);
+  toft_fill_header(header, r->size - r->header);
+  for (uint32_t i = 0; i < r->header && r->gone.by == NULL; i++) {
+    if (r->p[i] == header[i]) continue;
+    if (*from == *to) *from = r->p + i;
+    *to = r->p + i + 1;
+  }
+  *open_ended = *from == front;
+  return *from < *to ? TOFT_FOUND_UNDERRUN : 0;
+}
+
+static void toft_close_zones(const toft_record *r) {
+  toft_close(r->start, (size_t)(r->p - r->start) + r->header);
+  toft_close(r->p + r->size, (size_t)(r->end - r->p) - r->size);
 }
 
 /* Looks at bytes that were given back, which are filled anew if they were written. */
 static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
+  const unsigned char *at = from, *end = to;
   toft_open(from, (size_t)(to - from));
-  unsigned char *at = toft_not_gone(from, to);
-  if (at < to) {
-    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at - r->p);
+  if (toft_written_part(&at, &end, TOFT_BYTE_GONE)) {
+    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at, end, end == to);
     toft_open(from, (size_t)(to - from));
     memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
   }
@@ -188,10 +233,14 @@ static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *f
 static int toft_check_record(toft_state *a, size_t index) {
   toft_record *r = &a->checks->records[index];
   int code = TOFT_OK;
-  ptrdiff_t at = r->told ? PTRDIFF_MAX : toft_zone_damage(r);
-  if (at != PTRDIFF_MAX) {
-    r->told = 1;
-    code = toft_tell_written(a, at < 0 ? TOFT_FOUND_UNDERRUN : TOFT_FOUND_OVERRUN, r, at);
+  if (!r->told) {
+    const unsigned char *from, *to;
+    int open_ended, kind = toft_zone_damage(r, &from, &to, &open_ended);
+    if (kind != 0) {
+      r->told = 1;
+      code = toft_tell_written(a, kind, r, from, to, open_ended);
+    }
+    toft_close_zones(r);
   }
   if (r->gone.by != NULL && toft_check_gone(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
@@ -304,6 +353,7 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   while (c != NULL && c->count != 0 && c->records[c->count - 1].born > epoch) {
     toft_record *r = &c->records[c->count - 1];
     if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (r->gone.by == NULL) c->plain -= TOFT_ROUND8(r->size);
     if (a->state & TOFT_IS_CHECKED) {
       if (r->gone.by == NULL) r->gone = c->call;
       toft_fill_gone(r->start, r->end);

@@ -1,4 +1,4 @@
-/* What checked arenas found: who is told, and in what words.
+/* Findings of checked arenas and recyclers: their text, their delivery to hooks and files, and the process's switch.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "internal.h"
 
@@ -16,8 +16,20 @@ typedef struct toft_fact {
   const unsigned char *p;
   size_t size, told; /* told: the size that the caller thinks it has */
   ptrdiff_t offset;
+  size_t length;                         /* of the bytes that were written, from offset on */
+  int open_ended;                        /* they reach the end of what was looked at: there may be more */
+  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
   toft_call made, gone, seen;
 } toft_fact;
+
+/* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
+static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsigned char *at, const unsigned char *end,
+                              int open_ended) {
+  f->offset = at - p;
+  f->length = (size_t)(end - at);
+  f->open_ended = open_ended;
+  memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
+}
 
 static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
   if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
@@ -33,6 +45,26 @@ static void toft_put_text(toft_line *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
+
+/* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
+ * quote and a backslash get a backslash. */
+static void toft_put_escaped(toft_line *t, const char *s, size_t size, int quoted) {
+  for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c < 0x20 || c > 0x7e) {
+      *t->at++ = '\\';
+      *t->at++ = 'x';
+      *t->at++ = "0123456789abcdef"[c >> 4];
+      *t->at++ = "0123456789abcdef"[c & 15];
+    } else {
+      if (quoted && (c == '"' || c == '\\')) *t->at++ = '\\';
+      *t->at++ = (char)c;
+    }
+  }
+  *t->at = 0;
+}
+
+static void toft_put_name(toft_line *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
 
 static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
@@ -83,25 +115,61 @@ static int toft_site_named(uintptr_t site, toft_line *t) {
   toft_lock_take(&toft_findings_lock);
   for (int i = 0; i < 256 && s == NULL; i++)
     for (s = toft_named_sites[i]; s != NULL && (uintptr_t)s != site;) s = s->next;
-  if (s != NULL) toft_put_text(t, s->text);
+  if (s != NULL) toft_put_name(t, s->text);
   TOFT_UNLOCK(&toft_findings_lock);
   return s != NULL;
 }
 
-static int toft_site_of_code(uintptr_t site, toft_line *t) {
-  toft_symbol s;
-  if (site < 4096 || !toft_symbolize(NULL, (const void *)site, &s)) return 0;
-  const char *slash = s.module != NULL ? strrchr(s.module, '/') : NULL;
-  if (s.function != NULL) {
-    toft_put_text(t, s.function);
-    toft_put_text(t, "+");
-    toft_put_number(t, s.offset, 16);
+/* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
+ * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
+static toft_lock toft_names_lock;
+static toft_dwarf toft_names;
+static int toft_names_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+
+static void toft_names_close(void) {
+  if (toft_names_state == 1) toft_dwarf_close(&toft_names);
+  toft_names_state = 0;
+}
+
+static int toft_names_find(const void *address, toft_symbol *s) {
+  if (toft_names_state == 0) toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
+  if (toft_names_state == 1 && !toft_dwarf_knows(&toft_names, address)) {
+    toft_names_close();
+    toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
+  }
+  return toft_names_state == 1 ? toft_dwarf_symbolize(&toft_names, address, s) : toft_symbolize(NULL, address, s);
+}
+
+/* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
+static void toft_put_symbol(toft_line *t, const toft_symbol *s) {
+  const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
+  int has_line = s->file != NULL && s->line != 0;
+  if (s->function != NULL) {
+    toft_put_name(t, s->function);
+    if (!has_line) {
+      toft_put_text(t, "+");
+      toft_put_number(t, s->offset, 16);
+    }
     toft_put_text(t, " (");
   }
-  toft_put_text(t, slash != NULL ? slash + 1 : s.module != NULL ? s.module : "program");
-  toft_put_text(t, "+");
-  toft_put_number(t, s.module_offset, 16);
-  if (s.function != NULL) toft_put_text(t, ")");
+  toft_put_name(t, has_line ? s->file : slash != NULL ? slash + 1 : s->module != NULL ? s->module : "program");
+  toft_put_text(t, has_line ? ":" : "+");
+  toft_put_number(t, has_line ? s->line : s->module_offset, has_line ? 10 : 16);
+  if (s->function != NULL) toft_put_text(t, ")");
+}
+
+static int toft_site_of_code(uintptr_t site, toft_line *t) {
+  toft_symbol s;
+  const void *address = (const void *)site;
+  if (site < 4096) return 0;
+  if (TOFT_LOCK_TRY(&toft_names_lock)) {
+    int found = toft_names_find(address, &s);
+    if (found) toft_put_symbol(t, &s); /* its strings are the session's */
+    TOFT_UNLOCK(&toft_names_lock);
+    return found;
+  }
+  if (!toft_symbolize(NULL, address, &s)) return 0;
+  toft_put_symbol(t, &s);
   return 1;
 }
 
@@ -118,7 +186,8 @@ static void toft_name_place(uintptr_t site, char *at, size_t room) {
 
 /* ---- words ---- */
 
-#define TOFT_PLACE 256
+#define TOFT_PLACE 512
+#define TOFT_MESSAGE (4 * TOFT_PLACE)
 
 static void toft_put_call(toft_line *t, const char *before, const toft_moment *m, const char *between) {
   toft_put_text(t, before);
@@ -142,7 +211,12 @@ static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f)
   toft_put_offset(t, f->offset);
   toft_put_text(t, " of ");
   toft_put_allocation(t, f);
-  toft_put_text(t, " was written");
+  toft_put_text(t, " was written: ");
+  toft_put_number(t, f->length, 10);
+  toft_put_text(t, f->length == 1 ? " byte" : " bytes");
+  toft_put_text(t, f->open_ended ? " or more \"" : " \"");
+  toft_put_escaped(t, (const char *)f->bytes, toft_min(f->length, sizeof f->bytes), 1);
+  toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
 }
 
 static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *out) {
@@ -169,7 +243,8 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
     case TOFT_FOUND_FOREIGN:
       toft_put_text(t, "foreign pointer: ");
       toft_put_number(t, (uintptr_t)f->p, 16);
-      toft_put_text(t, " is no allocation of this arena, or is none any more");
+      toft_put_text(t,
+                    f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
     case TOFT_FOUND_STALE_MARK:
       toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
@@ -189,6 +264,11 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
       toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_call(t, " was released", &out->returned, " at ");
       break;
+    case TOFT_FOUND_NOT_RELEASED:
+      toft_put_text(t, "refused release: the arena at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, f->told != 0 ? " has a claimed range" : " is in a cleanup or a callback");
+      break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
@@ -207,7 +287,7 @@ static void toft_say_moment(toft_moment *m, const toft_call *c, char *place) {
 
 /* Puts it into words, and calls fn with them. */
 static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
-  char places[3][TOFT_PLACE], message[4 * TOFT_PLACE];
+  char places[3][TOFT_PLACE], message[TOFT_MESSAGE];
   toft_finding out;
   toft_line t = {message, message + sizeof message - 1};
   out.kind = f->kind;
@@ -216,6 +296,8 @@ static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
   out.address = f->p;
   out.size = f->size;
   out.offset = f->offset;
+  out.length = f->length;
+  out.bytes = f->length != 0 ? f->bytes : NULL;
   toft_say_moment(&out.allocated, &f->made, places[0]);
   toft_say_moment(&out.returned, &f->gone, places[1]);
   toft_say_moment(&out.noticed, &f->seen, places[2]);
@@ -223,52 +305,96 @@ static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
   fn(arg, &out);
 }
 
-/* ---- the process's ways out ---- */
-
-static toft_finding_fn *toft_hearer;
-static void *toft_hearer_arg;
-
-void toft_on_finding(toft_finding_fn *fn, void *arg) {
-  toft_lock_take(&toft_findings_lock);
-  toft_hearer = fn;
-  toft_hearer_arg = arg;
-  TOFT_UNLOCK(&toft_findings_lock);
-}
-
-/* One write for a line, so that lines of several threads and processes do not mix. */
-static void toft_append(void *file, const toft_finding *f) {
-  char line[4 * TOFT_PLACE + 16];
-  toft_line t = {line, line + sizeof line - 1};
-  FILE *out = fopen((const char *)file, "a");
-  if (out == NULL) return;
-  toft_put_text(&t, "toft: ");
-  toft_put_text(&t, f->message);
-  toft_put_text(&t, "\n");
-  (void)fwrite(line, 1, (size_t)(t.at - line), out);
-  (void)fclose(out);
-}
-
-static void toft_publish(const toft_fact *f) {
-  toft_lock_take(&toft_findings_lock);
-  toft_finding_fn *fn = toft_hearer;
-  void *arg = toft_hearer_arg;
-  TOFT_UNLOCK(&toft_findings_lock);
-  if (fn != NULL) toft_say(f, fn, arg);
-  const char *file = toft_os_env("TOFT_FINDINGS");
-  if (file != NULL && *file != 0) toft_say(f, toft_append, (void *)(uintptr_t)file);
-}
-
-/* ---- the process's switch ---- */
+/* ---- the process's switch, and delivery ---- */
 
 enum { TOFT_SWITCH_UNREAD = 0, TOFT_SWITCH_OFF = 1, TOFT_SWITCH_ON = 2 };
-static size_t toft_switch; /* read and written atomically */
+static size_t toft_switch; /* read and written atomically; the rest is written before it, with the lock held */
+static int toft_switch_aborts;
+static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
+static char *toft_findings_file; /* or NULL */
+
+static toft_finding_fn *toft_finding_hook;
+static void *toft_finding_hook_arg;
+
+/* ASCII case is ignored. */
+static int toft_is_word(const char *s, const char *word) {
+  while (*word != 0 && (*s == *word || (*s >= 'A' && *s <= 'Z' && *s + 32 == *word))) s++, word++;
+  return *s == 0 && *word == 0;
+}
+
+static void toft_read_findings_file(const char *name, int checked) {
+  if (name == NULL || *name == 0) {
+    toft_findings_stream = checked ? 2 : 0;
+  } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
+    toft_findings_stream = 2;
+  } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
+    toft_findings_stream = 1;
+  } else if ((toft_findings_file = (char *)malloc(strlen(name) + 1)) != NULL) {
+    memcpy(toft_findings_file, name, strlen(name) + 1);
+  }
+}
+
+static TOFT_COLD size_t toft_read_switch(void) {
+  toft_lock_take(&toft_findings_lock);
+  size_t s = TOFT_LOAD(&toft_switch);
+  if (s == TOFT_SWITCH_UNREAD) {
+    const char *v = toft_os_env("TOFT_CHECKED");
+    int off = v == NULL || *v == 0 || toft_is_word(v, "0") || toft_is_word(v, "off") || toft_is_word(v, "no") ||
+              toft_is_word(v, "false");
+    toft_switch_aborts = !off && toft_is_word(v, "abort");
+    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
+    s = off ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
+    (void)TOFT_SWAP(&toft_switch, s);
+  }
+  TOFT_UNLOCK(&toft_findings_lock);
+  return s;
+}
 
 static int toft_process_checks(void) {
   size_t s = TOFT_LOAD(&toft_switch);
-  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) {
-    const char *v = toft_os_env("TOFT_CHECKED");
-    s = v == NULL || *v == 0 || (v[0] == '0' && v[1] == 0) ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
-    (void)TOFT_SWAP(&toft_switch, s);
-  }
+  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) s = toft_read_switch();
   return s == TOFT_SWITCH_ON;
+}
+
+void toft_on_finding(toft_finding_fn *fn, void *arg) {
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_hook = fn;
+  toft_finding_hook_arg = arg;
+  TOFT_UNLOCK(&toft_findings_lock);
+}
+
+static void toft_print_finding(void *arg, const toft_finding *f) {
+  char line[TOFT_MESSAGE + 16];
+  toft_line t = {line, line + sizeof line - 1};
+  (void)arg;
+  toft_put_text(&t, "toft: ");
+  toft_put_text(&t, f->message);
+  toft_put_text(&t, "\n");
+  if (toft_findings_stream != 0) toft_os_print(toft_findings_stream, line, (size_t)(t.at - line));
+  if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
+}
+
+static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
+
+static void toft_publish(const toft_fact *f) {
+  (void)toft_process_checks();
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_fn *fn = toft_finding_hook;
+  void *arg = toft_finding_hook_arg;
+  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_switch_aborts;
+  TOFT_UNLOCK(&toft_findings_lock);
+  if (fn != NULL && !toft_in_hook) {
+    toft_in_hook = 1;
+    toft_say(f, fn, arg);
+    toft_in_hook = 0;
+  }
+  if (prints) toft_say(f, toft_print_finding, NULL);
+  if (aborts) abort();
+}
+
+/* The library is being unloaded: there are no more findings. */
+static void toft_findings_end(void) {
+  toft_names_close();
+  free(toft_findings_file);
+  toft_findings_file = NULL;
 }

@@ -96,8 +96,11 @@ int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block),
   if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
   toft_enter(a);
+  uint32_t was = toft_call_out(a);
+  int stop = toft_walk(a, fn, arg);
+  toft_call_back(a, was);
   toft_aim(a);
-  return toft_walk(a, fn, arg);
+  return stop;
 }
 
 /* ---- checked arenas ---- */

@@ -15,6 +15,7 @@
 
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
+#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
 
 /* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
 typedef struct toft_blk toft_blk;
@@ -62,7 +63,7 @@ enum {
 typedef struct toft_state {
   toft_arena head;
   unsigned char *end;    /* true end of the current block; limit may be lower */
-  unsigned char *anchor; /* cursor when live was last brought up to date */
+  unsigned char *anchor; /* cursor when live was last brought up to date; in the thread's cache, the next ready arena */
   uint32_t state, rounds;
   uint64_t budget; /* on live; UINT64_MAX: none */
   toft_source *source;
@@ -99,5 +100,6 @@ TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
 TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
 
 static void toft_destroy(toft_state *a);
+static void toft_end_adopted(void *donor); /* life.c: the cleanup that an adopted arena is */
 
 #endif

@@ -10,7 +10,7 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
   a->head.cursor = a->anchor = a->home_start = start;
   a->head.ops = &toft_ops;
   a->head.limit = a->end = a->home_end = end;
-  a->head.epoch = 2;
+  a->head.epoch = toft_epoch_first();
   a->state = TOFT_FRESH | state;
   a->rounds = 0;
   a->budget = UINT64_MAX;
@@ -42,6 +42,10 @@ static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
   if (toft_begin_checks(a) != TOFT_OK) {
     toft_put_home(a);
     return NULL;
+  }
+  if (a->source == NULL) {
+    a->source = &toft_heap_source;
+    a->checks->plain_limit = (size_t)(a->home_end - a->home_start);
   }
   toft_aim(a);
   return a;
@@ -110,6 +114,7 @@ toft_arena *toft_create_with(const toft_options *given) {
 static void toft_put_home(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->home_size;
+  toft_epoch_seen(a->head.epoch);
   if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
   if (a->state & TOFT_BUFFER) return;
   if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
@@ -121,6 +126,7 @@ static void toft_put_home(toft_state *a) {
 
 /* Every block back to its source. */
 static void toft_destroy(toft_state *a) {
+  if (a->checks != NULL) toft_unregister(&a->checks->registered);
   toft_run_cleanups(a, 0);
   (void)toft_look_at_shadows(a);
   (void)toft_check_records(a, 0);
@@ -147,8 +153,10 @@ static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
     toft_destroy(a);
     return;
   }
+  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
   toft_aim(a);
   toft_step_out(a);
+  toft_fail(a, 0, 0, TOFT_EBUSY);
 }
 
 /* The fast way saves no register: whatever is not it is a tail call. */

@@ -60,7 +60,15 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
 
 #if TOFT_DYNAMIC && defined(__ELF__)
 
-/* What is used of elfutils/libdwfl.h, whose ABI is stable. */
+/* What is used of elfutils/libdwfl.h and elfutils/libdw.h, whose ABI is stable. */
+typedef struct toft_dwarf_die {
+  void *words[4];
+} toft_dwarf_die;
+typedef struct toft_dwarf_attribute {
+  void *words[4]; /* or fewer */
+} toft_dwarf_attribute;
+enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
+
 typedef struct toft_dwfl_callbacks {
   void *find_elf, *find_debuginfo, *section_address; /* functions */
   char **debuginfo_path;
@@ -80,6 +88,16 @@ typedef struct toft_dwarf {
   void *(*line)(void *module, uint64_t address);
   const char *(*line_info)(void *line, uint64_t *address, int *number, int *column, uint64_t *time, uint64_t *length);
   void (*end)(void *session);
+  /* inlined functions */
+  toft_dwarf_die *(*unit)(void *module, uint64_t address, uint64_t *bias);
+  int (*scopes)(toft_dwarf_die *unit, uint64_t address, toft_dwarf_die **scopes);
+  int (*scopes_of)(toft_dwarf_die *die, toft_dwarf_die **scopes);
+  int (*tag)(toft_dwarf_die *die);
+  toft_dwarf_attribute *(*attribute)(toft_dwarf_die *die, unsigned name, toft_dwarf_attribute *out);
+  int (*number)(toft_dwarf_attribute *attribute, uint64_t *out);
+  int (*files)(toft_dwarf_die *unit, void **files, size_t *count);
+  const char *(*file)(void *files, size_t index, uint64_t *time, uint64_t *length);
+  const char *(*declared)(toft_dwarf_die *die);
 } toft_dwarf;
 
 /* *function is a pointer to a function, or to anything. */
@@ -98,8 +116,13 @@ static int toft_dwarf_begin(toft_dwarf *d) {
          toft_dwarf_find(d, "dwfl_module_info", &d->module_info) &&
          toft_dwarf_find(d, "dwfl_module_addrinfo", &d->function) &&
          toft_dwarf_find(d, "dwfl_module_getsrc", &d->line) && toft_dwarf_find(d, "dwfl_lineinfo", &d->line_info) &&
-         toft_dwarf_find(d, "dwfl_end", &d->end) && (d->session = d->begin(&d->callbacks)) != NULL &&
-         d->report(d->session, getpid()) == 0 && d->report_end(d->session, NULL, NULL) == 0;
+         toft_dwarf_find(d, "dwfl_module_addrdie", &d->unit) && toft_dwarf_find(d, "dwarf_getscopes", &d->scopes) &&
+         toft_dwarf_find(d, "dwarf_getscopes_die", &d->scopes_of) && toft_dwarf_find(d, "dwarf_tag", &d->tag) &&
+         toft_dwarf_find(d, "dwarf_attr", &d->attribute) && toft_dwarf_find(d, "dwarf_formudata", &d->number) &&
+         toft_dwarf_find(d, "dwarf_getsrcfiles", &d->files) && toft_dwarf_find(d, "dwarf_filesrc", &d->file) &&
+         toft_dwarf_find(d, "dwarf_decl_file", &d->declared) && toft_dwarf_find(d, "dwfl_end", &d->end) &&
+         (d->session = d->begin(&d->callbacks)) != NULL && d->report(d->session, getpid()) == 0 &&
+         d->report_end(d->session, NULL, NULL) == 0;
 }
 
 static void toft_dwarf_close(toft_dwarf *d) {
@@ -107,14 +130,63 @@ static void toft_dwarf_close(toft_dwarf *d) {
   if (d->library != NULL) (void)dlclose(d->library);
 }
 
-/* 0: there is no libdw here, or it does not work. */
+/* 0: there is no libdw here, or it does not work. Where MemorySanitizer runs it is not used: what a library writes that
+ * was not built for it counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
+  if (toft_msan_open != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
     d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (d->library != NULL && toft_dwarf_begin(d)) return 1;
   toft_dwarf_close(d);
   return 0;
+}
+
+/* Is the address in a module that was loaded when the session began? */
+static int toft_dwarf_knows(const toft_dwarf *d, const void *address) {
+  return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
+}
+
+/* Is that a file of Toft's inline layer, or of the language's library? */
+static int toft_is_library_file(const char *file) {
+  const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
+  if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
+  if (name - file >= 5 && memcmp(name - 5, "toft/", 5) == 0 && (name - file == 5 || name[-6] == '/') && dot != NULL &&
+      (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0))
+    return 1;
+  return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
+}
+
+/* The address is in an inlined function of a library: moves file and line out to the call in the program's own code, if
+ * that was inlined into the same function of the machine code. Else they stay as they are. */
+static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
+  toft_dwarf_die *inner = NULL, *chain = NULL;
+  uint64_t bias = 0;
+  void *files = NULL;
+  size_t known = 0;
+  toft_dwarf_die *unit = d->unit(module, call, &bias);
+  if (unit == NULL || d->files(unit, &files, &known) != 0 || d->scopes(unit, call - bias, &inner) <= 0) return;
+  const char *file = symbol->file;
+  uint64_t line = symbol->line;
+  int count = d->scopes_of(&inner[0], &chain), found = 0;
+  for (int i = 0; i < count && !found; i++) {
+    toft_dwarf_attribute at;
+    uint64_t index = 0;
+    int tag = d->tag(&chain[i]);
+    if (tag != TOFT_DW_TAG_INLINED && tag != TOFT_DW_TAG_SUBPROGRAM) continue;
+    const char *declared = d->declared(&chain[i]);
+    found = declared != NULL && !toft_is_library_file(declared);
+    if (found || tag == TOFT_DW_TAG_SUBPROGRAM) break;
+    if (d->attribute(&chain[i], TOFT_DW_CALL_FILE, &at) == NULL || d->number(&at, &index) != 0) break;
+    file = d->file(files, (size_t)index, NULL, NULL);
+    if (d->attribute(&chain[i], TOFT_DW_CALL_LINE, &at) == NULL || d->number(&at, &line) != 0 || file == NULL) break;
+  }
+  if (found) {
+    symbol->file = file;
+    symbol->line = (unsigned)line;
+  }
+  free(chain);
+  free(inner);
 }
 
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
@@ -131,6 +203,7 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
   void *line = d->line(module, call);
   if (line != NULL) symbol->file = d->line_info(line, NULL, &number, NULL, NULL, NULL);
   symbol->line = number > 0 ? (unsigned)number : 0;
+  if (symbol->file != NULL && toft_is_library_file(symbol->file)) toft_dwarf_skip_library(d, module, call, symbol);
   return 1;
 }
 
@@ -141,6 +214,7 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
 static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
+static int toft_dwarf_knows(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   return toft_symbolize(arg, address, symbol);
 }

@@ -99,7 +99,8 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   uintptr_t caller = TOFT_CALLER();
   if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_state_of(head);
-  int code = p == NULL || old_size > TOFT_MAX_REQUEST ? TOFT_EARG : toft_check_request(new_size, align);
+  int absurd = old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* the checks have a finding for it */
+  int code = p == NULL || absurd ? TOFT_EARG : toft_check_request(new_size, align);
   void *q = NULL;
   if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
   toft_enter(a);
@@ -127,7 +128,7 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
   int code = TOFT_OK;
   if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
   toft_enter(a);
-  if (!(a->state & TOFT_CLOSED) && p != NULL && size <= TOFT_MAX_REQUEST) {
+  if (!(a->state & TOFT_CLOSED) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
     } else if (toft_is_last(a, (unsigned char *)p, size)) {

@@ -11,6 +11,8 @@ static void toft_cache_end(void);
 static void toft_discharge(size_t bytes); /* quarantine.c */
 static void toft_seats_end(void);         /* seats.c */
 static void toft_leases_unload(void);     /* lease.c: the cache of leases that is the process's own */
+static void toft_registry_end(void);      /* registry.c */
+static void toft_findings_end(void);      /* findings.c */
 static int toft_os_unloads;               /* threads may have been stopped anywhere: nobody is waited for */
 
 #ifdef _WIN32
@@ -39,6 +41,18 @@ static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DE
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 
 static const char *toft_os_env(const char *name) { return getenv(name); }
+
+static void toft_os_append(const char *path, const char *text, size_t size) {
+  FILE *out = fopen(path, "ab");
+  if (out == NULL) return;
+  (void)fwrite(text, 1, size, out);
+  (void)fclose(out);
+}
+static void toft_os_print(int descriptor, const char *text, size_t size) {
+  FILE *out = descriptor == 2 ? stderr : stdout;
+  (void)fwrite(text, 1, size, out);
+  (void)fflush(out);
+}
 
 /* A fence in every thread of the process, at the expense of the caller. */
 static int toft_os_fence_open(void) { return 1; }
@@ -83,6 +97,7 @@ static int toft_os_arm(void) {
 }
 
 #else
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -149,9 +164,36 @@ static void toft_os_decommit(void *p, size_t size) {
 
 static void toft_os_yield(void) { (void)sched_yield(); }
 
-/* A program with more rights than its user takes no orders from the user's environment. */
-static const char *toft_os_env(const char *name) {
-  return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+/* A program with more rights than its user (set-uid, set-gid, file capabilities) ignores the user's environment.
+ * AT_SECURE says what the program started with: one that has called setuid since has equal ids. */
+#if defined(__linux__) /* by a name of its own: the header needs the kernel's, which cross compilers may lack */
+extern unsigned long toft_getauxval(unsigned long type) __asm__("getauxval") __attribute__((weak));
+#endif
+static int toft_os_is_privileged(void) {
+#if defined(__linux__)
+  if (toft_getauxval != NULL && toft_getauxval(23 /* AT_SECURE */) != 0) return 1;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || \
+    defined(__DragonFly__)
+  if (issetugid()) return 1;
+#endif
+  return getuid() != geteuid() || getgid() != getegid();
+}
+static const char *toft_os_env(const char *name) { return toft_os_is_privileged() ? NULL : getenv(name); }
+
+/* One write for a line, so that lines of several threads and processes do not mix. What cannot be written is lost. */
+static void toft_os_print(int descriptor, const char *text, size_t size) {
+  for (int failures = 0; size > 0 && failures < 4;) { /* a signal may interrupt it */
+    ssize_t n = write(descriptor, text, size);
+    failures += n <= 0;
+    text += n > 0 ? n : 0;
+    size -= n > 0 ? (size_t)n : 0;
+  }
+}
+static void toft_os_append(const char *path, const char *text, size_t size) {
+  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  if (file < 0) return;
+  toft_os_print(file, text, size);
+  (void)close(file);
 }
 
 /* A fence in every thread of the process, at the expense of the caller. After a fork it may have to be opened again. */
@@ -208,7 +250,9 @@ __attribute__((destructor)) static void toft_os_unload(void) {
   toft_os_unloads = 1;
   toft_seats_end();
   toft_leases_unload();
+  toft_registry_end();
   toft_discharge(0);
+  toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32
   if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);

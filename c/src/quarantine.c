@@ -122,8 +122,8 @@ static void toft_bury(toft_arena *head) {
 static void toft_look_at_detained(const toft_detained *d) {
   unsigned char *from = d->block + d->open, *end = d->block + d->size;
   toft_open(from, d->size - d->open);
-  const unsigned char *at = toft_not_gone(from, end);
-  if (at == end) return;
+  const unsigned char *at = from, *to = end;
+  if (!toft_written_part(&at, &to, TOFT_BYTE_GONE)) return;
   toft_fact f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_LATE_WRITE;
@@ -133,12 +133,9 @@ static void toft_look_at_detained(const toft_detained *d) {
   for (size_t i = 0; i < d->count; i++) {
     const toft_record *r = &d->gone[i];
     if (at < r->start || at >= r->end) continue;
-    f.p = r->p;
-    f.size = r->size;
-    f.made = r->made;
-    f.gone = r->gone;
+    toft_fact_of(&f, r);
   }
-  f.offset = at - f.p;
+  toft_fact_written(&f, f.p, at, to, to == end);
   f.seen.by = "a look at released memory";
   f.seen.thread = toft_thread();
   toft_publish(&f);

@@ -35,6 +35,16 @@ static void toft_recycler_large_release(toft_recycler *r);
 static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep);
 static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s);
 
+/* recycler_checked.c */
+static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site);
+static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                          uintptr_t site);
+static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r);
+static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site);
+static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site);
+static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r);
+
 /* ---- lists ---- */
 
 static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b, int32_t name) {
@@ -481,11 +491,12 @@ static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t siz
   return r->now.sweep != TOFT_RECYCLER_NONE && size > r->now.block->widest ? &r->aside : &r->now;
 }
 
-void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
+void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   void *p = NULL;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   size = toft_round(size, 8);
   toft_recycler_settle(r);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
@@ -495,6 +506,10 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
     p = toft_recycler_fill(r, toft_recycler_range_for(r, size), size, align);
   return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
+}
+
+void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_more_at(r, size, align, TOFT_CALLER());
 }
 
 /* The block of p, which has `bytes`; NULL: it is a large object. */
@@ -512,7 +527,11 @@ static void toft_recycler_give(toft_recycler *r, toft_recycler_block *b, void *p
   if (b->live <= b->notice) toft_recycler_noticed(r, b);
 }
 
-void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
+void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_free_checked(r, p, toft_max(size, 1), site);
+    return;
+  }
   size_t bytes = toft_round(toft_max(size, 1), 8);
   toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
@@ -521,6 +540,10 @@ void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
     r->now.cursor = (unsigned char *)p;
   else
     toft_recycler_give(r, b, p, bytes);
+}
+
+void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_free_apart_at(r, p, size, TOFT_CALLER());
 }
 
 /* Where it stands; 0: it cannot. */
@@ -537,10 +560,14 @@ static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size
   return now <= was;
 }
 
-void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
+static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                     uintptr_t site) {
   void *q;
+  align = TOFT_OPS_ALIGN(align);
   if (p == NULL) return toft_recycler_alloc(r, new_size, align);
-  if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2) return NULL;
+  if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked))
+    return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
       toft_recycler_resize_here(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
     return p;
@@ -549,6 +576,10 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
   memcpy(q, p, toft_min(old_size, new_size));
   toft_recycler_free(r, p, old_size);
   return q;
+}
+
+void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
+  return toft_recycler_resize_at(r, p, old_size, new_size, align, TOFT_CALLER());
 }
 
 /* ---- life ---- */
@@ -576,6 +607,7 @@ static void toft_recycler_begin(toft_recycler *r) {
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = 0;
   r->counted = r->counted_fresh = NULL;
+  r->checks = NULL;
 }
 
 static size_t toft_recycler_stride(size_t block_size) { return 64 + toft_round(block_size, 64); }
@@ -589,11 +621,12 @@ int toft_recycler_check(const toft_recycler_options *options) {
   return o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards > 1) ? TOFT_EARG : TOFT_OK;
 }
 
-int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   toft_recycler_begin(r);
   r->direct = TOFT_RECYCLER_DIRECT;
   r->shard = 0;
+  r->checked = 0;
   r->peak = 0;
   r->source = &toft_heap_source;
   r->count = r->stride = 0;
@@ -609,7 +642,30 @@ int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-void toft_recycler_release(toft_recycler *r) {
+/* The first call makes the checks, so that this takes no memory but for a count. */
+static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  (void)toft_recycler_init_unchecked(r, NULL);
+  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  if (options != NULL) memcpy(&o, options, options->size);
+  if (o.source != NULL) r->source = o.source;
+  r->checked = 1;
+  r->direct = 0;
+  r->count = o.count;
+  r->stride = o.block_size;
+  return o.count == 0 || toft_recycler_checks_for(r) != NULL ? TOFT_OK : TOFT_ENOMEM;
+}
+
+int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+  return TOFT_UNLIKELY(toft_process_checks()) ? toft_recycler_init_checked(r, options)
+                                              : toft_recycler_init_unchecked(r, options);
+}
+
+static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_release_checked(r, site);
+    return;
+  }
   while (r->segments != NULL) {
     toft_recycler_segment s = *r->segments;
     r->segments = s.next;
@@ -619,6 +675,8 @@ void toft_recycler_release(toft_recycler *r) {
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
   toft_recycler_begin(r);
 }
+
+void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
 
 /* ---- looking at it ---- */
 
@@ -653,6 +711,7 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
   toft_recycler_stats s;
   const toft_recycler_segment *segment;
   unsigned char *p;
+  if (r->checked) return toft_recycler_stats_checked(r);
   memset(&s, 0, sizeof s);
   for (segment = r->segments; segment != NULL; segment = segment->next) {
     unsigned char *cut = toft_recycler_cut_end(r, segment);
@@ -693,6 +752,7 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
   size_t idle = 0, left = 0;
+  if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
   toft_recycler_settle(r);
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);

@@ -73,6 +73,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS;
+  if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
@@ -104,7 +105,8 @@ void toft_sync_recycler_destroy(toft_sync_recycler *r) {
 
 void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
   toft_recycler_shard *s = toft_sync_lock(r);
-  void *p = toft_recycler_alloc(&s->recycler, size, align);
+  void *p = toft_recycler_bump(&s->recycler, size, align);
+  if (p == NULL) p = toft_recycler_more_at(&s->recycler, size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   return p;
 }
@@ -113,7 +115,10 @@ void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s;
   if (p == NULL) return;
   s = toft_sync_lock_of(r, p, size);
-  toft_recycler_free(&s->recycler, p, size);
+  if (TOFT_UNLIKELY(s->recycler.checked))
+    toft_recycler_free_apart_at(&s->recycler, p, size, TOFT_CALLER());
+  else
+    toft_recycler_free(&s->recycler, p, size);
   toft_sync_unlock(s);
 }
 
@@ -122,7 +127,7 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   void *q;
   if (p == NULL) return toft_sync_recycler_alloc(r, new_size, align);
   s = toft_sync_lock_of(r, p, old_size);
-  q = toft_recycler_resize(&s->recycler, p, old_size, new_size, align);
+  q = toft_recycler_resize_at(&s->recycler, p, old_size, new_size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   return q;
 }

@@ -60,16 +60,6 @@ static toft_lock toft_seats_lock;
 static size_t toft_last_id =
     1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
 
-/* When the library is unloaded other threads may have been stopped with a lock in their hands. */
-static int toft_lock_take_to_end(toft_lock *l) {
-  if (!toft_os_unloads) toft_lock_take(l);
-  for (int i = 0; toft_os_unloads && !TOFT_LOCK_TRY(l); i++) {
-    if (i == 1000) return 0;
-    toft_os_yield();
-  }
-  return 1;
-}
-
 /* ---- the thread's side ---- */
 
 /* What it may use until it leaves. */
@@ -137,12 +127,14 @@ static void toft_leases_fork(int phase); /* lease_stands.c: 0 before, 1 in the p
 static void toft_seats_before_fork(void) {
   toft_lock_take(&toft_seats_lock);
   toft_leases_fork(0);
+  toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
 }
 static void toft_findings_after_fork(void) {
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
+  TOFT_UNLOCK(&toft_registry_lock);
 }
 static void toft_seats_in_parent(void) {
   toft_findings_after_fork();

@@ -135,6 +135,7 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
 }
 
 toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) {
+  if (inner == NULL) inner = &toft_heap_source;
   memset(b, 0, sizeof *b);
   b->source.take = toft_budget_take;
   b->source.put = toft_budget_put;

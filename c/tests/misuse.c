@@ -133,6 +133,83 @@ static void pinned(void) {
   in_a_thread(NULL);
 }
 
+static void *hooked;
+
+static void hook_object(void) {
+  hooked = toft_hook_malloc(a, 16);
+  (void)!toft_hook_malloc(a, 16);
+}
+static void hook_free_twice(void) {
+  hook_object();
+  toft_hook_free(a, hooked);
+  toft_hook_free(a, hooked);
+}
+static void hook_foreign_pointer(void) { toft_hook_free(a, toft_alloc(a, 64)); }
+static void hook_underrun(void) {
+  hook_object();
+  write_at(hooked, -1);
+  toft_hook_free(a, hooked);
+}
+
+static void release_while_claimed(void) {
+  toft_range r;
+  toft_claim(a, &r);
+  toft_release(a);
+  toft_give(a, &r);
+}
+
+static void overrun_at_exit(void) {
+  overrun();
+  exit(0);
+}
+
+static toft_recycler recycler;
+
+static char *recycled(void) {
+  toft_recycler_init(&recycler, NULL);
+  return (char *)toft_recycler_alloc(&recycler, 16, 8);
+}
+static void recycler_overrun(void) {
+  write_at(recycled(), 16);
+  toft_recycler_release(&recycler);
+}
+static void recycler_underrun(void) {
+  write_at(recycled(), -1);
+  toft_recycler_release(&recycler);
+}
+static void recycler_late_write(void) {
+  char *p = recycled();
+  toft_recycler_free(&recycler, p, 16);
+  write_at(p, 3);
+  toft_recycler_release(&recycler);
+}
+static void recycler_late_read(void) {
+  volatile char *p = recycled();
+  p[3] = 1;
+  toft_recycler_free(&recycler, (void *)(uintptr_t)p, 16);
+  if (p[3] == 1) puts("it was still there");
+  toft_recycler_release(&recycler);
+}
+static void recycler_free_twice(void) {
+  char *p = recycled();
+  toft_recycler_free(&recycler, p, 16);
+  toft_recycler_free(&recycler, p, 16);
+  toft_recycler_release(&recycler);
+}
+static void recycler_wrong_size(void) {
+  toft_recycler_free(&recycler, recycled(), 24);
+  toft_recycler_release(&recycler);
+}
+static void recycler_foreign_pointer(void) {
+  (void)recycled();
+  toft_recycler_free(&recycler, toft_alloc(a, 16), 16);
+  toft_recycler_release(&recycler);
+}
+static void recycler_overrun_at_exit(void) {
+  write_at(recycled(), 16);
+  exit(0);
+}
+
 static const struct {
   const char *row;
   void (*commit)(void);
@@ -155,6 +232,19 @@ static const struct {
     {"foreign pointer", foreign_pointer},
     {"two threads at once", two_threads},
     {"thread it is not pinned to", pinned},
+    {"hook double free", hook_free_twice},
+    {"hook foreign pointer", hook_foreign_pointer},
+    {"hook underrun", hook_underrun},
+    {"release while claimed", release_while_claimed},
+    {"overrun, alive at exit", overrun_at_exit},
+    {"recycler overrun", recycler_overrun},
+    {"recycler underrun", recycler_underrun},
+    {"recycler late write", recycler_late_write},
+    {"recycler read after free", recycler_late_read},
+    {"recycler double free", recycler_free_twice},
+    {"recycler wrong size", recycler_wrong_size},
+    {"recycler foreign pointer", recycler_foreign_pointer},
+    {"recycler overrun, alive at exit", recycler_overrun_at_exit},
 };
 
 int main(int argc, char **argv) {

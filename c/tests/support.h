@@ -110,6 +110,13 @@ static UNWATCHED void write_wrongly(void *p, ptrdiff_t at) {
   LOOK_AGAIN();
 }
 
+static UNWATCHED void write_text(char *to, const char *text, size_t n) {
+  volatile char *q = to;
+  LOOK_AWAY();
+  for (size_t i = 0; i < n; i++) q[i] = text[i];
+  LOOK_AGAIN();
+}
+
 /* Are they all that byte? */
 static UNWATCHED int holds_wrongly(const void *p, size_t n, unsigned char byte) {
   const volatile unsigned char *q = (const volatile unsigned char *)p;

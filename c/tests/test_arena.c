@@ -302,22 +302,113 @@ static void a_mark_above_a_freed_tip_is_harmless(void **state) {
 
 static void scopes_rewind_however_they_end(void **state) {
   (void)state;
+#ifdef TOFT_SCOPE
   void *at = a->cursor;
-  TOFT_SCOPE(a) { assert_non_null(toft_alloc(a, 100)); }
-  assert_ptr_equal(a->cursor, at);
-#ifdef __GNUC__
-  for (int i = 0; i < 3; i++) {
-    TOFT_SCOPE(a) {
-      assert_non_null(toft_alloc(a, 100000));
-      if (i == 1) break;
-    }
-    assert_ptr_equal(a->cursor, at);
+  {
+    TOFT_SCOPE(a);
+    assert_non_null(toft_alloc(a, 100));
+    TOFT_SCOPE(a);
+    assert_non_null(toft_alloc(a, 8));
   }
-#endif
-  int inner = 0;
-  TOFT_SCOPE(a) TOFT_SCOPE(a) inner += toft_alloc(a, 8) != NULL;
-  assert_int_equal(inner, 1);
   assert_ptr_equal(a->cursor, at);
+  int turns = 0, ends = 0;
+  for (int i = 0; i < 4; i++) { /* break and continue are the caller's loop's */
+    assert_ptr_equal(a->cursor, at);
+    TOFT_SCOPE(a);
+    assert_non_null(toft_alloc(a, 100000));
+    turns++;
+    if (i == 1) continue;
+    if (i == 2) break;
+    ends++;
+  }
+  assert_int_equal(turns, 3);
+  assert_int_equal(ends, 1);
+  assert_ptr_equal(a->cursor, at);
+#endif
+}
+
+/* The second arena is made where the first one was; many cleanups raise the epochs far beyond the first. */
+static void marks_of_a_released_arena_are_stale(void **state) {
+  static unsigned char buffer[8192];
+  size_t limit = toft_cache_limit(SIZE_MAX / 4);
+  (void)state;
+  for (int how = 0; how < 12; how++) {
+    int in_buffer = how % 3 == 1, many = how % 2, bumps = how >= 6 ? 70000 : 0;
+    if (how % 3 == 2) toft_cache_limit(0); /* the next one comes from malloc, which may have another block */
+    toft_arena *one = in_buffer ? toft_create_in(buffer, sizeof buffer, toft_heap()) : toft_create();
+    assert_non_null(toft_alloc(one, many ? 100000 : 1000));
+    for (int i = 0; i < bumps; i++) assert_non_null(toft_cleanup_add(one, NULL, NULL));
+    toft_mark m = toft_mark_here(one);
+    toft_release(one);
+    toft_arena *two = in_buffer ? toft_create_in(buffer, sizeof buffer, toft_heap()) : toft_create();
+    if (how % 3 != 2) assert_ptr_equal(one, two);
+    for (int i = 0; i < 70000; i++) { /* as many epochs as the first one had */
+      if (i % 1000 == 0) assert_int_equal(toft_rewind(two, m), TOFT_EMARK);
+      assert_non_null(toft_cleanup_add(two, NULL, NULL));
+    }
+    assert_true(toft_stats_of(two).live >= 70000 * sizeof(toft_cleanup));
+    toft_release(two);
+    toft_cache_limit(SIZE_MAX / 4);
+  }
+  toft_cache_trim();
+  toft_cache_limit(limit);
+}
+
+static void buffers_have_the_room_they_promise(void **state) {
+  static unsigned char buffer[2048];
+  (void)state;
+  for (size_t n = 1; n <= 200; n++)
+    for (size_t offset = 0; offset < 64; offset++) {
+      toft_arena *b = toft_create_in(buffer + offset, TOFT_BUFFER(n), NULL);
+      assert_non_null(b);
+      assert_non_null(toft_alloc(b, n));
+      toft_release(b);
+      size_t pieces = (n + 7) / 8;
+      b = toft_create_in(buffer + offset, TOFT_BUFFER(8 * pieces), NULL);
+      for (size_t i = 0; i < pieces; i++) assert_non_null(toft_alloc(b, 1 + i % 8));
+      toft_release(b);
+    }
+}
+
+static int call_into(void *arg, const toft_block *block) {
+  toft_range r = {NULL, NULL, 0};
+  (void)block;
+  assert_null(toft_alloc(a, 8));
+  assert_int_equal(toft_reset(a), TOFT_EBUSY);
+  assert_int_equal(toft_claim(a, &r), TOFT_EBUSY);
+  assert_null(toft_cleanup_add(a, NULL, NULL));
+  toft_trim(a, 0);
+  toft_release(a);
+  ++*(int *)arg;
+  return 0;
+}
+
+static void the_walk_over_blocks_keeps_them(void **state) {
+  int seen = 0;
+  (void)state;
+  for (int i = 0; i < 100; i++) assert_non_null(toft_alloc(a, 3000));
+  uint64_t live = toft_stats_of(a).live;
+  assert_int_equal(toft_blocks(a, call_into, &seen), 0);
+  assert_true(seen > 1 && toft_stats_of(a).live == live && toft_alloc(a, 8) != NULL);
+}
+
+/* The inline path does not tell them from 8, so neither does the rest. */
+static void odd_alignments_are_served_as_8(void **state) {
+  (void)state;
+  for (size_t align = 3; align <= 7; align++) {
+    unsigned char *p = (unsigned char *)toft_alloc_aligned(a, 40, align);
+    assert_true(p != NULL && is_aligned(p, 8));
+    fill(p, 40, 1);
+    p = (unsigned char *)toft_resize(a, p, 40, 80, align);
+    assert_true(p != NULL && is_aligned(p, 8) && filled(p, 40, 1));
+    assert_non_null(toft_alloc(a, 1));
+    p = (unsigned char *)toft_resize(a, p, 80, 9000, align); /* a copy, in a block to come */
+    assert_true(p != NULL && is_aligned(p, 8) && filled(p, 40, 1));
+    p = (unsigned char *)toft_alloc_aligned(a, 100000, align);
+    assert_true(p != NULL && is_aligned(p, 8));
+  }
+  assert_null(toft_alloc_aligned(a, 8, 0));
+  assert_null(toft_alloc_aligned(a, 8, 24));
 }
 
 /* ---- reset, trim ---- */
@@ -856,6 +947,10 @@ int main(void) {
       test(the_arena_is_closed_to_its_cleanups),
       test(a_claimed_range_is_nobody_elses),
       test(a_range_grows_while_claimed),
+      test(marks_of_a_released_arena_are_stale),
+      test(buffers_have_the_room_they_promise),
+      test(odd_alignments_are_served_as_8),
+      test(the_walk_over_blocks_keeps_them),
       test(bytes_are_packed),
       test(a_range_stays_within_the_budget),
       test(adopted_memory_lives_on),

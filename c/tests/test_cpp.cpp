@@ -81,10 +81,9 @@ void scope_ends_by_an_exception(void **) {
   uint64_t before = toft_stats_of(a).live;
   bool caught = false;
   try {
-    TOFT_SCOPE(a) {
-      assert_non_null(toft_alloc(a, 10000));
-      throw std::runtime_error("out");
-    }
+    TOFT_SCOPE(a);
+    assert_non_null(toft_alloc(a, 10000));
+    throw std::runtime_error("out");
   } catch (const std::runtime_error &) {
     caught = true;
   }

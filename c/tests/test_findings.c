@@ -1,5 +1,7 @@
 /* What checked arenas find, in which words, and who hears of it: late writes, stale calls, wrong threads, places.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <stdio.h>
+
 #include "support.h"
 #ifndef _WIN32
 #include <pthread.h>
@@ -65,7 +67,7 @@ static void zones_name_the_byte(void **state) {
   unsigned char *p = (unsigned char *)toft_alloc(toft_at(a, "here.c:7"), 13);
   write_wrongly(p, 13);
   assert_int_equal(toft_rewind(toft_at(a, "there.c:9"), start), TOFT_ECORRUPT);
-  assert_true(last.address == p && last.size == 13 && last.offset == 13 && last.arena == a);
+  assert_true(last.address == p && last.size == 13 && last.offset == 13 && last.arena == a && last.length == 1);
   assert_string_equal(last_place, "here.c:7");
   ONE(TOFT_FOUND_OVERRUN, "overrun: byte 13 of 13 bytes at 0x", "allocated at here.c:7 by thread ",
       "noticed by rewind at there.c:9");
@@ -73,6 +75,146 @@ static void zones_name_the_byte(void **state) {
   write_wrongly(p, -200);
   assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
   ONE(TOFT_FOUND_UNDERRUN, "underrun: byte -200 of 8 bytes", "noticed by reset");
+}
+
+/* The finding says how many bytes were written, and shows them. */
+static void findings_show_what_was_written(void **state) {
+  (void)state;
+  char *p = (char *)toft_alloc(a, 16);
+  write_text(p + 16, "ab\"\\\n\x80", 6);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  assert_int_equal(last.length, 6);
+  ONE(TOFT_FOUND_OVERRUN, "byte 16 of 16 bytes", " was written: 6 bytes \"ab\\\"\\\\\\x0a\\x80\"; allocated");
+  p = (char *)toft_alloc(a, 13);
+  write_text(p + 13, "0123456789abcdefghi", 19); /* to the end of the zone: there may be more */
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  ONE(TOFT_FOUND_OVERRUN, "byte 13 of 13 bytes", " was written: 19 bytes or more \"0123456789abcdefghi\"; ");
+  p = (char *)toft_alloc(a, 8);
+  write_text(p - 4, "back", 4);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  ONE(TOFT_FOUND_UNDERRUN, "underrun: byte -4 of 8 bytes", " was written: 4 bytes \"back\"; ");
+  p = (char *)toft_alloc(a, 100);
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  write_text(p + 50, "0123456789abcdef0123456789abcdef0123456789", 42);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  assert_int_equal(last.length, 42);
+  ONE(TOFT_FOUND_LATE_WRITE, "byte 50 of 100 bytes",
+      " was written: 42 bytes \"0123456789abcdef0123456789abcdef\"... after");
+}
+
+static void names_are_escaped(void **state) {
+  (void)state;
+  write_wrongly(toft_alloc(toft_at(a, "\nroot::0:0:\x1b[2J\x7f"), 8), 8);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  ONE(TOFT_FOUND_OVERRUN, "allocated at \\x0aroot::0:0:\\x1b[2J\\x7f by thread");
+}
+
+/* Frees by the hooks, whose header a misuse may have damaged. */
+static void misuse_of_hooks_is_found(void **state) {
+  char other[64] = {0};
+  (void)state;
+  char *p = (char *)toft_hook_malloc(a, 10), *q = (char *)toft_hook_malloc(a, 30);
+  strcpy(p, "nine char");
+  p = (char *)toft_hook_realloc(a, p, 5); /* in place */
+  toft_hook_free(a, p);
+  assert_int_equal(heard, 0);
+  toft_hook_free(a, p);
+  assert_true(last.address == p && last.size == 5);
+  ONE(TOFT_FOUND_DOUBLE_FREE, "double free: 5 bytes", "noticed by free");
+  assert_null(toft_hook_realloc(a, p, 50));
+  ONE(TOFT_FOUND_DOUBLE_FREE, "double free: 5 bytes", "noticed by resize");
+  toft_hook_free(a, other + 16);
+  assert_ptr_equal(last.address, other + 16);
+  ONE(TOFT_FOUND_FOREIGN, "foreign pointer", "noticed by free");
+  assert_null(toft_hook_realloc(a, other + 16, 50));
+  ONE(TOFT_FOUND_FOREIGN, "noticed by resize");
+  toft_hook_free(a, toft_alloc(a, 64)); /* not the hooks' */
+  ONE(TOFT_FOUND_FOREIGN, "foreign pointer");
+  fill(q, 30, 7);
+  char *r = (char *)toft_hook_realloc(a, q, 3000);
+  assert_true(filled(r, 30, 7));
+  write_wrongly(r, 3000);
+  toft_hook_free(a, r);
+  ONE(TOFT_FOUND_OVERRUN, "overrun: byte 3000 of 3000 bytes");
+  for (int at = -16; at < 0; at++) { /* the header, all of it, and the zone in front */
+    r = (char *)toft_hook_malloc(a, 24);
+    write_wrongly(r, at);
+    toft_hook_free(a, r);
+    char words[64];
+    (void)snprintf(words, sizeof words, "underrun: byte %d of 24 bytes", at);
+    ONE(TOFT_FOUND_UNDERRUN, words);
+  }
+  assert_int_equal(toft_reset(a), TOFT_OK);
+  toft_arena *unchecked = toft_create();
+  p = (char *)toft_hook_malloc(unchecked, 100);
+  assert_int_equal(toft_set_checked(unchecked, 1), TOFT_OK);
+  p = (char *)toft_hook_realloc(unchecked, p, 200); /* from before the checks */
+  toft_hook_free(unchecked, p);
+  toft_release(unchecked);
+  assert_int_equal(heard, 0);
+}
+
+/* A hook that uses the arena of its finding is refused and loses nothing; it does not get findings that it causes. */
+static int refused_in_hook;
+static void use_the_arena(void *arg, const toft_finding *f) {
+  toft_range r = {NULL, NULL, 0};
+  hear(&heard, f);
+  (void)arg;
+  refused_in_hook = toft_alloc(f->arena, 8) == NULL && toft_rewind(f->arena, start) == TOFT_EBUSY &&
+                    toft_reset(f->arena) == TOFT_EBUSY && toft_claim(f->arena, &r) == TOFT_EBUSY &&
+                    toft_cleanup_add(f->arena, NULL, NULL) == NULL && toft_set_checked(f->arena, 0) == TOFT_EBUSY &&
+                    toft_findings(f->arena, hear, &heard) == TOFT_EBUSY;
+  toft_trim(f->arena, 0);
+  toft_free(f->arena, &r, 8);
+  toft_arena *other = toft_create();
+  refused_in_hook = refused_in_hook && toft_alloc(other, 100) != NULL && toft_set_checked(other, 1) == TOFT_OK;
+  toft_free(other, &r, 8); /* a finding in a hook */
+  toft_release(other);
+  toft_release(f->arena);
+}
+
+static void hooks_are_kept_out_of_their_arena(void **state) {
+  (void)state;
+  toft_on_finding(use_the_arena, NULL);
+  for (int i = 0; i < 20; i++) {
+    unsigned char *p = (unsigned char *)toft_alloc(a, 40);
+    unsigned char *q = (unsigned char *)toft_alloc(a, 3000);
+    write_wrongly(p, 40);
+    refused_in_hook = 0;
+    if (i % 4 == 0) toft_free(a, p, 40);
+    if (i % 4 == 1) toft_free(a, &i, 4);
+    if (i % 4 == 2) assert_int_equal(toft_rewind(a, start), TOFT_ECORRUPT);
+    if (i % 4 == 3) p = (unsigned char *)toft_resize(a, p, 40, 80, 8);
+    assert_int_equal(refused_in_hook, 1);
+    heard = 0;
+    if (i % 4 != 2) fill(q, 3000, 1);
+    (void)toft_reset(a);
+    heard = 0;
+    start = toft_mark_here(a);
+  }
+}
+
+static int failed_with;
+static void fail_with(void *arg, toft_arena *which, size_t size, size_t align, int code) {
+  (void)arg, (void)which, (void)size, (void)align;
+  failed_with = code;
+}
+
+static void a_release_without_effect_is_found(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  toft_range r;
+  (void)state;
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  toft_release(a);
+  ONE(TOFT_FOUND_NOT_RELEASED, "refused release: the arena at 0x", "has a claimed range; noticed by release");
+  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  o.failure = fail_with;
+  toft_arena *unchecked = toft_create_with(&o);
+  assert_int_equal(toft_claim(unchecked, &r), TOFT_OK);
+  toft_release(unchecked);
+  assert_int_equal(failed_with, TOFT_EBUSY);
+  assert_int_equal(toft_give(unchecked, &r), TOFT_OK);
+  toft_release(unchecked);
 }
 
 static void late_writes_are_found_when_handed_out(void **state) {
@@ -160,7 +302,7 @@ static void misuse_of_free_is_told_apart(void **state) {
   toft_arena *b = toft_create();
   unsigned char *theirs = (unsigned char *)toft_alloc(b, 32);
   toft_free(a, theirs, 32);
-  ONE(TOFT_FOUND_FOREIGN, "no allocation of this arena");
+  ONE(TOFT_FOUND_FOREIGN, "is no live allocation of this arena");
   assert_int_equal(toft_rewind(a, toft_mark_here(b)), TOFT_EMARK);
   ONE(TOFT_FOUND_STALE_MARK, "stale mark", "noticed by rewind");
   toft_release(b);
@@ -397,6 +539,11 @@ static void a_cleanup_is_no_other_thread(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       test(zones_name_the_byte),
+      test(findings_show_what_was_written),
+      test(names_are_escaped),
+      test(misuse_of_hooks_is_found),
+      test(a_release_without_effect_is_found),
+      test(hooks_are_kept_out_of_their_arena),
       test(late_writes_are_found_when_handed_out),
       test(late_writes_are_found_at_reset_and_release),
       test(what_is_handed_out_again_is_the_users),

@@ -121,10 +121,15 @@ static void a_frame_in_a_frame(void **state) {
   toft_arena *outer = toft_frame_here(f);
   assert_non_null(toft_alloc(outer, 24));
   for (int i = 0; i < 3; i++) {
-    TOFT_FRAME(f, inner) {
+    {
+      TOFT_FRAME(f, inner);
       assert_ptr_equal(inner, outer);
       assert_non_null(toft_alloc(inner, 5000));
-      TOFT_FRAME(f, deeper) assert_non_null(toft_alloc(deeper, 50));
+      for (;;) {
+        TOFT_FRAME(f, deeper);
+        assert_non_null(toft_alloc(deeper, 50));
+        break;
+      }
       assert_int_equal(toft_stats_of(outer).live, 5024);
     }
     assert_int_equal(toft_stats_of(outer).live, 24);
@@ -360,7 +365,10 @@ static void *play(void *arg) {
     toft_arena *a = toft_frame_here(c->frames);
     size_t size = 100 + (round * 37 + m->number * 91) % 3000;
     if (a == NULL) return (void *)(uintptr_t)1;
-    TOFT_FRAME(c->frames, scratch) wrong += toft_alloc(scratch, 700) == NULL;
+    {
+      TOFT_FRAME(c->frames, scratch);
+      wrong += toft_alloc(scratch, 700) == NULL;
+    }
     unsigned char *p = (unsigned char *)toft_alloc(a, size);
     if (p == NULL) return (void *)(uintptr_t)1;
     fill(p, size, (unsigned)(round + m->number));

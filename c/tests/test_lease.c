@@ -565,7 +565,9 @@ static void a_lease_is_metered_alone(void **state) {
   toft_leases *l = toft_leases_create(NULL);
   toft_lease a = toft_lease_get(l);
   assert_int_equal(toft_set_metered(a.arena, 1), TOFT_OK);
-  TOFT_TAG(a.arena, "names") assert_non_null(toft_alloc(a.arena, 1000));
+  assert_int_equal(toft_tag_push(a.arena, "names"), TOFT_OK);
+  assert_non_null(toft_alloc(a.arena, 1000));
+  toft_tag_pop(a.arena);
   assert_true(toft_snapshot_text(a.arena, NULL, text, sizeof text) < sizeof text);
   assert_non_null(strstr(text, "\"names\""));
   assert_int_equal(toft_lease_return(l, a), TOFT_OK);

@@ -146,34 +146,41 @@ static void a_push_that_failed_is_popped_too(void **state) {
   assert_int_equal(live_of(""), 16);
 }
 
+#ifdef TOFT_TAG
+/* The block ends by its last line, a return, a break or a continue. Returns how often it ran. */
 static int leave_early(int how) {
+  int turns = 0;
   for (int i = 0; i < 2; i++) {
-    TOFT_TAG(a, "block") {
-      take(8);
-      if (how == 1 && i == 0) return 1;
-      if (how == 2) break; /* out of the block alone: it is a loop of one turn */
-    }
+    TOFT_TAG(a, "block");
+    take(8);
+    turns++;
+    if (how == 1) return turns;
+    if (how == 2) break;
+    if (how == 3) continue;
     take(16);
   }
-  return 0;
+  return turns;
 }
 
 static void a_block_ends_its_tag_and_phase(void **state) {
   (void)state;
-  for (int how = 0; how < 3; how++) {
-#ifndef __GNUC__
-    if (how != 0) continue;
-#endif
+  for (int how = 0; how < 4; how++) {
     assert_int_equal(toft_reset(a), TOFT_OK);
-    int early = leave_early(how);
+    int turns = leave_early(how);
     take(24);
-    assert_int_equal(live_of("block"), early ? 8 : 16);
-    assert_int_equal(live_of(""), early ? 24 : 56);
+    assert_int_equal(turns, how == 1 || how == 2 ? 1 : 2);
+    assert_int_equal(live_of("block"), how == 0 ? 48 : 8 * turns);
+    assert_int_equal(live_of(""), 24);
   }
-  TOFT_PHASE(a, "phase") take(8);
+  {
+    TOFT_PHASE(a, "phase");
+    take(8);
+  }
+  take(8);
   assert_int_equal(phase_of("phase").entries, 1);
   assert_int_equal(phase_of("phase").allocated, 8);
 }
+#endif
 
 /* The bytes of a block of its own are its tag's, whenever it goes. A plain stack would take them off the newest. */
 static void what_has_a_block_of_its_own_goes_alone(void **state) {
@@ -488,7 +495,7 @@ static void a_refusal_is_asked_about(void **state) {
   assert_int_equal(question.asked, 0);
   assert_null(toft_alloc(a, 5));
   assert_true(question.asked == 1 && question.live == 96 && question.budget == 100 && question.size == 5);
-  assert_int_equal(failures, 4); /* three of them its own */
+  assert_int_equal(failures, 5); /* four of them its own: a release without effect is one */
   question.answer = 104;
   question.look = 0;
   take(5);
@@ -742,7 +749,9 @@ int main(void) {
       test(names_within_names_are_paths),
       test(pops_without_their_push_do_nothing),
       test(a_push_that_failed_is_popped_too),
+#ifdef TOFT_TAG
       test(a_block_ends_its_tag_and_phase),
+#endif
       test(what_has_a_block_of_its_own_goes_alone),
       test(marks_of_a_claim_spare_what_was_served_aside),
       test(an_adopted_arena_is_the_present_tags),

@@ -197,7 +197,8 @@ static void parts(void **state) {
   toft_release(other);
   assert_non_null(toft_cleanup_add(one, count_up, &ended));
   assert_non_null(toft_cleanup_add(two, count_up, &ended));
-  TOFT_SCOPE(two) {
+  {
+    TOFT_SCOPE(two);
     assert_non_null(toft_cleanup_add(two, count_up, &ended));
     assert_non_null(toft_alloc(two, 50000));
   }
@@ -349,7 +350,8 @@ static void *worker(void *arg) {
     pthread_mutex_unlock(&work.lock);
     if (kind == 500) wrong += toft_shared_stats(work.s).live == 0 || !toft_shared_contains(work.s, f);
     if (part != NULL && kind == 600) { /* what a scope gives back, others may get */
-      TOFT_SCOPE(part) wrong += toft_alloc(part, 20000) == NULL;
+      TOFT_SCOPE(part);
+      wrong += toft_alloc(part, 20000) == NULL;
     }
   }
   return (void *)(uintptr_t)wrong;

@@ -207,6 +207,17 @@ static void a_misaligned_source_is_refused(void **state) {
   assert_int_equal(wrong_puts, 2);
 }
 
+static void a_budget_without_a_source_is_the_heaps(void **state) {
+  toft_budget b;
+  (void)state;
+  toft_arena *a = arena_on(toft_budget_init(&b, NULL, 1 << 20));
+  assert_non_null(toft_alloc(a, 50000));
+  assert_null(toft_alloc(a, 2 << 20));
+  assert_ptr_equal(b.inner, toft_heap());
+  toft_release(a);
+  assert_int_equal(b.used, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(heap),
@@ -217,6 +228,7 @@ int main(void) {
       cmocka_unit_test(options_take_a_buffer_too),
       cmocka_unit_test(a_budget_bounds_all_arenas_of_a_source),
       cmocka_unit_test(a_budget_around_a_reserve),
+      cmocka_unit_test(a_budget_without_a_source_is_the_heaps),
       cmocka_unit_test(a_misaligned_source_is_refused),
   };
   return cmocka_run_group_tests_name("sources", tests, NULL, NULL);

@@ -25,6 +25,20 @@ static void every_arena_is_checked(void **state) {
   toft_arena *b = toft_create_in(buffer, sizeof buffer, NULL);
   assert_true(is_checked(b) && toft_alloc(b, 100) != NULL);
   toft_release(b);
+  for (size_t n = 1; n <= 300; n++) { /* zones do not take the room that TOFT_BUFFER promises, nor is there more */
+    for (size_t offset = 0; offset < 64; offset += 9) {
+      b = toft_create_in(buffer + offset, TOFT_BUFFER(n), NULL);
+      assert_true(b != NULL && toft_alloc(b, n) != NULL);
+      assert_null(toft_alloc(b, 80)); /* 63 for the offset, and a rounding */
+      assert_int_equal(toft_reset(b), TOFT_OK);
+      for (int i = 0; i < 3; i++) {
+        void *p = toft_alloc(b, n);
+        assert_non_null(p);
+        toft_free(b, p, n);
+      }
+      toft_release(b);
+    }
+  }
   toft_options sources[4];
   for (int i = 0; i < 4; i++) sources[i] = o;
   sources[0].source = toft_reserve_init(&r, 1 << 20);

@@ -78,6 +78,12 @@ static void packs_waste_little(void **state) {
   counted_all_back(&c);
 }
 
+/* A size that the compiler does not see: it warns of calls that must fail. */
+static size_t unknown(size_t size) {
+  volatile size_t hidden = size;
+  return hidden;
+}
+
 static void hooks_behave_like_malloc(void **state) {
   (void)state;
   toft_arena *a = toft_create();
@@ -92,8 +98,8 @@ static void hooks_behave_like_malloc(void **state) {
   assert_true(filled(p, 100, 1) && filled(q, 50, 2));
   toft_hook_free(a, p);
   toft_hook_free(a, NULL);
-  assert_null(toft_hook_malloc(a, SIZE_MAX));
-  assert_null(toft_hook_realloc(a, q, SIZE_MAX - 3));
+  assert_null(toft_hook_malloc(a, unknown(SIZE_MAX)));
+  assert_null(toft_hook_realloc(a, q, unknown(SIZE_MAX - 3)));
   assert_true(filled(q, 50, 2));
   toft_release(a);
 }
@@ -109,7 +115,7 @@ static void the_current_arena_serves_hooks_without_a_context(void **state) {
   unsigned char *p = (unsigned char *)toft_current_calloc(10, 10);
   for (int i = 0; i < 100; i++) assert_int_equal(p[i], 0);
   assert_true(toft_contains(a, p));
-  assert_null(toft_current_calloc(SIZE_MAX / 2, 3));
+  assert_null(toft_current_calloc(unknown(SIZE_MAX / 2), 3));
   toft_arena *before = toft_current_swap(b);
   assert_ptr_equal(before, a);
   assert_true(toft_contains(b, toft_current_malloc(8)));

@@ -14,7 +14,7 @@
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
 #define TOFT_SIZED(n) __attribute__((alloc_size(n)))
 #define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
-#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
 /* where the function that asks returns to */
@@ -30,7 +30,6 @@
 #define TOFT_FORMAT(fmt, first)
 #define TOFT_SIZED(n)
 #define TOFT_SIZED2(n, m)
-#define TOFT_AT_EXIT(fn)
 #define TOFT_COLD
 #define TOFT_UNUSED
 #if defined(_MSC_VER)
@@ -148,8 +147,10 @@
 #define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
 #define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
+#define toft_recycler_free_apart_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart_at)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
 #define toft_recycler_more TOFT_PASTE(TOFT_PREFIX, toft_recycler_more)
+#define toft_recycler_more_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_more_at)
 #define toft_recycler_noticed TOFT_PASTE(TOFT_PREFIX, toft_recycler_noticed)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)

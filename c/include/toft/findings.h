@@ -1,13 +1,22 @@
-/* What checked arenas find, and how one hears of it.
+/* Findings: what checked arenas and recyclers detect, and how it is delivered.
  *
- * An arena is checked from the start with TOFT_CHECKED in options.flags, from now on after toft_set_checked, and every
- * arena of the process is with TOFT_CHECKED=1 in the environment: no program needs to be built anew. It is read once,
- * when the first arena is made. Findings are told in four ways, none of which writes anything by itself:
+ * An arena is checked from the start with TOFT_CHECKED in options.flags, and from a call of toft_set_checked on. With
+ * TOFT_CHECKED=1 in the environment every arena and every recycler of the process is checked; no program needs to be
+ * rebuilt. Findings are delivered in four ways:
  *
- *   options.failure          the arena's own callback hears a code (see toft.h)
+ *   options.failure          the arena's own callback gets a code (see toft.h)
  *   toft_findings            walks over what one arena found
- *   toft_on_finding          a function of the process hears of everything, at once
- *   TOFT_FINDINGS=FILE       in the environment: each is appended to that file as one line; /dev/stderr is a file too
+ *   toft_on_finding          a function of the process gets every finding at once
+ *   the environment          one line for each finding, on standard error or in a file
+ *
+ * Two variables of the environment are read once, when the first arena or recycler is made. A process with more rights
+ * than its user (set-uid, set-gid, file capabilities) ignores both.
+ *
+ *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
+ *                    finding. Anything else: on.
+ *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and not followed if it is a
+ *                    symbolic link. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
+ *                    Not set: standard error where TOFT_CHECKED is on; where it is off, nothing is written.
  *
  * docs/checked.md has the table of what is found, and what is not.
  *
@@ -32,32 +41,39 @@ enum {
   TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is not good any more */
   TOFT_FOUND_WRONG_THREAD = 8, /* called by another thread than it is pinned to: see toft_pin */
   TOFT_FOUND_TWO_THREADS = 9,  /* called while another thread was in a call */
-  TOFT_FOUND_RELEASED = 10     /* called after its release */
+  TOFT_FOUND_RELEASED = 10,    /* called after its release */
+  TOFT_FOUND_NOT_RELEASED = 11 /* a release without effect: a range was claimed, or a cleanup was running */
 };
 
 /* One call of the program, as far as it is known. */
 typedef struct toft_moment {
-  const char *call;  /* "alloc", "rewind" and so on; "": there was none */
-  const char *place; /* "file.c:12", or "function+0x2a (program+0x11f9)", which addr2line understands */
-  uintptr_t site;    /* the same as a number: what the caller gave, or else where the call returns to */
-  size_t thread;     /* threads are numbered from 1, in the order in which Toft met them */
+  const char *call; /* "alloc", "rewind" and so on; "": there was none */
+  /* "file.c:12" as given by toft_at, TOFT_SITES or another language; else, with debug information and libdw of elfutils
+   * on the machine, "function (file.c:12)", the call in the program's own code; else "function+0x2a (program+0x11f9)",
+   * whose last part addr2line understands. Bytes that are not printable ASCII are written as \xNN. */
+  const char *place;
+  uintptr_t site; /* the same as a number: what the caller gave, or else where the call returns to */
+  size_t thread;  /* threads are numbered from 1, in the order in which Toft met them */
 } toft_moment;
 
 typedef struct toft_finding {
   int kind;            /* TOFT_FOUND_... */
   const char *message; /* all of it in one line without a newline, from the kind's name on */
-  toft_arena *arena;   /* not to be called: it is in the middle of a call, or gone */
+  toft_arena *arena;   /* not to be called: it is in the middle of a call, or released. NULL: a recycler's */
   const void *address; /* of the allocation; NULL where none is concerned */
-  size_t size;         /* its bytes, as asked for */
-  ptrdiff_t offset;    /* the byte that was written, counted from its start */
+  size_t size;         /* its bytes, as requested */
+  ptrdiff_t offset;    /* the first byte that was written, counted from its start */
   toft_moment allocated, returned, noticed;
+  size_t length;              /* from the first byte that was written to the last, as far as was looked */
+  const unsigned char *bytes; /* these, but 32 at most; NULL if length is 0 */
 } toft_finding;
 
-/* Hears of a finding. Everything it points at is gone when it returns. */
+/* Gets a finding, which is valid until it returns. */
 typedef void toft_finding_fn(void *arg, const toft_finding *finding);
 
-/* Has fn called for every finding of every checked arena, by the thread that found it; NULL: no more. It must return,
- * and may use other arenas. Replaces the one before. Thread-safe. */
+/* fn is called for every finding of every checked arena and recycler, by the thread that found it; NULL: no function.
+ * It must return, and may use other arenas and recyclers; the finding's own is closed to it. A finding that its calls
+ * cause is only printed. Replaces the one before. Thread-safe. */
 TOFT_API void toft_on_finding(toft_finding_fn *fn, void *arg);
 
 /* Looks at all of a checked arena now, the zones of live allocations and what was given back; then calls fn for each

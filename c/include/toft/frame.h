@@ -12,8 +12,8 @@
  * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
  * toft_frame_past finds it again.
  *
- * A FRAME IN A FRAME is a scope: TOFT_FRAME(frames, arena) { ... } gives back at its end what this thread allocated in
- * it.
+ * A FRAME IN A FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block gives back what this
+ * thread allocated in it.
  *
  * THREADS. toft_frame_here, toft_frame_publish and toft_frame_past may be called by all threads at once. Calls that say
  * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
@@ -94,12 +94,13 @@ typedef struct toft_frame_stats {
 /* ALONE. TOFT_EBUSY as above: then *out is not written. */
 TOFT_API int toft_frames_stats(toft_frames *frames, toft_frame_stats *out);
 
-/* A frame in the frame, of this thread: `a` is toft_frame_here(frames) inside. Not entered if that is NULL. With gcc
- * and clang it may be left by break, return or goto; elsewhere only at its end. */
-#define TOFT_FRAME(frames, a)                                                                              \
-  for (toft_arena *a = toft_frame_here(frames); a != NULL; a = NULL)                                       \
-    for (toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); a##_scope.arena != NULL; \
-         toft_scope_end(&a##_scope))
+/* A frame in the frame, of this thread: declares `toft_arena *a`, which is toft_frame_here(frames) and may be NULL, and
+ * a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
+#ifdef TOFT_AT_EXIT
+#define TOFT_FRAME(frames, a)              \
+  toft_arena *a = toft_frame_here(frames); \
+  toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin_if(a)
+#endif
 
 /* ---- a barrier: threads wait until all have come; it can be used again at once ---- */
 

@@ -25,13 +25,16 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
   return p;
 }
 
+/* 3, 5, 6 and 7 are served as 8, as the inline path serves them. */
+#define TOFT_OPS_ALIGN(align) ((align) < 8 && ((align) & ((align)-1)) != 0 ? 8 : (align))
+
 /* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
  * that is no power of two fails here or in ops. Of constants whose sum cannot wrap one compare is enough. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
   unsigned char *p = a->cursor;
   size_t room = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
-    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, align, 0, 0);
+    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
   } else {
     uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
     size_t pad = (size_t)(q - (uintptr_t)p);
@@ -83,7 +86,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *
     a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size)); /* from cursor: q is the caller's word */
     return p;
   }
-  return a->ops->resize(a, p, old_size, new_size, align, 0, 0);
+  return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
 }
 
 TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size) {
@@ -210,6 +213,14 @@ TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
   toft_scope s;
   s.arena = a;
   s.mark = toft_mark_here(a);
+  return s;
+}
+
+/* a may be NULL: then there is nothing to end. */
+TOFT_INLINE toft_scope toft_scope_begin_if(toft_arena *a) {
+  toft_scope s;
+  if (a != NULL) return toft_scope_begin(a);
+  memset(&s, 0, sizeof s);
   return s;
 }
 

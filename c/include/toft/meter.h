@@ -2,9 +2,11 @@
  * toft.h; docs/meters.md is the guide.
  *
  *     toft_set_metered(a, 1);
- *     TOFT_TAG(a, "level") {
- *       load(a);                                     counts for "level"
- *       TOFT_TAG(a, "sound") { decode(a); }          counts for "level/sound"
+ *     {
+ *       TOFT_TAG(a, "level");
+ *       load(a);                                       counts for "level"
+ *       TOFT_TAG(a, "sound");
+ *       decode(a);                                     counts for "level/sound"
  *     }
  *     toft_snapshot_text(a, NULL, text, sizeof text);    what there is, as JSON
  *
@@ -52,11 +54,11 @@ TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name);
 /* A pop without its push (the arena was metered in between) does nothing. */
 TOFT_INLINE void toft_tag_pop(toft_arena *a);
 
-/* The block that follows runs under the tag. With gcc and clang the tag also ends when the block is left by break,
- * return or goto; elsewhere only when its end is reached. */
+/* A declaration, as TOFT_SCOPE is: the rest of the enclosing block runs under the tag. gcc and clang only. */
+#ifdef TOFT_AT_EXIT
 #define TOFT_TAG(a, name) TOFT_TAG_NAMED(a, name, TOFT_PASTE(toft_tag_, __COUNTER__))
-#define TOFT_TAG_NAMED(a, name, t) \
-  for (toft_tag t TOFT_AT_EXIT(toft_tag_end) = toft_tag_begin(a, name); t.arena != NULL; toft_tag_end(&t))
+#define TOFT_TAG_NAMED(a, name, t) toft_tag t TOFT_AT_EXIT(toft_tag_end) = toft_tag_begin(a, name)
+#endif
 
 /* The same by the ABI's table, for an arena of any maker: the present tag from now on, by a number of the caller's and
  * a path, which may be NULL after the first time; number 0 without a name is no tag. Meters the arena. TOFT_ENOSYS if
@@ -76,11 +78,11 @@ TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name);
 /* A second end of the same phase does nothing. */
 TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
 
-/* The block that follows is the phase; left as TOFT_TAG is. */
+/* A declaration, as TOFT_SCOPE is: the rest of the enclosing block is the phase. gcc and clang only. */
+#ifdef TOFT_AT_EXIT
 #define TOFT_PHASE(a, name) TOFT_PHASE_NAMED(a, name, TOFT_PASTE(toft_phase_, __COUNTER__))
-#define TOFT_PHASE_NAMED(a, name, p)                                                                   \
-  for (toft_phase_scope p TOFT_AT_EXIT(toft_phase_leave) = toft_phase_enter(a, name); p.arena != NULL; \
-       toft_phase_leave(&p))
+#define TOFT_PHASE_NAMED(a, name, p) toft_phase_scope p TOFT_AT_EXIT(toft_phase_leave) = toft_phase_enter(a, name)
+#endif
 
 /* ---- budgets; the hard budget itself is toft_set_budget ---- */
 
@@ -182,8 +184,9 @@ TOFT_API int toft_symbolize(void *arg, const void *address, toft_symbol *symbol)
 enum {
   TOFT_SNAPSHOT_CLEAR = 1, /* then toft_clear_report; not if write said to stop */
   /* Names of static functions too, with files and lines, from symbol tables and debug information, by libdw of elfutils
-   * if this machine has it (libdw.so.1 is loaded when it is first needed and asked about local files alone); else as
-   * without. Takes milliseconds and more. */
+   * if this machine has it (libdw.so.1 is loaded when it is first needed and reads local files only); else as without.
+   * In a function of Toft's headers or of the language's library that the compiler inlined, file and line are those of
+   * the call in the program's own code. Takes milliseconds and more. */
   TOFT_SNAPSHOT_DWARF = 2,
   TOFT_SNAPSHOT_ADDRESSES = 4 /* no names at all */
 };

@@ -11,8 +11,11 @@
  *
  * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
  * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
- * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
- * second free.
+ * negative code, and nothing has changed.
+ *
+ * MISUSE. A free with another size, of another recycler's memory, or of what was freed before is undefined. Recyclers
+ * made in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, writes around an
+ * object and writes to a freed one; each call then takes the slow path, and each object red zones and a record.
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
  * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
@@ -178,6 +181,7 @@ struct toft_recycler {
   toft_recycler_run gone;
   size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
   int32_t shard;             /* of a toft_sync_recycler */
+  int32_t checked;           /* made while the process was checked: no call is served inline */
   toft_recycler_range aside; /* for requests that would waste now */
   toft_recycler_list sparse; /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
@@ -192,6 +196,7 @@ struct toft_recycler {
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
   size_t count, stride;
   uint64_t source_calls;
+  struct toft_recycler_checks *checks;             /* where checked, from the first call on */
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
 };
 
@@ -200,6 +205,9 @@ TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
 
 TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
 TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+/* The same, where findings name `site` as the place of the call. */
+TOFT_API void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
 TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
