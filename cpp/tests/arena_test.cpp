@@ -44,6 +44,22 @@ struct plain {
   double b;
 };
 
+struct point {
+  int x;
+  double y;
+};
+
+TEST(Arena, MakesAggregates) {
+  toft::arena a;
+  point *p = a.make<point>(1, 2.5);
+  EXPECT_TRUE(p->x == 1 && p->y == 2.5);
+  p = a.try_make<point>(3, 0.0);
+  EXPECT_TRUE(p->x == 3 && p->y == 0);
+  toft::claim range(a);
+  p = range.make<point>(4, 0.5);
+  EXPECT_TRUE(p->x == 4 && p->y == 0.5);
+}
+
 TEST(Arena, OwnsAndMoves) {
   static_assert(!std::is_copy_constructible_v<toft::arena> && !std::is_copy_assignable_v<toft::arena>);
   static_assert(std::is_nothrow_move_constructible_v<toft::arena> && std::is_nothrow_move_assignable_v<toft::arena>);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <toft/pmr.hpp>
 #include <toft/toft.hpp>
 
 namespace {
@@ -25,7 +26,54 @@ void in_a_thread() {
   std::thread([] { static_cast<void>(arena->try_allocate(16, 1)); }).join();
 }
 
+// On the default of a program that moved its containers from malloc: through the virtual functions.
+template <class Resource>
+void recycle(void (*commit)(std::pmr::memory_resource &r, char *p)) {
+  Resource resource;
+  std::pmr::memory_resource &r = resource;
+  commit(r, static_cast<char *>(r.allocate(16, 8)));
+}
+template <class Resource>
+void recycle_late_write() {
+  recycle<Resource>([](std::pmr::memory_resource &r, char *p) {
+    r.deallocate(p, 16, 8);
+    write_at(p, 3);
+  });
+}
+template <class Resource>
+void recycle_double_free() {
+  recycle<Resource>([](std::pmr::memory_resource &r, char *p) {
+    r.deallocate(p, 16, 8);
+    r.deallocate(p, 16, 8);
+  });
+}
+using recycling = toft::recycling_resource;
+using synchronized = toft::synchronized_recycling_resource;
+
 const std::map<std::string, void (*)()> rows = {
+    {"recycler overrun", [] { recycle<recycling>([](std::pmr::memory_resource &, char *p) { write_at(p, 16); }); }},
+    {"recycler underrun", [] { recycle<synchronized>([](std::pmr::memory_resource &, char *p) { write_at(p, -1); }); }},
+    {"recycler late write", recycle_late_write<recycling>},
+    {"recycler double free", recycle_double_free<synchronized>},
+    {"recycler wrong size",
+     [] { recycle<recycling>([](std::pmr::memory_resource &r, char *p) { r.deallocate(p, 24, 8); }); }},
+    {"recycler foreign pointer",
+     [] {
+       recycle<synchronized>([](std::pmr::memory_resource &r, char *) {
+         recycling other;
+         r.deallocate(other.allocate(16, 8), 16, 8);
+       });
+     }},
+    {"overrun, alive at exit",
+     [] {
+       write_at(bytes(*new toft::arena()), 16);
+       std::exit(0);
+     }},
+    {"recycler overrun, alive at exit",
+     [] {
+       write_at(static_cast<char *>((new recycling())->allocate(16, 8)), 16);
+       std::exit(0);
+     }},
     {"overrun", [] { write_at(bytes(*arena), 16); }},
     {"underrun", [] { write_at(bytes(*arena), -1); }},
     {"write after rewind",

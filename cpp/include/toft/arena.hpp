@@ -39,6 +39,7 @@
 #include <utility>
 
 #include "config.hpp"
+#include "construct.hpp"
 #include "span.hpp"
 
 namespace toft {
@@ -137,8 +138,8 @@ class arena_ref {
 
   // ---- objects ----
 
-  // A T made of args. What its constructor throws goes through; its bytes are given back then, unless the constructor
-  // allocated from this arena itself.
+  // A T made of args, with braces if it is an aggregate. What its constructor throws goes through; its bytes are given
+  // back then, unless the constructor allocated from this arena itself.
   template <class T, class... Args>
   T *make(Args &&...args) const {
     T *p = construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
@@ -147,7 +148,7 @@ class arena_ref {
   }
   // nullptr: there is no memory.
   template <class T, class... Args>
-  [[nodiscard]] T *try_make(Args &&...args) const noexcept(std::is_nothrow_constructible_v<T, Args...>) {
+  [[nodiscard]] T *try_make(Args &&...args) const noexcept(detail::constructs_nothrow<T, Args...>) {
     void *at = try_allocate(sizeof(T), alignof(T));
     if (TOFT_UNLIKELY(at == nullptr)) return nullptr;
     T *p = construct<T>(at, std::forward<Args>(args)...);
@@ -271,11 +272,11 @@ class arena_ref {
 
   template <class T, class... Args>
   T *construct(void *at, Args &&...args) const {
-    if constexpr (std::is_nothrow_constructible_v<T, Args...>) {
-      return ::new (at) T(std::forward<Args>(args)...);
+    if constexpr (detail::constructs_nothrow<T, Args...>) {
+      return detail::construct<T>(at, std::forward<Args>(args)...);
     } else {
       bytes_of bytes{*this, at, sizeof(T)};
-      T *p = ::new (at) T(std::forward<Args>(args)...);
+      T *p = detail::construct<T>(at, std::forward<Args>(args)...);
       bytes.p = nullptr;
       return p;
     }
@@ -419,7 +420,7 @@ class claim {
   T *make(Args &&...args) {
     static_assert(alignof(T) <= 8, "toft: a claim aligns to 8");
     static_assert(std::is_trivially_destructible_v<T>, "toft: a claim runs no destructors: use arena::make");
-    return ::new (allocate(sizeof(T))) T(std::forward<Args>(args)...);
+    return detail::construct<T>(allocate(sizeof(T)), std::forward<Args>(args)...);
   }
 
   // Byte by byte, aligned to 1, for text. Before allocate or make is used again: align().

@@ -15,6 +15,9 @@
 // from std::pmr::get_default_resource() if the program has set one, and else from Toft's own heap, which keeps blocks
 // of the thread for the next resource: that is the fast way, and nothing needs tuning.
 //
+// CONSTRUCTORS allocate nothing, but those that take a count of blocks. The classes may be derived from, as the
+// standard's may: do_allocate, do_deallocate and do_is_equal are protected.
+//
 // THE STANDARD'S RULES. Size 0 gives a pointer of its own (in arenas: one that must not be read). Any alignment that is
 // a power of two. A resource equals itself and no other. Resources are neither copied nor moved.
 //
@@ -28,9 +31,11 @@
 #ifndef TOFT_PMR_HPP
 #define TOFT_PMR_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory_resource>
+#include <thread>
 #include <utility>
 
 #include "arena.hpp"
@@ -115,7 +120,7 @@ inline recycler_options counted(std::size_t count, std::size_t size) {
 
 // ArenaMR's arguments: count blocks of `size` bytes each, taken at once, are filled before any others. upstream
 // nullptr: Toft's heap.
-class recycling_resource final : public std::pmr::memory_resource {
+class recycling_resource : public std::pmr::memory_resource {
  public:
   recycling_resource() : source_(detail::default_upstream()) {
     if (source_.upstream() == nullptr)
@@ -155,6 +160,11 @@ class recycling_resource final : public std::pmr::memory_resource {
   // nullptr: not from a memory resource.
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
+ protected:
+  void *do_allocate(std::size_t size, std::size_t align) override { return recycling_resource::allocate(size, align); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_recycler_free(&r_, p, size); }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
  private:
   void start(recycler_options options) {
     source_.begin();
@@ -168,14 +178,10 @@ class recycling_resource final : public std::pmr::memory_resource {
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
     source_.begin();
-    void *p = toft_recycler_more(&r_, size, align);
+    void *p = toft_recycler_more_at(&r_, size, align, TOFT_CALLER());
     if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }
-
-  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
-  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_recycler_free(&r_, p, size); }
-  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
   toft_recycler r_;
   upstream_source source_;
@@ -183,7 +189,7 @@ class recycling_resource final : public std::pmr::memory_resource {
 
 // Upstream is called by one thread at a time. Those with a count keep all threads behind one lock; the others have
 // eight.
-class synchronized_recycling_resource final : public std::pmr::memory_resource {
+class synchronized_recycling_resource : public std::pmr::memory_resource {
  public:
   synchronized_recycling_resource() : synchronized_recycling_resource(recycler_options(), detail::default_upstream()) {}
   explicit synchronized_recycling_resource(std::pmr::memory_resource *upstream)
@@ -192,73 +198,105 @@ class synchronized_recycling_resource final : public std::pmr::memory_resource {
       : synchronized_recycling_resource(detail::counted(count, size), detail::default_upstream()) {}
   synchronized_recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
       : synchronized_recycling_resource(detail::counted(count, size), upstream) {}
-  // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
+  // options.source is used if upstream is nullptr. std::invalid_argument; and what upstream throws, where options count
+  // blocks, which are taken at once.
   explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
-      : source_(upstream) {
-    source_.begin();
-    if (upstream != nullptr) options.source = &source_;
-    if (toft_recycler_check(&options) != TOFT_OK)
+      : source_(upstream), options_(options) {
+    if (upstream != nullptr) options_.source = &source_;
+    if (toft_recycler_check(&options_) != TOFT_OK)
       detail::throw_invalid_argument("toft: synchronized_recycling_resource: options contradict, or ask for too much");
-    r_ = toft_sync_recycler_create(&options);
-    if (r_ == nullptr) source_.fail();
+    if (options_.count != 0) (void)recycler();
   }
   synchronized_recycling_resource(const synchronized_recycling_resource &) = delete;
   synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
-  ~synchronized_recycling_resource() override { toft_sync_recycler_destroy(r_); }
+  ~synchronized_recycling_resource() override { toft_sync_recycler_destroy(made()); }
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+    toft_sync_recycler *r = recycler();
     if (source_.upstream() != nullptr) source_.begin();
-    void *p = toft_sync_recycler_alloc(r_, size, align);
+    void *p = toft_sync_recycler_alloc(r, size, align);
     if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
-    toft_sync_recycler_free(r_, p, size);
+    if (TOFT_LIKELY(p != nullptr)) toft_sync_recycler_free(made(), p, size);
   }
 
-  // No thread may use its memory any more.
-  void release() noexcept { toft_sync_recycler_release(r_); }
-  void trim(std::size_t keep = 0) noexcept { toft_sync_recycler_trim(r_, keep); }
-  recycler_stats stats() const noexcept { return toft_sync_recycler_stats_of(r_); }
+  // No thread may use its memory any more. Upstream gets all but one block, which the destructor returns.
+  void release() noexcept {
+    if (made() != nullptr) toft_sync_recycler_release(made());
+  }
+  void trim(std::size_t keep = 0) noexcept {
+    if (made() != nullptr) toft_sync_recycler_trim(made(), keep);
+  }
+  recycler_stats stats() const noexcept {
+    return made() != nullptr ? toft_sync_recycler_stats_of(made()) : recycler_stats();
+  }
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
- private:
-  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
-  void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_sync_recycler_free(r_, p, size); }
+ protected:
+  void *do_allocate(std::size_t size, std::size_t align) override {
+    return synchronized_recycling_resource::allocate(size, align);
+  }
+  void do_deallocate(void *p, std::size_t size, std::size_t align) override {
+    synchronized_recycling_resource::deallocate(p, size, align);
+  }
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
+ private:
+  toft_sync_recycler *made() const noexcept { return r_.load(std::memory_order_acquire); }
+  TOFT_ALWAYS_INLINE toft_sync_recycler *recycler() {
+    toft_sync_recycler *r = made();
+    return TOFT_LIKELY(r != nullptr) ? r : create();
+  }
+  // The first allocation. One thread at a time, since upstream is called.
+  TOFT_COLD toft_sync_recycler *create() {
+    struct turn {
+      std::atomic_flag &taken;
+      explicit turn(std::atomic_flag &f) noexcept : taken(f) {
+        while (taken.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+      }
+      ~turn() { taken.clear(std::memory_order_release); }
+    } alone(creating_);
+    if (toft_sync_recycler *r = made()) return r;
+    source_.begin();
+    toft_sync_recycler *r = toft_sync_recycler_create(&options_);
+    if (r == nullptr) source_.fail();
+    r_.store(r, std::memory_order_release);
+    return r;
+  }
+
   upstream_source source_;
-  toft_sync_recycler *r_;
+  recycler_options options_;
+  std::atomic<toft_sync_recycler *> r_{nullptr};
+  std::atomic_flag creating_ = ATOMIC_FLAG_INIT;
 };
 
-// An arena as a resource. deallocate gives the newest allocation back and does nothing else.
-class arena_resource final : public std::pmr::memory_resource {
+// An arena as a resource, created by the first allocation. deallocate gives the newest allocation back and does nothing
+// else.
+class arena_resource : public std::pmr::memory_resource {
  public:
-  arena_resource() : source_(detail::default_upstream()), owned_(true) {
-    if (source_.upstream() == nullptr)
-      arena_ = toft_create();
-    else
-      create(arena_options());
-    if (TOFT_UNLIKELY(arena_ == nullptr)) source_.fail();
-  }
+  arena_resource() : arena_resource(arena_options(), detail::default_upstream()) {}
   explicit arena_resource(std::pmr::memory_resource *upstream) : arena_resource(arena_options(), upstream) {}
   // In a buffer of the caller's, see TOFT_BUFFER; when that is full, blocks come from upstream, as the standard's
-  // monotonic buffer takes them. With
+  // monotonic buffer takes them; all of them, if the buffer is too small for an arena. With
   // std::pmr::null_memory_resource() nothing is taken from anywhere.
   arena_resource(void *buffer, std::size_t size, std::pmr::memory_resource *upstream = std::pmr::get_default_resource())
       : arena_resource(in(buffer, size), upstream) {}
-  // options.source is used if upstream is nullptr. std::bad_alloc also for bad options; and what upstream throws.
+  // options.source is used if upstream is nullptr. Bad options are std::bad_alloc at the first allocation.
   explicit arena_resource(arena_options options, std::pmr::memory_resource *upstream = nullptr)
-      : source_(upstream), owned_(true) {
-    create(options);
-    if (arena_ == nullptr) source_.fail();
+      : source_(upstream), options_(options), arena_(&empty_), owned_(true) {
+    if (upstream != nullptr) options_.source = &source_;
+    set_empty();
   }
   // On an arena made elsewhere, which must outlive it.
-  explicit arena_resource(arena_ref borrowed) noexcept : arena_(borrowed.get()), source_(nullptr), owned_(false) {}
+  explicit arena_resource(arena_ref borrowed) noexcept : source_(nullptr), arena_(borrowed.get()), owned_(false) {
+    set_empty();
+  }
   arena_resource(const arena_resource &) = delete;
   arena_resource &operator=(const arena_resource &) = delete;
   ~arena_resource() override {
-    if (owned_) toft_release(arena_);
+    if (owned_ && arena_ != &empty_) toft_release(arena_);
   }
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
@@ -269,25 +307,43 @@ class arena_resource final : public std::pmr::memory_resource {
     arena_ref(arena_).deallocate(p, size);
   }
 
-  // Containers that hold memory from after the mark, or from before the reset, must be gone or never be touched again.
+  // Containers that hold memory from after the mark, or from before the reset, must end before, or never be touched
+  // again.
   mark here() const noexcept { return toft_mark_here(arena_); }
-  int rewind(mark m) noexcept { return toft_rewind(arena_, m); }
-  // Gives everything back, and keeps memory for the next round: as much as recent rounds needed.
-  int reset() noexcept { return toft_reset(arena_); }
-  // Gives everything back, and all memory but the arena's first block to upstream.
-  void release() noexcept {
-    if (toft_reset_keep(arena_, TOFT_KEEP_BYTES, 0) == TOFT_OK) toft_trim(arena_, 0);
+  int rewind(mark m) noexcept {
+    if (TOFT_UNLIKELY(m.cursor == empty_.cursor)) {  // taken before the first allocation
+      if (arena_ == &empty_) return TOFT_OK;
+      m = first_;
+    }
+    return arena_ != &empty_ ? toft_rewind(arena_, m) : TOFT_EMARK;
   }
-  arena_ref arena() const noexcept { return arena_; }
+  // Gives everything back, and keeps memory for the next round: as much as recent rounds needed.
+  int reset() noexcept { return arena_ != &empty_ ? toft_reset(arena_) : TOFT_OK; }
+  // Gives everything back, and all memory to upstream, with the arena itself: what arena() returned must not be used
+  // any more. A borrowed arena keeps its first block. Nothing happens while a range is claimed.
+  void release() noexcept {
+    if (arena_ == &empty_ || toft_reset_keep(arena_, TOFT_KEEP_BYTES, 0) != TOFT_OK) return;
+    if (owned_) {
+      toft_release(arena_);
+      arena_ = &empty_;
+    } else {
+      toft_trim(arena_, 0);
+    }
+  }
+  // Creates it, if nothing was allocated yet: std::bad_alloc, and what upstream throws.
+  arena_ref arena() {
+    if (arena_ == &empty_) create();
+    return arena_;
+  }
   // nullptr: not from a memory resource.
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
+ protected:
+  void *do_allocate(std::size_t size, std::size_t align) override { return arena_resource::allocate(size, align); }
+  void do_deallocate(void *p, std::size_t size, std::size_t) override { arena_ref(arena_).deallocate(p, size); }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
  private:
-  void create(arena_options options) noexcept {
-    source_.begin();
-    if (source_.upstream() != nullptr) options.source = &source_;
-    arena_ = toft_create_with(&options);
-  }
   static arena_options in(void *buffer, std::size_t size) noexcept {
     arena_options o;
     o.buffer = buffer;
@@ -295,20 +351,42 @@ class arena_resource final : public std::pmr::memory_resource {
     return o;
   }
 
+  // A head without room: the first allocation comes to more().
+  TOFT_HIDDEN void set_empty() noexcept {
+    static const toft_arena_ops none{};
+    empty_.cursor = empty_.limit = reinterpret_cast<unsigned char *>(&empty_);
+    empty_.ops = &none;
+    empty_.epoch = 0;
+  }
+
+  TOFT_COLD void create() {
+    source_.begin();
+    toft_arena *made = toft_create_with(&options_);
+    if (made == nullptr && options_.buffer != nullptr && options_.source != nullptr) {  // the buffer is too small
+      arena_options o = options_;
+      o.buffer = nullptr;
+      o.buffer_size = 0;
+      made = toft_create_with(&o);
+    }
+    if (made == nullptr) source_.fail();
+    arena_ = made;
+    first_ = toft_mark_here(made);
+  }
+
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
+    if (arena_ == &empty_) create();
     source_.begin();
     void *p = arena_->ops->alloc(arena_, size, align, 0, TOFT_CALLER());
     if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }
 
-  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
-  void do_deallocate(void *p, std::size_t size, std::size_t) override { deallocate(p, size); }
-  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
-
-  toft_arena *arena_;
   upstream_source source_;
+  arena_options options_;
+  toft_arena empty_;
+  toft_arena *arena_;
+  mark first_{};  // of the arena that was created
   bool owned_;
 };
 
@@ -317,7 +395,7 @@ class arena_resource final : public std::pmr::memory_resource {
 // advance nothing may be kept, not even to be destroyed; with N buffers, nothing across N of them. It must not outlive
 // the resource either: those that make put into the frames themselves are destroyed with them, so end these frames
 // before.
-class frame_resource final : public std::pmr::memory_resource {
+class frame_resource : public std::pmr::memory_resource {
  public:
   // Of frames that outlive it.
   explicit frame_resource(const frames &f) noexcept : frames_(f.get()) {}
@@ -332,16 +410,17 @@ class frame_resource final : public std::pmr::memory_resource {
   }
   TOFT_ALWAYS_INLINE void deallocate(void *, std::size_t, std::size_t = alignof(std::max_align_t)) noexcept {}
 
- private:
-  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+ protected:
+  void *do_allocate(std::size_t size, std::size_t align) override { return frame_resource::allocate(size, align); }
   void do_deallocate(void *, std::size_t, std::size_t) override {}
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
+ private:
   toft_frames *frames_;
 };
 
 // A shared arena, for containers of all threads at once. deallocate gives back what is the newest of all threads'.
-class shared_resource final : public std::pmr::memory_resource {
+class shared_resource : public std::pmr::memory_resource {
  public:
   // Of an arena that outlives it.
   explicit shared_resource(shared_arena &a) noexcept : shared_(a.get()) {}
@@ -358,11 +437,12 @@ class shared_resource final : public std::pmr::memory_resource {
     toft_shared_free(shared_, p, size);
   }
 
- private:
-  void *do_allocate(std::size_t size, std::size_t align) override { return allocate(size, align); }
+ protected:
+  void *do_allocate(std::size_t size, std::size_t align) override { return shared_resource::allocate(size, align); }
   void do_deallocate(void *p, std::size_t size, std::size_t) override { toft_shared_free(shared_, p, size); }
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
+ private:
   toft_shared *shared_;
 };
 

@@ -46,6 +46,7 @@
 #include <utility>
 
 #include "config.hpp"
+#include "construct.hpp"
 
 namespace toft {
 inline namespace TOFT_NAMESPACE {
@@ -107,31 +108,6 @@ inline int open_pool(toft_pool *pool, const pool_options &from, std::size_t size
   if (from.fixed) o.flags |= TOFT_POOL_FIXED;
   if (from.retire) o.flags |= TOFT_POOL_RETIRE;
   return toft_pool_init(pool, &o);
-}
-
-/* With parentheses, or with braces where T is an aggregate. */
-template <class T, class... Args>
-inline constexpr bool constructs_nothrow = [] {
-  if constexpr (std::is_constructible_v<T, Args...>)
-    return std::is_nothrow_constructible_v<T, Args...>;
-  else
-    return noexcept(T{std::declval<Args>()...});
-}();
-
-template <class T, class... Args>
-T make(Args &&...args) noexcept(constructs_nothrow<T, Args...>) {
-  if constexpr (std::is_constructible_v<T, Args...>)
-    return T(std::forward<Args>(args)...);
-  else
-    return T{std::forward<Args>(args)...};
-}
-
-template <class T, class... Args>
-T *construct(void *at, Args &&...args) noexcept(constructs_nothrow<T, Args...>) {
-  if constexpr (std::is_constructible_v<T, Args...>)
-    return ::new (at) T(std::forward<Args>(args)...);
-  else
-    return ::new (at) T{std::forward<Args>(args)...};
 }
 
 /* A slot between draw and admit: it goes back if the constructor throws. */
