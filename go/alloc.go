@@ -7,6 +7,7 @@ package toft
 import (
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -14,11 +15,26 @@ import (
 // and nothing can wrap. Whatever does not fit, and every allocation of a checked arena, goes to the arena's maker. Those
 // marked inline must stay within the inliner's budget of 80; a test asserts it.
 
-// An AllocError tells what could not be had. It wraps [ErrNoMemory].
-type AllocError struct{ Size, Align uint }
+// An AllocError tells what could not be had, as the caller asked for it. It wraps [ErrNoMemory].
+type AllocError struct {
+	Size, Align int // in bytes
+	Len         int // of a slice whose elements have Size bytes; 0 elsewhere
+}
 
 func (e *AllocError) Error() string {
-	return fmt.Sprintf("toft: cannot allocate %d bytes aligned to %d: out of memory or over budget", e.Size, e.Align)
+	what, why := fmt.Sprint(e.Size), "out of memory or over budget"
+	if e.Len != 0 {
+		what = fmt.Sprintf("%d x %d", e.Len, e.Size)
+	}
+	switch {
+	case e.Size < 0:
+		why = "a negative size"
+	case e.Len < 0:
+		why = "a negative length"
+	case !isAlign(uint(e.Align)):
+		why = "not a power of two"
+	}
+	return fmt.Sprintf("toft: cannot allocate %s bytes aligned to %d: %s", what, e.Align, why)
 }
 
 // Unwrap gives [ErrNoMemory].
@@ -33,20 +49,20 @@ func New[T any](a *Arena) *T {
 	return (*T)(a.zeroed(any((*T)(nil)), valueSize[T]()))
 }
 
-// TryNew is New that returns the [AllocError].
-func TryNew[T any](a *Arena) (*T, error) {
-	p, err := a.try(any((*T)(nil)), valueSize[T](), 8)
-	return (*T)(p), err
-}
+// TryNew is New that returns the [AllocError]. For a type that cannot live in C memory it panics, as all Try functions do.
+func TryNew[T any](a *Arena) (*T, error) { return TryNewAligned[T](a, 8) }
 
 // NewAligned is New at an address that is a multiple of align, a power of two: for what C aligns more strictly than Go,
 // vectors and cache lines.
 func NewAligned[T any](a *Arena, align uint) *T {
+	mustAlign(align)
+	return must1(TryNewAligned[T](a, align))
+}
+
+// TryNewAligned is NewAligned that returns the [AllocError], also for an alignment that is no power of two.
+func TryNewAligned[T any](a *Arena, align uint) (*T, error) {
 	p, err := a.try(any((*T)(nil)), valueSize[T](), align)
-	if err != nil {
-		panic(err)
-	}
-	return (*T)(p)
+	return (*T)(p), err
 }
 
 // Copy allocates a copy of v.
@@ -54,6 +70,15 @@ func Copy[T any](a *Arena, v T) *T {
 	p := (*T)(a.typed(any((*T)(nil)), valueSize[T]()))
 	*p = v
 	return p
+}
+
+// TryCopy is Copy that returns the [AllocError].
+func TryCopy[T any](a *Arena, v T) (*T, error) {
+	p, err := TryNew[T](a)
+	if err == nil {
+		*p = v
+	}
+	return p, err
 }
 
 // ---- slices ----
@@ -64,23 +89,24 @@ func MakeSlice[T any](a *Arena, n int) []T {
 }
 
 // TryMakeSlice is MakeSlice that returns the [AllocError], also for lengths out of range.
-func TryMakeSlice[T any](a *Arena, n int) ([]T, error) {
-	size := unsafe.Sizeof(*new(T))
-	p, err := a.try(any((*T)(nil)), sliceSize(n, size), 8)
-	if err != nil {
-		return nil, err
-	}
-	return unsafe.Slice((*T)(p), n), nil
-}
+func TryMakeSlice[T any](a *Arena, n int) ([]T, error) { return TryMakeSliceAligned[T](a, n, 8) }
 
 // MakeSliceAligned is MakeSlice whose first element is at a multiple of align, a power of two.
 func MakeSliceAligned[T any](a *Arena, n int, align uint) []T {
 	mustFit(n, unsafe.Sizeof(*new(T)))
-	p, err := a.try(any((*T)(nil)), uintptr(n)*unsafe.Sizeof(*new(T)), align)
+	mustAlign(align)
+	return must1(TryMakeSliceAligned[T](a, n, align))
+}
+
+// TryMakeSliceAligned is MakeSliceAligned that returns the [AllocError], also for lengths out of range and for an alignment
+// that is no power of two.
+func TryMakeSliceAligned[T any](a *Arena, n int, align uint) ([]T, error) {
+	size := unsafe.Sizeof(*new(T))
+	p, err := a.try(any((*T)(nil)), sliceSize(n, size), align)
 	if err != nil {
-		panic(err)
+		return nil, &AllocError{int(size), int(align), n}
 	}
-	return unsafe.Slice((*T)(p), n)
+	return unsafe.Slice((*T)(p), n), nil
 }
 
 // CopySlice allocates a copy of s; for C, its address is unsafe.SliceData of the result. It has no spare capacity.
@@ -89,6 +115,13 @@ func CopySlice[T any](a *Arena, s []T) []T {
 	t := unsafe.Slice((*T)(p), len(s))
 	copy(t, s)
 	return t
+}
+
+// TryCopySlice is CopySlice that returns the [AllocError].
+func TryCopySlice[T any](a *Arena, s []T) ([]T, error) {
+	t, err := TryMakeSlice[T](a, len(s))
+	copy(t, s)
+	return t, err
 }
 
 // ---- without zeroing ----
@@ -113,12 +146,15 @@ func PlainOf[T any]() Plain[T] {
 
 // A T rounded up to 8 bytes by the type system: it costs the inliner nothing.
 type rounded[T any] struct {
-	_ [0]uint64
+	_ [0]atomic.Uint64 // on a multiple of 8 everywhere, which uint64 is not
 	_ T
 }
 
 // New allocates a T with whatever is there. It panics with an [AllocError] where there is no memory. Inline.
 func (plain[T]) New(a *Arena) (p *T) {
+	if raceBuild {
+		raceUse(a)
+	}
 	if a.limit-a.cursor < unsafe.Sizeof(rounded[T]{}) {
 		return (*T)(a.more(unsafe.Sizeof(rounded[T]{})))
 	}
@@ -147,6 +183,9 @@ func (a *Arena) Alloc(size, align int) unsafe.Pointer {
 //
 //go:nosplit
 func (a *Arena) AllocUninit(size, align int) unsafe.Pointer {
+	if raceBuild {
+		raceUse(a)
+	}
 	n := uintptr(size)
 	if a.limit-a.cursor < n || uint(align) > 8 || 0b1_0001_0110>>uint(align)&1 == 0 {
 		return a.alloc(size, align)
@@ -156,9 +195,11 @@ func (a *Arena) AllocUninit(size, align int) unsafe.Pointer {
 	return p
 }
 
-// TryAlloc is Alloc that returns the [AllocError].
+// TryAlloc is Alloc that returns the [AllocError], also for a negative size and for an alignment that is no power of two.
 func (a *Arena) TryAlloc(size, align int) (unsafe.Pointer, error) {
-	mustBytes(size, align)
+	if size < 0 {
+		return nil, &AllocError{Size: size, Align: align}
+	}
 	return a.try(nil, uintptr(size), uint(align))
 }
 
@@ -169,10 +210,19 @@ func mustBytes(size, align int) {
 	mustAlign(uint(align))
 }
 
+func isAlign(align uint) bool { return bits.OnesCount(align) == 1 && int(align) > 0 }
+
 func mustAlign(align uint) {
-	if bits.OnesCount(align) != 1 || int(align) < 0 {
+	if !isAlign(align) {
 		panic(fmt.Sprintf("toft: alignment %d is not a power of two", int(align)))
 	}
+}
+
+func must1[R any](r R, err error) R {
+	if err != nil {
+		panic(err)
+	}
+	return r
 }
 
 // alloc is AllocUninit where the fast path ends.
@@ -180,7 +230,7 @@ func (a *Arena) alloc(size, align int) unsafe.Pointer {
 	mustBytes(size, align)
 	p := a.aligned(uintptr(size), uintptr(align))
 	if p == nil {
-		panic(&AllocError{uint(size), uint(align)})
+		panic(&AllocError{Size: size, Align: align})
 	}
 	return p
 }
@@ -221,6 +271,9 @@ func wipe(p unsafe.Pointer, size uintptr) {
 //
 //go:nosplit
 func (a *Arena) zeroed(of any, size uintptr) unsafe.Pointer {
+	if raceBuild {
+		raceUse(a)
+	}
 	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) || a.limit-a.cursor < size {
 		return a.zeroedSlow(of, size)
 	}
@@ -264,6 +317,9 @@ func (a *Arena) zeroedArray(of any, n int, size uintptr) unsafe.Pointer {
 
 // array is n * size bytes, whatever is there.
 func (a *Arena) array(n int, size uintptr) unsafe.Pointer {
+	if raceBuild {
+		raceUse(a)
+	}
 	hi, whole := bits.Mul64(uint64(n), uint64(size))
 	if n < 0 || hi != 0 || uint64(a.limit-a.cursor) < whole {
 		mustFit(n, size)
@@ -289,6 +345,9 @@ func (a *Arena) typed(of any, size uintptr) unsafe.Pointer {
 }
 
 func (a *Arena) bump(size uintptr) unsafe.Pointer {
+	if raceBuild {
+		raceUse(a)
+	}
 	if a.limit-a.cursor < size {
 		return a.more(size)
 	}
@@ -297,15 +356,17 @@ func (a *Arena) bump(size uintptr) unsafe.Pointer {
 	return p
 }
 
-// try has the type looked at, pads, and returns failures; of may be nil.
+// try has the type looked at, pads, and returns failures, for sizes and alignments of any kind; of may be nil.
 func (a *Arena) try(of any, size uintptr, align uint) (unsafe.Pointer, error) {
 	if of != nil {
 		examine(of)
 	}
-	mustAlign(align)
-	p := a.aligned(size, uintptr(align))
+	var p unsafe.Pointer
+	if isAlign(align) && size <= maxSize {
+		p = a.aligned(size, uintptr(align))
+	}
 	if p == nil {
-		return nil, &AllocError{uint(size), align}
+		return nil, &AllocError{Size: int(size), Align: int(align)}
 	}
 	wipe(p, size)
 	return p, nil
@@ -313,6 +374,9 @@ func (a *Arena) try(of any, size uintptr, align uint) (unsafe.Pointer, error) {
 
 // aligned pads inline; nil: no memory.
 func (a *Arena) aligned(size, align uintptr) unsafe.Pointer {
+	if raceBuild {
+		raceUse(a)
+	}
 	pad := -a.cursor & (align - 1)
 	if room := a.limit - a.cursor; room < pad || room-pad < size {
 		return a.slow(size, align)
@@ -328,7 +392,7 @@ func (a *Arena) aligned(size, align uintptr) unsafe.Pointer {
 func (a *Arena) more(size uintptr) unsafe.Pointer {
 	p := a.slow(size, 8)
 	if p == nil {
-		panic(&AllocError{uint(size), 8})
+		panic(&AllocError{Size: int(size), Align: 8})
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/cgo"
+	"slices"
 	"sync"
 	"unsafe"
 )
@@ -35,15 +36,14 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Errors. An allocation that fails panics with an [AllocError], or returns one, which wraps ErrNoMemory.
+// Errors of arenas.
 var (
-	ErrNoMemory = errors.New("toft: out of memory or over budget")
-	ErrMark     = errors.New("toft: mark of another arena, or from before a reset")
-	ErrBusy     = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
-	ErrCorrupt  = errors.New("toft: bytes were written outside an allocation")
-	ErrNoArena  = errors.New("toft: not the head of an arena")
-	ErrVersion  = errors.New("toft: the arena's maker follows another version of the ABI")
-	ErrNUL      = errors.New("toft: string holds a NUL byte")
+	ErrMark    = errors.New("toft: mark of another arena, or from before a reset")
+	ErrBusy    = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
+	ErrCorrupt = errors.New("toft: bytes were written outside an allocation")
+	ErrNoArena = errors.New("toft: not the head of an arena")
+	ErrVersion = errors.New("toft: the arena's maker follows another version of the ABI")
+	ErrNUL     = errors.New("toft: string holds a NUL byte")
 
 	errArgument = errors.New("toft: bad argument")
 )
@@ -69,7 +69,7 @@ func errorOf(code int) error {
 // must panics where a call failed that fails on misuse only.
 func must(what string, code int) {
 	if code != 0 {
-		panic(fmt.Errorf("%s: %w", what, errorOf(code)))
+		panic(failed(what, errorOf(code)))
 	}
 }
 
@@ -83,20 +83,73 @@ type Options struct {
 	Checked    bool   // see [Arena.SetChecked]
 }
 
-// Arenas that Go must release, and what must go with them.
-var owned sync.Map // *Arena -> unsafe.Pointer
+// Arenas that Go must release.
+var owned sync.Map // *Arena -> *creation, nil for those that C made
+
+// Released arenas whose heads refuse everything, oldest first.
+var retired struct {
+	sync.Mutex
+	arenas []retiredArena
+	space  uint // address space of contiguous ones
+}
+
+type retiredArena struct {
+	a *Arena
+	*creation
+}
+
+const (
+	mostRetired      = 256 // 4 KiB each, or a little more
+	mostRetiredSpace = ^uint(0) >> 6
+)
+
+// retire has the head of a released arena wait, so that its use is noticed.
+func retire(a *Arena, m *creation) {
+	retired.Lock()
+	defer retired.Unlock()
+	retired.arenas = append(retired.arenas, retiredArena{a, m})
+	retired.space += m.space
+	for len(retired.arenas) > mostRetired || retired.space > mostRetiredSpace {
+		endOldestRetired()
+	}
+}
+
+// endOldestRetired needs the mutex.
+func endOldestRetired() {
+	oldest := retired.arenas[0]
+	retired.arenas = slices.Delete(retired.arenas, 0, 1)
+	retired.space -= oldest.space
+	cEndRetired(oldest.a, oldest.creation)
+}
+
+// endRetired gives the memory and addresses of all such heads back; false: there are none.
+func endRetired() bool {
+	retired.Lock()
+	defer retired.Unlock()
+	some := len(retired.arenas) != 0
+	for len(retired.arenas) != 0 {
+		endOldestRetired()
+	}
+	return some
+}
 
 // NewArena makes an arena that lives until its Release: forgotten, its memory is lost. For the length of one call [Get]
 // is faster. It fails where there is no memory or address space.
 func NewArena(o Options) (*Arena, error) {
 	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
-		return nil, fmt.Errorf("toft: NewArena: Reserve exceeds Contiguous: %w", errArgument)
+		return nil, failed("NewArena: Reserve exceeds Contiguous", errArgument)
 	}
-	a, extra := cCreate(o)
+	a, m := cCreate(o)
+	if a == nil && endRetired() {
+		a, m = cCreate(o)
+	}
 	if a == nil {
-		return nil, fmt.Errorf("toft: NewArena: %w", ErrNoMemory)
+		return nil, failed("NewArena", ErrNoMemory)
 	}
-	owned.Store(a, extra)
+	owned.Store(a, m)
+	if raceBuild {
+		raceBegin(a)
+	}
 	return a, nil
 }
 
@@ -121,30 +174,50 @@ func Own(p unsafe.Pointer) (*Arena, error) {
 	if leaseOf(a) != nil {
 		return nil, fmt.Errorf("%w that can be owned: it is leased", ErrNoArena)
 	}
-	if _, twice := owned.LoadOrStore(a, unsafe.Pointer(nil)); twice {
+	if _, twice := owned.LoadOrStore(a, (*creation)(nil)); twice {
 		return nil, fmt.Errorf("%w that can be owned: it has an owner", ErrNoArena)
 	}
 	return a, nil
 }
 
-// Release runs the cleanups and gives all memory back, the head too. It panics for an arena that is not the caller's to
-// release: a leased or wrapped one, and one that was released before; with [ErrBusy], having done nothing; and with
-// [ErrCorrupt], having done its work.
+// Release runs the cleanups and gives all memory back. It panics for an arena that is not the caller's to release: a leased
+// or wrapped one, and one that was released before; with [ErrBusy], having done nothing; and with [ErrCorrupt], having done
+// its work.
+//
+// The use of a released arena that [NewArena] made panics, but for Mark, Rewind and allocations of no bytes, and C gets
+// NULL from it, while it is among the last 256 that were released, whose heads are kept. In a checked arena it is a finding.
+// That of one that [Own] took is not noticed: C has its memory back.
 func (a *Arena) Release() {
-	extra, ok := owned.LoadAndDelete(a)
+	value, ok := owned.LoadAndDelete(a)
 	if !ok {
 		if leaseOf(a) != nil {
 			panic("toft: Release of a leased arena: it must be returned")
 		}
 		panic("toft: Release of an arena that NewArena or Own did not give, or of a released one")
 	}
-	code := cRelease(a)
-	if code == codeBusy {
-		owned.Store(a, extra)
-		panic(fmt.Errorf("toft: Release: %w", ErrBusy))
+	m := value.(*creation)
+	if raceBuild {
+		raceUse(a)
+		defer raceEnd(a)
 	}
-	cFreeExtra(extra.(unsafe.Pointer))
-	must("toft: Release", code)
+	e := emptying{call: cRelease, a: a, made: m}
+	retires := m != nil && a.epoch&1 == 0 // a checked one is kept by C, which looks for late writes
+	if retires {
+		e.call = cRetire
+	}
+	e.run(func(code int) {
+		if code == codeBusy {
+			owned.Store(a, m)
+			panic(failed("Release", ErrBusy))
+		}
+		switch {
+		case retires:
+			retire(a, m)
+		case m != nil:
+			cFreeExtra(m.extra)
+		}
+		must("Release", code)
+	})
 }
 
 // Pointer is the arena as C knows it, a toft_arena *. C may allocate from it inline, rewind, and register cleanups, while
@@ -158,7 +231,12 @@ func (a *Arena) Pointer() unsafe.Pointer { return unsafe.Pointer(a) }
 type Mark struct{ cursor, epoch uintptr }
 
 // Mark remembers this point of the arena.
-func (a *Arena) Mark() Mark { return Mark{a.cursor, a.epoch &^ 1} }
+func (a *Arena) Mark() Mark {
+	if raceBuild {
+		raceUse(a)
+	}
+	return Mark{a.cursor, a.epoch &^ 1}
+}
 
 // Rewind gives back everything allocated since the mark and runs the cleanups registered since. The mark stays good for
 // another rewind. A scope in one line:
@@ -169,6 +247,9 @@ func (a *Arena) Mark() Mark { return Mark{a.cursor, a.epoch &^ 1} }
 // Return, and a Rewind after Return, are told in checked arenas and with [SetDebug]; elsewhere they may pass, and then
 // memory is handed out twice.
 func (a *Arena) Rewind(m Mark) {
+	if raceBuild {
+		raceUse(a)
+	}
 	if m.epoch != a.epoch || m.cursor > a.cursor {
 		a.rewindSlow(m)
 		return
@@ -178,7 +259,7 @@ func (a *Arena) Rewind(m Mark) {
 
 func (a *Arena) rewindSlow(m Mark) {
 	a.check("Rewind")
-	must("toft: Rewind", cRewind(a, m))
+	emptying{call: cRewind, a: a, m: m}.run(func(code int) { must("Rewind", code) })
 }
 
 // Scope calls f and then gives back what was allocated meanwhile, also if f panics.
@@ -191,7 +272,7 @@ func (a *Arena) Scope(f func()) {
 // the last 64 rounds needed. A leased arena is reset by Return.
 func (a *Arena) Reset() {
 	a.check("Reset")
-	must("toft: Reset", cReset(a))
+	emptying{call: cReset, a: a}.run(func(code int) { must("Reset", code) })
 }
 
 // Trim returns memory that holds no allocation, until about keep bytes of it are left.
@@ -210,7 +291,7 @@ const NoBudget = ^uint64(0)
 // leased arena ends with its lease.
 func (a *Arena) SetBudget(bytes uint64) {
 	a.check("SetBudget")
-	must("toft: SetBudget", cSetBudget(a, bytes))
+	must("SetBudget", cSetBudget(a, bytes))
 	if l := leaseOf(a); l != nil {
 		l.changed()
 	}
@@ -221,7 +302,7 @@ func (a *Arena) SetBudget(bytes uint64) {
 // 0xDD; marks already rewound past are refused. Slow, and exact. The checks of a leased arena end with its lease.
 func (a *Arena) SetChecked(on bool) {
 	a.check("SetChecked")
-	must("toft: SetChecked", cSetChecked(a, on))
+	must("SetChecked", cSetChecked(a, on))
 	if l := leaseOf(a); l != nil {
 		l.changed()
 	}
@@ -255,14 +336,21 @@ func (a *Arena) Contains(p unsafe.Pointer) bool {
 // ---- cleanups ----
 
 // Cleanup has f called once, when this point of the arena is rewound, reset, returned or released; the newest first. f
-// may use other arenas, but not this one, and must not panic. A call costs two crossings between C and Go.
+// may use other arenas, but not this one. It runs on a goroutine of its own, for which Rewind, Reset, Return or Release
+// waits. If it panics or calls [runtime.Goexit], the other cleanups run and the memory is given back all the same; then
+// the caller's goroutine panics with the same value, or exits. Of several that do so the last counts.
+//
+// Where C by itself rewinds, resets or releases the arena, f is called from C and must neither panic nor call Goexit.
+// Cleanups that C registered run on the thread that empties the arena.
 func (a *Arena) Cleanup(f func()) {
 	if f == nil {
 		panic("toft: Cleanup: nil function")
 	}
 	a.check("Cleanup")
-	h := cgo.NewHandle(f)
+	h := cgo.NewHandle(cleanup{a, f})
+	countCleanup(a, 1)
 	if !cCleanup(a, uintptr(h)) {
+		countCleanup(a, -1)
 		h.Delete()
 		panic(&AllocError{Size: cleanupSize, Align: 8})
 	}

@@ -7,6 +7,7 @@ package toft
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -45,9 +46,9 @@ func TestRewind(t *testing.T) {
 	}
 	a.Reset()
 	before := a.Stats()
-	wantPanic(t, ErrMark.Error(), func() { a.Rewind(m) })
+	wantPanic(t, said(ErrMark), func() { a.Rewind(m) })
 	b := newArena(t, Options{})
-	wantPanic(t, ErrMark.Error(), func() { b.Alloc(64, 8); a.Rewind(b.Mark()) })
+	wantPanic(t, said(ErrMark), func() { b.Alloc(64, 8); a.Rewind(b.Mark()) })
 	if a.Stats() != before {
 		t.Error("a bad mark changed the arena")
 	}
@@ -112,7 +113,7 @@ func TestContiguous(t *testing.T) {
 	if _, err := a.TryAlloc(1<<24, 8); !errors.Is(err, ErrNoMemory) {
 		t.Error(err)
 	}
-	if _, err := NewArena(Options{Contiguous: 1 << 62}); !errors.Is(err, ErrNoMemory) {
+	if _, err := NewArena(Options{Contiguous: ^uint(0) >> 1}); !errors.Is(err, ErrNoMemory) {
 		t.Error(err)
 	}
 	if _, err := NewArena(Options{Contiguous: 4096, Reserve: 8192}); err == nil {
@@ -173,7 +174,7 @@ func TestCleanups(t *testing.T) {
 			if _, err := TryNew[int](a); err == nil {
 				t.Error("a cleanup can allocate")
 			}
-			wantPanic(t, ErrBusy.Error(), a.Reset)
+			wantPanic(t, said(ErrBusy), a.Reset)
 			With(func(b *Arena) error { New[mixed](b); return nil })
 		}
 	}
@@ -237,24 +238,148 @@ func TestMisuseIsTold(t *testing.T) {
 	b.Return()
 }
 
+// Messages begin with the package's name, once, and wrap what they say.
+func TestMessagesNameThePackageOnce(t *testing.T) {
+	a, b := newArena(t, Options{}), Get()
+	defer b.Return()
+	m := a.Mark()
+	a.Cleanup(func() {})
+	a.Reset()
+	for want, f := range map[string]func() any{
+		"toft: Rewind: mark of another arena, or from before a reset": func() any { return outcome(func() { a.Rewind(m) }) },
+		"toft: Reset: a range of the arena is claimed, or a cleanup is running": func() any {
+			ctest.Claim(a.Pointer())
+			defer ctest.Give(a.Pointer())
+			return outcome(a.Reset)
+		},
+		"toft: Return: a range of the arena is claimed, or a cleanup is running": func() (how any) {
+			c := Get()
+			c.Cleanup(func() { how = outcome(c.Return) })
+			c.Return()
+			return how
+		},
+		"toft: NewArena: out of memory or over budget": func() any {
+			_, err := NewArena(Options{Contiguous: ^uint(0) >> 1})
+			return err
+		},
+		"toft: NewArena: Reserve exceeds Contiguous: bad argument": func() any {
+			_, err := NewArena(Options{Contiguous: 1, Reserve: 2})
+			return err
+		},
+	} {
+		err, _ := f().(error)
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, not %s", err, want)
+		} else if errors.Unwrap(err) == nil {
+			t.Errorf("%v wraps nothing", err)
+		}
+	}
+}
+
+func TestUseAfterRelease(t *testing.T) {
+	for name, o := range map[string]Options{
+		"heap": {}, "budget": {Budget: 1 << 20}, "reserve": {Reserve: 1 << 20}, "contiguous": {Contiguous: 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, used := range []bool{false, true} {
+				a, err := NewArena(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if used {
+					a.Alloc(200_000, 8)
+				}
+				m := a.Mark()
+				a.Release()
+				for range 100 { // which have memory of their own
+					b := newArena(t, Options{})
+					if b == a {
+						t.Fatal("the same head")
+					}
+					b.Alloc(100, 8)
+				}
+				for what, f := range map[string]func(){
+					"New": func() { New[int](a) }, "MakeSlice": func() { MakeSlice[int](a, 3) }, "Plain": func() { PlainOf[int]().New(a) },
+					"Alloc": func() { a.Alloc(1, 1) }, "AllocUninit": func() { a.AllocUninit(1, 64) }, "CString": func() { a.CString("") },
+					"TryNew": func() { TryNew[int](a) }, "Copy": func() { Copy(a, 1) },
+					"Reset": a.Reset, "Trim": func() { a.Trim(0) }, "SetBudget": func() { a.SetBudget(1) },
+					"SetChecked": func() { a.SetChecked(true) }, "Stats": func() { a.Stats() }, "Contains": func() { a.Contains(nil) },
+					"Cleanup": func() { a.Cleanup(func() {}) }, "Tag": func() { a.Tag("x") }, "Rewind": func() { a.Rewind(m) },
+				} {
+					if how, _ := outcome(f).(string); !strings.HasSuffix(how, "after Release") {
+						t.Errorf("%s: %q", what, how)
+					}
+				}
+				wantPanic(t, "released one", a.Release)
+				wantPanic(t, "not leased", a.Return)
+				if ctest.List(a.Pointer(), 1) != nil {
+					t.Error("C allocates from a released arena")
+				}
+			}
+		})
+	}
+}
+
+// The heads that are kept are few.
+func TestRetiredHeadsEnd(t *testing.T) {
+	var before int
+	for i := range 4 * mostRetired {
+		a, err := NewArena(Options{Contiguous: uint(i%2) << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Alloc(100_000, 8)
+		a.Release()
+		if i == mostRetired {
+			before = ctest.HeapInUse()
+		}
+	}
+	if n := len(retired.arenas); n != mostRetired && unsafe.Sizeof(n) == 8 || n > mostRetired {
+		t.Errorf("%d heads are kept", n)
+	}
+	if now := ctest.HeapInUse(); now > before+128<<10 {
+		t.Errorf("%d bytes became %d", before, now)
+	}
+}
+
 func TestWrapRefusesWhatIsNoArena(t *testing.T) {
 	words := make([]uintptr, 8)
-	for name, c := range map[string]struct {
-		p    unsafe.Pointer
-		want error
-	}{
-		"nil":        {nil, ErrNoArena},
-		"zeroes":     {unsafe.Pointer(&words[0]), ErrNoArena},
-		"misaligned": {unsafe.Add(unsafe.Pointer(&words[0]), 1), ErrNoArena},
-		"version 2":  {ctest.Foreign(2, 112), ErrVersion},
-		"short":      {ctest.Foreign(1, 64), ErrVersion},
+	refused := func(name string, p unsafe.Pointer, want error) {
+		t.Helper()
+		if a, err := Wrap(p); a != nil || !errors.Is(err, want) {
+			t.Errorf("%s: %v %v", name, a, err)
+		}
+		if a, err := Own(p); a != nil || !errors.Is(err, want) {
+			t.Errorf("%s: %v %v", name, a, err)
+		}
+	}
+	refused("nil", nil, ErrNoArena)
+	refused("zeroes", unsafe.Pointer(&words[0]), ErrNoArena)
+
+	// A head that is as it should be, and then one thing that is not.
+	head := func(version, missing uint32) *Arena {
+		p := ctest.Foreign(version, missing)
+		t.Cleanup(func() { ctest.Free(p) })
+		return (*Arena)(p)
+	}
+	good := head(1, 0)
+	if a, err := Wrap(good.Pointer()); a != good || err != nil {
+		t.Errorf("%v %v", a, err)
+	}
+	refused("version 2", head(2, 0).Pointer(), ErrVersion)
+	refused("version 0", head(0, 0).Pointer(), ErrVersion)
+	refused("short", head(1, 1).Pointer(), ErrVersion)
+	refused("misaligned", unsafe.Add(good.Pointer(), 1), ErrNoArena)
+	for name, wrong := range map[string]func(a *Arena){
+		"no table":                func(a *Arena) { a.ops = 0 },
+		"no cursor":               func(a *Arena) { a.cursor = 0 },
+		"limit before the cursor": func(a *Arena) { a.limit = a.cursor - 8 },
+		"cursor misaligned":       func(a *Arena) { a.cursor++ },
+		"limit misaligned":        func(a *Arena) { a.limit-- },
 	} {
-		if a, err := Wrap(c.p); a != nil || !errors.Is(err, c.want) {
-			t.Errorf("%s: %v %v", name, a, err)
-		}
-		if a, err := Own(c.p); a != nil || !errors.Is(err, c.want) {
-			t.Errorf("%s: %v %v", name, a, err)
-		}
+		a := head(1, 0)
+		wrong(a)
+		refused(name, a.Pointer(), ErrNoArena)
 	}
 }
 
@@ -359,9 +484,9 @@ func TestClaimedByC(t *testing.T) {
 	if p := New[mixed](a); *p != (mixed{}) {
 		t.Error("not zeroed")
 	}
-	wantPanic(t, ErrBusy.Error(), func() { a.Rewind(m) })
-	wantPanic(t, ErrBusy.Error(), a.Reset)
-	wantPanic(t, ErrBusy.Error(), func() { a.SetBudget(1) })
+	wantPanic(t, said(ErrBusy), func() { a.Rewind(m) })
+	wantPanic(t, said(ErrBusy), a.Reset)
+	wantPanic(t, said(ErrBusy), func() { a.SetBudget(1) })
 	if !ctest.Give(a.Pointer()) {
 		t.Fatal("not given")
 	}
@@ -371,7 +496,7 @@ func TestClaimedByC(t *testing.T) {
 	if err != nil || !ctest.Claim(c.Pointer()) {
 		t.Fatal("no claim")
 	}
-	wantPanic(t, ErrBusy.Error(), c.Release)
+	wantPanic(t, said(ErrBusy), c.Release)
 	if !ctest.Give(c.Pointer()) {
 		t.Fatal("not given")
 	}
@@ -381,7 +506,7 @@ func TestClaimedByC(t *testing.T) {
 	if !ctest.Claim(b.Pointer()) {
 		t.Fatal("no claim")
 	}
-	wantPanic(t, ErrBusy.Error(), b.Return)
+	wantPanic(t, said(ErrBusy), b.Return)
 	if !ctest.Give(b.Pointer()) {
 		t.Fatal("not given")
 	}

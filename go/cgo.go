@@ -27,8 +27,10 @@ func cArena(a *Arena) *C.toft_arena { return (*C.toft_arena)(unsafe.Pointer(a)) 
 
 func goArena(p *C.toft_arena) *Arena { return (*Arena)(unsafe.Pointer(p)) }
 
-// cPlace is where this package was called from, for an arena that is watched; nil for others. C copies it.
-func cPlace(a *Arena) *C.char {
+type placeText = C.char
+
+// callerPlace is where this package was called from, for an arena that is watched; nil for others. C copies it.
+func callerPlace(a *Arena) *placeText {
 	if a.epoch&1 == 0 {
 		return nil
 	}
@@ -37,18 +39,26 @@ func cPlace(a *Arena) *C.char {
 }
 
 func cAlloc(a *Arena, size, align uintptr) unsafe.Pointer {
-	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align), cPlace(a))
+	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align), callerPlace(a))
 }
 
-func cRewind(a *Arena, m Mark) int {
-	return int(C.toftgo_x_rewind(cArena(a), C.uintptr_t(m.cursor), C.uintptr_t(m.epoch), cPlace(a)))
+// These empty arenas: operation is what cleanups are given, see cleanup.go.
+
+func cRewind(e emptying, operation uintptr) int {
+	return int(C.toftgo_x_rewind(cArena(e.a), C.uintptr_t(e.m.cursor), C.uintptr_t(e.m.epoch), e.place, C.uintptr_t(operation)))
 }
 
-func cReset(a *Arena) int { return int(C.toftgo_x_reset(cArena(a), cPlace(a))) }
+func cReset(e emptying, operation uintptr) int {
+	return int(C.toftgo_x_reset(cArena(e.a), e.place, C.uintptr_t(operation)))
+}
 
 // cResetLease empties a lease's arena and returns what it keeps above limit.
-func cResetLease(a *Arena, limit uintptr) int {
-	return int(C.toftgo_x_reset_lease(cArena(a), C.size_t(limit), cPlace(a)))
+func cResetLease(e emptying, operation uintptr) int {
+	return int(C.toftgo_x_reset_lease(cArena(e.a), C.size_t(e.limit), e.place, C.uintptr_t(operation)))
+}
+
+func cRelease(e emptying, operation uintptr) int {
+	return int(C.toftgo_x_release(cArena(e.a), e.place, C.uintptr_t(operation)))
 }
 
 func cTrim(a *Arena, keep uintptr) { C.toftgo_x_trim(cArena(a), C.size_t(keep)) }
@@ -110,23 +120,37 @@ func cCleanup(a *Arena, handle uintptr) bool {
 	return C.toftgo_x_cleanup(cArena(a), C.uintptr_t(handle)) != 0
 }
 
-func cRelease(a *Arena) int { return int(C.toftgo_x_release(cArena(a), cPlace(a))) }
-
-// cCreate makes an arena. extra: to be given to cFreeExtra after its release; nil for most.
-func cCreate(o Options) (a *Arena, extra unsafe.Pointer) {
+// cCreate makes an arena; nil: no memory.
+func cCreate(o Options) (*Arena, *creation) {
 	var checked C.int
 	if o.Checked {
 		checked = 1
 	}
 	var p unsafe.Pointer
-	made := C.toftgo_x_create(C.uint64_t(o.Budget), C.size_t(o.Reserve), C.size_t(o.Contiguous), checked, &p)
-	return goArena(made), p
+	a := C.toftgo_x_create(C.uint64_t(o.Budget), C.size_t(o.Reserve), C.size_t(o.Contiguous), checked, &p)
+	return goArena(a), &creation{space: o.Contiguous, extra: p}
 }
 
 // cTrimQuarantine looks at the memory of released arenas that were checked, and lets it go.
 func cTrimQuarantine() { C.toft_quarantine_trim() }
 
+// cRetire is cRelease for an arena that cCreate made: its head remains, and refuses everything.
+func cRetire(e emptying, operation uintptr) int {
+	return int(C.toftgo_x_retire(cArena(e.a), e.place, C.uintptr_t(operation), &e.made.head))
+}
+
 func cFreeExtra(p unsafe.Pointer) { C.toftgo_x_free_extra(p) }
+
+func cEndRetired(a *Arena, m *creation) { C.toftgo_x_end_retired(cArena(a), m.extra, &m.head) }
+
+var releasedOps = uintptr(C.toftgo_x_released_ops())
+
+// A creation is what is known of an arena that NewArena made.
+type creation struct {
+	space uint           // address space of its own
+	extra unsafe.Pointer // for cFreeExtra after the release; nil for most
+	head  C.toft_arena   // while the arena is retired, in C memory as all of it
+}
 
 // cCheck tells whether p looks like the head of an arena: a code, 0 if it does.
 func cCheck(p unsafe.Pointer) int { return int(C.toftgo_x_check(p)) }
@@ -136,19 +160,22 @@ func cHome() unsafe.Pointer { return C.toftgo_x_home(C.size_t(homeSize)) }
 
 func cFreeHome(home unsafe.Pointer) { C.toftgo_x_free_home(home) }
 
-// cReserveHomes takes address space for n homes; no memory is used until they are. nil: there is none.
-func cReserveHomes(n uintptr) unsafe.Pointer { return C.toftgo_x_reserve(C.size_t(n * homeSize)) }
+// cShowRoots tells LeakSanitizer, where it is linked in, to look for pointers in memory that is not on the heap.
+func cShowRoots(p unsafe.Pointer, size uintptr) { C.toftgo_x_show_roots(p, C.size_t(size)) }
 
-// cCreateIn makes a lease's arena in its home, behind the lease; nil: no memory.
-func cCreateIn(home unsafe.Pointer) *Arena {
-	return goArena(C.toftgo_x_create_in(unsafe.Add(home, leaseSize), C.size_t(homeSize-leaseSize)))
+// cCreateIn makes an arena in a buffer; nil: no memory.
+func cCreateIn(buffer unsafe.Pointer, size uintptr) *Arena {
+	return goArena(C.toftgo_x_create_in(buffer, C.size_t(size)))
 }
-
-// cDropTail tells the system that it may take the pages of a home behind the first.
-func cDropTail(home unsafe.Pointer) { C.toftgo_x_drop(home, C.size_t(homeSize)) }
 
 // cBarrier makes every thread of this process execute a full barrier before it returns; false: not on this system.
 func cBarrier() bool { return C.toftgo_x_barrier() != 0 }
 
 // cNoCache turns off the cache that each thread has in C: a goroutine's next call may come from another thread.
 func cNoCache() { C.toftgo_x_no_cache() }
+
+// cPrivileged tells whether this process has rights that its caller has not, so that the environment must not be trusted.
+func cPrivileged() bool { return C.toftgo_x_privileged() != 0 }
+
+// cChecked tells whether C checks all arenas of this process.
+func cChecked() bool { return C.toftgo_x_checked() != 0 }

@@ -23,5 +23,5 @@ func ExampleArena_SetChecked() {
 	*(*byte)(unsafe.Add(p, 10)) = 1 // one too far
 	defer func() { fmt.Println(recover()) }()
 	a.Rewind(m)
-	// Output: toft: Rewind: toft: bytes were written outside an allocation
+	// Output: toft: Rewind: bytes were written outside an allocation
 }

@@ -1,5 +1,3 @@
-//go:build cgo
-
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft
@@ -76,7 +74,7 @@ func NewTable(o TableOptions) (*Table, error) {
 	}
 	if err != nil {
 		t.close()
-		return nil, fmt.Errorf("toft: Table: %w", err)
+		return nil, failed("Table", err)
 	}
 	t.begin()
 	t.cleanup = runtime.AddCleanup(t, (*stores).release, t.memory)
@@ -113,7 +111,7 @@ func AddColumn[T any](t *Table) (*Column[T], error) {
 		c.store, err = t.add(size, uintptr(len(t.columns)+1)%64, t.room)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("toft: Column[%v]: %w", typeOf[T](), err)
+		return nil, failed(fmt.Sprintf("Column[%v]", typeOf[T]()), err)
 	}
 	c.base = c.store.at(0)
 	t.columns = append(t.columns, &c.column)

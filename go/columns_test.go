@@ -1,5 +1,3 @@
-//go:build cgo
-
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft
@@ -16,6 +14,7 @@ import (
 func newTable(t testing.TB, o TableOptions) *Table {
 	t.Helper()
 	table, err := NewTable(o)
+	needsSpace(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +25,7 @@ func newTable(t testing.TB, o TableOptions) *Table {
 func addColumn[T any](t testing.TB, table *Table) *Column[T] {
 	t.Helper()
 	c, err := AddColumn[T](table)
+	needsSpace(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +70,7 @@ type tableModel struct {
 
 func newTableModel(t testing.TB, o TableOptions) *tableModel {
 	table, err := NewTable(o)
+	needsSpace(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}

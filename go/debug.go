@@ -70,20 +70,29 @@ var debug struct {
 }
 
 func startDebug() {
-	on, err := strconv.ParseBool(os.Getenv("TOFT_DEBUG"))
-	checked := os.Getenv("TOFT_CHECKED") // as C reads it
-	if err == nil && on || checked != "" && checked != "0" {
+	if isOn(os.Getenv("TOFT_DEBUG")) && !cPrivileged() || cChecked() {
 		SetDebug(true)
 	}
 }
 
-// SetDebug switches the debugging of leases, for those got from now on, and tells if it was on; the environment variable
-// TOFT_DEBUG=1 switches it on from the start, and TOFT_CHECKED=1 does, and checks all other arenas too. With
-// TOFT_FINDINGS=FILE what checked arenas find is appended to that file, with the places. Then each lease is an arena of its own, and checked (see
-// [Arena.SetChecked]), which costs microseconds. A second Return and the use of a returned arena from Go panic with the
-// places of Get and Return, as long as the arena is among the last 1024 returned ones; C gets NULL from it. Leases that are out are seen by [Outstanding], by [OnForgotten], and
-// with their stacks in the profile "toft.leases" of runtime/pprof. A lease that was forgotten keeps its memory, which C
-// may hold.
+// isOn reads a switch of the environment as C does.
+func isOn(value string) bool {
+	switch strings.ToLower(value) {
+	case "", "0", "off", "no", "false":
+		return false
+	}
+	return true
+}
+
+// SetDebug switches the debugging of leases, for those got from now on, and returns whether it was on. Each lease is then an
+// arena of its own, and checked (see [Arena.SetChecked]), which costs microseconds. A second Return and the use of a
+// returned arena from Go panic with the places of Get and Return, as long as the arena is among the last 1024 returned
+// ones; C gets NULL from it. Leases that are out are listed by [Outstanding], by [OnForgotten], and with their stacks in the
+// profile "toft.leases" of runtime/pprof. A lease that was forgotten keeps its memory, which C may hold.
+//
+// The environment variable TOFT_DEBUG=1 switches it on from the start; off are "", "0", "off", "no" and "false", in any
+// case, and a privileged process (set-user-ID, file capabilities) does not read it. TOFT_CHECKED=1 switches it on too, and
+// checks all other arenas. With TOFT_FINDINGS=FILE what checked arenas find is appended to that file, with the places.
 func SetDebug(on bool) (was bool) {
 	debug.Lock()
 	defer debug.Unlock()
@@ -95,14 +104,15 @@ func SetDebug(on bool) (was bool) {
 	}
 	if on {
 		active.Store(0)
-	} else if slab != nowhere {
+	} else if canPin {
 		active.Store(maxP)
 	}
 	return debug.on.Swap(on)
 }
 
 // OnForgotten has f called, after a collection of garbage, for each lease whose goroutine has ended without a Return,
-// once. While debugging is off, nothing is noticed. f runs on a goroutine of the runtime's: it must not wait.
+// once. While debugging is off, nothing is noticed. Each call is on a goroutine of its own, one after the other: f may wait,
+// call anything of this package, and call [runtime.Goexit]; if it panics, the program ends.
 func OnForgotten(f func(Lease)) {
 	debug.Lock()
 	defer debug.Unlock()
@@ -134,7 +144,7 @@ func Outstanding() []Lease {
 func CheckReturned() {
 	debug.Lock()
 	for _, l := range debug.quarantine {
-		cReset(l.arena())
+		cReset(emptying{a: l.arena()}, 0)
 	}
 	debug.Unlock()
 	cTrimQuarantine()
@@ -159,7 +169,12 @@ func reportForgotten() {
 		}
 		debug.Unlock()
 		if tell {
-			f(l)
+			ended := make(chan bool)
+			go func() {
+				defer close(ended)
+				f(l)
+			}()
+			<-ended
 		}
 	}
 }
@@ -171,9 +186,9 @@ func debugGet() *Arena {
 	if !debug.on.Load() {
 		return nil
 	}
-	l := newStray()
+	l := newSeparate()
 	a := l.arena()
-	must("toft: Get", cSetChecked(a, true))
+	must("Get", cSetChecked(a, true))
 	l.changed()
 	r := &record{goroutine: goroutine(), got: callers()}
 	debug.Lock()
@@ -202,15 +217,22 @@ func debugReturn(a *Arena) bool {
 	r.returned = callers()
 	debug.Unlock()
 	l := leaseOf(a)
-	switch code := cResetLease(a, 0); code {
+	emptying{call: cResetLease, a: a}.run(func(code int) { r.end(l, code) })
+	return true
+}
+
+// end is what is left of a Return when the arena is empty.
+func (r *record) end(l *lease, code int) {
+	a := l.arena()
+	switch code {
 	case 0:
 	case codeCorrupt:
-		defer panic(fmt.Errorf("toft: Return: %w; lease\n\tgot at %s", ErrCorrupt, place(frames(r.got))))
+		defer panic(fmt.Errorf("%w; lease\n\tgot at %s", failed("Return", ErrCorrupt), place(frames(r.got))))
 	default:
 		debug.Lock()
 		r.returned = nil
 		debug.Unlock()
-		panic(fmt.Errorf("toft: Return: %w", errorOf(code)))
+		panic(failed("Return", errorOf(code)))
 	}
 	cSetBudget(a, 0) // C, which does not look at leases, gets nothing more from it
 	atomic.StoreUint32(&l.state, idle)
@@ -225,7 +247,6 @@ func debugReturn(a *Arena) bool {
 		delete(debug.records, oldest.arena())
 		oldest.destroy()
 	}
-	return true
 }
 
 // misuse is what a panic says of an arena that is not leased.

@@ -208,3 +208,104 @@ func TestTrimOfCheckedLeases(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+func TestDebugSwitch(t *testing.T) {
+	for value, want := range map[string]bool{
+		"": false, "0": false, "off": false, "OFF": false, "No": false, "FALSE": false, "false": false,
+		"1": true, "on": true, "yes": true, "true": true, "abort": true, "00": true, " ": true,
+	} {
+		if isOn(value) != want {
+			t.Errorf("%q: %v", value, !want)
+		}
+	}
+}
+
+// forget has a lease forgotten by a goroutine that has ended.
+func forget() {
+	ended := make(chan bool)
+	go func() { defer close(ended); Get() }()
+	<-ended
+}
+
+// Whatever the function does that is called for a forgotten lease, it is called for the others too, and finalizers run.
+func TestOnForgottenThatDoesNotReturn(t *testing.T) {
+	for name, f := range map[string]func(){
+		"Goexit": runtime.Goexit,
+		"waits":  func() { time.Sleep(20 * time.Millisecond) },
+		"calls back": func() {
+			Get().Return()
+			TrimLeases()
+			Outstanding()
+			CheckReturned()
+			runtime.GC()
+			SetDebug(SetDebug(true))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			debugging(t)
+			told := make(chan *Arena, 100)
+			OnForgotten(func(l Lease) { told <- l.Arena; f() })
+			defer OnForgotten(nil)
+			for range 3 {
+				forget()
+			}
+			seen := map[*Arena]bool{}
+			for end := time.Now().Add(20 * time.Second); len(seen) < 3 && time.Now().Before(end); {
+				runtime.GC()
+				select {
+				case a := <-told:
+					if seen[a] {
+						t.Error("called twice for a lease")
+					}
+					seen[a] = true
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			if len(seen) < 3 {
+				t.Errorf("called for %d leases", len(seen))
+			}
+			OnForgotten(nil)
+			for _, l := range Outstanding() {
+				if l.Ended {
+					l.Arena.Return()
+				}
+			}
+			ran := make(chan bool)
+			runtime.SetFinalizer(new([64]byte), func(*[64]byte) { close(ran) })
+			for end := time.Now().Add(20 * time.Second); ; {
+				runtime.GC()
+				select {
+				case <-ran:
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+				if time.Now().After(end) {
+					t.Fatal("finalizers do not run any more")
+				}
+			}
+		})
+	}
+}
+
+// A panic of that function ends the program, as in any goroutine.
+func TestOnForgottenThatPanics(t *testing.T) {
+	if os.Getenv("TOFT_TEST_FORGOTTEN") != "" {
+		SetDebug(true)
+		OnForgotten(func(Lease) { panic("told on purpose") })
+		forget()
+		for range 1000 {
+			runtime.GC()
+			time.Sleep(10 * time.Millisecond)
+		}
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^TestOnForgottenThatPanics$")
+	child.Env = append(os.Environ(), "TOFT_TEST_FORGOTTEN=1")
+	out, err := child.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Skip("this system cannot run the test's program: ", err)
+	}
+	if err == nil || !strings.Contains(string(out), "panic: told on purpose") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

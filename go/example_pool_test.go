@@ -1,5 +1,3 @@
-//go:build cgo
-
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft_test
@@ -494,7 +492,7 @@ func ExampleTable_Clear() {
 }
 
 func ExampleTable_Trim() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := toft.NewTable(toft.TableOptions{MaxRows: 1 << 16})
 	defer t.Close()
 	toft.AddColumn[[1024]byte](t)
 	for range 10_000 {

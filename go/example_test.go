@@ -9,6 +9,7 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
+	"math"
 	"strings"
 	"unsafe"
 
@@ -133,7 +134,7 @@ func ExampleMakeSlice() {
 func ExampleTryMakeSlice() {
 	a := toft.Get()
 	defer a.Return()
-	_, err := toft.TryMakeSlice[int64](a, 1<<62)
+	_, err := toft.TryMakeSlice[int64](a, math.MaxInt)
 	fmt.Println(errors.Is(err, toft.ErrNoMemory))
 	// Output: true
 }
@@ -201,9 +202,59 @@ func ExampleArena_AllocUninit() {
 func ExampleArena_TryAlloc() {
 	a := toft.Get()
 	defer a.Return()
-	_, err := a.TryAlloc(1<<62, 8)
+	a.SetBudget(100)
+	_, err := a.TryAlloc(1000, 8)
 	fmt.Println(err)
-	// Output: toft: cannot allocate 4611686018427387904 bytes aligned to 8: out of memory or over budget
+	// Output: toft: cannot allocate 1000 bytes aligned to 8: out of memory or over budget
+}
+
+func ExampleTryNewAligned() {
+	a := toft.Get()
+	defer a.Return()
+	_, err := toft.TryNewAligned[int64](a, 3)
+	fmt.Println(err)
+	// Output: toft: cannot allocate 8 bytes aligned to 3: not a power of two
+}
+
+func ExampleTryMakeSliceAligned() {
+	a := toft.Get()
+	defer a.Return()
+	_, err := toft.TryMakeSliceAligned[int32](a, -1, 64)
+	fmt.Println(err)
+	// Output: toft: cannot allocate -1 x 4 bytes aligned to 64: a negative length
+}
+
+func ExampleTryCopy() {
+	a := toft.Get()
+	defer a.Return()
+	p, err := toft.TryCopy(a, [2]int32{1, 2})
+	fmt.Println(*p, err)
+	// Output: [1 2] <nil>
+}
+
+func ExampleTryCopySlice() {
+	a := toft.Get()
+	defer a.Return()
+	a.SetBudget(100)
+	_, err := toft.TryCopySlice(a, make([]byte, 1000))
+	fmt.Println(err)
+	// Output: toft: cannot allocate 1000 x 1 bytes aligned to 8: out of memory or over budget
+}
+
+func ExampleArena_TryCBytes() {
+	a := toft.Get()
+	defer a.Return()
+	p, err := a.TryCBytes([]byte("abc"))
+	fmt.Println(unsafe.String((*byte)(p), 3), err)
+	// Output: abc <nil>
+}
+
+func ExampleArena_TryCStringN() {
+	a := toft.Get()
+	defer a.Return()
+	p, err := a.TryCStringN("abc")
+	fmt.Println(unsafe.String((*byte)(p), 3), err)
+	// Output: abc <nil>
 }
 
 func ExampleAllocError() {
@@ -309,6 +360,17 @@ func ExampleArena_Scope() {
 	// Output: 0
 }
 
+func ExampleArena_Cleanup_panic() {
+	a := toft.Get()
+	a.Cleanup(func() { fmt.Println("runs all the same") })
+	a.Cleanup(func() { panic("on purpose") })
+	defer func() { fmt.Println(recover()) }()
+	a.Return()
+	// Output:
+	// runs all the same
+	// on purpose
+}
+
 func ExampleArena_Cleanup() {
 	a := toft.Get()
 	a.Cleanup(func() { fmt.Println("closed") })
@@ -337,7 +399,7 @@ func ExampleNewArena() {
 
 func ExampleOptions() {
 	// One range of addresses, of which memory is committed as it is needed.
-	a, err := toft.NewArena(toft.Options{Contiguous: 1 << 30})
+	a, err := toft.NewArena(toft.Options{Contiguous: 1 << 26})
 	if err != nil {
 		return
 	}
@@ -583,10 +645,10 @@ func ExampleOwn() {
 // ---- leases ----
 
 func ExampleSetLeaseLimits() {
-	old := toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 1 << 20, Strays: 16})
-	fmt.Println(old.PerLease, old.Strays)
+	old := toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 1 << 20})
+	fmt.Println(old.PerLease)
 	toft.SetLeaseLimits(old)
-	// Output: 262144 64
+	// Output: 262144
 }
 
 func ExampleLeaseLimits() {

@@ -156,7 +156,7 @@ func playStream(t testing.TB, stream []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contiguous, err := NewArena(Options{Contiguous: 1 << 30})
+	contiguous, err := NewArena(Options{Contiguous: 1 << 26})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,16 @@
-//go:build cgo && !race
+//go:build !race
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft
 
-import "testing"
+import (
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
 
 // As TestHotFunctionsAreInlined, for pools.
 func TestPoolFunctionsAreInlined(t *testing.T) {
@@ -41,3 +47,19 @@ var (
 	_ = (*Pool[uint64]).At
 	_ = (*Column[uint64]).At
 )
+
+func inlineCosts(t *testing.T) map[string]int {
+	t.Helper()
+	out, err := exec.Command("go", "test", "-c", "-o", t.TempDir()+"/t", "-gcflags=-m=2", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	costs := map[string]int{}
+	line := regexp.MustCompile(`: can inline (?:toft\.)?(\S.*?) with cost (\d+) as`)
+	for _, l := range strings.Split(string(out), "\n") {
+		if m := line.FindStringSubmatch(l); m != nil {
+			costs[m[1]], _ = strconv.Atoi(m[2])
+		}
+	}
+	return costs
+}

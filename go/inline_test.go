@@ -4,13 +4,7 @@
 
 package toft
 
-import (
-	"os/exec"
-	"regexp"
-	"strconv"
-	"strings"
-	"testing"
-)
+import "testing"
 
 // What must be inlined into its callers, and at what cost: the inliner's budget is 80. One over, and an allocation takes
 // twice as long.
@@ -37,22 +31,6 @@ func TestHotFunctionsAreInlined(t *testing.T) {
 			t.Errorf("%s costs %d, more than %d", name, cost, most)
 		}
 	}
-}
-
-func inlineCosts(t *testing.T) map[string]int {
-	t.Helper()
-	out, err := exec.Command("go", "test", "-c", "-o", t.TempDir()+"/t", "-gcflags=-m=2", ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	costs := map[string]int{}
-	line := regexp.MustCompile(`: can inline (?:toft\.)?(\S.*?) with cost (\d+) as`)
-	for _, l := range strings.Split(string(out), "\n") {
-		if m := line.FindStringSubmatch(l); m != nil {
-			costs[m[1]], _ = strconv.Atoi(m[2])
-		}
-	}
-	return costs
 }
 
 var (

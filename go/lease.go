@@ -5,33 +5,31 @@
 package toft
 
 import (
-	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 )
 
-// Leases: arenas for the length of a call. Each processor (a P of Go's scheduler) has a few, in homes of 8 KiB that lie side
-// by side in one range of addresses, so that an arena's lease is found by arithmetic. Who finds those of its processor
-// taken gets one of the strays, which are kept in a list under a mutex. lease_pin.go and lease_cas.go are two ways to
-// take a processor's lease: without an atomic operation, and without help from Go's runtime.
+// Leases: arenas for the length of a call. Each processor (a P of Go's scheduler) has four of its own, in homes of 8 KiB
+// that lie side by side in one range of addresses, so that an arena's lease is found by arithmetic. If all leases of the
+// processor are taken, Get uses an extra one: see lease_extra.go. lease_pin.go and lease_cas.go are two ways to take a
+// processor's lease: without an atomic operation, and without help from Go's runtime.
 //
-// The arena of an idle lease is sealed: its cursor is at its limit. Whoever uses it after Return finds no room, takes the
-// slow path, and is told there. So Get is the rewind, and Return only moves a cursor.
+// The arena of an idle lease is sealed: its cursor is at its limit. An allocation after Return finds no room, takes the
+// slow path, and panics there. So Get is the rewind, and Return only moves a cursor.
 
-// A lease is at the start of its home, in C memory; its arena follows.
+// A lease of a processor is at the start of its home, in C memory; its arena follows.
 type lease struct {
 	state uint32  // taken and given as lease_pin.go or lease_cas.go says
 	hold  uint32  // the collector's hand on it
 	start uintptr // the arena's cursor when it is empty
 	epoch uintptr // the arena's epoch then: if it is still the same, rewinding is moving the cursor
 	kept  uintptr // bytes of blocks that the arena keeps besides its home
-	tag   uint32  // of strays: the collections it has been idle for
 
-	watched bool // its arena was metered or sampled
-	_       [11]byte
+	at      uintptr // the arena
+	watched bool    // its arena was metered or sampled
+	_       [7]byte
 	checked uintptr // bit 0 of the epoch of an arena as it is made: all of the process are checked
 }
 
@@ -45,7 +43,7 @@ const (
 
 // States of a lease.
 const (
-	empty  = iota // it has no arena yet
+	empty  = iota // it has no arena
 	idle          // waiting
 	leased        // given out
 	rested        // waiting, and the collector has seen it so
@@ -56,27 +54,28 @@ const nowhere = ^(^uintptr(0) >> 1) // an address that no memory has
 const never = 0 // an epoch that no arena has: Return must look closer
 
 var (
-	slab   uintptr        = nowhere // where the homes of the processors lie
-	active atomic.Uintptr           // how many processors' leases may be used: 0 or maxP
-	strays sync.Map                 // *Arena -> *lease: those that lie elsewhere
+	slab     uintptr        = nowhere // where the homes of the processors lie; those of extra leases follow
+	active   atomic.Uintptr           // how many processors' leases and lists may be used: 0 or maxP
+	canPin   bool                     // active may be maxP
+	separate sync.Map                 // *Arena -> *lease: those whose home is on C's heap
 )
 
 func init() {
 	perLease.Store(256 << 10)
-	maxStrays.Store(64)
 	cNoCache()
-	if canCollect() { // else all leases are strays
-		if homes := cReserveHomes(maxP * perP); homes != nil {
-			slab = uintptr(homes)
-			active.Store(maxP)
-		}
+	reserveHomes()
+	if canPin = slab != nowhere && canCollect(); canPin {
+		active.Store(maxP)
 	}
 	startDebug()
 }
 
 func leaseAt(i uintptr) *lease { return (*lease)(unsafe.Add(nil, slab+i*homeSize)) }
 
-func (l *lease) arena() *Arena { return (*Arena)(unsafe.Add(unsafe.Pointer(l), leaseSize)) }
+func (l *lease) arena() *Arena { return (*Arena)(unsafe.Add(nil, l.at)) }
+
+// behind is the arena of a lease at the start of its home.
+func (l *lease) behind() *Arena { return (*Arena)(unsafe.Add(unsafe.Pointer(l), leaseSize)) }
 
 // leaseOf is the lease that a belongs to; nil: none.
 func leaseOf(a *Arena) *lease {
@@ -86,7 +85,10 @@ func leaseOf(a *Arena) *lease {
 		}
 		return (*lease)(unsafe.Add(unsafe.Pointer(a), -leaseSize))
 	}
-	if l, ok := strays.Load(a); ok {
+	if i := extraOf(a); i >= 0 {
+		return extraAt(uint32(i))
+	}
+	if l, ok := separate.Load(a); ok {
 		return l.(*lease)
 	}
 	return nil
@@ -97,22 +99,30 @@ func (l *lease) changed() { l.epoch = never }
 
 // check is where every slow path looks whether the arena may be used.
 func (a *Arena) check(what string) {
-	if a.ops == 0 {
-		panic("toft: " + what + " of an Arena that Get, NewArena, Wrap or Own did not give")
-	}
 	if l := leaseOf(a); l != nil && atomic.LoadUint32(&l.state) != leased {
 		panic(misuse(a, what+" after Return"))
+	}
+	switch a.ops {
+	case releasedOps:
+		panic("toft: " + what + " after Release")
+	case 0:
+		panic("toft: " + what + " of an Arena that Get, NewArena, Wrap or Own did not give")
+	}
+	if raceBuild {
+		raceUse(a)
 	}
 }
 
 // Return ends the lease: everything allocated is given back, cleanups run, and the memory waits for the next Get. The
 // arena, and what was allocated in it, must not be used any more; what C holds of it must be dropped. Any goroutine may
 // return it, once: a second Return panics, as does the use of an arena that was returned and not leased again, but for
-// Mark, Rewind and allocations of no bytes, and for the arenas beyond those that are kept (see [LeaseLimits]), whose memory
-// is gone. With [SetDebug] both are always told, with the places.
+// Mark, Rewind and allocations of no bytes. With [SetDebug] both always panic, with the places.
 //
 //go:nosplit
 func (a *Arena) Return() {
+	if raceBuild && leaseOf(a) != nil {
+		raceUse(a)
+	}
 	if uintptr(unsafe.Pointer(a))-slab < slabSize {
 		l := (*lease)(unsafe.Add(unsafe.Pointer(a), -leaseSize))
 		if l.state == leased && a.epoch == l.epoch {
@@ -125,8 +135,16 @@ func (a *Arena) Return() {
 }
 
 func (a *Arena) returnSlow() {
+	i := extraOf(a)
+	if i >= 0 {
+		if l := extraAt(uint32(i)); l.state == leased && a.epoch == l.epoch {
+			a.cursor = a.limit
+			giveExtra(l, uint32(i))
+			return
+		}
+	}
 	l := leaseOf(a)
-	if l == nil { // or no more: its memory may be gone, and is not looked at
+	if l == nil { // its memory may be unmapped, and is not read
 		panic("toft: Return of an arena that is not leased: Get did not give it, or it was returned")
 	}
 	if debugReturn(a) {
@@ -135,38 +153,43 @@ func (a *Arena) returnSlow() {
 	if atomic.LoadUint32(&l.state) != leased {
 		panic(misuse(a, "second Return"))
 	}
-	var fault error
-	if a.epoch != l.epoch { // else it is a stray, and rewinding it is moving the cursor
-		fault = l.reset(a)
+	if a.epoch == l.epoch { // rewinding is moving the cursor
+		l.idle(a, i)
+		return
 	}
-	if errors.Is(fault, ErrBusy) {
-		panic(fmt.Errorf("toft: Return: %w", ErrBusy))
-	}
+	emptying{call: cResetLease, a: a, limit: uintptr(perLease.Load())}.run(func(code int) {
+		if code != 0 && code != codeCorrupt {
+			panic(failed("Return", errorOf(code)))
+		}
+		l.refresh(a)
+		l.idle(a, i)
+		must("Return", code)
+	})
+}
+
+// idle has an empty lease wait for the next Get. i: its number among the extra ones, or -1.
+func (l *lease) idle(a *Arena, i int) {
 	a.cursor = a.limit
-	if l.isStray() {
-		returnStray(l)
-	} else {
+	switch {
+	case i >= 0:
+		giveExtra(l, uint32(i))
+	case uintptr(unsafe.Pointer(l))-slab < slabSize:
 		l.give()
-	}
-	if fault != nil {
-		panic(fmt.Errorf("toft: Return: %w", fault))
+	default:
+		l.destroy()
 	}
 }
 
-// reset empties the arena through its maker, ends its budget, checks and meters, and returns what it holds above the limit.
-func (l *lease) reset(a *Arena) error {
-	code := cResetLease(a, uintptr(perLease.Load()))
-	if code != 0 && code != codeCorrupt {
-		return errorOf(code)
-	}
+// refresh ends an empty arena's budget, checks and meters, and notes how it is now.
+func (l *lease) refresh(a *Arena) {
 	if l.epoch == never {
 		cSetChecked(a, false)
 	}
 	// What was noted ends with its arena: the next has one of its own, in the same place. C may have switched it on.
 	if l.watched || a.epoch&1 != l.checked {
 		l.watched = false
-		cRelease(a)
-		cCreateIn(unsafe.Pointer(l))
+		cRelease(emptying{a: a}, 0)
+		l.create()
 	}
 	s := cStats(a)
 	if s.Budget != NoBudget { // C may have set it
@@ -174,7 +197,6 @@ func (l *lease) reset(a *Arena) error {
 	}
 	l.start, l.epoch = a.cursor, a.epoch
 	atomic.StoreUintptr(&l.kept, uintptr(max(s.Reserved, homeSize)-homeSize))
-	return errorOf(code)
 }
 
 // With calls f with a leased arena, and returns it when f is done, also if f panics.
@@ -184,95 +206,80 @@ func With(f func(a *Arena) error) error {
 	return f(a)
 }
 
-// furnish makes the arena of an empty lease.
-func (l *lease) furnish() {
-	a := cCreateIn(unsafe.Pointer(l))
+// create makes the lease's arena, in what is left of its home.
+func (l *lease) create() *Arena {
+	return cCreateIn(unsafe.Pointer(l.arena()), homeSize-l.at%homeSize)
+}
+
+// furnish makes the arena of an empty lease, and panics where there is no memory for it.
+func (l *lease) furnish(at *Arena) {
+	l.at = uintptr(unsafe.Pointer(at))
+	a := l.create()
+	if a == nil {
+		atomic.StoreUint32(&l.state, empty)
+		panic(&AllocError{Size: homeSize, Align: 8})
+	}
 	l.start, l.epoch, l.checked = a.cursor, a.epoch, a.epoch&1
 	watchCollector()
 }
 
-// ---- strays ----
+// ---- separate leases ----
 
-var stray struct {
-	sync.Mutex
-	idle []*lease
-}
-
-func (l *lease) isStray() bool { return uintptr(unsafe.Pointer(l))-slab >= slabSize }
-
-// getSlow gives a stray.
+// getSlow gives an extra lease where the list of the processor has none.
 func getSlow() *Arena {
 	if a := debugGet(); a != nil {
-		return a
+		return raceBegin(a)
 	}
-	stray.Lock()
-	if n := len(stray.idle); n > 0 {
-		l := stray.idle[n-1]
-		stray.idle = stray.idle[:n-1]
-		stray.Unlock()
-		l.tag = 0
+	if l := takeExtra(); l != nil {
 		a := l.arena()
 		a.cursor = l.start
-		atomic.StoreUint32(&l.state, leased)
-		return a
+		return raceBegin(a)
 	}
-	stray.Unlock()
-	return newStray().arena()
+	return raceBegin(newSeparate().arena())
 }
 
-func newStray() *lease {
+// newSeparate makes a lease whose home is on C's heap: for debugging, which must have its memory for itself, and where the
+// range of addresses is used up.
+func newSeparate() *lease {
 	home := cHome()
 	if home == nil {
-		panic(&AllocError{homeSize, 8})
+		panic(&AllocError{Size: homeSize, Align: 8})
 	}
-	clear(unsafe.Slice((*byte)(home), leaseSize))
 	l := (*lease)(home)
-	l.furnish()
-	l.state = leased
-	strays.Store(l.arena(), l)
+	*l = lease{state: leased}
+	l.furnish(l.behind())
+	separate.Store(l.arena(), l)
 	return l
 }
 
-func returnStray(l *lease) {
-	stray.Lock()
-	atomic.StoreUint32(&l.state, idle)
-	keep := int64(len(stray.idle)) < maxStrays.Load()
-	if keep {
-		stray.idle = append(stray.idle, l)
-	}
-	stray.Unlock()
-	if !keep {
-		l.destroy()
-	}
-}
+// Leases reads separate leases while it has this; none is freed meanwhile.
+var freeing sync.Mutex
 
-// destroy ends a stray.
+// destroy ends a separate lease.
 func (l *lease) destroy() {
 	a := l.arena()
-	stray.Lock() // Leases may be looking at it
-	strays.Delete(a)
-	stray.Unlock()
+	freeing.Lock()
+	separate.Delete(a)
+	freeing.Unlock()
 	a.cursor = l.start
-	cRelease(a)
+	cRelease(emptying{a: a}, 0)
 	cFreeHome(unsafe.Pointer(l))
 }
 
 // ---- what is kept ----
 
-// LeaseLimits bound what waits for the next Get. Besides, each processor's leases have homes of 8 KiB.
+// LeaseLimits bound what waits for the next Get. Besides, each lease has a home of 8 KiB.
 type LeaseLimits struct {
 	PerLease uint // bytes of blocks that one keeps; 256 KiB unless set
-	Strays   uint // leases kept beyond the four of each processor; 64 unless set
 }
 
-var perLease, maxStrays atomic.Int64
+var perLease atomic.Int64
 
-// SetLeaseLimits sets the limits, for leases that are returned from now on, and tells the old ones. A lease whose calls
+// SetLeaseLimits sets the limits, for leases that are returned from now on, and returns the old ones. A lease whose calls
 // need more than PerLease asks the heap each time.
 func SetLeaseLimits(l LeaseLimits) (old LeaseLimits) {
 	const most uint64 = 1<<63 - 1 // more than a uint of 32 bits
 	old.PerLease = uint(perLease.Swap(int64(min(uint64(l.PerLease), most))))
-	old.Strays = uint(maxStrays.Swap(int64(min(uint64(l.Strays), most))))
 	return old
 }
 
@@ -297,9 +304,12 @@ func Leases() (s LeaseStats) {
 	for i := uintptr(0); i < made.Load(); i++ {
 		look(leaseAt(i))
 	}
-	stray.Lock() // none is freed meanwhile
-	defer stray.Unlock()
-	strays.Range(func(_, l any) bool {
+	for i := range extra.made.Load() {
+		look(extraAt(i))
+	}
+	freeing.Lock()
+	defer freeing.Unlock()
+	separate.Range(func(_, l any) bool {
 		look(l.(*lease))
 		return true
 	})
@@ -316,18 +326,18 @@ func noteMade(i uintptr) {
 }
 
 // TrimLeases returns the memory that idle leases keep. Each collection of garbage does the same for those that were not
-// used since the one before.
+// used since the one before; Go's runtime collects every two minutes at least.
 func TrimLeases() { collect(true) }
 
 var collecting sync.Mutex
 
 func collect(all bool) {
 	trim(all)
-	if !all { // not while collecting: who is told may call TrimLeases
+	if !all && debug.any.Load() { // not while collecting, and not on the runtime's goroutine, which has finalizers to run
 		if debug.on.Load() {
 			CheckReturned()
 		}
-		reportForgotten()
+		go reportForgotten()
 	}
 }
 
@@ -335,34 +345,20 @@ func trim(all bool) {
 	collecting.Lock()
 	defer collecting.Unlock()
 	collectSlab(all)
-	stray.Lock()
-	var kept, dropped []*lease
-	for _, l := range stray.idle {
-		l.tag++
-		if all || l.tag > 1 {
-			dropped = append(dropped, l)
-		} else {
-			kept = append(kept, l)
-		}
-	}
-	stray.idle = kept
-	stray.Unlock()
-	for _, l := range dropped {
-		l.destroy()
-	}
+	trimExtra(all)
 }
 
 // shrink gives back what an idle lease keeps, but for the first page of its home. The caller has it to himself.
 func (l *lease) shrink() {
 	a := l.arena()
 	a.cursor = l.start
-	cResetLease(a, 0)
+	cResetLease(emptying{a: a}, 0)
 	cTrim(a, 0)
 	l.start, l.epoch = a.cursor, a.epoch
 	a.cursor = a.limit
 	atomic.StoreUintptr(&l.kept, 0)
 	if a.epoch&1 == 0 { // else what is gone there would be taken for a late write
-		cDropTail(unsafe.Pointer(l))
+		dropHomes(unsafe.Add(unsafe.Pointer(a), pageSize-l.at%pageSize), homeSize-min(pageSize, homeSize))
 	}
 }
 

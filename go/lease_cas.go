@@ -23,17 +23,21 @@ const places = 64
 // It never waits for another lease. It panics with an [AllocError] where there is no memory for another arena.
 func Get() *Arena {
 	var here byte
-	h := uintptr(unsafe.Pointer(&here)) >> 11
-	h = (h ^ h>>6) % places
+	h := placeOf(&here)
 	if active.Load() != 0 {
 		l := leaseAt(h * perP)
 		if atomic.CompareAndSwapUint32(&l.state, idle, leased) {
-			a := l.arena()
+			a := l.behind()
 			a.cursor = l.start
-			return a
+			return raceBegin(a)
 		}
 	}
 	return getNear(h)
+}
+
+func placeOf(here *byte) uintptr {
+	h := uintptr(unsafe.Pointer(here)) >> 11
+	return (h ^ h>>6) % places
 }
 
 // getNear tries all leases of one place.
@@ -43,18 +47,59 @@ func getNear(place uintptr) *Arena {
 	}
 	for i := place * perP; i < (place+1)*perP; i++ {
 		l := leaseAt(i)
-		if atomic.CompareAndSwapUint32(&l.state, empty, leased) {
-			noteMade(i)
-			l.furnish()
-		} else if !atomic.CompareAndSwapUint32(&l.state, idle, leased) &&
-			!atomic.CompareAndSwapUint32(&l.state, rested, leased) {
+		state := atomic.LoadUint32(&l.state)
+		if state == leased || !atomic.CompareAndSwapUint32(&l.state, state, leased) {
 			continue
 		}
-		a := l.arena()
+		if state == empty {
+			noteMade(i)
+			l.furnish(l.behind())
+		}
+		a := l.behind()
 		a.cursor = l.start
-		return a
+		return raceBegin(a)
+	}
+	if s := &lists[place]; s.tryLock() {
+		l := s.pop()
+		s.leave()
+		if l != nil {
+			a := l.arena()
+			a.cursor = l.start
+			return raceBegin(a)
+		}
 	}
 	return getSlow()
+}
+
+func (s *list) tryLock() bool { return atomic.CompareAndSwapUint32(&s.busy, 0, 1) }
+
+// enter gives the list of the place, for the caller alone until it calls leave; nil: there is none at the moment.
+func enter() *list {
+	var here byte
+	if active.Load() != 0 {
+		p := placeOf(&here)
+		if s := &lists[p]; s.tryLock() {
+			noteList(p)
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *list) leave() { atomic.StoreUint32(&s.busy, 0) }
+
+// giveExtra makes a lease idle whose arena is sealed.
+func giveExtra(l *lease, i uint32) {
+	l.give()
+	push(i)
+}
+
+// whileOthersWait calls f, which has the list for itself meanwhile, unless it is in use.
+func (s *list) whileOthersWait(f func(s *list)) {
+	if s.tryLock() {
+		f(s)
+		s.leave()
+	}
 }
 
 func canCollect() bool { return true }

@@ -47,7 +47,7 @@ func Get() *Arena {
 			l.state = leased
 			if atomic.LoadUint32(&l.hold) == free {
 				procUnpin()
-				a := l.arena()
+				a := l.behind()
 				a.cursor = l.start
 				return a
 			}
@@ -78,14 +78,80 @@ func getPinned(p uintptr) *Arena {
 		procUnpin()
 		if before == empty {
 			noteMade(i)
-			l.furnish()
+			l.furnish(l.behind())
 		}
-		a := l.arena()
+		a := l.behind()
 		a.cursor = l.start
 		return a
 	}
-	procUnpin()
+	s := &lists[p]
+	s.busy = 1
+	if atomic.LoadUint32(&s.hold) == free {
+		if l := s.pop(); l != nil {
+			s.leave()
+			a := l.arena()
+			a.cursor = l.start
+			return a
+		}
+	}
+	s.leave()
 	return getSlow()
+}
+
+// enter gives the list of the processor, for the caller alone until it calls leave; nil: there is none at the moment.
+func enter() *list {
+	p := uintptr(procPin())
+	if p < active.Load() {
+		s := &lists[p]
+		s.busy = 1
+		if atomic.LoadUint32(&s.hold) == free {
+			noteList(p)
+			return s
+		}
+		s.release()
+	}
+	procUnpin()
+	return nil
+}
+
+func (s *list) leave() {
+	s.release()
+	procUnpin()
+}
+
+// giveExtra makes a lease idle whose arena is sealed.
+func giveExtra(l *lease, i uint32) {
+	l.give()
+	p := uintptr(procPin())
+	if p < active.Load() {
+		s := &lists[p] // enter, inline
+		s.busy = 1
+		if atomic.LoadUint32(&s.hold) == free && s.n < listSize {
+			if s.n == 0 {
+				noteList(p)
+			}
+			s.items[s.n] = i
+			s.n++
+			s.leave()
+			return
+		}
+		s.release()
+	}
+	procUnpin()
+	push(i)
+}
+
+// whileOthersWait calls f, which has the list for itself meanwhile, unless the list is empty or in use: goroutines that need it
+// take the list of all processors.
+func (s *list) whileOthersWait(f func(s *list)) {
+	if atomic.LoadUint32(&s.n) == 0 || !atomic.CompareAndSwapUint32(&s.hold, free, held) {
+		return
+	}
+	cBarrier() // from here on a goroutine that enters sees hold, or has set busy
+	if atomic.LoadUint32(&s.busy) == 0 {
+		f(s)
+	}
+	atomic.StoreUint32(&s.hold, free)
 }
 
 // canCollect: without the barrier the collector could never have a lease to itself.

@@ -13,7 +13,7 @@ import (
 // A lease on which the collector has its hand is not given; one that only rests is.
 func TestHeldLeasesAreNotGiven(t *testing.T) {
 	if active.Load() == 0 {
-		t.Skip("all leases are strays here")
+		t.Skip("processors have no leases here")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	a := Get()

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"toft.dev/toft/internal/ctest"
 )
@@ -69,7 +70,7 @@ func TestNested(t *testing.T) {
 }
 
 func TestTwoReturns(t *testing.T) {
-	for range 2 * perP { // also those that are strays
+	for range 2 * perP { // also extra ones
 		a := Get()
 		defer wantPanic(t, "second Return", a.Return)
 		defer a.Return()
@@ -106,18 +107,150 @@ func TestUseAfterReturn(t *testing.T) {
 	a.Return()
 }
 
-// Where the system has no barrier, or no addresses, all leases are strays.
-func TestStraysAlone(t *testing.T) {
+// Where the system has no barrier, all leases are extra ones, under a mutex.
+func TestExtraLeasesAlone(t *testing.T) {
 	own := active.Swap(0)
 	defer active.Store(own)
 	hammer(t, 4, 500)
 	a := Get()
-	if l := leaseOf(a); !l.isStray() {
-		t.Error("not a stray")
+	if extraOf(a) < 0 {
+		t.Error("not an extra lease")
 	}
 	a.Return()
 	wantPanic(t, "second Return", a.Return)
 	wantPanic(t, "after Return", func() { New[int](a) })
+}
+
+// Where the range of addresses is used up, leases are on C's heap, and freed by Return.
+func TestSeparateLeases(t *testing.T) {
+	own := active.Swap(0)
+	defer active.Store(own)
+	TrimLeases()
+	limit, made, vacant := extra.limit, extra.made.Load(), extra.vacant
+	extra.limit, extra.vacant = made, nil
+	defer func() { extra.limit, extra.vacant = limit, vacant }()
+	hammer(t, 4, 500)
+	var all []*Arena
+	for range 50 {
+		a := Get()
+		if extraOf(a) >= 0 {
+			t.Fatal("an extra lease")
+		}
+		New[int](a)
+		all = append(all, a)
+	}
+	if s := Leases(); s.Leased != 50 {
+		t.Error(s)
+	}
+	for _, a := range all {
+		a.Return()
+	}
+	if s := Leases(); s.Leased != 0 {
+		t.Error(s)
+	}
+	for _, a := range all {
+		wantPanic(t, "not leased", a.Return)
+	}
+}
+
+// Homes are on boundaries of their size, from which the room for an arena is told.
+func TestHomesAreAligned(t *testing.T) {
+	if slab == nowhere {
+		t.Skip("no address space")
+	}
+	if slab%homeSize != 0 || extra.homes%homeSize != 0 {
+		t.Errorf("homes at %#x and %#x", slab, extra.homes)
+	}
+	if n := extra.made.Load(); extraOf(extraArena(n)) != -1 || extraOf(extraArena(extra.limit-1)) != -1 {
+		t.Error("a home that was never used is a lease's")
+	}
+	for i := range extra.limit {
+		if room := homeSize - uintptr(unsafe.Pointer(extraArena(i)))%homeSize; room < homeSize/2 {
+			t.Fatalf("home %d has room for %d bytes", i, room)
+		}
+	}
+}
+
+// Leases that are held at once come back to use; the memory of a burst is returned after two collections.
+func TestManyAtOnce(t *testing.T) {
+	TrimLeases()
+	for _, k := range []int{perP + 1, listSize + perP, 1000, 3000} {
+		held, values := make([]*Arena, k), make([]*int, k)
+		burst := func() {
+			for i := range held {
+				held[i] = Get()
+				values[i] = New[int](held[i])
+				*values[i] = i
+			}
+			for i, a := range held {
+				if *values[i] != i {
+					t.Fatalf("lease %d of %d holds %d", i, k, *values[i])
+				}
+				a.Return()
+			}
+		}
+		burst()
+		made := extra.made.Load()
+		for range 20 {
+			burst()
+		}
+		if now := extra.made.Load(); now > made+2*listSize { // the test may move to another processor
+			t.Errorf("%d at once: %d leases were made, then %d more", k, made, now-made)
+		}
+		if s := Leases(); s.Leased != 0 || s.Idle < k {
+			t.Errorf("%d at once: %v", k, s)
+		}
+	}
+	for range 100 {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+		if idleExtra() == 0 {
+			break
+		}
+	}
+	if n := idleExtra(); n != 0 {
+		t.Errorf("%d extra leases are idle after collections", n)
+	}
+	collecting.Lock()
+	defer collecting.Unlock()
+	if n := extra.made.Load(); int(n) != len(extra.vacant) {
+		t.Errorf("%d homes were made, %d are vacant", n, len(extra.vacant))
+	}
+}
+
+func idleExtra() (n int) {
+	for i := range extra.made.Load() {
+		if atomic.LoadUint32(&extraAt(i).state) == idle {
+			n++
+		}
+	}
+	return n
+}
+
+// Leases got on some processors and returned on others do not pile up.
+func TestReturnedElsewhere(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	TrimLeases()
+	before := extra.made.Load()
+	pass := make(chan *Arena, 100)
+	var wg sync.WaitGroup
+	for range 2 {
+		start(&wg, func() {
+			for a := range pass {
+				a.Return()
+			}
+		})
+	}
+	for range 100_000 {
+		a := Get()
+		New[int](a)
+		pass <- a
+	}
+	close(pass)
+	wg.Wait()
+	if n := extra.made.Load(); n > before+300+4*listSize {
+		t.Errorf("%d leases were made, then %d more", before, n-before)
+	}
 }
 
 // What a lease was told ends with it.
@@ -195,14 +328,14 @@ func TestKeptMemoryIsBoundedAndReturned(t *testing.T) {
 	if s := Leases(); s.Kept > uint64(s.Idle)*homeSize {
 		t.Errorf("%d bytes are kept in %d leases after a trim", s.Kept, s.Idle)
 	}
-	old := SetLeaseLimits(LeaseLimits{PerLease: 0, Strays: 2})
+	old := SetLeaseLimits(LeaseLimits{PerLease: 0})
 	defer SetLeaseLimits(old)
-	if old.PerLease != 256<<10 || old.Strays != 64 {
+	if old.PerLease != 256<<10 {
 		t.Errorf("%+v", old)
 	}
 	use(200_000)
-	if s := Leases(); s.Kept > uint64(s.Idle)*homeSize || len(stray.idle) > 2 {
-		t.Errorf("%d bytes are kept in %d leases, %d strays", s.Kept, s.Idle, len(stray.idle))
+	if s := Leases(); s.Kept > uint64(s.Idle)*homeSize {
+		t.Errorf("%d bytes are kept in %d leases", s.Kept, s.Idle)
 	}
 }
 
@@ -230,8 +363,8 @@ func TestCollectorReturnsMemory(t *testing.T) {
 			break
 		}
 	}
-	if s.Kept > uint64(s.Idle)*homeSize || len(stray.idle) != 0 {
-		t.Errorf("%d bytes are kept in %d leases, %d strays", s.Kept, s.Idle, len(stray.idle))
+	if n := idleExtra(); s.Kept > uint64(s.Idle)*homeSize || n != 0 {
+		t.Errorf("%d bytes are kept in %d leases, %d extra", s.Kept, s.Idle, n)
 	}
 	a := Get() // and they are as good as before
 	if p := New[mixed](a); *p != (mixed{}) {
@@ -288,6 +421,24 @@ func TestNoCollisions(t *testing.T) {
 			hammer(t, 8, rounds)
 		}()
 	}
+	func() { // the number of processors changes meanwhile
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+		stop, ended := make(chan bool), make(chan bool)
+		go func() {
+			defer close(ended)
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					runtime.GOMAXPROCS(1 + n%8)
+				}
+			}
+		}()
+		hammer(t, 8, rounds)
+		close(stop)
+		<-ended
+	}()
 	if s := Leases(); s.Leased != 0 {
 		t.Errorf("%d are still leased", s.Leased)
 	}
@@ -355,6 +506,19 @@ func hammer(t *testing.T, goroutines, rounds int) {
 					continue
 				case 3:
 					ctest.List(a.Pointer(), 10)
+				case 4:
+					more := make([]given, r.IntN(2*listSize))
+					for k := range more {
+						b := Get()
+						more[k] = given{b, New[uint64](b), want + uint64(k)<<48}
+						atomic.StoreUint64(more[k].p, more[k].want)
+					}
+					for _, g := range more {
+						if atomic.LoadUint64(g.p) != g.want {
+							t.Error("one of many at once was overwritten")
+						}
+						g.a.Return()
+					}
 				}
 				if atomic.LoadUint64(p) != want {
 					t.Error("overwritten by another goroutine")
@@ -369,16 +533,19 @@ func hammer(t *testing.T, goroutines, rounds int) {
 	background.Wait()
 }
 
-// Leases looks at no stray that a Return has freed.
-func TestLeasesWhileStraysEnd(t *testing.T) {
-	defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{PerLease: 256 << 10}))
+// Leases reads no separate lease that a Return has freed.
+func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
+	own := active.Swap(0)
+	defer active.Store(own)
+	TrimLeases()
+	limit, vacant := extra.limit, extra.vacant
+	extra.limit, extra.vacant = extra.made.Load(), nil
+	defer func() { extra.limit, extra.vacant = limit, vacant }()
 	var done atomic.Bool
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			var held [100]*Arena // more than the processors have
+		start(&wg, func() {
+			var held [100]*Arena
 			for !done.Load() {
 				for i := range held {
 					held[i] = Get()
@@ -387,7 +554,7 @@ func TestLeasesWhileStraysEnd(t *testing.T) {
 					a.Return()
 				}
 			}
-		}()
+		})
 	}
 	for start := time.Now(); time.Since(start) < 2*time.Second; {
 		Leases()
@@ -418,21 +585,19 @@ func TestSetByCEndsWithTheLease(t *testing.T) {
 	}
 }
 
-// A second Return panics where the first has freed the arena, too.
-func TestSecondReturnOfAFreedStray(t *testing.T) {
-	defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{PerLease: 256 << 10}))
-	held := make([]*Arena, 3000) // so much that malloc gives memory back
+// A second Return, and use after Return, panic where the lease has ended and its memory has been returned, too.
+func TestUseOfAnEndedLease(t *testing.T) {
+	held := make([]*Arena, 3000)
 	for i := range held {
 		held[i] = Get()
 	}
-	var freed []*Arena
 	for _, a := range held {
-		l := leaseOf(a)
-		if a.Return(); l.isStray() {
-			freed = append(freed, a)
-		}
+		a.Return()
 	}
-	for _, a := range freed {
-		panics(t, a.Return)
+	TrimLeases()
+	for _, a := range held {
+		wantPanic(t, "second Return", a.Return)
+		wantPanic(t, "after Return", func() { New[int](a) })
+		wantPanic(t, "after Return", func() { a.Stats() })
 	}
 }

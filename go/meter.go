@@ -46,7 +46,7 @@ func (a *Arena) watch(what string, set func() int) error {
 		l.watched = true
 	}
 	if code != 0 {
-		return fmt.Errorf("toft: %s: %w", what, errorOf(code))
+		return failed(what, errorOf(code))
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ type Site struct {
 func (a *Arena) Report() Report {
 	var r Report
 	if err := json.Unmarshal(a.Snapshot(), &r); err != nil {
-		panic(fmt.Errorf("toft: Report: %w", err)) // what Snapshot writes is JSON
+		panic(failed("Report", err)) // what Snapshot writes is JSON
 	}
 	return r
 }

@@ -17,12 +17,12 @@ func TestChecked(t *testing.T) {
 	m := a.Mark()
 	q := MakeSlice[byte](a, 5)
 	*(*byte)(unsafe.Add(unsafe.Pointer(&q[0]), 5)) = 1
-	wantPanic(t, ErrCorrupt.Error(), func() { a.Rewind(m) })
+	wantPanic(t, said(ErrCorrupt), func() { a.Rewind(m) })
 	if q[0] != 0xDD {
 		t.Errorf("%#x is left of what was given back", q[0])
 	}
 	*(*byte)(unsafe.Add(unsafe.Pointer(p), -1)) = 1
-	wantPanic(t, ErrCorrupt.Error(), a.Reset)
+	wantPanic(t, said(ErrCorrupt), a.Reset)
 	a.SetChecked(false)
 	if New[[13]byte](a); a.limit == a.cursor {
 		t.Error("still checked")
@@ -34,7 +34,7 @@ func TestReturnOfACheckedLease(t *testing.T) {
 	a.SetChecked(true)
 	p := New[[8]byte](a)
 	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
-	wantPanic(t, ErrCorrupt.Error(), a.Return)
+	wantPanic(t, said(ErrCorrupt), a.Return)
 	wantPanic(t, "second Return", a.Return) // it is done
 }
 
@@ -43,7 +43,7 @@ func TestDebugChecksArenas(t *testing.T) {
 	a := getHere()
 	p := New[[8]byte](a)
 	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
-	wantPlaces(t, panics(t, a.Return), ErrCorrupt.Error(), "toft.getHere")
+	wantPlaces(t, panics(t, a.Return), said(ErrCorrupt), "toft.getHere")
 	if p[0] != 0xDD {
 		t.Errorf("%#x is left of what was returned", p[0])
 	}

@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,4 +72,61 @@ func receiver(e ast.Expr) string {
 		return e.Name
 	}
 	return ""
+}
+
+// Without cgo every name of arenas is there, so that the compiler says what is missing.
+func TestNamesWithoutCgo(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without := map[string]bool{}, map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := with
+		switch tag, _, _ := strings.Cut(string(text), "\n"); {
+		case strings.HasSuffix(file, "_test.go"):
+			continue
+		case file == "nocgo.go":
+			names = without
+		case !strings.HasPrefix(tag, "//go:build cgo"):
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names[d.Name.Name] = true
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						names[s.Name.Name] = true
+					case *ast.ValueSpec:
+						for _, n := range s.Names {
+							names[n.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	for name := range with {
+		if ast.IsExported(name) && !without[name] {
+			t.Errorf("nocgo.go lacks %s", name)
+		}
+	}
+	for name := range without {
+		if ast.IsExported(name) && !with[name] {
+			t.Errorf("nocgo.go has %s, which is no name of arenas", name)
+		}
+	}
 }

@@ -1,5 +1,3 @@
-//go:build cgo
-
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft
@@ -28,7 +26,7 @@ import (
 type Pool[T any] struct {
 	slots unsafe.Pointer // slot 0, which is never used
 	ledger
-	_ [128 - 8 - unsafe.Sizeof(ledger{})]byte // two pools do not share a cache line
+	_ [128 - unsafe.Sizeof(uintptr(0)) - unsafe.Sizeof(ledger{})]byte // two pools do not share a cache line
 }
 
 // PoolOptions of [NewPool]; the zero value is a pool that grows to 1<<24 - 1 slots.
@@ -68,7 +66,7 @@ func NewPool[T any](o PoolOptions) (*Pool[T], error) {
 	}
 	if err != nil {
 		p.close()
-		return nil, fmt.Errorf("toft: Pool[%v]: %w", typeOf[T](), err)
+		return nil, failed(fmt.Sprintf("Pool[%v]", typeOf[T]()), err)
 	}
 	p.begin()
 	p.cleanup = runtime.AddCleanup(p, (*stores).release, p.memory)

@@ -1,4 +1,4 @@
-//go:build cgo && (amd64 || arm64 || loong64 || mips64 || mips64le || ppc64 || ppc64le || riscv64 || s390x)
+//go:build amd64 || arm64 || loong64 || mips64 || mips64le || ppc64 || ppc64le || riscv64 || s390x
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,5 +1,3 @@
-//go:build cgo
-
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft

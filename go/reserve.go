@@ -1,11 +1,6 @@
-//go:build cgo
-
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 package toft
-
-// #include "reserve.h"
-import "C"
 
 import (
 	"math/bits"
@@ -17,6 +12,7 @@ import (
 type span struct {
 	base            unsafe.Pointer
 	size, committed uintptr // multiples of the page
+	mapping         mapping
 }
 
 const hugePage = 2 << 20
@@ -34,12 +30,8 @@ func reserveSpan(size uintptr, readable bool) (span, bool) {
 		return span{}, false
 	}
 	size = roundUp(max(size, 1), pageSize)
-	var r C.int
-	if readable {
-		r = 1
-	}
-	base := C.toftgo_range_take(C.size_t(size), r)
-	return span{base: base, size: size}, base != nil
+	base, m := takeRange(size, readable, false)
+	return span{base: base, size: size, mapping: m}, base != nil
 }
 
 // commit makes the first n bytes writable, and some more; false: no memory.
@@ -60,12 +52,12 @@ func (s *span) commit(n uintptr) bool {
 }
 
 // Tests put a failing one in its place.
-var commitRange = func(p unsafe.Pointer, size uintptr) bool { return C.toftgo_range_commit(p, C.size_t(size)) != 0 }
+var commitRange = makeWritable
 
 // decommit gives the memory of all but the first n bytes back.
 func (s *span) decommit(n uintptr) {
 	if n = roundUp(n, pageSize); n < s.committed {
-		C.toftgo_range_drop(unsafe.Add(s.base, n), C.size_t(s.committed-n), 0)
+		dropRange(unsafe.Add(s.base, n), s.committed-n, false)
 		s.committed = n
 	}
 }
@@ -73,13 +65,13 @@ func (s *span) decommit(n uintptr) {
 // empty gives the memory between two offsets back, but leaves it committed. What it holds afterwards is undefined.
 func (s *span) empty(from, to uintptr) {
 	if from, to = roundUp(from, pageSize), min(to, s.committed); from < to {
-		C.toftgo_range_drop(unsafe.Add(s.base, from), C.size_t(to-from), 1)
+		dropRange(unsafe.Add(s.base, from), to-from, true)
 	}
 }
 
 func (s *span) release() {
 	if s.base != nil {
-		C.toftgo_range_end(s.base, C.size_t(s.size))
+		endRange(s.mapping)
 	}
 	*s = span{}
 }

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _DEFAULT_SOURCE 1
 #include <stdlib.h>
-#include <sys/mman.h>
+#ifdef _WIN32
+#include <malloc.h>
+#endif
+#ifndef _WIN32
 #include <unistd.h>
+#endif
 #ifdef __linux__
 #include <linux/membarrier.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
 
 #include "_cgo_export.h"
 #include "shim.h"
+
+/* LeakSanitizer's, where it is linked in: blocks that only arenas in mapped memory, or in Go, know of are no leaks. */
+#ifdef __ELF__
+extern void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
+extern void __lsan_unregister_root_region(const void *begin, size_t size) __attribute__((weak));
+extern void __lsan_ignore_object(const void *p) __attribute__((weak));
+#endif
 
 /* ---- an arena of any maker ---- */
 
@@ -19,14 +31,27 @@ void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place
   return at(a, place)->ops->alloc(a, size, align, 0, 0);
 }
 
-int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place) {
-  return at(a, place)->ops->rewind(a, (unsigned char *)cursor, epoch);
+/* What the cleanups that run on this thread are given; see cleanup.go. */
+static __thread uintptr_t operation_here;
+
+int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place, uintptr_t operation) {
+  operation_here = operation;
+  int code = at(a, place)->ops->rewind(a, (unsigned char *)cursor, epoch);
+  operation_here = 0;
+  return code;
 }
 
-int toftgo_x_reset(toft_arena *a, const char *place) { return toft_reset(at(a, place)); }
+int toftgo_x_reset(toft_arena *a, const char *place, uintptr_t operation) {
+  operation_here = operation;
+  int code = toft_reset(at(a, place));
+  operation_here = 0;
+  return code;
+}
 
-int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place) {
+int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place, uintptr_t operation) {
+  operation_here = operation;
   int code = toft_reset_keep(at(a, place), TOFT_KEEP_BYTES, limit);
+  operation_here = 0;
   if (code == TOFT_OK || code == TOFT_ECORRUPT) toft_trim(a, limit);
   return code;
 }
@@ -51,14 +76,14 @@ int toftgo_x_contains(const toft_arena *a, const void *p) { return toft_contains
 
 void toftgo_x_stats(toft_arena *a, toft_stats *out) { *out = toft_stats_of(a); }
 
-static void run_cleanup(void *handle) { toftgoCleanup((uintptr_t)handle); }
+static void run_cleanup(void *handle) { toftgoCleanup((uintptr_t)handle, operation_here); }
 
 int toftgo_x_cleanup(toft_arena *a, uintptr_t handle) {
   return toft_cleanup_add(a, run_cleanup, (void *)handle) != NULL;
 }
 
-int toftgo_x_release(toft_arena *a, const char *place) {
-  int code = toft_reset(at(a, place)); /* release would not say that it was refused */
+int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation) {
+  int code = toftgo_x_reset(a, place, operation); /* release would not say that it was refused */
   if (code != TOFT_EBUSY) toft_release(at(a, place));
   return code;
 }
@@ -85,6 +110,101 @@ toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, 
   return NULL;
 }
 
+/* ---- released arenas, whose heads wait ---- */
+
+static void *no_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  (void)a, (void)size, (void)align, (void)flags, (void)site;
+  return NULL;
+}
+static void *no_resize(toft_arena *a, void *p, size_t old_size, size_t size, size_t align, uint32_t flags,
+                       uintptr_t site) {
+  (void)a, (void)p, (void)old_size, (void)size, (void)align, (void)flags, (void)site;
+  return NULL;
+}
+static void no_free(toft_arena *a, void *p, size_t size) { (void)a, (void)p, (void)size; }
+static int no_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+  (void)a, (void)cursor, (void)epoch;
+  return TOFT_EBUSY;
+}
+static int no_reset(toft_arena *a, uint32_t policy, size_t keep) {
+  (void)a, (void)policy, (void)keep;
+  return TOFT_EBUSY;
+}
+static void no_trim(toft_arena *a, size_t keep) { (void)a, (void)keep; }
+static toft_cleanup *no_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+  (void)a, (void)fn, (void)arg;
+  return NULL;
+}
+static void *no_claim(toft_arena *a, toft_range *range, size_t size, size_t align) {
+  (void)a, (void)range, (void)size, (void)align;
+  return NULL;
+}
+static int no_give(toft_arena *a, toft_range *range) {
+  (void)a, (void)range;
+  return TOFT_EBUSY;
+}
+static int no_contains(const toft_arena *a, const void *p) {
+  (void)a, (void)p;
+  return 0;
+}
+static size_t no_stats(toft_arena *a, toft_stats *out, size_t size) {
+  (void)a, (void)out, (void)size;
+  return 0;
+}
+static int no_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t length) {
+  (void)a, (void)what, (void)value, (void)name, (void)length;
+  return TOFT_EBUSY;
+}
+static void no_release(toft_arena *a) { (void)a; }
+
+static const toft_arena_ops released_ops = {sizeof(toft_arena_ops),
+                                            1,
+                                            no_alloc,
+                                            no_resize,
+                                            no_free,
+                                            no_rewind,
+                                            no_reset,
+                                            no_trim,
+                                            no_cleanup,
+                                            no_claim,
+                                            no_give,
+                                            no_contains,
+                                            no_stats,
+                                            no_set,
+                                            no_release};
+
+const void *toftgo_x_released_ops(void) { return &released_ops; }
+
+/* The head refuses everything from now on: there is no room, and no op does anything. */
+static void seal(toft_arena *a) {
+  static uint64_t nothing[1];
+  a->cursor = a->limit = (unsigned char *)nothing;
+  a->ops = &released_ops;
+  a->epoch |= 1; /* every call asks ops */
+}
+
+int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_arena *head) {
+  int code = toftgo_x_reset(a, place, operation); /* release would not say that it was refused */
+  if (code == TOFT_EBUSY) return code;
+  toft_trim(a, 0);
+#ifdef __ELF__ /* only Go knows of it, where LeakSanitizer does not look; it is on the heap, or in a range of its own */
+  if (__lsan_ignore_object != NULL) __lsan_ignore_object(a);
+  if (__lsan_register_root_region != NULL) __lsan_register_root_region(a, TOFT_BUFFER(0) - 64);
+#endif
+  *head = *a;
+  seal(a);
+  return code;
+}
+
+void toftgo_x_end_retired(toft_arena *a, void *extra, const toft_arena *head) {
+#ifdef __ELF__
+  if (__lsan_unregister_root_region != NULL) __lsan_unregister_root_region(a, TOFT_BUFFER(0) - 64);
+#endif
+  *a = *head;
+  toft_release(a);
+  toftgo_x_free_extra(extra);
+}
+
 void toftgo_x_free_extra(void *extra) {
   if (extra == NULL) return;
   toft_reserve_done((toft_reserve *)extra);
@@ -103,30 +223,23 @@ int toftgo_x_check(const void *p) {
 
 toft_arena *toftgo_x_create_in(void *buffer, size_t size) { return toft_create_in(buffer, size, toft_heap()); }
 
+#ifdef _WIN32
+void *toftgo_x_home(size_t size) { return _aligned_malloc(size, size); }
+void toftgo_x_free_home(void *home) { _aligned_free(home); }
+#else
 void *toftgo_x_home(size_t size) {
   void *home = NULL;
-  return posix_memalign(&home, 4096, size) == 0 ? home : NULL;
+  return posix_memalign(&home, size, size) == 0 ? home : NULL;
 }
-
 void toftgo_x_free_home(void *home) { free(home); }
-
-/* LeakSanitizer's, where it is linked in: blocks that only arenas in mapped memory know of are no leaks. */
-#ifdef __ELF__
-extern void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
 #endif
 
-void *toftgo_x_reserve(size_t size) {
-  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return NULL;
+void toftgo_x_show_roots(const void *p, size_t size) {
 #ifdef __ELF__
-  if (__lsan_register_root_region != NULL) __lsan_register_root_region(at, size);
+  if (__lsan_register_root_region != NULL) __lsan_register_root_region(p, size);
+#else
+  (void)p, (void)size;
 #endif
-  return at;
-}
-
-void toftgo_x_drop(void *home, size_t size) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  if (size > page) madvise((char *)home + page, size - page, MADV_DONTNEED);
 }
 
 void toftgo_x_no_cache(void) { toft_cache_limit(0); }
@@ -143,4 +256,24 @@ int toftgo_x_barrier(void) {
 #else
   return 0;
 #endif
+}
+
+int toftgo_x_privileged(void) {
+#if defined(_WIN32)
+  return 0;
+#elif defined(__linux__)
+  return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || \
+    defined(__DragonFly__)
+  return issetugid();
+#else
+  return getuid() != geteuid() || getgid() != getegid();
+#endif
+}
+
+int toftgo_x_checked(void) {
+  toft_arena *a = toft_create();
+  int checked = a != NULL && (a->epoch & 1) != 0;
+  toft_release(a);
+  return checked;
 }

@@ -4,11 +4,12 @@
 #define TOFTGO_SHIM_H
 #include "toft.h"
 
-/* place: NULL, or where the caller is, for what a checked arena finds. */
+/* place: NULL, or where the caller is, for what a checked arena finds. operation: a handle that cleanups of Go get, or 0. */
 void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place);
-int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place);
-int toftgo_x_reset(toft_arena *a, const char *place);
-int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place); /* what is kept above limit goes back */
+int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place, uintptr_t operation);
+int toftgo_x_reset(toft_arena *a, const char *place, uintptr_t operation);
+/* What is kept above limit goes back. */
+int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place, uintptr_t operation);
 void toftgo_x_trim(toft_arena *a, size_t keep);
 int toftgo_x_set(toft_arena *a, uint32_t what, uint64_t value);
 int toftgo_x_contains(const toft_arena *a, const void *p);
@@ -18,19 +19,26 @@ int toftgo_x_tag_push(toft_arena *a, const char *name);
 void toftgo_x_tag_pop(toft_arena *a);
 size_t toftgo_x_snapshot(toft_arena *a, char *text, size_t size); /* as toft_snapshot_text */
 void toftgo_x_stats(toft_arena *a, toft_stats *out);
-int toftgo_x_cleanup(toft_arena *a, uintptr_t handle);  /* runs toftgoCleanup(handle); 0: no memory */
-int toftgo_x_release(toft_arena *a, const char *place); /* TOFT_EBUSY: nothing was done */
+int toftgo_x_cleanup(toft_arena *a, uintptr_t handle); /* runs toftgoCleanup(handle, operation); 0: no memory */
+/* TOFT_EBUSY: nothing was done. */
+int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation);
 
 /* contiguous: bytes of address space to reserve, or 0. *extra: what free_extra must have after the release. */
 toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra);
+/* Releases an arena that create made, but for its head, which refuses everything until end_retired. *head: for that.
+ * TOFT_EBUSY: nothing was done. */
+int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_arena *head);
 void toftgo_x_free_extra(void *extra);
-int toftgo_x_check(const void *p); /* TOFT_OK, TOFT_EARG, TOFT_ENOSYS: a version that is not ours */
+void toftgo_x_end_retired(toft_arena *a, void *extra, const toft_arena *head);
+const void *toftgo_x_released_ops(void); /* what retired heads have for ops */
+int toftgo_x_check(const void *p);       /* TOFT_OK, TOFT_EARG, TOFT_ENOSYS: a version that is not ours */
 
-void *toftgo_x_home(size_t size);
+void *toftgo_x_home(size_t size); /* at a multiple of size, a power of two */
 void toftgo_x_free_home(void *home);
-void *toftgo_x_reserve(size_t size); /* zeroed, never given back */
+void toftgo_x_show_roots(const void *p, size_t size);
 toft_arena *toftgo_x_create_in(void *buffer, size_t size);
-void toftgo_x_drop(void *home, size_t size);
 int toftgo_x_barrier(void);
 void toftgo_x_no_cache(void);
+int toftgo_x_privileged(void);
+int toftgo_x_checked(void); /* an arena that is made now is checked */
 #endif

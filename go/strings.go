@@ -17,7 +17,7 @@ func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	}
 	p := a.aligned(uintptr(len(s))+1, 1)
 	if p == nil {
-		return nil, &AllocError{uint(len(s)) + 1, 1}
+		return nil, &AllocError{Size: len(s) + 1, Align: 1}
 	}
 	copyTo(p, s)
 	*(*byte)(unsafe.Add(p, len(s))) = 0
@@ -32,12 +32,27 @@ func (a *Arena) CStringN(s string) unsafe.Pointer {
 	return p
 }
 
+// TryCStringN is CStringN that returns the [AllocError].
+func (a *Arena) TryCStringN(s string) (unsafe.Pointer, error) {
+	p := a.aligned(uintptr(len(s)), 1)
+	if p == nil {
+		return nil, &AllocError{Size: len(s), Align: 1}
+	}
+	copyTo(p, s)
+	return p, nil
+}
+
 // CBytes copies b, NULs and all. Never nil, also of no bytes, whose address must not be read. It panics with an
 // [AllocError].
 func (a *Arena) CBytes(b []byte) unsafe.Pointer {
 	p := a.bump(uintptr(len(b)))
 	copyTo(p, unsafe.String(unsafe.SliceData(b), len(b)))
 	return p
+}
+
+// TryCBytes is CBytes that returns the [AllocError].
+func (a *Arena) TryCBytes(b []byte) (unsafe.Pointer, error) {
+	return a.TryCStringN(unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
 // CStrings copies the strings, side by side, and an array of their addresses, which a NULL ends: (**C.char)(p). [ErrNUL]
@@ -54,7 +69,7 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	}
 	p := a.aligned(size, word)
 	if p == nil {
-		return nil, &AllocError{uint(size), uint(word)}
+		return nil, &AllocError{Size: int(size), Align: int(word)}
 	}
 	at := list
 	for i, s := range ss {

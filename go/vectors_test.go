@@ -82,10 +82,12 @@ func (n *amount) UnmarshalJSON(text []byte) error {
 		n.is, name = uint64(by), name[:at]
 	}
 	switch name {
-	case "max", "none":
+	case "none":
 		n.is += math.MaxUint64
+	case "max":
+		n.is += uint64(^uintptr(0))
 	case "half":
-		n.is += math.MaxInt64
+		n.is += uint64(^uintptr(0) >> 1)
 	default:
 		return fmt.Errorf("size %s", text)
 	}

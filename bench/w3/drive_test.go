@@ -6,6 +6,7 @@ package w3
 
 import (
 	"flag"
+	"maps"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,12 @@ type contender struct {
 var contenders []contender
 
 func add(name string, loops map[string]maker) {
+	for _, c := range contenders {
+		if c.name == name {
+			maps.Copy(c.loops, loops)
+			return
+		}
+	}
 	contenders = append(contenders, contender{name, loops})
 }
 

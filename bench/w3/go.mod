@@ -6,6 +6,7 @@ go 1.24.0
 replace toft.dev/toft => ../../go
 
 require (
+	github.com/CannibalVox/cgoparam v1.1.0
 	github.com/dgraph-io/ristretto/v2 v2.4.2
 	modernc.org/memory v1.12.1
 	toft.dev/toft v0.0.0-00010101000000-000000000000

@@ -29,6 +29,15 @@ func BenchmarkSteady(b *testing.B) { run(b, "Steady", 1) }
 // BenchmarkOwned is the small batch in an arena that its caller keeps: mark, 4 allocations, rewind.
 func BenchmarkOwned(b *testing.B) { run(b, "Owned", 1) }
 
+// BenchmarkHeld: several arenas are held at once; see held_test.go.
+func BenchmarkHeld1(b *testing.B)     { run(b, heldName(1), 1) }
+func BenchmarkHeld4(b *testing.B)     { run(b, heldName(4), 1) }
+func BenchmarkHeld8(b *testing.B)     { run(b, heldName(8), 1) }
+func BenchmarkHeld64(b *testing.B)    { run(b, heldName(64), 1) }
+func BenchmarkHeld100(b *testing.B)   { run(b, heldName(100), 1) }
+func BenchmarkHeld1000(b *testing.B)  { run(b, heldName(1000), 1) }
+func BenchmarkHeld10000(b *testing.B) { run(b, heldName(10000), 1) }
+
 // BenchmarkCall: parameters of several parts are built, a C function reads them all, they are given back.
 func BenchmarkCall(b *testing.B) { run(b, "Call", 1) }
 

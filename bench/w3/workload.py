@@ -20,17 +20,22 @@ CASES = {"Small": "small", "SmallDefer": "small defer", "SmallZeroed": "small ze
          "MultiZeroedDefer": "multi zeroed defer", "MultiWritten": "multi written",
          "Steady": "steady", "Owned": "owned", "Call": "whole call", "Eight": "8 goroutines",
          "Nothing": "empty cgo call"}
+HELD = [1, 4, 8, 64, 100, 1000, 10000]  # arenas held at once, as in held_test.go
+CASES.update({"Held%d" % k: "held %d" % k for k in HELD})
 BATCHES = list(CASES.values())[:10]
 ALONE = ["steady", "owned", "whole call"]  # measured on one processor only
+HOLDING = ["held %d" % k for k in HELD]  # likewise
 
 # sub-benchmark: the contender; the order of the tables
 CONTENDERS = {"toft-typed": "toft typed", "toft-untyped": "toft untyped", "toft-owned": "toft owned",
               "floor_cursor": "floor_cursor", "floor_mem": "floor_mem", "floor_pool": "floor sync.Pool",
-              "floor_call": "floor cgo call", "raw": "raw cgo", "model-cgoparam": "model-cgoparam",
+              "floor_call": "floor cgo call", "raw": "raw cgo", "cgoparam": "cgoparam",
+              "model-cgoparam": "model-cgoparam",
               "pool-bump": "sync.Pool + bump", "modernc": "modernc memory", "ristretto": "ristretto z",
               "pinner": "runtime.Pinner", "heap": "Go heap"}
 # contender: its module. Each can be left out, by the build tag without_NAME.
-MODULES = {"modernc": "modernc.org/memory", "ristretto": "github.com/dgraph-io/ristretto/v2"}
+MODULES = {"cgoparam": "github.com/CannibalVox/cgoparam", "modernc": "modernc.org/memory",
+           "ristretto": "github.com/dgraph-io/ristretto/v2"}
 
 GRAIN = 64  # as in drive_test.go
 COUNT_EIGHT = 5  # values a round for 8 goroutines: it is their spread that is looked at
@@ -122,6 +127,7 @@ def rows(bench):
     rounds, benchtime, start = 4 if bench.quick else 9, "5ms" if bench.quick else "60ms", time.time()
     eight = max(n for n in (1, 2, 4, 8) if n <= (os.cpu_count() or 1))
     runs = [("^Benchmark(Small|Multi)", "1,2,16", 1), ("^Benchmark(Steady|Owned|Call|Nothing)$", "1", 1),
+            ("^BenchmarkHeld", "1", 1),
             ("^BenchmarkEight$", str(eight), COUNT_EIGHT)]
     samples = {}
     for turn in range(rounds):
@@ -222,7 +228,7 @@ def print_ratios(t):
 def print_all(t):
     print("Every contender; ns an operation, medians")
     procs = sorted({int(case.split(" x")[1]) for case in t.cases if " x" in case})
-    for cases in [BATCHES, ALONE] + [["%s x%d" % (case, n) for case in BATCHES] for n in procs]:
+    for cases in [BATCHES, ALONE, HOLDING] + [["%s x%d" % (case, n) for case in BATCHES] for n in procs]:
         words = [case.split() for case in cases]
         for line in range(max(map(len, words))):
             print(("  %-17s%s" % ("", "".join("%9s" % (w[line] if line < len(w) else "") for w in words))).rstrip())

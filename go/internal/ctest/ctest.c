@@ -2,6 +2,7 @@
 #include "ctest.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* ---- the maker: its source counts ---- */
@@ -10,8 +11,13 @@ static size_t held;
 
 static void *take(toft_source *self, size_t size) {
   (void)self;
+#ifdef _WIN32
+  void *p = _aligned_malloc(size, 64);
+  if (p == NULL) return NULL;
+#else
   void *p = NULL;
   if (posix_memalign(&p, 64, size) != 0) return NULL;
+#endif
   memset(p, 0xA5, size); /* fresh memory is dirty, as malloc's may be */
   __atomic_fetch_add(&held, size, __ATOMIC_RELAXED);
   return p;
@@ -19,7 +25,11 @@ static void *take(toft_source *self, size_t size) {
 
 static void put(toft_source *self, void *block, size_t size) {
   (void)self;
+#ifdef _WIN32
+  _aligned_free(block);
+#else
   free(block);
+#endif
   __atomic_fetch_sub(&held, size, __ATOMIC_RELAXED);
 }
 
@@ -37,22 +47,31 @@ void ctest_x_release(toft_arena *a) { toft_release(a); }
 size_t ctest_x_held(void) { return __atomic_load_n(&held, __ATOMIC_RELAXED); }
 
 size_t ctest_x_heap_in_use(void) {
+#ifdef __GLIBC__
   struct mallinfo2 m = mallinfo2();
   return m.uordblks + m.hblkhd;
+#else
+  return 0; /* it cannot be told there */
+#endif
 }
 
-toft_arena *ctest_x_foreign(uint32_t version, uint32_t size) {
-  static uint64_t room[8];
-  static toft_arena_ops ops;
-  static toft_arena head;
-  ops.version = version;
-  ops.size = size;
-  head.cursor = (unsigned char *)room;
-  head.limit = (unsigned char *)(room + 8);
-  head.ops = &ops;
-  head.epoch = 2;
-  return &head;
+toft_arena *ctest_x_foreign(uint32_t version, uint32_t missing) {
+  struct foreign {
+    toft_arena head;
+    toft_arena_ops ops;
+    _Alignas(8) uint64_t room[8];
+  } *f = (struct foreign *)calloc(1, sizeof *f);
+  if (f == NULL) return NULL;
+  f->ops.version = version;
+  f->ops.size = (uint32_t)sizeof f->ops - missing;
+  f->head.cursor = (unsigned char *)f->room;
+  f->head.limit = (unsigned char *)(f->room + 8);
+  f->head.ops = &f->ops;
+  f->head.epoch = 2;
+  return &f->head;
 }
+
+void ctest_x_free(void *p) { free(p); }
 
 /* ---- the user ---- */
 
@@ -75,6 +94,8 @@ int ctest_x_scratch(toft_arena *a, size_t n) {
   memset(p, 0xC7, n);
   return toft_rewind(a, m) == TOFT_OK;
 }
+
+uint64_t ctest_x_thread(void) { return (uint64_t)(uintptr_t)pthread_self(); }
 
 static toft_range range;
 

@@ -25,10 +25,13 @@ func Release(a unsafe.Pointer) { C.ctest_x_release((*C.toft_arena)(a)) }
 // Held is what the makers of this copy hold of their source, in bytes.
 func Held() int { return int(C.ctest_x_held()) }
 
-// Foreign is a head whose maker follows version v of the ABI and fills in size bytes of the table.
-func Foreign(v, size uint32) unsafe.Pointer {
-	return unsafe.Pointer(C.ctest_x_foreign(C.uint32_t(v), C.uint32_t(size)))
+// Foreign is a head, to be freed, whose maker follows version v of the ABI and fills in all but so many bytes of the table.
+func Foreign(v, missing uint32) unsafe.Pointer {
+	return unsafe.Pointer(C.ctest_x_foreign(C.uint32_t(v), C.uint32_t(missing)))
 }
+
+// Free frees memory of C's.
+func Free(p unsafe.Pointer) { C.ctest_x_free(p) }
 
 // HeapInUse is what malloc has given out, mapped blocks included, in bytes.
 func HeapInUse() int { return int(C.ctest_x_heap_in_use()) }
@@ -50,6 +53,9 @@ func List(a unsafe.Pointer, n int) *Node {
 func Scratch(a unsafe.Pointer, n int) bool {
 	return C.ctest_x_scratch((*C.toft_arena)(a), C.size_t(n)) != 0
 }
+
+// Thread is the thread that the caller runs on.
+func Thread() uint64 { return uint64(C.ctest_x_thread()) }
 
 // Claim has C claim the arena's range, until Give.
 func Claim(a unsafe.Pointer) bool { return C.ctest_x_claim((*C.toft_arena)(a)) != 0 }

@@ -5,7 +5,8 @@ toft_arena *ctest_x_create(uint64_t budget);
 void ctest_x_release(toft_arena *a);
 size_t ctest_x_held(void);
 size_t ctest_x_heap_in_use(void);
-toft_arena *ctest_x_foreign(uint32_t version, uint32_t size);
+toft_arena *ctest_x_foreign(uint32_t version, uint32_t missing);
+void ctest_x_free(void *p);
 
 struct node {
   int64_t value;
@@ -13,6 +14,7 @@ struct node {
 };
 struct node *ctest_x_list(toft_arena *a, int n);
 int ctest_x_scratch(toft_arena *a, size_t n);
+uint64_t ctest_x_thread(void);
 int ctest_x_claim(toft_arena *a);
 int ctest_x_give(toft_arena *a);
 

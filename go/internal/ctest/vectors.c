@@ -4,6 +4,15 @@
 
 #include <stdlib.h>
 
+#ifdef _WIN32
+#include <malloc.h>
+static void *page_alloc(size_t size) { return _aligned_malloc(size, 4096); }
+static void page_free(void *p) { _aligned_free(p); }
+#else
+static void *page_alloc(size_t size) { return aligned_alloc(4096, size); }
+static void page_free(void *p) { free(p); }
+#endif
+
 struct ctest_pages {
   toft_source source;
   size_t fail_at[256];
@@ -31,7 +40,7 @@ static void *page_take(toft_source *self, size_t size) {
   s->calls++;
   for (size_t i = 0; i < 256; i++)
     if (s->fail_at[i] == s->calls) return NULL;
-  unsigned char *base = (unsigned char *)aligned_alloc(4096, size);
+  unsigned char *base = (unsigned char *)page_alloc(size);
   if (base == NULL || s->count == 512 || s->took_count == 256) abort();
   memset(base, 0xA5, size < 1u << 20 ? size : 1u << 20);
   s->out[s->count].base = base;
@@ -48,7 +57,7 @@ static void page_put(toft_source *self, void *block, size_t size) {
     s->out[i] = s->out[--s->count];
     s->bytes -= size;
     s->gave[s->gave_count++] = size;
-    free(block);
+    page_free(block);
     return;
   }
   abort();

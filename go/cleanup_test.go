@@ -1,0 +1,273 @@
+//go:build cgo
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+
+	"toft.dev/toft/internal/ctest"
+)
+
+// outcome is how f ended: what it panicked with, "Goexit", or nil.
+func outcome(f func()) (how any) {
+	ended := make(chan any)
+	go func() {
+		returned := false
+		defer func() {
+			if p := recover(); p != nil {
+				ended <- p
+			} else if returned {
+				ended <- nil
+			} else {
+				ended <- "Goexit"
+			}
+		}()
+		f()
+		returned = true
+	}()
+	return <-ended
+}
+
+// Each way to empty an arena: get makes one, with what is to be done to it, and what must have become of it.
+var emptyings = map[string]struct {
+	get   func(t *testing.T) (a *Arena, empty func())
+	after func(t *testing.T, a *Arena)
+}{
+	"Return": {
+		func(t *testing.T) (*Arena, func()) { a := Get(); return a, a.Return },
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+	},
+	"With": {
+		func(t *testing.T) (*Arena, func()) { a := Get(); return a, func() { defer a.Return() } },
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+	},
+	"Return of an extra lease": {
+		func(t *testing.T) (*Arena, func()) {
+			own := active.Swap(0)
+			defer active.Store(own)
+			a := Get()
+			return a, a.Return
+		},
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+	},
+	"Return in debug mode": {
+		func(t *testing.T) (*Arena, func()) {
+			defer SetDebug(SetDebug(true))
+			a := Get()
+			return a, a.Return
+		},
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+	},
+	"Release": {
+		func(t *testing.T) (*Arena, func()) {
+			a, err := NewArena(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a, a.Release
+		},
+		func(t *testing.T, a *Arena) { wantPanic(t, "released", a.Release) },
+	},
+	"Release of a contiguous one": {
+		func(t *testing.T) (*Arena, func()) {
+			a, err := NewArena(Options{Contiguous: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a, a.Release
+		},
+		func(t *testing.T, a *Arena) { wantPanic(t, "released", a.Release) },
+	},
+	"Reset": {
+		func(t *testing.T) (*Arena, func()) { a := newArena(t, Options{}); return a, a.Reset },
+		func(t *testing.T, a *Arena) { wantLive(t, a, 0) },
+	},
+	"Rewind": {
+		func(t *testing.T) (*Arena, func()) {
+			a := newArena(t, Options{})
+			a.Alloc(100, 8)
+			m := a.Mark()
+			return a, func() { a.Rewind(m) }
+		},
+		func(t *testing.T, a *Arena) { wantLive(t, a, 104) },
+	},
+	"Rewind of a checked one": {
+		func(t *testing.T) (*Arena, func()) {
+			a := newArena(t, Options{Checked: true})
+			m := a.Mark()
+			return a, func() { a.Rewind(m) }
+		},
+		func(t *testing.T, a *Arena) { wantLive(t, a, 0) },
+	},
+}
+
+func wantLive(t *testing.T, a *Arena, bytes uint64) {
+	t.Helper()
+	if s := a.Stats(); s.Live != bytes {
+		t.Errorf("%d bytes are live, not %d", s.Live, bytes)
+	}
+	New[int](a)
+}
+
+// A cleanup that panics or calls Goexit does not keep the others from running, nor the memory from being given back.
+func TestCleanupsThatDoNotReturn(t *testing.T) {
+	boom, bang := errors.New("boom"), errors.New("bang")
+	for name, e := range emptyings {
+		for how, c := range map[string]struct {
+			first, last func() // the last registered runs first
+			want        any
+		}{
+			"panic":            {nil, func() { panic(boom) }, boom},
+			"panic at the end": {func() { panic(boom) }, nil, boom},
+			"Goexit":           {nil, runtime.Goexit, "Goexit"},
+			"two panics":       {func() { panic(bang) }, func() { panic(boom) }, bang},
+			"panic and Goexit": {runtime.Goexit, func() { panic(boom) }, "Goexit"},
+			"Goexit and panic": {func() { panic(bang) }, runtime.Goexit, bang},
+			"neither":          {nil, nil, nil},
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				handles, leased := cleanupCount.Load(), Leases().Leased
+				a, empty := e.get(t)
+				p := New[int](a)
+				var ran []int
+				for i := range 5 {
+					a.Cleanup(func() {
+						ran = append(ran, i)
+						if *p != 42 {
+							t.Error("memory was given back before a cleanup")
+						}
+						if i == 1 && c.first != nil {
+							c.first()
+						}
+						if i == 3 && c.last != nil {
+							c.last()
+						}
+					})
+				}
+				*p = 42
+				if got := outcome(empty); got != c.want {
+					t.Errorf("ended by %v, not %v", got, c.want)
+				}
+				if !slices.Equal(ran, []int{4, 3, 2, 1, 0}) {
+					t.Errorf("ran %v", ran)
+				}
+				e.after(t, a)
+				if n := cleanupCount.Load(); n != handles {
+					t.Errorf("%d cleanups are registered, before %d", n, handles)
+				}
+				if n := Leases().Leased; n != leased {
+					t.Errorf("%d arenas are leased, before %d", n, leased)
+				}
+			})
+		}
+	}
+}
+
+// What a cleanup may call: other arenas, the collector, TrimLeases. Its own arena is busy, and stays as it is.
+func TestCleanupsThatCallBack(t *testing.T) {
+	for name, e := range emptyings {
+		t.Run(name, func(t *testing.T) {
+			a, empty := e.get(t)
+			inner := []string{}
+			a.Cleanup(func() {
+				b := Get()
+				b.Cleanup(func() {
+					inner = append(inner, "nested")
+					if c := Get(); c == a || c == b {
+						t.Error("a busy arena was leased")
+					} else {
+						c.Return()
+					}
+					panic("nested")
+				})
+				wantPanic(t, "nested", b.Return)
+				runtime.GC()
+				TrimLeases()
+				Leases()
+				for what, f := range map[string]func(){
+					"New": func() { New[int](a) }, "Cleanup": func() { a.Cleanup(func() {}) }, "Reset": a.Reset,
+					"Return": a.Return, "Release": a.Release,
+				} {
+					if outcome(f) == nil {
+						t.Errorf("%s of an arena whose cleanup runs", what)
+					}
+				}
+				inner = append(inner, "outer")
+			})
+			if how := outcome(empty); how != nil {
+				t.Error(how)
+			}
+			e.after(t, a)
+			if !slices.Equal(inner, []string{"nested", "outer"}) {
+				t.Error(inner)
+			}
+		})
+	}
+}
+
+// With and Scope give back what they took however their function ends.
+func TestFunctionsThatDoNotReturn(t *testing.T) {
+	leased := Leases().Leased
+	a := newArena(t, Options{})
+	New[int](a)
+	for how, f := range map[string]func(){
+		"panic": func() { panic("panic") }, "Goexit": runtime.Goexit,
+		"nested": func() {
+			before := a.Stats().Live
+			outcome(func() { a.Scope(func() { New[[100]int](a); panic("inner") }) })
+			if now := a.Stats().Live; now != before {
+				t.Errorf("%d bytes are live, not %d", now, before)
+			}
+			panic("nested")
+		},
+	} {
+		if got := outcome(func() { With(func(b *Arena) error { New[[1000]int](b); f(); return nil }) }); got != how {
+			t.Errorf("With and %s: %v", how, got)
+		}
+		a.Reset()
+		New[int](a)
+		if got := outcome(func() { a.Scope(func() { New[[100]int](a); f() }) }); got != how {
+			t.Errorf("Scope and %s: %v", how, got)
+		}
+		if s := a.Stats(); s.Live != 8 {
+			t.Errorf("%s: %d bytes are live", how, s.Live)
+		}
+	}
+	if n := Leases().Leased; n != leased {
+		t.Errorf("%d are leased, before %d", n, leased)
+	}
+}
+
+// A cleanup has a goroutine of its own, which may lock its thread; the caller's, which is locked, waits for it.
+func TestCleanupsHaveTheirOwnGoroutine(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	here, there := ctest.Thread(), uint64(0)
+	a := Get()
+	a.Cleanup(func() { there = ctest.Thread() })
+	a.Cleanup(func() { runtime.LockOSThread() }) // not unlocked: its thread ends with it
+	a.Return()
+	if there == 0 || there == here {
+		t.Errorf("on thread %d, the caller's being %d", there, here)
+	}
+}
+
+// C that resets an arena itself runs the cleanups of Go, in order with its own.
+func TestCleanupsThatCRuns(t *testing.T) {
+	a := newArena(t, Options{})
+	var ran []int
+	for i := range 3 {
+		a.Cleanup(func() { ran = append(ran, i) })
+	}
+	if code := ctest.Reset(a.Pointer(), 0, 0); code != 0 {
+		t.Fatal(code)
+	}
+	if !slices.Equal(ran, []int{2, 1, 0}) || cleanupCount.Load() != 0 {
+		t.Error(ran, cleanupCount.Load())
+	}
+}

@@ -1,0 +1,76 @@
+//go:build cgo && race
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What two goroutines do at once, in a child process: what the race detector must report, and what it must not.
+var together = map[string]struct {
+	race bool
+	do   func(a *Arena) [2]func()
+}{
+	"New":       {true, func(a *Arena) [2]func() { return both(func() { New[int](a) }) }},
+	"Plain":     {true, func(a *Arena) [2]func() { return both(func() { PlainOf[int]().New(a) }) }},
+	"MakeSlice": {true, func(a *Arena) [2]func() { return both(func() { MakeSlice[int](a, 2) }) }},
+	"Alloc":     {true, func(a *Arena) [2]func() { return both(func() { a.AllocUninit(8, 8) }) }},
+	"CString":   {true, func(a *Arena) [2]func() { return both(func() { _, _ = a.CString("text") }) }},
+	"Stats":     {true, func(a *Arena) [2]func() { return [2]func(){func() { New[int](a) }, func() { a.Stats() }} }},
+	"Mark":      {true, func(a *Arena) [2]func() { return [2]func(){func() { New[int](a) }, func() { a.Mark() }} }},
+	"Reset":     {true, func(a *Arena) [2]func() { return [2]func(){func() { New[int](a) }, a.Reset} }},
+	"apart":     {false, func(a *Arena) [2]func() { return both(func() { b := Get(); New[int](b); b.Return() }) }},
+	"under lock": {false, func(a *Arena) [2]func() {
+		var m sync.Mutex
+		return both(func() { m.Lock(); defer m.Unlock(); New[int](a) })
+	}},
+	"handed over": {false, func(a *Arena) [2]func() {
+		c := make(chan *Arena, 1)
+		return [2]func(){func() { New[int](a); c <- a }, func() { b := <-c; New[int](b); b.Reset() }}
+	}},
+	"returned elsewhere": {false, func(*Arena) [2]func() {
+		c := make(chan *Arena, 1)
+		return [2]func(){func() { b := Get(); New[int](b); c <- b }, func() { b := <-c; New[int](b); b.Return() }}
+	}},
+}
+
+func both(f func()) [2]func() { return [2]func(){f, f} }
+
+func TestRacesInOneArena(t *testing.T) {
+	if name := os.Getenv("TOFT_TEST_RACE"); name != "" {
+		a := newArena(t, Options{})
+		var wg sync.WaitGroup
+		for _, f := range together[name].do(a) {
+			start(&wg, func() {
+				for range 100 {
+					f()
+					if name == "handed over" || name == "returned elsewhere" {
+						break
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return
+	}
+	for name, c := range together {
+		t.Run(name, func(t *testing.T) {
+			child := exec.Command(os.Args[0], "-test.run=^TestRacesInOneArena$")
+			child.Env = append(os.Environ(), "TOFT_TEST_RACE="+name)
+			out, err := child.CombinedOutput()
+			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+				t.Skip("this system cannot run the test's program: ", err)
+			}
+			if found := strings.Contains(string(out), "DATA RACE"); found != c.race {
+				t.Errorf("a race was reported: %v\n%s", found, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import "syscall"
+
+const (
+	noReserve  = syscall.MAP_NORESERVE
+	adviseHuge = syscall.MADV_HUGEPAGE
+)
