@@ -4,8 +4,9 @@
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
 
 use core::alloc::Layout;
+use core::ptr::NonNull;
 
-use toft::{abi, Arena, Options};
+use toft::{abi, Arena, Options, Recycler};
 
 const SIXTEEN: Layout = Layout::new::<[u8; 16]>();
 
@@ -20,6 +21,24 @@ fn write_at(p: *mut u8, at: isize) {
 /// What a user in another language does.
 fn free(arena: &Arena, p: *mut u8, size: usize) {
     unsafe { abi::free(arena.as_raw(), p, size) }
+}
+
+/// A recycler, and 16 bytes of it.
+struct Recycled<'a>(&'a Recycler, NonNull<u8>);
+
+impl Recycled<'_> {
+    fn write(&self, at: isize) {
+        write_at(self.1.as_ptr(), at);
+    }
+
+    fn free(&self, size: usize) {
+        unsafe { self.0.free(self.1, Layout::from_size_align_unchecked(size, 1)) }
+    }
+}
+
+fn recycler(misuse: impl FnOnce(&Recycled<'_>)) {
+    let recycler = Recycler::new();
+    misuse(&Recycled(&recycler, recycler.alloc_layout(SIXTEEN)));
 }
 
 fn main() {
@@ -82,6 +101,22 @@ fn main() {
             unsafe { arena.rewind(outer) }.unwrap();
             bytes(&arena);
             unsafe { arena.rewind(inner) }.unwrap();
+        }
+        "recycler overrun" => recycler(|r| r.write(16)),
+        "recycler underrun" => recycler(|r| r.write(-1)),
+        "recycler late write" => recycler(|r| {
+            r.free(16);
+            r.write(3);
+        }),
+        "recycler double free" => recycler(|r| {
+            r.free(16);
+            r.free(16);
+        }),
+        "recycler wrong size" => recycler(|r| r.free(24)),
+        "recycler foreign pointer" => {
+            let other = Recycler::new();
+            let p = other.alloc_layout(SIXTEEN);
+            recycler(|r| unsafe { r.0.free(p, SIXTEEN) });
         }
         _ => {
             eprintln!("misuse: what is to be done?");

@@ -1,28 +1,47 @@
-//! Allocating. Each call has a twin that returns an error; one generic body is behind both.
+//! Allocating. Each call has a twin that returns an error; one generic body is behind both: `room.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{align_of, needs_drop, size_of, ManuallyDrop, MaybeUninit};
+use core::mem::{align_of, needs_drop, size_of, MaybeUninit};
 use core::panic::Location;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::slice;
 
 use crate::abi;
 use crate::arena::Arena;
 use crate::error::{sure, AllocError, InitError, Refuse};
+use crate::room::{borrowing, By, Room};
 
 // ---- the bodies ----
 
-impl Arena {
-    /// `drops`: the value has a destructor, and nobody will run it. A checked arena reports that.
-    ///
-    /// Memory for a T. Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and
-    /// one add.
+impl Room for Arena {
+    const REPORTS_LEAKS: bool = true;
+
+    // A size of 0 is a size like another: an address that is not read, and moves with the cursor.
+    #[inline(always)]
+    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+        // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
+        unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), by.at, by.drops) }
+    }
+
+    #[inline(always)]
+    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
+    }
+
+    #[inline(always)]
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's contract.
+        unsafe { abi::resize_by(self.head(), p.as_ptr(), old.size(), new.size(), new.align(), by.at, by.drops) }
+    }
+
+    /// Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and one add.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
@@ -40,68 +59,31 @@ impl Arena {
         }
     }
 
-    /// Memory for `n` of T.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
+    fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
-        if align_of::<T>() > 8 {
-            return Ok(self.bytes_by::<E>(layout, drops)?.cast());
-        }
         // SAFETY: the arena is alive and this thread's.
-        match unsafe { abi::alloc_by(self.head(), layout.size(), Location::caller(), drops) } {
+        let p = unsafe {
+            if align_of::<T>() <= 8 {
+                abi::alloc_by(self.head(), layout.size(), Location::caller(), drops)
+            } else {
+                abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), Location::caller(), drops)
+            }
+        };
+        match p {
             Some(p) => Ok(p.cast()),
             None => Err(E::refuse(layout)),
         }
     }
+}
 
-    #[inline(always)]
-    #[track_caller]
-    pub(crate) fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
-        self.bytes_by(layout, false)
-    }
+borrowing!([] Arena);
 
-    #[inline(always)]
-    #[track_caller]
-    fn bytes_by<E: Refuse>(&self, layout: Layout, drops: bool) -> Result<NonNull<u8>, E> {
-        let (head, at) = (self.head(), Location::caller());
-        // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
-        match unsafe { abi::alloc_aligned_by(head, layout.size(), layout.align(), at, drops) } {
-            Some(p) => Ok(p),
-            None => Err(E::refuse(layout)),
-        }
-    }
-
-    /// A value whose destructor is somebody's.
-    #[inline(always)]
-    #[track_caller]
-    pub(crate) fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-        self.value_by(make, false)
-    }
-
-    /// A value that is not dropped.
-    #[inline(always)]
-    #[track_caller]
-    pub(crate) fn left<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-        self.value_by(make, needs_drop::<T>())
-    }
-
-    /// The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
-    #[inline(always)]
-    #[track_caller]
-    fn value_by<T, E: Refuse>(&self, make: impl FnOnce() -> T, drops: bool) -> Result<&mut T, E> {
-        let p = self.room::<T, E>(drops)?;
-        let unmade = Unmade { arena: self, at: p.cast(), drops };
-        // SAFETY: new memory for a T.
-        unsafe { p.as_ptr().write(make()) };
-        core::mem::forget(unmade);
-        // SAFETY: just written.
-        Ok(unsafe { &mut *p.as_ptr() })
-    }
-
+impl Arena {
     #[inline(always)]
     #[track_caller]
     fn uninit<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
@@ -116,172 +98,6 @@ impl Arena {
         // SAFETY: memory for n of T; uninitialised ones may have any bytes.
         unsafe { slice.as_mut_ptr().write_bytes(0, n) };
         Ok(slice)
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    pub(crate) fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(src.len(), false)?;
-        // SAFETY: new memory for as many.
-        unsafe {
-            ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
-            Ok(slice::from_raw_parts_mut(p.as_ptr(), src.len()))
-        }
-    }
-
-    /// If `make` panics, what was made so far is not dropped.
-    #[inline(always)]
-    #[track_caller]
-    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(n, needs_drop::<T>())?;
-        let unmade = Unmade { arena: self, at: p.cast(), drops: needs_drop::<T>() };
-        for i in 0..n {
-            // SAFETY: new memory for n of T.
-            unsafe { p.as_ptr().add(i).write(make(i)) };
-        }
-        core::mem::forget(unmade);
-        // SAFETY: all n are written.
-        Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
-    }
-
-    /// Grows at the arena's tip, in place unless the iterator allocates here too.
-    #[inline]
-    #[track_caller]
-    pub(crate) fn collected<T, E: Refuse>(&self, iter: impl Iterator<Item = T>, drops: bool) -> Result<&mut [T], E> {
-        let (least, most) = iter.size_hint();
-        let mut tip = Tip::<T>::new(self, drops);
-        tip.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
-        for value in iter {
-            if tip.len == tip.room {
-                tip.grow::<E>((tip.room * 2).max(4))?;
-            }
-            // SAFETY: there is room for one more.
-            unsafe { tip.at.as_ptr().add(tip.len).write(value) };
-            tip.len += 1;
-        }
-        tip.done()
-    }
-
-    #[track_caller]
-    fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<&mut str, E> {
-        if let Some(s) = args.as_str() {
-            return self.text(s);
-        }
-        let mut text = Text { tip: Tip::new(self, false), refused: None::<E> };
-        let done = fmt::write(&mut text, args);
-        if let Some(e) = text.refused {
-            return Err(e);
-        }
-        assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
-        // SAFETY: bytes of strings.
-        Ok(unsafe { core::str::from_utf8_unchecked_mut(text.tip.done::<E>()?) })
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
-        // SAFETY: a copy of a string's bytes.
-        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
-    }
-}
-
-/// While a value is made: if that panics, a checked arena is not to wait for its destructor.
-struct Unmade<'a> {
-    arena: &'a Arena,
-    at: NonNull<u8>,
-    drops: bool,
-}
-
-impl Drop for Unmade<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        if self.drops {
-            self.arena.forget_value(self.at);
-        }
-    }
-}
-
-/// An array that grows, at the arena's tip while nobody else allocates. If it is dropped before it is done, it drops what
-/// is in it, and gives back its room.
-struct Tip<'a, T> {
-    arena: &'a Arena,
-    at: NonNull<T>,
-    len: usize,
-    room: usize,
-    caller: &'static Location<'static>,
-    drops: bool,
-}
-
-impl<'a, T> Tip<'a, T> {
-    #[track_caller]
-    fn new(arena: &'a Arena, drops: bool) -> Tip<'a, T> {
-        Tip { arena, at: NonNull::dangling(), len: 0, room: 0, caller: Location::caller(), drops }
-    }
-
-    /// Room for `room` elements, which is not less than there are.
-    #[track_caller]
-    fn grow<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
-        let Ok(layout) = Layout::array::<T>(room) else { return Err(E::overflow()) };
-        if size_of::<T>() == 0 || room == self.room {
-            self.room = room;
-            return Ok(());
-        }
-        let (head, old) = (self.arena.head(), self.room * size_of::<T>());
-        // SAFETY: the arena is alive; `at` is its allocation of `old` bytes, or nothing yet.
-        let p = unsafe {
-            if old == 0 {
-                abi::alloc_aligned_by(head, layout.size(), layout.align(), self.caller, self.drops)
-            } else {
-                let at = self.at.as_ptr().cast();
-                abi::resize_by(head, at, old, layout.size(), layout.align(), self.caller, self.drops)
-            }
-        };
-        self.at = p.ok_or_else(|| E::refuse(layout))?.cast();
-        self.room = room;
-        Ok(())
-    }
-
-    /// What is in it, for as long as the arena is borrowed. The rest of the room is given back.
-    #[track_caller]
-    fn done<E: Refuse>(mut self) -> Result<&'a mut [T], E> {
-        self.grow::<E>(self.len)?;
-        let tip = ManuallyDrop::new(self);
-        // SAFETY: so many are written.
-        Ok(unsafe { slice::from_raw_parts_mut(tip.at.as_ptr(), tip.len) })
-    }
-}
-
-impl<T> Drop for Tip<'_, T> {
-    fn drop(&mut self) {
-        // SAFETY: so many are written, and nobody has them; `at` is the arena's allocation of that size, if there is one.
-        unsafe {
-            ptr::slice_from_raw_parts_mut(self.at.as_ptr(), self.len).drop_in_place();
-            if self.room * size_of::<T>() != 0 {
-                abi::free(self.arena.head(), self.at.as_ptr().cast(), self.room * size_of::<T>());
-            }
-        }
-    }
-}
-
-struct Text<'a, E> {
-    tip: Tip<'a, u8>,
-    refused: Option<E>,
-}
-
-impl<E: Refuse> fmt::Write for Text<'_, E> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        let tip = &mut self.tip;
-        if s.len() > tip.room - tip.len {
-            let room = (tip.len + s.len()).max(tip.room * 2).max(32);
-            if let Err(e) = tip.grow(room) {
-                self.refused = Some(e);
-                return Err(fmt::Error);
-            }
-        }
-        // SAFETY: there is room for s.
-        unsafe { ptr::copy_nonoverlapping(s.as_ptr(), tip.at.as_ptr().add(tip.len), s.len()) };
-        tip.len += s.len();
-        Ok(())
     }
 }
 
@@ -319,7 +135,8 @@ impl Arena {
         self.left(|| value)
     }
 
-    /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself.
+    /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself. Where it panics, here
+    /// and in all calls that run code of the program, there is [a rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -546,7 +363,7 @@ impl Arena {
         self.filled(n, |_| value.clone())
     }
 
-    /// `n` values, by their index.
+    /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();

@@ -47,8 +47,7 @@ impl Arena {
 
     /// Makes `N` values in the arena, by their index.
     ///
-    /// The memory is taken first, so `make` may allocate here too. If it panics, what it made before is dropped, and the
-    /// memory stays used until the arena is reset.
+    /// The memory is taken first, so `make` may allocate here too. Where it panics there is [a rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();

@@ -191,13 +191,15 @@ impl<'a, T: ?Sized> Box<'a, T> {
         Pin::new(b)
     }
 
+    /// What [`unsize!`](crate::unsize) calls.
+    ///
+    /// # Safety
+    /// `coerce` returns its argument, converted by a coercion of the compiler's.
     #[doc(hidden)]
-    pub fn __unsize<U: ?Sized>(b: Box<'a, T>, cast: fn(*mut T) -> *mut U) -> Box<'a, U> {
-        let at = Box::into_raw(b);
-        let wide = cast(at);
-        assert!(core::ptr::addr_eq(at, wide), "toft: unsize! casts, and nothing else");
-        // SAFETY: the same value by a wider type; a pointer cast is all that `unsize!` makes.
-        unsafe { Box::from_raw(wide) }
+    #[inline(always)]
+    pub unsafe fn __unsize<U: ?Sized>(b: Box<'a, T>, coerce: fn(*mut T) -> *mut U) -> Box<'a, U> {
+        // SAFETY: the caller's contract: the same value, by a pointer that the compiler allows for it.
+        unsafe { Box::from_raw(coerce(Box::into_raw(b))) }
     }
 }
 
@@ -225,10 +227,22 @@ impl<T> Box<'_, T> {
 /// let things = [toft::unsize!(arena.boxed(1) => dyn Display), toft::unsize!(arena.boxed("two") => dyn Display)];
 /// assert_eq!(format!("{} {}", things[0], things[1]), "1 two");
 /// ```
+///
+/// Only what the compiler coerces is converted: a type to a trait object, an array to a slice, a trait object to one with
+/// fewer auto traits.
+///
+/// ```compile_fail
+/// let arena = toft::Arena::new();
+/// let number = toft::unsize!(arena.boxed([0u8; 8]) => u64); // not the same type
+/// ```
 #[macro_export]
 macro_rules! unsize {
     ($boxed:expr => $to:ty) => {
-        $crate::Box::__unsize::<$to>($boxed, |p| p as *mut $to)
+        match $boxed {
+            // SAFETY: the closure's body is a coercion site: `p` becomes a pointer to the other type by a coercion, not
+            // by a cast. Of raw pointers that is an unsizing, or nothing.
+            boxed => unsafe { $crate::Box::__unsize::<$to>(boxed, |p| p) },
+        }
     };
 }
 

@@ -13,6 +13,7 @@ use crate::abi::{round8, Head, Range};
 use crate::arena::Arena;
 use crate::error::{sure, AllocError, Refuse};
 use crate::maker::{self, Caller};
+use crate::room::Room;
 
 /// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
 /// registers, so that an allocation costs no load and no store of its own. Dropping it gives the rest back.

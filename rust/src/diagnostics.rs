@@ -205,15 +205,8 @@ impl Arena {
         }
         a.enter();
         let code = throw(a);
-        a.aim();
+        a.finish();
         switched(code)
-    }
-
-    /// The value that was to be at `at` was not made.
-    pub(crate) fn forget_value(&self, at: core::ptr::NonNull<u8>) {
-        if let Some(a) = self.own().filter(|a| a.was_watched()) {
-            a.forget_value(at.as_ptr());
-        }
     }
 
     /// This thread alone may allocate, by [`maker::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of
@@ -309,7 +302,7 @@ impl Arena {
     }
 
     #[inline(always)]
-    fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         // SAFETY: the head is alive.
         unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
     }

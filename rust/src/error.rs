@@ -75,7 +75,7 @@ impl Refuse for Never {
     #[inline(never)]
     #[track_caller]
     fn overflow() -> Never {
-        panic!("toft: capacity overflow")
+        panic!("toft: out of memory: capacity overflow")
     }
 
     #[cold]

@@ -363,6 +363,7 @@ pub mod cache {
     /// The arena is fresh, on the heap, and nothing is allocated in it; [`takes_ready`] allowed it.
     #[inline(always)]
     pub unsafe fn put_ready(a: Arena) {
+        a.head.epoch.set(a.head.epoch.get() + 2); // marks of it are stale
         with(|c| {
             a.anchor.set(c.ready.get());
             c.ready.set(a.base());

@@ -53,8 +53,21 @@
 //! # Errors
 //!
 //! A call that allocates panics when there is no memory or the budget does not allow it; its twin, `try_...`, returns
-//! [`AllocError`] and changes nothing. Nothing here prints, exits or aborts. (Without `std` a panic in a destructor that
-//! the arena runs aborts, since nobody can catch it there.)
+//! [`AllocError`] and changes nothing. Nothing here prints, exits or aborts, with two exceptions: where the environment of the
+//! process switches checks on (`TOFT_CHECKED`), [findings](Finding) are written to the standard error or to a file, and
+//! `TOFT_CHECKED=abort` aborts after the first one; and without `std` a panic in a destructor that the arena runs aborts,
+//! since it cannot be caught there.
+//!
+//! # Panics
+//!
+//! Code of the program runs while values are made: closures, `Clone` and `Default`, iterators, formatting traits. If it
+//! panics, or returns an error that ends the call, then what was made is dropped, and the memory is given back if it is the
+//! newest allocation. That is the rule for every type here and every call, those of [`bumpalo`] included; `tests/panics.rs`
+//! tries them all. What alignment skipped, and what a growing slice or text left behind when it moved, stays in use until the
+//! reset.
+//!
+//! A panic of a destructor that the arena runs goes on when everything is given back. One of a hook
+//! (`on_finding`, [`Arena::on_refusal`]) ends there.
 //!
 //! # Collections
 //!
@@ -126,6 +139,11 @@ mod foreign;
 mod frames;
 mod heap;
 #[cfg(feature = "std")]
+mod hook;
+#[cfg(not(feature = "std"))]
+#[path = "hook_bare.rs"]
+mod hook;
+#[cfg(feature = "std")]
 mod lease;
 #[cfg(feature = "std")]
 mod lock;
@@ -143,6 +161,7 @@ mod process;
 mod promote;
 mod recycler;
 mod report;
+mod room;
 mod scope;
 #[cfg(feature = "std")]
 mod shared;
@@ -164,19 +183,19 @@ pub use error::{AllocError, InitError};
 #[cfg(feature = "std")]
 pub use frames::Frames;
 #[cfg(feature = "std")]
+pub use hook::on_finding;
+#[cfg(feature = "std")]
 pub use lease::{Lease, LeaseStats, Leases};
 pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(feature = "std")]
 pub use parcel::Parcel;
 pub use pool::{Columnar, ConsList, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Ring, Stack};
-#[cfg(feature = "std")]
-pub use process::on_finding;
 pub use promote::Promote;
 #[cfg(feature = "std")]
 pub use recycler::SyncRecycler;
 pub use recycler::{Recycler, RecyclerStats};
-pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport};
+pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport, Written};
 pub use scope::Scope;
 #[cfg(feature = "std")]
 pub use shared::{Local, SharedArena};

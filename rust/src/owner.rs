@@ -53,6 +53,8 @@ pub trait Root {
 /// });
 /// assert_eq!(second.join().unwrap().as_deref(), Some("by"));
 /// ```
+///
+/// It is `Send` if its root is, and `Sync` if its root is: many threads may read one document.
 pub struct Owner<R: Root>(Rooted<R, Boxed>);
 
 impl<R: Root> Owner<R> {
@@ -137,9 +139,12 @@ impl<R: Root> Owner<R> {
     }
 }
 
+// SAFETY: a shared reference gives `&R::In` alone, and nothing of the arena.
+unsafe impl<R: Root> Sync for Owner<R> where for<'a> R::In<'a>: Sync {}
+
 impl<R: Root> fmt::Debug for Owner<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Owner").field("arena", self.0.arena()).finish_non_exhaustive()
+        f.debug_struct("Owner").finish_non_exhaustive() // to look at the arena would be to use it
     }
 }
 
@@ -180,8 +185,8 @@ pub(crate) struct Rooted<R: Root, K: Keeper> {
     keeper: K,
 }
 
-// SAFETY: the root is for every lifetime if it is for this one: lifetimes do not decide it.
-unsafe impl<R: Root, K: Keeper + Send> Send for Rooted<R, K> where R::In<'static>: Send {}
+// SAFETY: the root may be sent whatever its lifetime really is.
+unsafe impl<R: Root, K: Keeper + Send> Send for Rooted<R, K> where for<'a> R::In<'a>: Send {}
 
 impl<R: Root, K: Keeper> Rooted<R, K> {
     /// If there is no root, by an error or a panic of `make`, the keeper is dropped.
@@ -204,10 +209,6 @@ impl<R: Root, K: Keeper> Rooted<R, K> {
     pub(crate) fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
         // SAFETY: as in `with`; the arena stays where it is.
         unsafe { change(self.root.assume_init_mut(), NonNull::from(self.keeper.arena()).as_ref()) }
-    }
-
-    pub(crate) fn arena(&self) -> &Arena {
-        self.keeper.arena()
     }
 
     /// Ends the root.

@@ -10,11 +10,12 @@ use crate::arena::Arena;
 use crate::error::{AllocError, InitError};
 use crate::lease::{Lease, Leases};
 use crate::owner::{Keeper, Root, Rooted};
+use crate::room::Room;
 
 /// A leased arena and a value that borrows it, in one: a message whose parts lie in an arena, say. Whoever has it may
 /// look at it, change it, send it on; when it is dropped, on whatever thread, the arena returns to its cache.
 ///
-/// It is to [`Lease`] what [`Owner`](crate::Owner) is to an arena, and is `Send` if the value is. The type is named by
+/// It is to [`Lease`] what [`Owner`](crate::Owner) is to an arena, and is `Send` and `Sync` if the value is. The type is named by
 /// [`root!`](crate::root).
 ///
 /// ```
@@ -141,9 +142,12 @@ impl<'l, R: Root> Parcel<'l, R> {
     }
 }
 
+// SAFETY: a shared reference gives `&R::In` alone, and nothing of the lease.
+unsafe impl<R: Root> Sync for Parcel<'_, R> where for<'a> R::In<'a>: Sync {}
+
 impl<R: Root> fmt::Debug for Parcel<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parcel").field("arena", self.0.arena()).finish_non_exhaustive()
+        f.debug_struct("Parcel").finish_non_exhaustive() // to look at the arena would be to use it
     }
 }
 

@@ -1,19 +1,40 @@
-//! The switch that the environment is, and those who hear of every finding. Without `std` there is neither.
+//! The environment: whether all arenas are checked, and where findings are written. Read once, at first need.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::sync::atomic::{AtomicU8, Ordering};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Write;
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::report::Finding;
 
+struct Settings {
+    checks: bool,
+    /// The process aborts after the first finding.
+    aborts: bool,
+    output: Output,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+enum Output {
+    None,
+    Stdout,
+    Stderr,
+    File(PathBuf),
+}
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// [`Settings::checks`], where one load finds it: creating an arena asks for it.
+static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
 const UNREAD: u8 = 0;
 const OFF: u8 = 1;
 const ON: u8 = 2;
-static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
-static HEARER: Mutex<Option<fn(&Finding)>> = Mutex::new(None);
 
-/// Is every arena checked that is made from now on? The environment is asked once.
+/// Whether every arena and recycler that is created is checked.
+#[inline]
 pub(crate) fn checks() -> bool {
     match SWITCH.load(Ordering::Relaxed) {
         UNREAD => read(),
@@ -23,54 +44,242 @@ pub(crate) fn checks() -> bool {
 
 #[cold]
 fn read() -> bool {
-    let on = std::env::var_os("TOFT_CHECKED").is_some_and(|value| !value.is_empty() && value != "0");
+    let on = settings().checks;
     SWITCH.store(if on { ON } else { OFF }, Ordering::Relaxed);
     on
 }
 
-/// Has `hear` called for every finding of every checked arena of this crate, at once, by the thread that found it. It may
-/// use other arenas, and must neither panic nor use the one that the finding is of. Returns the one before. `None`: no
-/// more.
-///
-/// Nobody need call this to see findings of a program: with `TOFT_CHECKED=1` in its environment every arena is checked,
-/// and with `TOFT_FINDINGS=FILE` each finding is appended to that file as a line.
-///
-/// ```
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-/// static HEARD: AtomicUsize = AtomicUsize::new(0);
-///
-/// toft::on_finding(Some(|finding| {
-///     assert!(finding.to_string().starts_with("leak: a value of 24 bytes"));
-///     HEARD.fetch_add(1, Ordering::Relaxed);
-/// }));
-/// let arena = toft::Arena::new();
-/// arena.set_checked(true)?;
-/// arena.alloc(String::from("nobody drops it"));
-/// drop(arena);
-/// assert_eq!(HEARD.load(Ordering::Relaxed), 1);
-/// # toft::on_finding(None);
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
-pub fn on_finding(hear: Option<fn(&Finding)>) -> Option<fn(&Finding)> {
-    let mut hearer = HEARER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    core::mem::replace(&mut *hearer, hear)
+fn settings() -> &'static Settings {
+    SETTINGS.get_or_init(|| {
+        let variable = |name| std::env::var_os(name).filter(|_| !privileged::is_privileged());
+        Settings::of(variable("TOFT_CHECKED"), variable("TOFT_FINDINGS"))
+    })
 }
 
-/// Tells those who want to hear.
-pub(crate) fn tell(finding: impl FnOnce() -> Finding) {
-    let hearer = *HEARER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let file = std::env::var_os("TOFT_FINDINGS").filter(|file| !file.is_empty());
-    if hearer.is_none() && file.is_none() {
+/// Whether findings have a reader in the environment.
+pub(crate) fn has_output() -> bool {
+    settings().output != Output::None || settings().aborts
+}
+
+/// Appends a line to the output. What cannot be written is lost.
+pub(crate) fn write(finding: &Finding) {
+    let output = &settings().output;
+    if *output == Output::None {
         return;
     }
-    let finding = finding();
-    if let Some(hear) = hearer {
-        crate::drops::stop_panic(|| hear(&finding));
+    let line = std::format!("toft: {finding}\n"); // one write: lines of several threads do not mix
+    let line = line.as_bytes();
+    let _ = match output {
+        Output::None => Ok(()),
+        Output::Stdout => standard(1, line),
+        Output::Stderr => standard(2, line),
+        Output::File(path) => open(path).and_then(|mut file| file.write_all(line)),
+    };
+}
+
+/// Aborts if the environment says so: a finding was delivered.
+pub(crate) fn abort_if_wanted() {
+    if settings().aborts {
+        std::process::abort();
     }
-    if let Some(file) = file {
-        if let Ok(mut file) = std::fs::OpenOptions::new().append(true).create(true).open(file) {
-            let _ = file.write_all(std::format!("toft: {finding}\n").as_bytes());
-            // one write: lines do not mix
+}
+
+impl Settings {
+    fn of(checked: Option<OsString>, findings: Option<OsString>) -> Settings {
+        let checked = checked.unwrap_or_default();
+        let is = |word: &str| checked.eq_ignore_ascii_case(word);
+        let checks = !["", "0", "off", "no", "false"].into_iter().any(is);
+        let output = match findings.as_deref().and_then(OsStr::to_str) {
+            Some("stdout" | "/dev/stdout") => Output::Stdout,
+            Some("stderr" | "/dev/stderr") => Output::Stderr,
+            None | Some("") if findings.as_ref().is_none_or(|path| path.is_empty()) => match checks {
+                true => Output::Stderr,
+                false => Output::None,
+            },
+            _ => Output::File(findings.unwrap_or_default().into()),
+        };
+        Settings { checks, aborts: is("abort"), output }
+    }
+}
+
+/// To the descriptor itself: the standard library's handles have locks that this thread may hold.
+#[cfg(unix)]
+fn standard(descriptor: core::ffi::c_int, line: &[u8]) -> std::io::Result<()> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: it is not closed here. If it is not open, writing fails.
+    let mut file = core::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+    file.write_all(line)
+}
+
+#[cfg(not(unix))]
+fn standard(descriptor: core::ffi::c_int, line: &[u8]) -> std::io::Result<()> {
+    match descriptor {
+        1 => std::io::stdout().write_all(line),
+        _ => std::io::stderr().write_all(line),
+    }
+}
+
+/// Opens the file for each finding, since it may be rotated. It is never a symbolic link, so that another user who may
+/// write to its folder cannot choose the file that is written.
+fn open(path: &std::path::Path) -> std::io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(flags::NOFOLLOW | flags::NOCTTY);
+    }
+    if flags::NOFOLLOW == 0 && path.is_symlink() {
+        return Err(std::io::ErrorKind::Unsupported.into());
+    }
+    options.open(path)
+}
+
+/// `O_NOFOLLOW` and `O_NOCTTY` of `fcntl.h`; 0 where they are not known.
+mod flags {
+    use core::ffi::c_int;
+
+    const LINUX: bool = cfg!(all(any(target_os = "linux", target_os = "android"), not(miri))); // Miri has neither
+    const APPLE: bool = cfg!(target_vendor = "apple");
+    const BSD: bool =
+        cfg!(any(target_os = "freebsd", target_os = "dragonfly", target_os = "openbsd", target_os = "netbsd"));
+    const MIPS: bool =
+        cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "mips32r6", target_arch = "mips64r6"));
+    const SPARC: bool = cfg!(any(target_arch = "sparc", target_arch = "sparc64"));
+
+    pub const NOFOLLOW: c_int = if LINUX {
+        let old = cfg!(any(
+            target_arch = "arm",
+            target_arch = "aarch64",
+            target_arch = "powerpc",
+            target_arch = "powerpc64",
+            target_arch = "m68k"
+        ));
+        if old {
+            0o100_000
+        } else {
+            0o400_000
+        }
+    } else if APPLE || BSD {
+        0x100
+    } else {
+        0
+    };
+
+    #[cfg_attr(not(unix), allow(dead_code))]
+    pub const NOCTTY: c_int = if LINUX {
+        if MIPS {
+            0x800
+        } else if SPARC {
+            0x8000
+        } else {
+            0o400
+        }
+    } else if APPLE {
+        0x2_0000
+    } else if BSD {
+        0x8000
+    } else {
+        0
+    };
+}
+
+/// Whether the process has rights that the user who started it does not have: set-user-id, set-group-id, and files with
+/// capabilities. Such a process takes no orders from its environment.
+mod privileged {
+    #[cfg(any(not(unix), miri))]
+    pub fn is_privileged() -> bool {
+        false
+    }
+
+    #[cfg(all(unix, not(miri)))]
+    pub fn is_privileged() -> bool {
+        extern "C" {
+            fn getuid() -> u32;
+            fn geteuid() -> u32;
+            fn getgid() -> u32;
+            fn getegid() -> u32;
+        }
+        // SAFETY: they have no arguments and cannot fail.
+        is_secure() || unsafe { getuid() != geteuid() || getgid() != getegid() }
+    }
+
+    #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+    fn is_secure() -> bool {
+        use core::ffi::c_ulong;
+        extern "C" {
+            fn getauxval(kind: c_ulong) -> c_ulong;
+        }
+        const AT_SECURE: c_ulong = 23;
+        // SAFETY: a question to the C library; 0 for what it does not know.
+        unsafe { getauxval(AT_SECURE) != 0 }
+    }
+
+    #[cfg(all(
+        any(
+            target_vendor = "apple",
+            target_os = "freebsd",
+            target_os = "dragonfly",
+            target_os = "openbsd",
+            target_os = "netbsd"
+        ),
+        not(miri)
+    ))]
+    fn is_secure() -> bool {
+        extern "C" {
+            fn issetugid() -> core::ffi::c_int;
+        }
+        // SAFETY: it has no arguments and cannot fail.
+        unsafe { issetugid() != 0 }
+    }
+
+    #[cfg(all(
+        unix,
+        not(any(
+            target_os = "linux",
+            target_os = "android",
+            target_vendor = "apple",
+            target_os = "freebsd",
+            target_os = "dragonfly",
+            target_os = "openbsd",
+            target_os = "netbsd"
+        )),
+        not(miri)
+    ))]
+    fn is_secure() -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(checked: Option<&str>, findings: Option<&str>) -> (bool, bool, Output) {
+        let settings = Settings::of(checked.map(OsString::from), findings.map(OsString::from));
+        (settings.checks, settings.aborts, settings.output)
+    }
+
+    #[test]
+    fn what_the_variables_mean() {
+        for off in
+            [None, Some(""), Some("0"), Some("off"), Some("OFF"), Some("no"), Some("No"), Some("false"), Some("False")]
+        {
+            assert_eq!(of(off, None), (false, false, Output::None), "{off:?}");
+            assert_eq!(of(off, Some("f")), (false, false, Output::File("f".into())), "{off:?}");
+        }
+        for on in ["1", "on", "yes", "true", "2", "00", " ", "offf", "n"] {
+            assert_eq!(of(Some(on), None), (true, false, Output::Stderr), "{on:?}");
+        }
+        assert_eq!(of(Some("abort"), Some("")), (true, true, Output::Stderr));
+        assert_eq!(of(Some("Abort"), Some("f")), (true, true, Output::File("f".into())));
+        for (name, output) in [
+            ("stdout", Output::Stdout),
+            ("/dev/stdout", Output::Stdout),
+            ("stderr", Output::Stderr),
+            ("/dev/stderr", Output::Stderr),
+        ] {
+            assert_eq!(of(None, Some(name)), (false, false, output));
         }
     }
 }

@@ -7,6 +7,7 @@ use core::ptr::{self, NonNull};
 use crate::arena::Arena;
 use crate::boxed::Box;
 use crate::error::{sure, Refuse};
+use crate::room::Room;
 
 /// What a box can take to another arena: values of sized types, slices, text.
 ///

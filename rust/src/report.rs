@@ -4,10 +4,10 @@
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt;
+use core::fmt::{self, Write};
 
 use crate::abi::Stats;
-use crate::maker::{self, Caller, Fault, Shared};
+use crate::maker::{self, Caller, Damage, Fault, Shared};
 
 /// What an arena holds and allocated: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be
 /// serialised, to JSON for example: `docs/snapshot.md` has the schema, which arenas in C follow too.
@@ -166,8 +166,12 @@ pub enum Finding {
         site: Site,
         /// Its size.
         size: usize,
+        /// Its address.
+        address: usize,
         /// The first byte that is not as it was, counted from its start.
         offset: isize,
+        /// What is there now.
+        written: Written,
     },
     /// Memory was written after it was given back.
     LateWrite {
@@ -175,8 +179,12 @@ pub enum Finding {
         site: Site,
         /// Its size.
         size: usize,
+        /// Its address.
+        address: usize,
         /// The first byte that was written, counted from its start.
         offset: isize,
+        /// What is there now.
+        written: Written,
     },
     /// A free or resize of something that is no allocation of this size, or is freed already. Nothing was done.
     BadFree {
@@ -213,10 +221,36 @@ pub enum Finding {
     },
 }
 
+/// Bytes that were written where none may be: in [`Finding::Corrupt`] and [`Finding::LateWrite`].
+///
+/// ```
+/// use toft::Finding;
+/// let mut arena = toft::Arena::new();
+/// arena.set_checked(true)?;
+/// let bytes = arena.alloc([0u8; 10]);
+/// // SAFETY: it is not: bytes 10 to 13 are not the array's. In a checked arena they are a red zone.
+/// unsafe { bytes.as_mut_ptr().add(10).copy_from(b"abc\0".as_ptr(), 4) };
+/// arena.reset();
+/// let Finding::Corrupt { written, .. } = &arena.findings()[0] else { panic!() };
+/// assert_eq!(written.to_string(), r#"4 bytes "abc\x00""#);
+/// # Ok::<(), toft::SwitchError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Written {
+    /// From the first byte that is not as it was to the last.
+    pub count: usize,
+    /// They reach the end of what was looked at, on the side away from the allocation: more may have been written.
+    pub or_more: bool,
+    /// The first 32 of them.
+    pub bytes: Vec<u8>,
+}
+
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.file.is_empty() {
-            write!(f, "{}:{}:{}", self.file, self.line, self.column)
+            write!(f, "{}:{}:{}", Escaped(&self.file), self.line, self.column)
         } else if self.number != 0 {
             write!(f, "site {:#x}", self.number)
         } else {
@@ -225,16 +259,58 @@ impl fmt::Display for Site {
     }
 }
 
+/// Bytes outside 0x20..0x7e of what a program chose, as `\xNN`: a finding is one line.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.bytes().try_for_each(|byte| match byte {
+            0x20..=0x7e => f.write_char(byte as char),
+            _ => write!(f, "\\x{byte:02x}"),
+        })
+    }
+}
+
+/// `1 byte`, `2 bytes`.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, if self.0 == 1 { "byte" } else { "bytes" })
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{} \"", Bytes(self.count), if self.or_more { " or more" } else { "" })?;
+        for byte in &self.bytes {
+            match byte {
+                b'"' | b'\\' => write!(f, "\\{}", *byte as char)?,
+                0x20..=0x7e => f.write_char(*byte as char)?,
+                _ => write!(f, "\\x{byte:02x}")?,
+            }
+        }
+        f.write_str(if self.bytes.len() < self.count { "\"..." } else { "\"" })
+    }
+}
+
+impl Written {
+    fn of(damage: &Damage) -> Written {
+        Written { count: damage.count, or_more: damage.or_more, bytes: damage.shown().to_vec() }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Finding::Corrupt { site, size, offset } => {
+            Finding::Corrupt { site, size, address, offset, written } => {
                 let kind = if *offset < 0 { "underrun" } else { "overrun" };
-                write!(f, "{kind}: byte {offset} of {size} bytes was written; allocated at {site}")
+                write!(f, "{kind}: byte {offset} of {} at {address:#x} was written: ", Bytes(*size))?;
+                write!(f, "{written}; allocated at {site}")
             }
-            Finding::LateWrite { site, size, offset } => {
-                write!(f, "late write: byte {offset} of {size} bytes was written after they were given back; ")?;
-                write!(f, "allocated at {site}")
+            Finding::LateWrite { site, size, address, offset, written } => {
+                write!(f, "late write: byte {offset} of {} at {address:#x} was written after ", Bytes(*size))?;
+                write!(f, "they were given back: {written}; allocated at {site}")
             }
             Finding::BadFree { site, size } => {
                 write!(f, "bad free: {size} bytes that are no allocation of this arena, or not any more; ")?;
@@ -414,8 +490,20 @@ impl Site {
 impl Finding {
     pub(crate) fn of(fault: Fault) -> Finding {
         match fault {
-            Fault::Corrupt { caller, size, offset } => Finding::Corrupt { site: Site::of(caller), size, offset },
-            Fault::LateWrite { caller, size, offset } => Finding::LateWrite { site: Site::of(caller), size, offset },
+            Fault::Corrupt { caller, size, damage } => Finding::Corrupt {
+                site: Site::of(caller),
+                size,
+                address: damage.address,
+                offset: damage.offset,
+                written: Written::of(&damage),
+            },
+            Fault::LateWrite { caller, size, damage } => Finding::LateWrite {
+                site: Site::of(caller),
+                size,
+                address: damage.address,
+                offset: damage.offset,
+                written: Written::of(&damage),
+            },
             Fault::BadFree { caller, size } => Finding::BadFree { site: Site::of(caller), size },
             Fault::Leak { caller, size } => Finding::Leak { site: Site::of(caller), size },
             Fault::OverBudget { caller, live, budget } => Finding::OverBudget { site: Site::of(caller), live, budget },

@@ -16,17 +16,19 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{needs_drop, size_of, ManuallyDrop};
+use core::mem::{needs_drop, size_of};
 use core::ops::Deref;
-use core::ptr::{self, NonNull};
-use core::slice;
+use core::pin::Pin;
+use core::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::{self, Stats};
+use crate::abi::Stats;
 use crate::arena::Arena;
 use crate::boxed::Box;
 use crate::error::{sure, AllocError, Refuse};
+use crate::hook::Hold;
 use crate::lease::{Lease, Leases};
+use crate::room::{borrowing, By, Room};
 
 /// An arena behind a lock: `Send` and `Sync`, so that a reference to it may live across an await and be given to the
 /// futures inside a task, on whatever threads they are polled. What is allocated lives as long as the arena is
@@ -34,6 +36,17 @@ use crate::lease::{Lease, Leases};
 ///
 /// Each call locks for the time it takes to move a pointer: about 15 ns where nobody else wants it. Closures, iterators
 /// and the like run outside, and may use the arena themselves. Where one future alone allocates, a [`Lease`] is faster.
+/// With the feature `allocator-api2` or `nightly`, `&TaskArena` is an allocator, for collections that are `Send`:
+///
+#[cfg_attr(feature = "allocator-api2", doc = "```")]
+#[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
+/// let arena = toft::TaskArena::new();
+/// let mut words = allocator_api2::vec::Vec::new_in(&arena);
+/// words.push("one");
+/// std::thread::scope(|s| {
+///     s.spawn(move || words.extend(["two", "three"]));
+/// });
+/// ```
 ///
 /// ```
 /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
@@ -232,91 +245,15 @@ impl TaskArena<'_> {
     /// others to panic too.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
-        f(&self.inside.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    #[inline]
-    fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
-        // Refused outside: to refuse may be to panic, and a panic runs its hook.
-        self.locked(|arena| arena.bytes::<AllocError>(layout)).map_err(|_| E::refuse(layout))
-    }
-
-    #[inline]
-    fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
-        if size_of::<T>() == 0 {
-            return Ok(NonNull::dangling());
+        let arena = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        if !arena.is_watched() {
+            return f(&arena);
         }
-        self.locked(|arena| arena.room::<T, AllocError>(false)).map_err(|_| E::refuse(Layout::new::<T>()))
-    }
-
-    #[inline]
-    fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
-        let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
-        if size_of::<T>() == 0 {
-            return Ok(NonNull::dangling());
-        }
-        Ok(self.bytes::<E>(layout)?.cast())
-    }
-
-    #[inline]
-    fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-        let p = self.room::<T, E>()?;
-        // SAFETY: new memory for a T.
-        unsafe {
-            p.write(make());
-            Ok(&mut *p.as_ptr())
-        }
-    }
-
-    #[inline]
-    fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(src.len())?;
-        // SAFETY: new memory for as many.
-        unsafe {
-            ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
-            Ok(slice::from_raw_parts_mut(p.as_ptr(), src.len()))
-        }
-    }
-
-    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
-        /// What is made when `make` panics.
-        struct Made<T>(NonNull<T>, usize);
-        impl<T> Drop for Made<T> {
-            fn drop(&mut self) {
-                // SAFETY: so many are written, and nobody has them.
-                unsafe { ptr::slice_from_raw_parts_mut(self.0.as_ptr(), self.1).drop_in_place() }
-            }
-        }
-        let mut made = Made(self.rooms::<T, E>(n)?, 0);
-        while made.1 < n {
-            // SAFETY: new memory for n of T.
-            unsafe { made.0.add(made.1).write(make(made.1)) };
-            made.1 += 1;
-        }
-        let made = ManuallyDrop::new(made);
-        // SAFETY: all n are written.
-        Ok(unsafe { slice::from_raw_parts_mut(made.0.as_ptr(), n) })
-    }
-
-    fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
-        // SAFETY: a copy of a string's bytes.
-        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
-    }
-
-    fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<&mut str, E> {
-        if let Some(s) = args.as_str() {
-            return self.text(s);
-        }
-        let mut text = Text { arena: self, at: NonNull::dangling(), len: 0, room: 0, refused: None::<E> };
-        let done = fmt::write(&mut text, args);
-        if let Some(e) = text.refused.take() {
-            return Err(e);
-        }
-        assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
-        text.grow(text.len)?;
-        let text = ManuallyDrop::new(text);
-        // SAFETY: bytes of strings, so many of them.
-        Ok(unsafe { core::str::from_utf8_unchecked_mut(slice::from_raw_parts_mut(text.at.as_ptr(), text.len)) })
+        let hold = Hold::new();
+        let result = f(&arena);
+        drop(arena);
+        hold.end();
+        result
     }
 
     /// The arena takes an empty place first: what it cannot take must be dropped outside the lock.
@@ -331,63 +268,38 @@ impl TaskArena<'_> {
     }
 }
 
-/// Text that grows, at the arena's tip while nobody else allocates. If it is dropped before it is done, it gives back
-/// its room.
-struct Text<'a, 'l, E> {
-    arena: &'a TaskArena<'l>,
-    at: NonNull<u8>,
-    len: usize,
-    room: usize,
-    refused: Option<E>,
-}
+impl Room for TaskArena<'_> {
+    #[inline]
+    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+        // Refused outside: to refuse may be to panic, and a panic runs its hook.
+        self.locked(|arena| arena.obtain(layout, by))
+    }
 
-impl<E: Refuse> Text<'_, '_, E> {
-    /// Room for `room` bytes, which is not less than there are.
-    fn grow(&mut self, room: usize) -> Result<(), E> {
-        let Ok(layout) = Layout::array::<u8>(room) else { return Err(E::overflow()) };
-        if room == self.room {
-            return Ok(());
+    #[inline]
+    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        self.locked(|arena| unsafe { arena.return_(p, layout) });
+    }
+
+    #[inline]
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's contract.
+        self.locked(|arena| unsafe { arena.refit(p, old, new, by) })
+    }
+
+    /// A size that is constant folds, under the lock too.
+    #[inline]
+    #[track_caller]
+    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+        if size_of::<T>() == 0 {
+            return Ok(NonNull::dangling());
         }
-        let (at, old) = (self.at, self.room);
-        // SAFETY: under the lock, the arena is this thread's; `at` is its allocation of `old` bytes, or nothing yet.
-        let p = self.arena.locked(|arena| unsafe {
-            if old == 0 {
-                abi::alloc(arena.head(), room)
-            } else {
-                abi::resize(arena.head(), at.as_ptr(), old, room, 1)
-            }
-        });
-        self.at = p.ok_or_else(|| E::refuse(layout))?;
-        self.room = room;
-        Ok(())
+        let p = self.locked(|arena| arena.room::<T, AllocError>(drops));
+        p.map_err(|_| E::refuse(Layout::new::<T>()))
     }
 }
 
-impl<E: Refuse> fmt::Write for Text<'_, '_, E> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        if s.len() > self.room - self.len {
-            let room = (self.len + s.len()).max(self.room * 2).max(32);
-            if let Err(e) = self.grow(room) {
-                self.refused = Some(e);
-                return Err(fmt::Error);
-            }
-        }
-        // SAFETY: there is room for s.
-        unsafe { ptr::copy_nonoverlapping(s.as_ptr(), self.at.as_ptr().add(self.len), s.len()) };
-        self.len += s.len();
-        Ok(())
-    }
-}
-
-impl<E> Drop for Text<'_, '_, E> {
-    fn drop(&mut self) {
-        if self.room != 0 {
-            let (at, room) = (self.at, self.room);
-            // SAFETY: as in `grow`; nobody has it.
-            self.arena.locked(|arena| unsafe { abi::free(arena.head(), at.as_ptr(), room) });
-        }
-    }
-}
+borrowing!([] TaskArena<'_>);
 
 // ---- allocating ----
 
@@ -494,7 +406,7 @@ impl TaskArena<'_> {
         self.copied(src)
     }
 
-    /// A clone of each. If a clone panics, those before are dropped.
+    /// A clone of each.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -515,7 +427,7 @@ impl TaskArena<'_> {
         self.filled(src.len(), |i| src[i].clone())
     }
 
-    /// `n` values, by their index. If `make` panics, those before are dropped.
+    /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -535,6 +447,31 @@ impl TaskArena<'_> {
     /// ```
     pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
         self.filled(n, make)
+    }
+
+    /// All that an iterator yields, however many: [`Arena::alloc_slice_from_iter`]. The iterator may use the arena itself.
+    ///
+    /// ```
+    /// let arena = toft::TaskArena::new();
+    /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
+    /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
+    /// ```
+    pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
+        sure(self.collected(iter.into_iter(), false))
+    }
+
+    /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
+    /// is dropped then.
+    ///
+    /// ```
+    /// let leases = toft::Leases::new().budget(16);
+    /// let tight = leases.task();
+    /// assert!(tight.try_alloc_slice_from_iter(0u64..).is_err()); // ended by the budget
+    /// assert_eq!(tight.try_alloc_slice_from_iter((0u64..).take(2))?, &[0, 1]);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn try_alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<&mut [T], AllocError> {
+        self.collected(iter.into_iter(), false)
     }
 
     /// A copy of a string.
@@ -633,5 +570,34 @@ impl TaskArena<'_> {
     /// ```
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
         self.dropped(value)
+    }
+
+    /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, say.
+    ///
+    /// ```
+    /// # use std::task::{Context, Poll, Waker};
+    /// # use std::future::Future;
+    /// let arena = toft::TaskArena::new();
+    /// let future = arena.alloc_pin(async { 6 * 7 });
+    /// assert_eq!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(42));
+    /// ```
+    ///
+    /// # Panics
+    /// If the arena has no memory.
+    pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
+        // SAFETY: the arena drops it before its memory is given back. If the arena is leaked, so is its memory: its blocks
+        // are the heap's.
+        unsafe { Pin::new_unchecked(self.alloc_drop(value)) }
+    }
+
+    /// As [`alloc_pin`](TaskArena::alloc_pin), with an error instead of the panic.
+    ///
+    /// ```
+    /// let leases = toft::Leases::new().budget(0);
+    /// assert!(leases.task().try_alloc_pin(async {}).is_err());
+    /// ```
+    pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
+        // SAFETY: as above.
+        Ok(unsafe { Pin::new_unchecked(self.try_alloc_drop(value)?) })
     }
 }

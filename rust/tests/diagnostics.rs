@@ -104,6 +104,44 @@ fn the_first_byte_that_was_written_is_told_for_each_allocation() {
     assert_eq!(offsets.collect::<Vec<_>>(), [-3, 11]);
 }
 
+/// How many bytes were written, and which; at the end of what is looked at there may be more.
+#[test]
+fn findings_show_what_was_written() {
+    let written = |size: usize, at: isize, bytes: &[u8]| {
+        let mut arena = checked();
+        let p = arena.alloc_layout(layout(size, 1)).as_ptr();
+        unsafe { p.wrapping_offset(at).copy_from(bytes.as_ptr(), bytes.len()) };
+        arena.reset();
+        let [Finding::Corrupt { written, address, .. }] = &arena.findings()[..] else { panic!() };
+        assert_eq!((*address, written.bytes.len()), (p.addr(), written.count.min(32)));
+        written.to_string()
+    };
+    assert_eq!(written(16, 16, b"a"), "1 byte \"a\"");
+    assert_eq!(written(16, 17, b"a\xFDb"), "3 bytes \"a\\xfdb\"");
+    assert_eq!(written(16, 16, &[0xFD, 0xFD, 1]), "1 byte \"\\x01\""); // from the first that changed
+    assert_eq!(written(16, 16, br#"a"b\c"#), r#"5 bytes "a\"b\\c""#);
+    assert_eq!(written(16, 31, b"z"), "1 byte or more \"z\"");
+    assert_eq!(written(16, 16, &[b'x'; 16]), "16 bytes or more \"xxxxxxxxxxxxxxxx\"");
+    assert_eq!(written(16, -3, b"\n~\x7f"), "3 bytes \"\\x0a~\\x7f\"");
+    assert_eq!(written(16, -4, b"abc"), "3 bytes \"abc\"");
+
+    let mut arena = checked();
+    let p = arena.alloc_layout(layout(64, 8)).as_ptr();
+    arena.reset();
+    unsafe { p.add(4).write_bytes(b'y', 33) };
+    arena.reset();
+    let [Finding::LateWrite { written, offset: 4, size: 64, address, .. }] = &arena.findings()[..] else { panic!() };
+    assert_eq!((written.to_string(), *address), (format!("33 bytes \"{}\"...", "y".repeat(32)), p.addr()));
+}
+
+#[test]
+fn a_finding_is_one_line() {
+    let mut site = toft::Site::default();
+    site.file = "a folder/\n\u{e9}\t.rs".into();
+    site.line = 7;
+    assert_eq!(site.to_string(), r"a folder/\x0a\xc3\xa9\x09.rs:7:0");
+}
+
 #[test]
 fn what_is_given_back_is_filled() {
     let mut arena = checked();
@@ -163,7 +201,7 @@ fn writes_to_what_was_given_back_are_told_when_it_is_used_again() {
     let found = arena.findings();
     assert_eq!(lines(&found), [("late write", line, 64)]);
     assert!(matches!(found[0], Finding::LateWrite { offset: 5, .. }), "{found:?}");
-    assert!(found[0].to_string().starts_with("late write: byte 5 of 64 bytes was written after they were given back"));
+    assert!(found[0].to_string().contains(" was written after they were given back: 1 byte \"\\x01\"; "));
 
     // At a reset; what was freed before; and of blocks that are kept.
     let (large, line) = (arena.alloc_layout(layout(20000, 8)).as_ptr(), line!());
@@ -222,9 +260,12 @@ fn the_environment_switches_every_arena_of_a_process() {
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
     let told = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    let (front, back) = told.split_once(&format!(" was written; allocated at {}:", file!())).unwrap();
-    assert_eq!(front, "toft: overrun: byte 10 of 10 bytes");
-    assert!(back.ends_with(":26\n") && back.lines().count() == 1, "{told}");
+    let words = [
+        "toft: overrun: byte 10 of 10 bytes at 0x",
+        &format!(" was written: 1 byte \"\\x01\"; allocated at {}:", file!()),
+    ];
+    assert!(words.iter().all(|part| told.contains(part)) && told.starts_with(words[0]), "{told}");
+    assert!(told.ends_with(":26\n") && told.lines().count() == 1, "{told}");
 }
 
 #[test]

@@ -15,6 +15,11 @@ fn empty_slices<A: Allocator + Copy>(a: A) {
         drop(Vec::<u8, A>::new_in(a).into_boxed_slice());
         drop(Vec::<u64, A>::with_capacity_in(10, a).into_boxed_slice());
         drop(Vec::<Aligned, A>::new_in(a).into_boxed_slice());
+        let mut shrunk = Vec::with_capacity_in(10, a);
+        shrunk.push(1u64);
+        shrunk.pop();
+        shrunk.shrink_to_fit();
+        drop(shrunk);
         drop(Box::new_in((), a));
         assert_eq!(*Box::new_in(9u64, a) + *kept, 16);
     }

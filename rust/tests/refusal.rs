@@ -253,7 +253,7 @@ fn calls_without_try_panic_and_say_what_was_asked_for() {
         message(|| _ = arena.alloc_uninit_slice::<u64>(usize::MAX / 8)),
         message(|| _ = arena.alloc_zeroed_slice::<u16>(usize::MAX)),
     ];
-    assert_eq!(capacity, ["toft: capacity overflow", "toft: capacity overflow"]);
+    assert_eq!(capacity, ["toft: out of memory: capacity overflow"; 2]);
 }
 
 // ---- huge requests ----

@@ -655,3 +655,34 @@ fn a_tag_that_is_set_beside_a_scope_stays_watched() {
     };
     assert_eq!((code, watched), (toft::abi::OK, 1));
 }
+
+/// The second arena is made where the first one was, by the thread's cache or in the same buffer.
+#[test]
+fn marks_of_an_arena_that_ended_are_stale() {
+    for large in [false, true] {
+        let one = Arena::new();
+        let size = if large { 100_000 } else { 1000 };
+        one.alloc_slice_fill_with(size, |_| 0u8);
+        let (mark, at) = (one.mark(), one.as_raw());
+        drop(one);
+        let two = Arena::new();
+        assert_eq!(two.as_raw(), at);
+        for i in 0..70_000u32 {
+            two.alloc(i);
+            // SAFETY: refused.
+            assert!(i % 1000 != 0 || unsafe { two.rewind(mark) }.is_err());
+        }
+        assert_eq!(two.stats().live, 8 * 70_000);
+    }
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut mark = None;
+    for _ in 0..2 {
+        let a = Arena::in_buffer(&mut buffer).unwrap();
+        a.alloc([0u8; 1000]);
+        if let Some(mark) = mark {
+            // SAFETY: refused.
+            assert!(unsafe { a.rewind(mark) }.is_err());
+        }
+        mark = Some(a.mark());
+    }
+}

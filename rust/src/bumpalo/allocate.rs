@@ -1,31 +1,39 @@
-//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both.
+//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both: `room.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
 
 use core::alloc::Layout;
-use core::mem::{align_of, forget, size_of};
+use core::mem::{align_of, size_of};
 use core::ptr::{self, NonNull};
-use core::slice;
 
 use super::{AllocErr, AllocOrInitError, Bump};
-use crate::abi;
 use crate::error::{sure, Refuse};
+use crate::room::{borrowing, By, Room};
 
-/// The bodies. Up to a `MIN_ALIGN` of 8 they are the arena's, which aligns to 8 at the least.
-impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
+/// Up to a `MIN_ALIGN` of 8 it is the arena's, which aligns to 8 at the least.
+impl<const MIN_ALIGN: usize> Room for Bump<MIN_ALIGN> {
     #[inline(always)]
-    #[track_caller]
-    fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
         if MIN_ALIGN <= 8 {
-            return self.arena.bytes(layout);
+            return self.arena.obtain(layout, by);
         }
-        let Ok(layout) = layout.align_to(MIN_ALIGN) else { return Err(E::overflow()) };
-        self.arena.bytes(layout)
+        self.arena.obtain(layout.align_to(MIN_ALIGN).ok()?, by)
     }
 
-    /// Where values without a size are.
     #[inline(always)]
-    #[track_caller]
+    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { self.arena.return_(p, layout) }
+    }
+
+    #[inline(always)]
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+        let new = if MIN_ALIGN <= 8 { new } else { new.align_to(MIN_ALIGN).ok()? };
+        // SAFETY: the caller's contract.
+        unsafe { self.arena.refit(p, old, new, by) }
+    }
+
+    #[inline(always)]
     fn nowhere<T>() -> NonNull<T> {
         let align = if align_of::<T>() < MIN_ALIGN { MIN_ALIGN } else { align_of::<T>() };
         // SAFETY: an alignment is not 0.
@@ -34,64 +42,38 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&self) -> Result<NonNull<T>, E> {
+    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             Ok(Self::nowhere())
         } else if MIN_ALIGN <= 8 {
-            self.arena.room(false)
+            self.arena.room(drops)
         } else {
-            Ok(self.bytes::<E>(Layout::new::<T>())?.cast())
+            match self.obtain(Layout::new::<T>(), By::caller(drops)) {
+                Some(p) => Ok(p.cast()),
+                None => Err(E::refuse(Layout::new::<T>())),
+            }
         }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn rooms<T, E: Refuse>(&self, n: usize) -> Result<NonNull<T>, E> {
+    fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(Self::nowhere());
         } else if MIN_ALIGN <= 8 {
-            return self.arena.rooms(n, false);
+            return self.arena.rooms(n, drops);
         }
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
-        Ok(self.bytes::<E>(layout)?.cast())
-    }
-
-    /// The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
-    #[inline(always)]
-    #[track_caller]
-    fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-        let p = self.room::<T, E>()?;
-        // SAFETY: new memory for a T.
-        unsafe {
-            p.as_ptr().write(make());
-            Ok(&mut *p.as_ptr())
+        match self.obtain(layout, By::caller(drops)) {
+            Some(p) => Ok(p.cast()),
+            None => Err(E::refuse(layout)),
         }
     }
+}
 
-    #[inline(always)]
-    #[track_caller]
-    fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(src.len())?;
-        // SAFETY: new memory for as many.
-        unsafe {
-            ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len());
-            Ok(slice::from_raw_parts_mut(p.as_ptr(), src.len()))
-        }
-    }
+borrowing!([const MIN_ALIGN: usize] Bump<MIN_ALIGN>);
 
-    /// If `make` panics, what was made so far is not dropped.
-    #[inline(always)]
-    #[track_caller]
-    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
-        let p = self.rooms::<T, E>(n)?;
-        for i in 0..n {
-            // SAFETY: new memory for n of T.
-            unsafe { p.as_ptr().add(i).write(make(i)) };
-        }
-        // SAFETY: all n are written.
-        Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
-    }
-
+impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// The iterator's length is a promise that it may break: what is more is not taken, and less is a panic.
     #[inline(always)]
     #[track_caller]
@@ -99,34 +81,12 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         self.filled(iter.len(), |_| promised(iter.next()))
     }
 
-    /// If `make` fails or panics, the memory is given back; what was made so far is not dropped.
     #[inline(always)]
     #[track_caller]
-    fn tried<T, E>(&self, n: usize, mut make: impl FnMut(usize) -> Result<T, E>) -> Result<&mut [T], E> {
-        struct Unused<'a, const MIN_ALIGN: usize>(&'a Bump<MIN_ALIGN>, NonNull<u8>, usize);
-        impl<const MIN_ALIGN: usize> Drop for Unused<'_, MIN_ALIGN> {
-            fn drop(&mut self) {
-                if self.2 != 0 {
-                    // SAFETY: an allocation of this arena with that size, which nobody uses.
-                    unsafe { abi::free(self.0.arena.head(), self.1.as_ptr(), self.2) };
-                }
-            }
-        }
-        let p = sure(self.rooms::<T, _>(n));
-        let unused = Unused(self, p.cast(), n * size_of::<T>());
-        for i in 0..n {
-            // SAFETY: new memory for n of T.
-            unsafe { p.as_ptr().add(i).write(make(i)?) };
-        }
-        forget(unused);
-        // SAFETY: all n are written.
-        Ok(unsafe { slice::from_raw_parts_mut(p.as_ptr(), n) })
-    }
-
-    #[inline(always)]
-    fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
-        // SAFETY: a copy of a string's bytes.
-        Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
+    fn tried<T, E>(&self, n: usize, make: impl FnMut(usize) -> Result<T, E>) -> Result<&mut [T], E> {
+        let p = sure(self.rooms::<T, _>(n, false));
+        // SAFETY: new memory for n of T; then a slice of as many that are written.
+        unsafe { Ok(self.filled_until(p, n, make)?.as_mut()) }
     }
 }
 
@@ -149,14 +109,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc<T>(&self, val: T) -> &mut T {
-        sure(self.value(|| val))
+        sure(self.left(|| val))
     }
 
     /// As [`alloc`](Bump::alloc), with an error instead of the panic. The value is dropped then.
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc<T>(&self, val: T) -> Result<&mut T, AllocErr> {
-        self.value(|| val)
+        self.left(|| val)
     }
 
     /// Makes a value where it stays: `f` may write it there directly. It may use the arena itself.
@@ -172,7 +132,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         F: FnOnce() -> T,
     {
-        sure(self.value(f))
+        sure(self.left(f))
     }
 
     /// As [`alloc_with`](Bump::alloc_with), with an error instead of the panic; `f` does not run then.
@@ -182,7 +142,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         F: FnOnce() -> T,
     {
-        self.value(f)
+        self.left(f)
     }
 
     /// Makes a value that may fail; then nothing of the arena is used up. The memory is taken when `f` is done.
@@ -285,7 +245,8 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         self.text(src)
     }
 
-    /// `len` values, by their index.
+    /// `len` values, by their index. Where `f` panics, what it made is dropped and the memory is given back:
+    /// [the rule](crate#panics) of this crate.
     ///
     /// ```
     /// let bump = toft::bumpalo::Bump::new();
@@ -310,8 +271,8 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         self.filled(len, f)
     }
 
-    /// `len` values, by their index, the first error of which ends it: then the memory is given back, and what was made
-    /// is not dropped.
+    /// `len` values, by their index, the first error of which ends it: then what was made is dropped, and the memory is
+    /// given back.
     ///
     /// ```
     /// let bump = toft::bumpalo::Bump::new();

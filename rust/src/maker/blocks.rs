@@ -1,11 +1,12 @@
 //! The list of blocks, the accounting by subtraction, and the one writer of `limit`. Every operation begins with
-//! `enter` and ends with `aim`.
+//! `enter` and ends with `finish`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
 use super::state::*;
 use crate::heap;
+use crate::hook::held;
 use crate::policy::{self, SPARE};
 use crate::source::Source;
 
@@ -65,6 +66,15 @@ impl Arena {
         }
         self.head.limit.set(cursor.wrapping_add(room as usize));
         self.head.epoch.set(self.epoch() | watched as usize);
+    }
+
+    /// The end of an operation: [`aim`](Arena::aim), and what was found in the operation is delivered before.
+    pub fn finish(self) {
+        #[cfg(feature = "std")]
+        if self.is(WATCHED) && crate::hook::is_due() {
+            self.deliver();
+        }
+        self.aim();
     }
 
     pub fn epoch(self) -> usize {
@@ -234,7 +244,7 @@ impl Arena {
         let base = match self.source.get() {
             None => heap::take(size)?,
             // SAFETY: a source outlives its arenas.
-            Some(source) => unsafe { source.as_ref().take(size)? },
+            Some(source) => unsafe { held(|| source.as_ref().take(size))? },
         };
         if base.addr().get() & 63 != 0 {
             // SAFETY: just taken.
@@ -370,7 +380,7 @@ pub unsafe fn put(source: Option<NonNull<dyn Source>>, base: NonNull<u8>, size: 
     unsafe {
         match source {
             None => heap::put(base, size),
-            Some(source) => source.as_ref().put(base, size),
+            Some(source) => held(|| source.as_ref().put(base, size)),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use alloc::vec::Vec;
 
+use super::damage::Damage;
 use super::state::*;
 use super::watch::{Fault, Record, Watch, GONE_BYTE};
 
@@ -13,18 +14,6 @@ pub struct Shadow {
     gone: Vec<Record>,
 }
 
-/// The first byte of a stretch that is not filled any more, which is filled again.
-fn written(from: *mut u8, to: *mut u8) -> Option<*mut u8> {
-    let size = to.addr() - from.addr();
-    let at = (0..size).map(|i| from.wrapping_add(i)).find(|at| {
-        // SAFETY: bytes of a block of the arena, which nobody uses: they were given back.
-        unsafe { at.read_volatile() != GONE_BYTE }
-    })?;
-    // SAFETY: as above.
-    unsafe { from.write_bytes(GONE_BYTE, size) };
-    Some(at)
-}
-
 fn look(watch: &Watch, gone: &[Record]) {
     for fault in gone.iter().filter_map(|record| record.late_write(record.start, record.end)) {
         watch.fault(fault);
@@ -32,11 +21,13 @@ fn look(watch: &Watch, gone: &[Record]) {
 }
 
 impl Record {
-    /// Was it written since it was given back?
+    /// Was it written since it was given back? What was written is filled again.
     pub fn late_write(&self, from: *mut u8, to: *mut u8) -> Option<Fault> {
-        let at = written(from, to)?;
-        let offset = at.addr() as isize - self.p.addr() as isize;
-        Some(Fault::LateWrite { caller: self.caller, size: self.size, offset })
+        // SAFETY: bytes of a block of the arena, which nobody uses: they were given back.
+        let damage = unsafe { Damage::of(self.p, from, to, |_| GONE_BYTE) }?;
+        // SAFETY: as above. It is told of once.
+        unsafe { from.write_bytes(GONE_BYTE, to.addr() - from.addr()) };
+        Some(Fault::LateWrite { caller: self.caller, size: self.size, damage })
     }
 }
 

@@ -4,11 +4,13 @@
 
 use alloc::boxed::Box;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::put;
 use super::state::*;
 use super::table::run_cleanups;
 use crate::heap;
+use crate::hook::held;
 use crate::policy::{self, HOME, HOME_START, MAX_REQUEST};
 #[cfg(feature = "std")]
 use crate::process::checks;
@@ -29,6 +31,15 @@ pub struct Settings {
     pub owns_source: bool,
 }
 
+/// The first epoch of the next arena. An arena must refuse the marks of one that was released at its address, so first
+/// epochs are far apart, and above what released arenas came to.
+static EPOCHS: AtomicUsize = AtomicUsize::new(0);
+const EPOCH_STEP: usize = 1 << (usize::BITS / 4);
+
+fn first_epoch() -> usize {
+    EPOCHS.fetch_add(EPOCH_STEP, Ordering::Relaxed) | 2
+}
+
 /// An arena on the heap.
 #[inline]
 pub fn create() -> Option<Arena> {
@@ -43,17 +54,20 @@ fn create_slow() -> Option<Arena> {
 
 fn create_on(source: Option<NonNull<dyn Source>>) -> Option<Arena> {
     let (base, flags) = match source {
-        None => (heap::take(HOME)?, CACHEABLE),
+        None => (heap::take(HOME), CACHEABLE),
         // SAFETY: the source outlives the arena.
-        Some(source) => unsafe { (source.as_ref().take(HOME)?, if source.as_ref().extends() { EXTENDS } else { 0 }) },
+        Some(source) => unsafe {
+            held(|| (source.as_ref().take(HOME), if source.as_ref().extends() { EXTENDS } else { 0 }))
+        },
     };
+    let base = base?;
     if base.addr().get() & 63 != 0 {
         // SAFETY: just taken.
         unsafe { put(source, base, HOME) };
         return None;
     }
     // SAFETY: a block of the source, which is ours.
-    created(unsafe { Arena::write(base, HOME, source, flags, None) })
+    created(unsafe { Arena::write(base, HOME, source, flags, None, first_epoch()) })
 }
 
 /// Checked, where the whole process is. `None`: there is no memory for that.
@@ -65,7 +79,7 @@ fn created(a: Arena) -> Option<Arena> {
             a.put_home();
             return None;
         }
-        a.aim();
+        a.finish();
     }
     Some(a)
 }
@@ -119,6 +133,7 @@ pub unsafe fn create_in(
             overflow.flatten(),
             if overflow.is_some() { BORROWED } else { BORROWED | FIXED },
             None,
+            first_epoch(),
         ))
     }
 }
@@ -126,6 +141,10 @@ pub unsafe fn create_in(
 impl Arena {
     /// Home itself, as it was made: to the cache, or to where it came from.
     fn put_home(self) {
+        let epoch = (self.head.epoch.get() & !1) + 2;
+        if epoch > EPOCHS.load(Ordering::Relaxed) {
+            EPOCHS.fetch_max(epoch, Ordering::Relaxed);
+        }
         if self.is(BORROWED) {
             return;
         }
@@ -133,7 +152,7 @@ impl Arena {
         unsafe {
             let base = NonNull::new_unchecked(self.base());
             if self.is(CACHEABLE) && !checks() && heap::takes_ready() {
-                heap::put_ready(Arena::write(base, HOME, None, CACHEABLE, None));
+                heap::put_ready(Arena::write(base, HOME, None, CACHEABLE, None, epoch));
             } else {
                 let (source, owned) = (self.source.get(), self.is(OWNS_SOURCE));
                 put(source, base, self.home_size.get());
@@ -181,6 +200,8 @@ impl Arena {
         if !self.detain(self.home(), gone) {
             self.put_home();
         }
+        #[cfg(feature = "std")]
+        crate::hook::deliver(); // nothing is left that a hook could meet
     }
 
     /// All cleanups run, all memory goes back, the head too. Ignored while the arena is closed.

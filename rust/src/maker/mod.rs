@@ -1,9 +1,10 @@
 //! The maker: arenas behind the ABI's head, in Rust. Reading order: `state`, `blocks`, `place`, `table`, `settle`,
-//! `life`, `nest`, `look`, `watch`, `gone`,
-//! `quarantine`.
+//! `life`, `nest`, `look`, `watch`, `damage`,
+//! `gone`, `quarantine`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod blocks;
+mod damage;
 mod gone;
 mod life;
 mod look;
@@ -16,6 +17,7 @@ mod state;
 mod table;
 mod watch;
 
+pub(crate) use damage::Damage;
 pub(crate) use life::{create, create_in, create_with, Settings};
 pub(crate) use look::Blocks;
 pub(crate) use state::Arena;
@@ -23,6 +25,8 @@ pub(crate) use table::{alloc_for, claim_for, resize_for, OPS};
 #[cfg(feature = "std")]
 pub(crate) use watch::this_thread;
 pub(crate) use watch::{boxed, Ask, Caller, Fault, Shared};
+#[cfg(feature = "std")]
+pub(crate) use watch::{GONE_BYTE, NEW_BYTE, ZONE, ZONE_BYTE};
 
 use crate::abi::Head;
 use core::ptr::NonNull;

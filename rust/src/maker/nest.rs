@@ -27,7 +27,7 @@ impl Arena {
         // SAFETY: the room of the current block, which is claimed until the scope ends.
         let scope = unsafe {
             let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-            Arena::write(base, room - skip, self.source.get(), BORROWED, Some(self))
+            Arena::write(base, room - skip, self.source.get(), BORROWED, Some(self), 2)
         };
         self.slow().scopes.set(Some(scope));
         self.claim_for(scope);
@@ -84,14 +84,14 @@ impl Arena {
             // SAFETY: the room of the current block, which is claimed until the scope ends.
             unsafe {
                 let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-                Arena::write(base, room - skip, self.source.get(), flags | BORROWED, Some(self))
+                Arena::write(base, room - skip, self.source.get(), flags | BORROWED, Some(self), 2)
             }
         } else {
             let block = self.take(HOME)?;
             // SAFETY: a block that was taken for this; its header is not needed before the scope's end.
             unsafe {
                 let base = NonNull::new_unchecked(block.base());
-                Arena::write(base, HOME, self.source.get(), flags, Some(self))
+                Arena::write(base, HOME, self.source.get(), flags, Some(self), 2)
             }
         };
         scope.sibling.set(slow.scopes.get());
@@ -103,7 +103,7 @@ impl Arena {
             scope.end_scope(self);
             return None;
         }
-        self.aim(); // and, under a budget, that of the scope
+        self.finish(); // and, under a budget, that of the scope
         if flags & BUDGETED != 0 || scope.is(WATCHED) {
             scope.enter();
             scope.aim();
@@ -133,6 +133,8 @@ impl Arena {
 
     /// The end of a scope whose cleanups have run, or which is fresh.
     pub fn end_scope(self, parent: Arena) {
+        #[cfg(feature = "std")]
+        let watched = self.is(WATCHED);
         parent.enter();
         let outer = parent.slow();
         // Off the list: the last one is the first there, unless guards were dropped in another order.
@@ -171,6 +173,10 @@ impl Arena {
         if outer.scopes.get().is_none() && parent.is_claimed_by_scopes() {
             parent.lower(CLAIMED);
             outer.aside.set(None);
+        }
+        #[cfg(feature = "std")]
+        if watched && crate::hook::is_due() {
+            parent.deliver(); // also where the arena around is not watched
         }
         parent.aim();
     }
@@ -246,7 +252,7 @@ impl Arena {
                 self.leave_claim_tag(present);
             }
         }
-        self.aim();
+        self.finish();
     }
 
     /// Is this a scope that [`end_leaked`](Arena::end_leaked) ends?

@@ -7,6 +7,7 @@ use core::ptr::NonNull;
 use super::state::*;
 use super::watch::Caller;
 use crate::abi::round8;
+use crate::hook::held;
 use crate::policy::{self, pad, HEADER, HOME};
 
 impl Arena {
@@ -79,7 +80,7 @@ impl Arena {
         let least = policy::round(end - base.addr().get(), HOME);
         let roomy = policy::round(b.size.get() + b.size.get() / 2, HOME);
         // SAFETY: the block is this source's and has that size; a source outlives its arenas.
-        let extend = |want| unsafe { source.as_ref().extend(base, b.size.get(), want) };
+        let extend = |want| unsafe { held(|| source.as_ref().extend(base, b.size.get(), want)) };
         let size = if least < roomy && extend(roomy) {
             roomy
         } else if extend(least) {

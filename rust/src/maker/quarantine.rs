@@ -9,10 +9,11 @@ use core::ffi::c_int;
 use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
+use super::damage::Damage;
 use super::watch::{Caller, Fault, Record, GONE_BYTE};
 use crate::policy::MIB;
 use crate::report::Finding;
-use crate::{heap, process};
+use crate::{heap, hook};
 
 const BOUND: usize = MIB;
 
@@ -41,13 +42,14 @@ extern "C" {
 /// The main thread's cache may be gone by now, and a new one would never end.
 extern "C" fn end() {
     discharge(0, heap::put_past);
+    hook::deliver();
 }
 
 fn waiting() -> MutexGuard<'static, Waiting> {
     WAITING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The block waits. `false`: it is too large, or there is no memory to note it.
+/// The block waits. What is found to be wrong with others is delivered when the caller's operation ends. `false`: it is too large, or there is no memory to note it.
 ///
 /// # Safety
 /// `base` is a block of the heap of that size, which nobody uses any more.
@@ -83,8 +85,8 @@ fn discharge(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
         let Some(one) = all.oldest_first.pop_front() else { return };
         all.bytes -= one.size;
         drop(all);
-        if let Some(fault) = one.damage() {
-            process::tell(|| Finding::of(fault));
+        if let Some(fault) = one.fault() {
+            hook::found(|| Finding::of(fault));
         }
         // SAFETY: of the heap; it was used no more, and is not here any more.
         unsafe { put(one.base, one.size) };
@@ -92,16 +94,16 @@ fn discharge(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
 }
 
 impl Detained {
-    fn damage(&self) -> Option<Fault> {
-        // SAFETY: the block is ours alone.
-        let bytes = unsafe { core::slice::from_raw_parts(self.base.as_ptr(), self.size) };
-        let at = bytes.iter().position(|byte| *byte != GONE_BYTE)?;
-        let address = self.base.addr().get() + at;
+    fn fault(&self) -> Option<Fault> {
+        let (base, end) = (self.base.as_ptr(), self.base.as_ptr().wrapping_add(self.size));
+        // SAFETY: the block is this one's alone.
+        let damage = |p| unsafe { Damage::of(p, base, end, |_| GONE_BYTE) };
+        let address = damage(base)?.offset as usize + base.addr();
         let within = |record: &&Record| record.start.addr() <= address && address < record.end.addr();
-        let (caller, size, start) = match self.gone.iter().find(within) {
-            Some(record) => (record.caller, record.size, record.p.addr()),
-            None => (Caller::NOBODY, self.size, self.base.addr().get()),
+        let (caller, size, p) = match self.gone.iter().find(within) {
+            Some(record) => (record.caller, record.size, record.p),
+            None => (Caller::NOBODY, self.size, base),
         };
-        Some(Fault::LateWrite { caller, size, offset: address as isize - start as isize })
+        Some(Fault::LateWrite { caller, size, damage: damage(p)? })
     }
 }

@@ -4,6 +4,7 @@
 use core::ptr::NonNull;
 
 use super::state::*;
+use crate::hook::held;
 use crate::policy::{self, CAP, HOME, MERGE};
 
 impl Arena {
@@ -286,7 +287,7 @@ impl Arena {
             let size = policy::round(keep.min(b.size.get()), HOME).max(policy::round(used, HOME)).max(HOME);
             let shrinks = || {
                 // SAFETY: home is this source's block and has that size; what is above is not used.
-                unsafe { source.as_ref().extend(NonNull::new_unchecked(self.base()), b.size.get(), size) }
+                unsafe { held(|| source.as_ref().extend(NonNull::new_unchecked(self.base()), b.size.get(), size)) }
             };
             if size < b.size.get() && self.is(WATCHED) {
                 self.part_with(home);

@@ -39,6 +39,10 @@ pub const WATCHED: u32 = 2048;
 /// Every allocation has a record and red zones.
 pub const CHECKED: u32 = 4096;
 
+/// With `BUSY`: a hook for findings runs.
+#[cfg(feature = "std")]
+pub const IN_HOOK: u32 = 8192;
+
 /// P10 remembers the highest need of the last 8 windows of 8 rounds each.
 pub const WINDOWS: usize = 8;
 pub const WINDOW: u32 = 8;
@@ -247,6 +251,7 @@ impl Arena {
         source: Option<NonNull<dyn Source>>,
         flags: u32,
         parent: Option<Arena>,
+        epoch: usize,
     ) -> Arena {
         base.as_ptr().expose_provenance(); // M22
         let at = base.cast::<State>();
@@ -259,7 +264,7 @@ impl Arena {
                 cursor: Cell::new(start),
                 ops: Cell::new(&super::OPS),
                 limit: Cell::new(end),
-                epoch: Cell::new(2),
+                epoch: Cell::new(epoch),
             });
             (&raw mut (*s).end).write(Cell::new(end));
             (&raw mut (*s).anchor).write(Cell::new(start));

@@ -70,7 +70,7 @@ pub unsafe extern "C" fn alloc_for(
             p = a.place_for(size, align, caller);
         }
     }
-    a.aim();
+    a.finish();
     if let (Some(p), true) = (p, flags & abi::ZERO != 0) {
         // SAFETY: just allocated.
         unsafe { p.as_ptr().write_bytes(0, size) };
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn resize_for(
             resize_in(a, p, old, new, align, flags, caller)
         };
     }
-    a.aim();
+    a.finish();
     if let (Some(q), true) = (q, flags & abi::ZERO != 0 && new > old) {
         // SAFETY: q has `new` bytes.
         unsafe { q.as_ptr().add(old).write_bytes(0, new - old) };
@@ -228,7 +228,7 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
             a.drop_block(b);
         }
     }
-    a.aim();
+    a.finish();
 }
 
 // ---- marks ----
@@ -295,7 +295,7 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
     } else {
         abi::EMARK
     };
-    a.aim();
+    a.finish();
     code
 }
 
@@ -320,7 +320,7 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
         a.settle(policy, keep);
         code
     };
-    a.aim();
+    a.finish();
     code
 }
 
@@ -331,7 +331,7 @@ unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
     if !a.is(CLOSED) {
         a.trim(keep);
     }
-    a.aim();
+    a.finish();
 }
 
 // ---- cleanups ----
@@ -380,7 +380,7 @@ unsafe extern "C" fn cleanup(
         unsafe { node.write(Node { user, older, born: core::cell::Cell::new(a.epoch()) }) };
         slow.cleanups.set(Some(node));
     }
-    a.aim();
+    a.finish();
     or_null(place).cast()
 }
 
@@ -447,7 +447,7 @@ pub unsafe extern "C" fn claim_for(
             a.raise(CLAIMED);
         }
     }
-    a.aim();
+    a.finish();
     p
 }
 
@@ -472,7 +472,7 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
         }
         *r = Range::EMPTY;
     }
-    a.aim();
+    a.finish();
     if ours {
         abi::OK
     } else {
@@ -492,7 +492,7 @@ unsafe extern "C" fn stats(head: *mut Head, out: *mut Stats, size: usize) -> usi
     let a = unsafe { Arena::of(head) };
     a.enter();
     let stats = a.stats();
-    a.aim();
+    a.finish();
     let n = size.min(size_of::<Stats>());
     // SAFETY: as above.
     unsafe { ptr::copy_nonoverlapping((&raw const stats).cast::<u8>(), out.cast::<u8>(), n) };
@@ -537,7 +537,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
             }
         }
     };
-    a.aim();
+    a.finish();
     code
 }
 

@@ -17,18 +17,19 @@ use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::damage::Damage;
 use super::gone::Shadow;
 use super::state::*;
 use crate::abi::{self, round8};
 use crate::policy::{pad, MAX_REQUEST};
 
 /// Around each allocation of a checked arena. The one in front ends with the number of its record and a word of pattern.
-const ZONE: usize = 16;
+pub const ZONE: usize = 16;
 const NUMBER: usize = size_of::<usize>();
 /// Over the number, so that it looks like the rest.
 const MASK: usize = usize::from_ne_bytes([ZONE_BYTE; NUMBER]);
-const ZONE_BYTE: u8 = 0xFD;
-const NEW_BYTE: u8 = 0xCD;
+pub const ZONE_BYTE: u8 = 0xFD;
+pub const NEW_BYTE: u8 = 0xCD;
 pub const GONE_BYTE: u8 = 0xDD;
 /// So many stretches of marks that followed what is gone are told apart: of those from before no more is known.
 const GONE_MARKS: usize = 4096;
@@ -71,8 +72,8 @@ pub struct Record {
 
 #[derive(Clone, Copy)]
 pub enum Fault {
-    Corrupt { caller: Caller, size: usize, offset: isize },
-    LateWrite { caller: Caller, size: usize, offset: isize },
+    Corrupt { caller: Caller, size: usize, damage: Damage },
+    LateWrite { caller: Caller, size: usize, damage: Damage },
     BadFree { caller: Caller, size: usize },
     Leak { caller: Caller, size: usize },
     OverBudget { caller: Caller, live: u64, budget: u64 },
@@ -159,7 +160,7 @@ struct Own {
 impl Shared {
     fn fault(&mut self, fault: Fault) {
         #[cfg(feature = "std")]
-        crate::process::tell(|| crate::report::Finding::of(fault));
+        crate::hook::found(|| crate::report::Finding::of(fault));
         if self.faults.len() < FINDINGS && self.faults.try_reserve(1).is_ok() {
             self.faults.push(fault);
         } else {
@@ -640,6 +641,25 @@ impl Arena {
         abi::OK
     }
 
+    /// Delivers the findings of the operation that ends here. Until that is done nothing allocates here and in the arenas
+    /// around: a caller that is to rewind must not rewind what a hook has allocated.
+    #[cfg(feature = "std")]
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn deliver(self) {
+        if self.is(BUSY) {
+            return; // the operation that it runs in is not over
+        }
+        for a in self.and_around().filter(|a| !a.is(BUSY)) {
+            a.raise(BUSY | IN_HOOK);
+        }
+        self.aim();
+        crate::hook::deliver();
+        for a in self.and_around().filter(|a| a.is(IN_HOOK)) {
+            a.lower(BUSY | IN_HOOK);
+        }
+    }
+
     // ---- the hooks ----
 
     /// Is it a thread that the arena is not pinned to? Asked before anything is touched.
@@ -653,7 +673,10 @@ impl Arena {
         }
         watch.strangers.fetch_add(1, Ordering::Relaxed);
         #[cfg(feature = "std")]
-        crate::process::tell(|| crate::report::Finding::WrongThread { calls: 1 });
+        {
+            crate::hook::found(|| crate::report::Finding::WrongThread { calls: 1 });
+            crate::hook::deliver(); // nothing of the arena is touched
+        }
         true
     }
 
@@ -938,16 +961,6 @@ impl Arena {
         NonNull::new(p)
     }
 
-    /// The value that was to be there was not made: nobody owes it a destructor.
-    pub fn forget_value(self, p: *mut u8) {
-        if let Some(watch) = self.watch() {
-            if let Some(record) = watch.own.borrow_mut().records.iter_mut().rev().find(|r| r.p.addr() == p.addr()) {
-                record.caller.drops = false;
-            }
-        }
-        self.each_scope(|scope| scope.forget_value(p));
-    }
-
     /// For the arena's own: nobody counts it.
     #[cold]
     #[inline(never)]
@@ -969,9 +982,9 @@ impl Arena {
         while own.records.last().is_some_and(|record| record.born > epoch) {
             let Some(record) = own.records.pop() else { break };
             last = Some((record.cursor, record.born));
-            if let Some(offset) = record.broken(own.records.len()) {
+            if let Some(damage) = record.broken(own.records.len()) {
                 code = abi::ECORRUPT;
-                shared.fault(Fault::Corrupt { caller: record.caller, size: record.size, offset });
+                shared.fault(Fault::Corrupt { caller: record.caller, size: record.size, damage });
             }
             let end = record.p.wrapping_add(record.size);
             if let Some(fault) = if record.freed { record.late_write(record.p, end) } else { None } {
@@ -1260,18 +1273,16 @@ impl Arena {
 }
 
 impl Record {
-    /// The first byte of a zone that was written, counted from `p`.
-    fn broken(&self, number: usize) -> Option<isize> {
-        let front = self.p.addr() - self.start.addr();
-        let whole = self.end.addr() - self.start.addr();
-        let expected = |i: usize| match i.wrapping_sub(front - ZONE) {
-            at if at < NUMBER => (number ^ MASK).to_ne_bytes()[at],
-            _ => ZONE_BYTE,
-        };
-        (0..front).chain(front + self.size..whole).find_map(|i| {
-            // SAFETY: within the record's bytes; the zones are written by nobody but the arena, and by mistake.
-            let byte = unsafe { self.start.wrapping_add(i).read_volatile() };
-            (byte != expected(i)).then_some(i as isize - front as isize)
-        })
+    /// What was written in a zone: in the one in front if both were.
+    fn broken(&self, number: usize) -> Option<Damage> {
+        let number = (number ^ MASK).to_ne_bytes();
+        let at = self.p.addr() - ZONE;
+        let expected = |address: usize| number.get(address.wrapping_sub(at)).copied().unwrap_or(ZONE_BYTE);
+        let end = self.p.wrapping_add(self.size);
+        // SAFETY: the record's bytes; the zones are written by nobody but the arena, and by mistake.
+        unsafe {
+            Damage::of(self.p, self.start, self.p, expected)
+                .or_else(|| Damage::of(self.p, end, self.end, |_| ZONE_BYTE))
+        }
     }
 }

@@ -7,9 +7,8 @@ use core::ptr::NonNull;
 use crate::abi;
 use crate::arena::Arena;
 use crate::heap;
-use crate::recycler::{Recycler, Recycles, UNIT};
-#[cfg(feature = "std")]
-use crate::shared::Room;
+use crate::recycler::{Recycler, UNIT};
+use crate::room::{By, Room};
 use crate::source::Source;
 
 /// Memory for pools, by the array of slots: [`Heap`], `&Arena`, a reference to a recycler or a shared arena, [`Blocks`] of a
@@ -118,7 +117,7 @@ macro_rules! memory {
         // SAFETY: what it gives is nobody else's until it is given back; while it is borrowed it is not emptied.
         unsafe impl<S: Source> Memory for &$of {
             fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-                self.obtain(layout)
+                self.obtain(layout, By::caller(false))
             }
 
             unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
@@ -129,7 +128,7 @@ macro_rules! memory {
             /// In place when it is the newest allocation and there is room.
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
                 // SAFETY: the caller's contract.
-                unsafe { self.refit(p, old, new) }
+                unsafe { self.refit(p, old, new, By::caller(false)) }
             }
         }
     };

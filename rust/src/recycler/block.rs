@@ -83,6 +83,25 @@ fn mask(bit: u32, n: u32) -> (u64, u32) {
 }
 
 impl Block {
+    /// One that is noticed at each free: for `checked.rs`.
+    #[cfg(feature = "std")]
+    pub fn sentinel(base: *mut u8) -> Block {
+        Block {
+            live: 0,
+            notice: i32::MAX,
+            widest: 0,
+            capacity: 0,
+            owner: 0,
+            place: Place::Open,
+            swept: false,
+            base,
+            segment: core::ptr::null_mut(),
+            next: core::ptr::null_mut(),
+            previous: core::ptr::null_mut(),
+            holes: [0; WORDS],
+        }
+    }
+
     /// A piece is free. The caller sees to `live`.
     ///
     /// # Safety

@@ -85,6 +85,29 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         }
     }
 
+    /// As [`find`](Directory::find) of a key that may not be there. The search of one that is costs the same.
+    ///
+    /// # Safety
+    /// If the key is there, it will not be removed before this has ended.
+    #[inline(always)]
+    #[allow(dead_code)] // without threads
+    pub unsafe fn search(&self, key: usize) -> Option<NonNull<T>> {
+        let (slots, mask) = self.slots();
+        let first = hash(key);
+        let mut i = first;
+        loop {
+            // SAFETY: within the table.
+            let slot = unsafe { &*slots.add(i & mask) };
+            if slot.key.load(Ordering::Relaxed) == key + FIRST_KEY {
+                return NonNull::new(slot.value.load(Ordering::Relaxed));
+            }
+            i += 1;
+            if i - first > mask {
+                return None;
+            }
+        }
+    }
+
     /// Makes sure of room for `more` keys: the bytes of a table to [`renew`](Directory::renew) with; 0: there is room. A
     /// table is at most half full.
     pub fn wants(&self, more: usize) -> usize {

@@ -18,6 +18,12 @@ impl State {
 
     /// Returns what holds no live object, until about `keep` bytes of it are left; how many are.
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.checked() {
+            let left = checked.trim(supply, keep);
+            crate::hook::deliver();
+            return left;
+        }
         // SAFETY: as in `more`.
         unsafe { self.settle(&supply.index.units) };
         self.leave(&self.now);
@@ -97,7 +103,11 @@ impl State {
             }
         }
         // SAFETY: the caller's contract.
-        unsafe { self.larges.release(self, supply) };
+        unsafe {
+            self.larges.release(self, supply);
+            #[cfg(feature = "std")]
+            self.release_checked(supply);
+        }
     }
 
     /// Bytes of a block that a range has yet to hand out, and those that it does not know to be gone.

@@ -8,9 +8,12 @@
 //! | `large.rs` | objects with a block of their own |
 //! | `directory.rs`, `supply.rs` | whose an address is; the source |
 //! | `sync.rs` | the same for many threads |
+//! | `checked.rs` | where the process is checked: red zones, and a quarantine |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod block;
+#[cfg(feature = "std")]
+mod checked;
 mod directory;
 mod large;
 mod life;
@@ -25,8 +28,9 @@ use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic;
 
-use crate::error::{sure, AllocError, Never, Refuse};
+use crate::error::{sure, AllocError};
 use crate::pool::Heap;
+use crate::room::{By, Room};
 use crate::source::Source;
 use block::{Place, Segment};
 use state::State;
@@ -90,6 +94,12 @@ pub use sync::SyncRecycler;
 ///
 /// A [`Reserve`](crate::Reserve), which has one block, gives a recycler its first segment and no more.
 ///
+/// # Checks
+///
+/// In a process that is checked (`TOFT_CHECKED`: [`Finding`](crate::Finding)) each object has red zones, is filled, and waits
+/// until 1 MiB of others was freed before its memory is used again. Overruns, underruns, writes after the free, frees that do
+/// not match and double frees are found; sizes are compared in multiples of 8. Statistics count the zones and what waits.
+///
 /// # Cost
 ///
 /// Allocation and free take constant time; both are inlined. A block whose objects were freed one by one, but not all, is
@@ -140,6 +150,10 @@ pub struct RecyclerStats {
 
 impl RecyclerStats {
     fn add(&mut self, state: &State, units: &supply::Units) {
+        #[cfg(feature = "std")]
+        if let Some(checked) = state.checked() {
+            checked.count(self);
+        }
         let large = state.larges.count();
         state.each_segment(|s| {
             // SAFETY: segments and the blocks that were cut are alive.
@@ -182,46 +196,17 @@ fn is_dangling(p: NonNull<u8>, layout: Layout) -> bool {
     layout.size() == 0 && p.addr().get() == layout.align()
 }
 
-/// What both kinds do.
-pub(crate) trait Recycles {
-    /// `align` is a power of two.
-    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>>;
-
-    /// # Safety
-    /// `p` was obtained here with this layout, or became so by [`refit`](Recycles::refit), and is used no more; or it
-    /// [is dangling](is_dangling).
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout);
-
-    /// Makes it larger or smaller where it stands. `false`: nothing changed.
-    ///
-    /// # Safety
-    /// As for [`return_`](Recycles::return_), of the bytes behind `new`.
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool;
-
-    /// In place, or a copy. `None`: nothing changed.
-    ///
-    /// # Safety
-    /// `p` was obtained here with the layout `old`, and is used no more but at the address that is returned.
-    #[inline(always)]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's contract; what is new is apart from what is old.
-        unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
-                return Some(p);
-            }
-            let to = self.obtain(new)?;
-            to.as_ptr().copy_from_nonoverlapping(p.as_ptr(), old.size().min(new.size()));
-            self.return_(p, old);
-            Some(to)
-        }
-    }
-}
-
 impl State {
+    /// Makes it larger or smaller where it is. `false`: it is as it was.
+    ///
     /// # Safety
-    /// As for [`Recycles::fits`], of this state.
+    /// As for [`return_`](Room::return_), of the bytes behind `new`, in this state.
     #[inline(always)]
     unsafe fn fits(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.checked() {
+            return checked.fits(p.addr().get(), old.size(), new.size());
+        }
         let (at, was, now) = (p.addr().get(), block::taken(old.size()), block::taken(new.size()));
         let direct = |layout: Layout| block::is_direct(layout.size(), layout.align());
         // SAFETY: the caller's contract.
@@ -286,13 +271,24 @@ impl<S: Source> Recycler<S> {
 
     #[cold]
     #[inline(never)]
-    fn obtain_slow(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.state.more(&self.supply(), layout.size(), layout.align())
+    fn obtain_slow(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+        self.state.more(&self.supply(), layout.size(), layout.align(), by)
     }
 
-    #[inline(always)]
-    fn layout<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
-        self.obtain(layout).ok_or_else(|| E::refuse(layout))
+    /// An object with a block of its own.
+    ///
+    /// # Safety
+    /// As for [`free`](Recycler::free).
+    #[cold]
+    #[inline(never)]
+    unsafe fn free_large(&self, at: usize, size: usize) {
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.state.checked() {
+            return self.state.free_checked(checked, at, block::taken(size));
+        }
+        let _ = size;
+        // SAFETY: the caller's contract.
+        unsafe { self.state.larges.free(&self.state, &self.supply(), at) }
     }
 
     /// Memory of a layout, until it is [freed](Recycler::free) or the recycler is released.
@@ -310,7 +306,7 @@ impl<S: Source> Recycler<S> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.layout::<Never>(layout))
+        sure(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Recycler::alloc_layout), with an error instead of the panic.
@@ -321,8 +317,9 @@ impl<S: Source> Recycler<S> {
     /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
     /// ```
     #[inline(always)]
+    #[track_caller]
     pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.layout(layout)
+        self.bytes(layout)
     }
 
     /// Gives memory back.
@@ -360,9 +357,10 @@ impl<S: Source> Recycler<S> {
     /// # Safety
     /// `p` came from this recycler with the layout `old`, and is used no more but at the address that is returned.
     #[inline]
+    #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.refit(p, old, new) }.ok_or(AllocError)
+        unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or(AllocError)
     }
 
     /// Returns memory that holds no live object to the source, in whole segments and large blocks, until about `keep`
@@ -417,12 +415,14 @@ impl<S: Source> Recycler<S> {
     }
 }
 
-impl<S: Source> Recycles for Recycler<S> {
+impl<S: Source> Room for Recycler<S> {
+    const FREES: bool = true;
+
     #[inline(always)]
-    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
         match self.state.bump(layout.size(), layout.align()) {
             Some(p) => Some(p),
-            None => self.obtain_slow(layout),
+            None => self.obtain_slow(layout, by),
         }
     }
 
@@ -437,15 +437,20 @@ impl<S: Source> Recycles for Recycler<S> {
             if block::is_direct(layout.size(), layout.align()) {
                 self.state.free(&self.index.units, at, block::taken(layout.size()));
             } else {
-                self.state.larges.free(&self.state, &self.supply(), at);
+                self.free_large(at, layout.size());
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
-        unsafe { self.state.fits(&self.supply(), p, old, new) }
+        unsafe {
+            if p.addr().get() & (new.align() - 1) == 0 && self.state.fits(&self.supply(), p, old, new) {
+                return Some(p);
+            }
+            self.moved(p, old, new, by)
+        }
     }
 }
 

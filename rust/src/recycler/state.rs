@@ -6,10 +6,13 @@ use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
 use super::block::{self, Block, Place, Segment, DIRECT, UNIT};
+#[cfg(feature = "std")]
+use super::checked::Checked;
 use super::large::Larges;
 use super::range::{List, Range};
 use super::supply::{Supply, Units};
 use crate::policy::{is_request, CAP};
+use crate::room::By;
 
 /// Blocks of a list that are looked at, for one in which a request fits.
 const LOOKS: usize = 16;
@@ -35,7 +38,7 @@ pub struct State {
     pub gone: Gone,
     pub aside: Range,
     /// The block that was looked for last, and its unit.
-    seen: Cell<(usize, *mut Block)>,
+    pub seen: Cell<(usize, *mut Block)>,
     /// Blocks worth a sweep.
     pub sparse: List,
     pub empty: List,
@@ -46,6 +49,11 @@ pub struct State {
     pub reserved: Cell<usize>,
     pub peak: Cell<usize>,
     pub source_calls: Cell<u64>,
+    /// See `checked.rs`: a box, or null.
+    #[cfg(feature = "std")]
+    pub checked: Cell<*const Checked>,
+    #[cfg(feature = "std")]
+    pub is_decided: Cell<bool>,
 }
 
 // ---- the fast paths ----
@@ -65,7 +73,19 @@ impl State {
             reserved: Cell::new(0),
             peak: Cell::new(0),
             source_calls: Cell::new(0),
+            #[cfg(feature = "std")]
+            checked: Cell::new(core::ptr::null()),
+            #[cfg(feature = "std")]
+            is_decided: Cell::new(false),
         }
+    }
+
+    /// One that is not checked, whatever the process is.
+    #[cfg(feature = "std")]
+    pub fn plain() -> State {
+        let state = State::new();
+        state.is_decided.set(true);
+        state
     }
 
     /// What needs no slow call; `None` where one is needed: so does 0, which counts as 1. `align` is a power of two.
@@ -168,6 +188,10 @@ impl State {
     #[cold]
     #[inline(never)]
     unsafe fn noticed(&self, b: *mut Block) {
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.checked() {
+            return self.noticed_checked(checked);
+        }
         // SAFETY: as above.
         unsafe {
             let listed = (*b).place == Place::Sparse;
@@ -384,10 +408,17 @@ impl State {
 
     #[cold]
     #[inline(never)]
-    pub fn more(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub fn more(&self, supply: &Supply<'_>, size: usize, align: usize, by: By) -> Option<NonNull<u8>> {
         if !is_request(size, align) {
             return None;
         }
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.checked_now().ok()? {
+            let p = checked.alloc(supply, size, align, by);
+            crate::hook::deliver();
+            return p;
+        }
+        let _ = by;
         let bytes = block::taken(size);
         let align = align.max(8);
         if !block::is_direct(size, align) {

@@ -9,6 +9,7 @@ use super::block::{Block, Segment};
 use super::directory::{Directory, Slot};
 use super::large::Large;
 use super::state::State;
+use crate::hook::held;
 #[cfg(feature = "std")]
 use crate::lock::Lock;
 use crate::source::Source;
@@ -71,7 +72,7 @@ impl Supply<'_> {
         if bytes == 0 {
             return true;
         }
-        let Some(memory) = self.source.take(bytes) else { return false };
+        let Some(memory) = held(|| self.source.take(bytes)) else { return false };
         // SAFETY: the source's memory, which `clear` puts back.
         unsafe { directory.renew(memory, bytes) };
         true
@@ -79,7 +80,7 @@ impl Supply<'_> {
 
     fn take(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         state.source_calls.set(state.source_calls.get() + 1);
-        let p = self.source.take(size)?;
+        let p = held(|| self.source.take(size))?;
         state.reserved.set(state.reserved.get() + size);
         state.peak.set(state.peak.get().max(state.reserved.get()));
         Some(p)
@@ -88,7 +89,7 @@ impl Supply<'_> {
     unsafe fn put(&self, state: &State, p: NonNull<u8>, size: usize) {
         state.reserved.set(state.reserved.get() - size);
         // SAFETY: the caller's contract: taken with that size.
-        unsafe { self.source.put(p, size) }
+        unsafe { held(|| self.source.put(p, size)) }
     }
 
     /// A segment, and its blocks are known. `None`: there is no memory, or no whole block would be in it.
@@ -164,8 +165,8 @@ impl Supply<'_> {
     pub unsafe fn clear(&self) {
         // SAFETY: the caller's contract: the source gave it.
         unsafe {
-            self.index.units.clear(|p, size| self.source.put(p, size));
-            self.index.larges.clear(|p, size| self.source.put(p, size));
+            self.index.units.clear(|p, size| held(|| self.source.put(p, size)));
+            self.index.larges.clear(|p, size| held(|| self.source.put(p, size)));
         }
     }
 }

@@ -8,11 +8,13 @@ use core::sync::atomic::AtomicBool;
 
 use super::state::State;
 use super::supply::{Index, Supply};
-use super::{block, is_dangling, large, RecyclerStats, Recycles};
-use crate::error::{sure, AllocError, Never, Refuse};
+use super::{block, checked, is_dangling, large, RecyclerStats};
+use crate::error::{sure, AllocError};
+use crate::hook::Hold;
 use crate::lease::hint;
 use crate::lock::{Held, Lock};
 use crate::pool::Heap;
+use crate::room::{By, Room};
 use crate::source::Source;
 
 const SHARDS: usize = 8;
@@ -104,27 +106,70 @@ impl<S: Source> SyncRecycler<S> {
         free.unwrap_or_else(|| (self.shards[own].lock.take(), own))
     }
 
-    /// The shard that `p` came from. Where that is written stays as it was for as long as `p` is live.
+    /// The shard that `p` came from. Where that is written stays as it was for as long as `p` is live. `None`: it is not
+    /// known, as in a recycler that is checked no address is.
     ///
     /// # Safety
-    /// `p` is live, of this recycler and with this layout.
+    /// If `p` is of this recycler, it is live and has this layout.
     #[inline(always)]
-    unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> usize {
+    unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> Option<usize> {
         let at = p.addr().get();
-        // SAFETY: the caller's contract: the address is known.
+        // SAFETY: the caller's contract: the address stays known.
         let owner = unsafe {
             if block::is_direct(layout.size(), layout.align()) {
-                (*self.index.units.find(block::unit_of(at)).as_ptr()).owner
+                (*self.index.units.search(block::unit_of(at))?.as_ptr()).owner
             } else {
-                (*self.index.larges.find(large::key_of(at)).as_ptr()).owner
+                (*self.index.larges.search(large::key_of(at))?.as_ptr()).owner
             }
         };
-        owner as usize % SHARDS
+        Some(owner as usize % SHARDS)
     }
 
-    #[inline(always)]
-    fn layout<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
-        self.obtain(layout).ok_or_else(|| E::refuse(layout))
+    /// Where the shard has nothing at hand. Findings are delivered when its lock is released.
+    #[cold]
+    #[inline(never)]
+    fn obtain_slow(&self, held: Held<'_>, i: usize, layout: Layout, by: By) -> Option<NonNull<u8>> {
+        let hold = Hold::new();
+        let p = self.shards[i].state.more(&self.supply(i), layout.size(), layout.align(), by);
+        drop(held);
+        hold.end();
+        p
+    }
+
+    /// What an address is that no shard's blocks have: in a recycler that is checked an object of one of them, or none.
+    #[cold]
+    #[inline(never)]
+    fn return_unknown(&self, p: NonNull<u8>, layout: Layout) {
+        if !crate::process::checks() {
+            return;
+        }
+        let hold = Hold::new();
+        let bytes = block::taken(layout.size());
+        let freed = self.shards.iter().any(|shard| {
+            let _held = shard.lock.take();
+            shard.state.checked().is_some_and(|checked| checked.free(p.addr().get(), bytes))
+        });
+        if !freed {
+            checked::bad_free(bytes);
+        }
+        hold.end();
+    }
+
+    /// # Safety
+    /// As for `State::fits`.
+    #[inline]
+    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
+        unsafe {
+            let Some(i) = self.shard_of(p, old) else {
+                return self.shards.iter().any(|shard| {
+                    let _held = shard.lock.take();
+                    shard.state.checked().is_some_and(|it| it.fits(p.addr().get(), old.size(), new.size()))
+                });
+            };
+            let _held = self.shards[i].lock.take();
+            self.shards[i].state.fits(&self.supply(i), p, old, new)
+        }
     }
 
     /// Memory of a layout, until it is [freed](SyncRecycler::free), by any thread, or the recycler is released.
@@ -141,7 +186,7 @@ impl<S: Source> SyncRecycler<S> {
     #[inline]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.layout::<Never>(layout))
+        sure(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](SyncRecycler::alloc_layout), with an error instead of the panic.
@@ -152,8 +197,9 @@ impl<S: Source> SyncRecycler<S> {
     /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
     /// ```
     #[inline]
+    #[track_caller]
     pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.layout(layout)
+        self.bytes(layout)
     }
 
     /// Gives memory back.
@@ -191,9 +237,10 @@ impl<S: Source> SyncRecycler<S> {
     /// # Safety
     /// `p` came from this recycler with the layout `old`, and is used no more but at the address that is returned.
     #[inline]
+    #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.refit(p, old, new) }.ok_or(AllocError)
+        unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or(AllocError)
     }
 
     /// Returns memory that holds no live object to the source, until about `keep` bytes of it are left. Others may go on
@@ -210,11 +257,13 @@ impl<S: Source> SyncRecycler<S> {
     /// assert_eq!(recycler.stats().kept, 0);
     /// ```
     pub fn trim(&self, keep: usize) {
+        let hold = Hold::new();
         let mut keep = keep;
         for (i, shard) in self.shards.iter().enumerate() {
             let _held = shard.lock.take();
             keep -= shard.state.trim(&self.supply(i), keep).min(keep);
         }
+        hold.end();
     }
 
     /// Returns all memory to the source, whether it was freed or not.
@@ -254,13 +303,16 @@ impl<S: Source> SyncRecycler<S> {
     }
 }
 
-impl<S: Source> Recycles for SyncRecycler<S> {
+impl<S: Source> Room for SyncRecycler<S> {
+    const FREES: bool = true;
+
     #[inline]
-    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let (_held, i) = self.some_shard();
-        let state = &self.shards[i].state;
-        let (size, align) = (layout.size(), layout.align());
-        state.bump(size, align).or_else(|| state.more(&self.supply(i), size, align))
+    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+        let (held, i) = self.some_shard();
+        match self.shards[i].state.bump(layout.size(), layout.align()) {
+            Some(p) => Some(p),
+            None => self.obtain_slow(held, i, layout, by),
+        }
     }
 
     #[inline]
@@ -271,7 +323,7 @@ impl<S: Source> Recycles for SyncRecycler<S> {
         let at = p.addr().get();
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
-            let i = self.shard_of(p, layout);
+            let Some(i) = self.shard_of(p, layout) else { return self.return_unknown(p, layout) };
             let _held = self.shards[i].lock.take();
             let state = &self.shards[i].state;
             if block::is_direct(layout.size(), layout.align()) {
@@ -283,12 +335,13 @@ impl<S: Source> Recycles for SyncRecycler<S> {
     }
 
     #[inline]
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
         // SAFETY: as above.
         unsafe {
-            let i = self.shard_of(p, old);
-            let _held = self.shards[i].lock.take();
-            self.shards[i].state.fits(&self.supply(i), p, old, new)
+            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+                return Some(p);
+            }
+            self.moved(p, old, new, by)
         }
     }
 }

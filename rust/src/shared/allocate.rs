@@ -6,9 +6,9 @@ use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
 
-use super::room::Room;
 use super::{Local, SharedArena};
 use crate::error::{sure, AllocError};
+use crate::room::Room;
 use crate::source::Source;
 
 macro_rules! allocating {
@@ -57,7 +57,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> &$lives mut T {
                 // SAFETY: new, and written; it lives as long as the arena is borrowed.
-                unsafe { sure(self.value(make)).as_mut() }
+                unsafe { sure(Room::value(self, make, false)).as_mut() }
             }
 
             /// As `alloc_with`, with an error instead of the panic; `make` does not run then.
@@ -71,7 +71,7 @@ macro_rules! allocating {
             #[inline]
             pub fn try_alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> Result<&$lives mut T, AllocError> {
                 // SAFETY: as above.
-                self.value(make).map(|mut p| unsafe { p.as_mut() })
+                Room::value(self, make, false).map(|mut p| unsafe { p.as_mut() })
             }
 
             /// Memory of a layout, to be written.
@@ -130,7 +130,7 @@ macro_rules! allocating {
                 self.copied(src).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// `n` values, by their index. If `make` panics, what it made is dropped.
+            /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
             ///
             /// ```
             /// let shared = toft::SharedArena::new();

@@ -6,11 +6,11 @@ use core::cell::Cell;
 use core::fmt;
 use core::ptr::{null_mut, NonNull};
 
-use super::room::Room;
 use super::{taken, SharedArena};
 use crate::abi::round8;
 use crate::policy::is_request;
 use crate::pool::Heap;
+use crate::room::{By, Room};
 use crate::source::Source;
 
 const LOCAL_FIRST: usize = 2 << 10;
@@ -59,7 +59,7 @@ impl<'s, S: Source> Local<'s, S> {
         }
         self.next.set((2 * next).min(LOCAL_MOST));
         if size + align > next / 4 {
-            return self.arena.obtain(layout); // what is left here serves smaller ones
+            return self.arena.served(layout); // what is left here serves smaller ones
         }
         // Another thread may have taken nothing since: then it goes on where it ended.
         self.leave();
@@ -97,7 +97,7 @@ impl<'s, S: Source> Local<'s, S> {
 
 impl<S: Source> Room for Local<'_, S> {
     #[inline(always)]
-    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn obtain(&self, layout: Layout, _: By) -> Option<NonNull<u8>> {
         match self.bump(layout) {
             Some(p) => Some(p),
             None => self.more(layout),
@@ -115,6 +115,21 @@ impl<S: Source> Room for Local<'_, S> {
         }
     }
 
+    #[inline]
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+                return Some(p);
+            }
+            self.moved(p, old, new, by)
+        }
+    }
+}
+
+impl<S: Source> Local<'_, S> {
+    /// # Safety
+    /// As for `SharedArena::fits`.
     #[inline]
     unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         let (cursor, was, now) = (self.cursor.get(), taken(old).max(8), taken(new).max(8));

@@ -9,7 +9,6 @@
 mod allocate;
 mod blocks;
 mod local;
-mod room;
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -19,14 +18,15 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
 use crate::abi::{round8, Stats};
 use crate::arena::Keep;
+use crate::hook::held;
 use crate::lock::Lock;
 use crate::policy::{is_request, merged_size, round, stagger, CAP, HEADER, HOME, MERGE};
 use crate::pool::Heap;
+use crate::room::{By, Room};
 use crate::source::Source;
 use crate::{atomic, lock};
 use blocks::{Block, Current};
 pub use local::Local;
-pub(crate) use room::Room;
 
 /// The first block.
 const FIRST: usize = 16 << 10;
@@ -306,7 +306,7 @@ impl<S: Source> SharedArena<S> {
         let ground = &self.ground;
         let size = round(need + 8 * HEADER, HOME).max(least);
         ground.source_calls.set(ground.source_calls.get() + 1);
-        let memory = self.source.take(size)?;
+        let memory = held(|| self.source.take(size))?;
         let front = stagger(size, ground.count.get());
         ground.count.set(ground.count.get().wrapping_add(1));
         ground.reserved.set(ground.reserved.get() + size);
@@ -323,7 +323,7 @@ impl<S: Source> SharedArena<S> {
         unsafe {
             let size = block.as_ref().size;
             self.ground.reserved.set(self.ground.reserved.get() - size);
-            self.source.put(block.cast(), size);
+            held(|| self.source.put(block.cast(), size));
         }
     }
 
@@ -416,12 +416,8 @@ fn taken(layout: Layout) -> usize {
 
 impl<S: Source> Room for SharedArena<S> {
     #[inline]
-    fn obtain(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if !is_request(layout.size(), layout.align()) {
-            return None;
-        }
-        let size = taken(layout).max(8);
-        Some(self.range(size, size, layout.align().max(8))?.0)
+    fn obtain(&self, layout: Layout, _: By) -> Option<NonNull<u8>> {
+        self.served(layout)
     }
 
     unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
@@ -431,6 +427,32 @@ impl<S: Source> Room for SharedArena<S> {
         }
     }
 
+    #[inline]
+    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+                return Some(p);
+            }
+            self.moved(p, old, new, by)
+        }
+    }
+}
+
+impl<S: Source> SharedArena<S> {
+    #[inline]
+    fn served(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if !is_request(layout.size(), layout.align()) {
+            return None;
+        }
+        let size = taken(layout).max(8);
+        Some(self.range(size, size, layout.align().max(8))?.0)
+    }
+
+    /// Makes it larger or smaller where it is. `false`: it is as it was.
+    ///
+    /// # Safety
+    /// As for [`return_`](Room::return_), of the bytes behind `new`.
     unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         let (at, was, now) = (p.addr().get(), taken(old).max(8), taken(new).max(8));
         match self.current.block() {

@@ -10,6 +10,7 @@ use crate::abi::{self, round8, Head};
 use crate::bumpalo::{AllocErr, Bump};
 use crate::error::{sure, Refuse};
 use crate::policy::CAP;
+use crate::room::Room;
 
 /// Room for `room` of T at `at`. For types without a size there is always room.
 pub struct Buffer<'bump, T> {

@@ -1,0 +1,52 @@
+//! What was written over bytes that nobody may write: the first and last of them, and the first few as they are now.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+/// Bytes that a finding shows.
+pub const SHOWN: usize = 32;
+
+#[derive(Clone, Copy)]
+pub struct Damage {
+    /// Of the allocation.
+    pub address: usize,
+    /// The first byte that changed, counted from there.
+    pub offset: isize,
+    /// From the first byte that changed to the last.
+    pub count: usize,
+    /// The outermost byte that was looked at changed too: the first in front of an allocation, else the last.
+    pub or_more: bool,
+    pub bytes: [u8; SHOWN],
+}
+
+impl Damage {
+    /// The bytes from `from` to `to` that are not as `expected` says, by their address; `None`: all are.
+    ///
+    /// # Safety
+    /// They are readable, and the program has no reference to them.
+    pub unsafe fn of(
+        allocation: *const u8,
+        from: *const u8,
+        to: *const u8,
+        expected: impl Fn(usize) -> u8,
+    ) -> Option<Damage> {
+        let size = to.addr() - from.addr();
+        let at = |i: usize| from.wrapping_add(i);
+        // SAFETY: the caller's contract.
+        let byte = |i: usize| unsafe { at(i).read_volatile() };
+        let changed = |i: &usize| byte(*i) != expected(at(*i).addr());
+        let first = (0..size).find(changed)?;
+        let last = (first..size).rfind(changed)?;
+        let mut bytes = [0; SHOWN];
+        let count = last + 1 - first;
+        for (i, shown) in bytes.iter_mut().enumerate().take(count) {
+            *shown = byte(first + i);
+        }
+        let offset = at(first).addr().wrapping_sub(allocation.addr()) as isize;
+        let in_front = to.addr() == allocation.addr();
+        let or_more = if in_front { first == 0 } else { last + 1 == size };
+        Some(Damage { address: allocation.addr(), offset, count, or_more, bytes })
+    }
+
+    pub fn shown(&self) -> &[u8] {
+        &self.bytes[..self.count.min(SHOWN)]
+    }
+}

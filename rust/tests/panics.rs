@@ -1,0 +1,359 @@
+//! One rule for all arenas and all calls that run code of the program while they make values: when that panics or fails,
+//! what was made is dropped, and the memory is given back, if it is the newest. Each type and each call, in a table.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "std")]
+
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use toft::bumpalo::Bump;
+use toft::{Arena, Leases, Scope, SharedArena, TaskArena};
+
+thread_local! {
+    /// Values to be made until one panics or fails.
+    static FUSE: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Values that are there.
+    static THERE: Cell<isize> = const { Cell::new(0) };
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many values each call is to make.
+const N: usize = 4;
+
+/// Counted, with memory of its own, so that a second drop shows.
+#[derive(Debug)]
+struct Value(#[allow(dead_code)] Box<usize>);
+
+fn burnt() -> bool {
+    FUSE.set(FUSE.get() - 1);
+    FUSE.get() == 0
+}
+
+impl Value {
+    fn new() -> Value {
+        assert!(!burnt(), "the fuse");
+        Value::safe()
+    }
+
+    fn safe() -> Value {
+        THERE.set(THERE.get() + 1);
+        MADE.set(MADE.get() + 1);
+        Value(Box::new(1))
+    }
+
+    fn tried() -> Result<Value, &'static str> {
+        if burnt() {
+            return Err("the fuse");
+        }
+        Ok(Value::safe())
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        THERE.set(THERE.get() - 1);
+    }
+}
+
+impl Clone for Value {
+    fn clone(&self) -> Value {
+        Value::new()
+    }
+}
+
+impl Default for Value {
+    fn default() -> Value {
+        Value::new()
+    }
+}
+
+/// Panics, or returns an error, after some text.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for _ in 0..N {
+            f.write_str("some text of a value, longer than the first piece of memory for text")?;
+            drop(Value::new());
+        }
+        Ok(())
+    }
+}
+
+/// An iterator whose length is known, and that panics.
+struct Known(usize);
+impl Iterator for Known {
+    type Item = Value;
+    fn next(&mut self) -> Option<Value> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(Value::new())
+    }
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0, Some(self.0))
+    }
+}
+impl ExactSizeIterator for Known {}
+
+struct Tried(usize);
+impl Iterator for Tried {
+    type Item = Result<Value, &'static str>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(Value::tried())
+    }
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0, Some(self.0))
+    }
+}
+impl ExactSizeIterator for Tried {}
+
+/// An iterator of which nothing is known.
+fn unknown() -> impl Iterator<Item = Value> {
+    Known(N).filter(|_| true)
+}
+
+fn four() -> [Value; N] {
+    std::array::from_fn(|_| Value::safe())
+}
+
+/// One call: how many values it makes, and its name.
+type Calls<A> = &'static [(&'static str, usize, fn(&A))];
+
+/// An address that moves with the arena's cursor.
+trait Probe {
+    fn probe(&self) -> usize;
+}
+
+macro_rules! table {
+    ($name:ident, $of:ty, $probe:ident, [$(($call:literal, $n:expr, |$a:ident| $body:expr)),* $(,)?]) => {
+        const $name: Calls<$of> = &[$(($call, $n, |$a| { let _ = $body; })),*];
+        impl Probe for $of {
+            fn probe(&self) -> usize {
+                std::ptr::from_mut(self.$probe(0u64)).addr()
+            }
+        }
+    };
+}
+
+table!(
+    ARENA,
+    Arena,
+    alloc,
+    [
+        ("alloc_with", 1, |a| a.alloc_with(Value::new)),
+        ("try_alloc_with", 1, |a| a.try_alloc_with(Value::new)),
+        ("alloc_try_with", 1, |a| a.alloc_try_with(|| Ok::<_, ()>(Value::new()))),
+        ("alloc_try_with, an error", 1, |a| a.alloc_try_with(Value::tried)),
+        ("try_alloc_try_with", 1, |a| a.try_alloc_try_with(|| Ok::<_, ()>(Value::new()))),
+        ("try_alloc_try_with, an error", 1, |a| a.try_alloc_try_with(Value::tried)),
+        ("alloc_batch_with", N, |a| a.alloc_batch_with::<_, N>(|_| Value::new())),
+        ("try_alloc_batch_with", N, |a| a.try_alloc_batch_with::<_, N>(|_| Value::new())),
+        ("alloc_slice_clone", N, |a| a.alloc_slice_clone(&four())),
+        ("try_alloc_slice_clone", N, |a| a.try_alloc_slice_clone(&four())),
+        ("alloc_slice_fill", N, |a| a.alloc_slice_fill(N, Value::safe())),
+        ("try_alloc_slice_fill", N, |a| a.try_alloc_slice_fill(N, Value::safe())),
+        ("alloc_slice_fill_with", N, |a| a.alloc_slice_fill_with(N, |_| Value::new())),
+        ("try_alloc_slice_fill_with", N, |a| a.try_alloc_slice_fill_with(N, |_| Value::new())),
+        ("alloc_slice_default", N, |a| a.alloc_slice_default::<Value>(N)),
+        ("try_alloc_slice_default", N, |a| a.try_alloc_slice_default::<Value>(N)),
+        ("alloc_slice_from_iter", N, |a| a.alloc_slice_from_iter(Known(N))),
+        ("alloc_slice_from_iter, unknown", N, |a| a.alloc_slice_from_iter(unknown())),
+        ("try_alloc_slice_from_iter", N, |a| a.try_alloc_slice_from_iter(unknown())),
+        ("boxed_slice", N, |a| a.boxed_slice(Known(N))),
+        ("boxed_slice, unknown", N, |a| a.boxed_slice(unknown())),
+        ("try_boxed_slice", N, |a| a.try_boxed_slice(unknown())),
+        ("alloc_fmt", N, |a| toft::format_in!(a, "{}{}", 1, Value::safe())),
+        ("try_alloc_fmt", N, |a| toft::try_format_in!(a, "{}{}", 1, Value::safe())),
+    ]
+);
+
+table!(
+    TASK,
+    TaskArena<'static>,
+    alloc,
+    [
+        ("alloc_with", 1, |a| a.alloc_with(Value::new)),
+        ("try_alloc_with", 1, |a| a.try_alloc_with(Value::new)),
+        ("alloc_slice_clone", N, |a| a.alloc_slice_clone(&four())),
+        ("try_alloc_slice_clone", N, |a| a.try_alloc_slice_clone(&four())),
+        ("alloc_slice_fill_with", N, |a| a.alloc_slice_fill_with(N, |_| Value::new())),
+        ("try_alloc_slice_fill_with", N, |a| a.try_alloc_slice_fill_with(N, |_| Value::new())),
+        ("alloc_slice_from_iter", N, |a| a.alloc_slice_from_iter(unknown())),
+        ("try_alloc_slice_from_iter", N, |a| a.try_alloc_slice_from_iter(Known(N))),
+        ("alloc_fmt", N, |a| toft::format_in!(a, "{}{}", 1, Value::safe())),
+        ("try_alloc_fmt", N, |a| toft::try_format_in!(a, "{}{}", 1, Value::safe())),
+    ]
+);
+
+macro_rules! shared {
+    ($name:ident, $of:ty) => {
+        table!(
+            $name,
+            $of,
+            alloc,
+            [
+                ("alloc_with", 1, |a| a.alloc_with(Value::new)),
+                ("try_alloc_with", 1, |a| a.try_alloc_with(Value::new)),
+                ("alloc_slice_fill_with", N, |a| a.alloc_slice_fill_with(N, |_| Value::new())),
+                ("try_alloc_slice_fill_with", N, |a| a.try_alloc_slice_fill_with(N, |_| Value::new())),
+                ("alloc_fmt", N, |a| toft::format_in!(a, "{}{}", 1, Value::safe())),
+                ("try_alloc_fmt", N, |a| toft::try_format_in!(a, "{}{}", 1, Value::safe())),
+            ]
+        );
+    };
+}
+
+shared!(SHARED, SharedArena);
+shared!(LOCAL, toft::Local<'static>);
+
+macro_rules! bump {
+    ($name:ident, $of:ty) => {
+        table!(
+            $name,
+            $of,
+            alloc,
+            [
+                ("alloc_with", 1, |a| a.alloc_with(Value::new)),
+                ("try_alloc_with", 1, |a| a.try_alloc_with(Value::new)),
+                ("alloc_try_with", 1, |a| a.alloc_try_with(|| Ok::<_, ()>(Value::new()))),
+                ("alloc_try_with, an error", 1, |a| a.alloc_try_with(Value::tried)),
+                ("try_alloc_try_with, an error", 1, |a| a.try_alloc_try_with(Value::tried)),
+                ("alloc_slice_clone", N, |a| a.alloc_slice_clone(&four())),
+                ("try_alloc_slice_clone", N, |a| a.try_alloc_slice_clone(&four())),
+                ("alloc_slice_fill_with", N, |a| a.alloc_slice_fill_with(N, |_| Value::new())),
+                ("try_alloc_slice_fill_with", N, |a| a.try_alloc_slice_fill_with(N, |_| Value::new())),
+                ("alloc_slice_try_fill_with", N, |a| a.alloc_slice_try_fill_with(N, |_| Ok::<_, ()>(Value::new()))),
+                ("alloc_slice_try_fill_with, an error", N, |a| a.alloc_slice_try_fill_with(N, |_| Value::tried())),
+                ("alloc_slice_fill_clone", N, |a| a.alloc_slice_fill_clone(N, &Value::safe())),
+                ("try_alloc_slice_fill_clone", N, |a| a.try_alloc_slice_fill_clone(N, &Value::safe())),
+                ("alloc_slice_fill_iter", N, |a| a.alloc_slice_fill_iter(Known(N))),
+                ("try_alloc_slice_fill_iter", N, |a| a.try_alloc_slice_fill_iter(Known(N))),
+                ("alloc_slice_try_fill_iter", N, |a| a.alloc_slice_try_fill_iter(Tried(N))),
+                ("alloc_slice_fill_default", N, |a| a.alloc_slice_fill_default::<Value>(N)),
+                ("try_alloc_slice_fill_default", N, |a| a.try_alloc_slice_fill_default::<Value>(N)),
+            ]
+        );
+    };
+}
+
+bump!(BUMP, Bump);
+bump!(BUMP_16, Bump<16>);
+
+/// Every call at every place of the fuse. `live`: bytes in use, where the arena knows them.
+fn each<A: Probe>(of: &str, arena: &A, calls: Calls<A>, live: impl Fn(&A) -> u64) {
+    for (call, makes, run) in calls {
+        for fuse in 1..=*makes {
+            let step = arena.probe().wrapping_sub(arena.probe());
+            let (there, at) = (THERE.get(), arena.probe());
+            let before = live(arena);
+            MADE.set(0);
+            FUSE.set(fuse);
+            let _ = catch_unwind(AssertUnwindSafe(|| run(arena)));
+            let burnt = FUSE.replace(usize::MAX) == 0;
+            let what = format!("{of}, {call}, {fuse}");
+            assert!(burnt, "{what}: neither panicked nor failed");
+            assert!(MADE.get() >= fuse - 1, "{what}");
+            assert_eq!(THERE.get(), there, "{what}: what was made is dropped");
+            assert_eq!(live(arena), before, "{what}: live bytes");
+            assert_eq!(at.wrapping_sub(arena.probe()), step, "{what}: the memory is given back");
+        }
+        // And once without.
+        FUSE.set(100);
+        let there = THERE.get();
+        run(arena);
+        THERE.set(there); // what is left in the arena
+    }
+}
+
+#[test]
+fn arenas() {
+    let arena = toft::Options::new().reserve(1 << 20).create().unwrap();
+    each("Arena", &arena, ARENA, |a| a.stats().live);
+    let scope = arena.scope_guard();
+    each("a scope", &*scope, ARENA, |a| a.stats().live);
+    drop(scope);
+    // A reset leaves one block with room for what was there before it: nothing moves to another one.
+    let fill = |arena: &Arena| (0..100).for_each(|_| _ = arena.alloc([0u8; 2000]));
+    let mut scope = Scope::new();
+    fill(&scope);
+    scope.reset();
+    each("Scope", &*scope, ARENA, |a| a.stats().live);
+    let leases = Leases::new();
+    let mut lease = leases.get();
+    fill(&lease);
+    lease.reset();
+    each("Lease", &*lease, ARENA, |a| a.stats().live);
+    let sampled = toft::Options::new().reserve(1 << 20).create().unwrap();
+    sampled.set_sampling(64).unwrap();
+    sampled.set_metered(true).unwrap();
+    each("a sampled arena", &sampled, ARENA, |a| a.stats().live);
+}
+
+#[test]
+fn other_arenas() {
+    each("TaskArena", &TaskArena::new(), TASK, |a| a.stats().live);
+    each("SharedArena", &SharedArena::new(), SHARED, |a| a.stats().live);
+    let shared: &'static SharedArena = Box::leak(Box::new(SharedArena::new()));
+    let local = shared.local();
+    local.alloc([0u64; 100]);
+    each("Local", &local, LOCAL, |_| 0);
+}
+
+#[test]
+fn bumpalos() {
+    each("Bump", &Bump::with_capacity(1 << 20), BUMP, |a| a.as_ref().stats().live);
+    each("Bump<16>", &Bump::<16>::with_min_align_and_capacity(1 << 20), BUMP_16, |_| 0);
+    // what alignment skips stays
+}
+
+/// A checked arena gives nothing back early, and reports no leak of what was dropped or never made.
+#[test]
+fn checked_arenas() {
+    let mut arena = Arena::new();
+    arena.set_checked(true).unwrap();
+    for (call, makes, run) in ARENA {
+        for fuse in 1..=*makes {
+            FUSE.set(fuse);
+            let there = THERE.get();
+            let _ = catch_unwind(AssertUnwindSafe(|| run(&arena)));
+            assert_eq!((FUSE.replace(usize::MAX), THERE.get()), (0, there), "{call}");
+            arena.reset();
+            assert_eq!(arena.findings(), [], "{call}");
+        }
+    }
+}
+
+/// Memory that is not the newest stays; all else is as above.
+#[test]
+fn what_is_not_the_newest_stays() {
+    let arena = Arena::new();
+    let there = THERE.get();
+    let kept = Cell::new(None);
+    FUSE.set(3);
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        arena.alloc_slice_fill_with(N, |i| {
+            kept.set(Some(&*arena.alloc(i)));
+            Value::new()
+        });
+    }));
+    FUSE.set(usize::MAX);
+    assert!(done.is_err());
+    assert_eq!((THERE.get(), kept.get(), arena.stats().live), (there, Some(&2), (N * 8 + 3 * 8) as u64));
+}
+
+/// A destructor that panics while an error goes on: the others run, and the memory is given back.
+#[test]
+fn a_destructor_panics_too() {
+    struct Bomb<'a>(&'a Cell<usize>, bool);
+    impl Drop for Bomb<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            assert!(!self.1, "the bomb");
+        }
+    }
+    let (bump, drops) = (Bump::new(), Cell::new(0));
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let _ = bump.alloc_slice_try_fill_with(4, |i| if i < 3 { Ok(Bomb(&drops, i == 1)) } else { Err("an error") });
+    }));
+    assert!(done.is_err());
+    assert_eq!((drops.get(), bump.as_ref().stats().live), (3, 0));
+}

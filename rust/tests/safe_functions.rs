@@ -1,0 +1,208 @@
+//! Safe functions with raw pointers, and macros with unsafe code, are few, and each is here with the reason why it is sound: what a
+//! caller without unsafe code can do with it. A new one must be judged, and tried with hostile types, before it is added.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(not(miri))] // it reads files
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules that no program can name: `pub` there is for the crate. `each_module_is_private` looks at their declarations.
+const PRIVATE: &[&str] = &[
+    "bumpalo/collections/buffer.rs",
+    "heap.rs",
+    "lease/slots.rs",
+    "maker/",
+    "os.rs",
+    "recycler/block.rs",
+    "recycler/checked.rs",
+    "recycler/directory.rs",
+    "recycler/large.rs",
+    "recycler/life.rs",
+    "recycler/range.rs",
+    "recycler/state.rs",
+    "recycler/supply.rs",
+    "room.rs",
+    "shared/blocks.rs",
+];
+
+const NEW_MEMORY: &str = "new memory by its address, which only unsafe code reads or writes";
+const ADDRESS: &str = "an address that the caller's own reference or box gives, which only unsafe code reads";
+const UNSAFE_TRAIT: &str = "the trait is unsafe: who implements it answers for the address";
+
+/// Of each file: safe functions that take or return a raw pointer or a pointer to a function.
+const FUNCTIONS: &[(&str, &str, &str)] = &[
+    ("allocate.rs", "alloc_layout", NEW_MEMORY),
+    ("allocate.rs", "try_alloc_layout", NEW_MEMORY),
+    ("arena.rs", "as_raw", "the head's address; its calls are unsafe"),
+    ("arena.rs", "contains", "compares the address, and does not read there"),
+    ("arena.rs", "into_raw", "the head's address; the arena is leaked unless unsafe code takes it back"),
+    ("boxed.rs", "into_raw", ADDRESS),
+    ("bumpalo/allocate.rs", "alloc_layout", NEW_MEMORY),
+    ("bumpalo/allocate.rs", "try_alloc_layout", NEW_MEMORY),
+    ("bumpalo/collections/vec/mod.rs", "as_mut_ptr", ADDRESS),
+    ("bumpalo/collections/vec/mod.rs", "as_ptr", ADDRESS),
+    (
+        "hook.rs",
+        "on_finding",
+        "a safe function, called with a reference; it may do anything, which tests/hook.rs tries",
+    ),
+    ("pool/memory.rs", "take", UNSAFE_TRAIT),
+    ("pool/plan.rs", "column", "dangling, or within memory that the pool has; programs cannot make a planner"),
+    ("promote.rs", "__at", "computes an address from two, reads neither; the trait is sealed"),
+    ("recycler/mod.rs", "alloc_layout", NEW_MEMORY),
+    ("recycler/mod.rs", "try_alloc_layout", NEW_MEMORY),
+    ("recycler/sync.rs", "alloc_layout", NEW_MEMORY),
+    ("recycler/sync.rs", "try_alloc_layout", NEW_MEMORY),
+    ("shared/allocate.rs", "alloc_layout", NEW_MEMORY),
+    ("shared/allocate.rs", "try_alloc_layout", NEW_MEMORY),
+    ("source.rs", "take", UNSAFE_TRAIT),
+    ("task.rs", "alloc_layout", NEW_MEMORY),
+    ("task.rs", "try_alloc_layout", NEW_MEMORY),
+];
+
+/// Exported macros whose code is unsafe.
+const MACROS: &[(&str, &str, &str)] =
+    &[("boxed.rs", "unsize", "a coercion site: tests/ui/unsize_*.rs are its misuses")];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Each file by its path in `src`, without comments and unit tests.
+fn files() -> Vec<(String, String)> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                walk(&entry, found);
+            } else {
+                found.push(entry);
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    walk(&source(), &mut paths);
+    let name = |path: &Path| path.strip_prefix(source()).unwrap().to_str().unwrap().replace('\\', "/");
+    let text = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    };
+    paths.iter().map(|path| (name(path), text(path))).collect()
+}
+
+/// Signatures: of functions that are public, and of those of public traits.
+fn signatures(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut in_trait = false;
+    let lines: Vec<&str> = code.lines().collect();
+    for (i, line) in lines.iter().enumerate() {
+        let words = line.trim_start();
+        if line.starts_with("pub trait") || line.starts_with("pub unsafe trait") {
+            in_trait = true;
+        } else if *line == "}" {
+            in_trait = false;
+        }
+        let is_fn = |words: &str| {
+            let words = words.strip_prefix("const ").unwrap_or(words);
+            let words = words.strip_prefix("extern \"C\" ").unwrap_or(words);
+            words.starts_with("fn ")
+        };
+        let public = words.strip_prefix("pub ").is_some_and(is_fn) || (in_trait && is_fn(words));
+        if public {
+            let rest = lines[i..].join(" ");
+            let end = rest.find(['{', ';']).unwrap_or(rest.len());
+            found.push(rest[..end].split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+    found
+}
+
+fn has_pointer(signature: &str) -> bool {
+    ["*mut ", "*const ", "NonNull<", "fn("].iter().any(|kind| signature.contains(kind))
+}
+
+fn name_of(signature: &str) -> String {
+    let name = signature.split("fn ").nth(1).unwrap();
+    name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().into()
+}
+
+fn known(list: &[(&str, &str, &str)]) -> BTreeSet<(String, String)> {
+    list.iter().map(|entry| (entry.0.into(), entry.1.into())).collect()
+}
+
+fn is_private(file: &str) -> bool {
+    PRIVATE.iter().any(|private| file == *private || (private.ends_with('/') && file.starts_with(private)))
+}
+
+#[test]
+fn each_safe_function_with_a_pointer_is_known() {
+    let mut found = BTreeSet::new();
+    for (file, code) in files().iter().filter(|file| !is_private(&file.0)) {
+        for signature in signatures(code).iter().filter(|signature| has_pointer(signature)) {
+            found.insert((file.clone(), name_of(signature)));
+        }
+    }
+    let known = known(FUNCTIONS);
+    let new: Vec<_> = found.difference(&known).collect();
+    assert!(new.is_empty(), "judge these, and add them with the reason: {new:?}");
+    let gone: Vec<_> = known.difference(&found).collect();
+    assert!(gone.is_empty(), "not there any more: {gone:?}");
+}
+
+#[test]
+fn each_macro_with_unsafe_code_is_known() {
+    let mut found = BTreeSet::new();
+    for (file, code) in files() {
+        for text in code.split("#[macro_export]").skip(1) {
+            let text = text.split("\n}").next().unwrap();
+            let name = text.split("macro_rules! ").nth(1).unwrap().split_whitespace().next().unwrap();
+            if text.contains("unsafe") || text.contains(" as *") {
+                found.insert((file.clone(), name.to_string()));
+            }
+        }
+    }
+    assert_eq!(found, known(MACROS));
+}
+
+/// Hidden functions are as public as others.
+#[test]
+fn each_hidden_function_is_safe_from_pointers_or_unsafe() {
+    for (file, code) in files().iter().filter(|file| !is_private(&file.0)) {
+        for hidden in code.split("#[doc(hidden)]").skip(1) {
+            let end = hidden.find(['{', ';']).unwrap();
+            let item = hidden[..end].split_whitespace().collect::<Vec<_>>().join(" ");
+            if item.contains("fn ") && !item.contains("unsafe fn ") && has_pointer(&item) {
+                let name = name_of(&item);
+                assert!(known(FUNCTIONS).contains(&(file.clone(), name)), "{file}: {item}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_module_is_private() {
+    for private in PRIVATE {
+        let path = Path::new(private.trim_end_matches('/').trim_end_matches(".rs"));
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let parents = match above {
+            None => vec![source().join("lib.rs")],
+            Some(above) => vec![source().join(above).join("mod.rs"), source().join(above).with_extension("rs")],
+        };
+        let parent = parents.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap();
+        assert!(parent.lines().any(|line| line == format!("mod {name};")), "{private} is not declared private");
+    }
+}
+
+/// The net has no holes: what it is to catch, it catches.
+#[test]
+fn it_would_notice() {
+    let code =
+        "impl<T> Box<T> {\n    pub fn __unsize<U>(b: Box<T>, cast: fn(*mut T) -> *mut U) -> Box<U> {\n    }\n}\n";
+    assert!(signatures(code).iter().any(|signature| has_pointer(signature) && name_of(signature) == "__unsize"));
+    let code =
+        "pub trait T {\n    fn at(\n        &self,\n        p: NonNull<u8>,\n    );\n}\nfn private(p: *mut u8) {\n}\n";
+    assert_eq!(signatures(code).iter().filter(|signature| has_pointer(signature)).count(), 1);
+    assert!(!has_pointer("pub unsafe fn f(n: usize)") && signatures("    pub unsafe fn f(p: *mut u8) {").is_empty());
+}
