@@ -20,6 +20,7 @@
 
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
+#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
 
 /* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
 typedef struct toft_blk toft_blk;
@@ -67,7 +68,7 @@ enum {
 typedef struct toft_state {
   toft_arena head;
   unsigned char *end;    /* true end of the current block; limit may be lower */
-  unsigned char *anchor; /* cursor when live was last brought up to date */
+  unsigned char *anchor; /* cursor when live was last brought up to date; in the thread's cache, the next ready arena */
   uint32_t state, rounds;
   uint64_t budget; /* on live; UINT64_MAX: none */
   toft_source *source;
@@ -104,6 +105,7 @@ TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
 TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
 
 static void toft_destroy(toft_state *a);
+static void toft_end_adopted(void *donor); /* life.c: the cleanup that an adopted arena is */
 
 #endif
 
@@ -119,6 +121,8 @@ static void toft_cache_end(void);
 static void toft_discharge(size_t bytes); /* quarantine.c */
 static void toft_seats_end(void);         /* seats.c */
 static void toft_leases_unload(void);     /* lease.c: the cache of leases that is the process's own */
+static void toft_registry_end(void);      /* registry.c */
+static void toft_findings_end(void);      /* findings.c */
 static int toft_os_unloads;               /* threads may have been stopped anywhere: nobody is waited for */
 
 #ifdef _WIN32
@@ -147,6 +151,18 @@ static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DE
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 
 static const char *toft_os_env(const char *name) { return getenv(name); }
+
+static void toft_os_append(const char *path, const char *text, size_t size) {
+  FILE *out = fopen(path, "ab");
+  if (out == NULL) return;
+  (void)fwrite(text, 1, size, out);
+  (void)fclose(out);
+}
+static void toft_os_print(int descriptor, const char *text, size_t size) {
+  FILE *out = descriptor == 2 ? stderr : stdout;
+  (void)fwrite(text, 1, size, out);
+  (void)fflush(out);
+}
 
 /* A fence in every thread of the process, at the expense of the caller. */
 static int toft_os_fence_open(void) { return 1; }
@@ -191,6 +207,7 @@ static int toft_os_arm(void) {
 }
 
 #else
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -257,9 +274,36 @@ static void toft_os_decommit(void *p, size_t size) {
 
 static void toft_os_yield(void) { (void)sched_yield(); }
 
-/* A program with more rights than its user takes no orders from the user's environment. */
-static const char *toft_os_env(const char *name) {
-  return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+/* A program with more rights than its user (set-uid, set-gid, file capabilities) ignores the user's environment.
+ * AT_SECURE says what the program started with: one that has called setuid since has equal ids. */
+#if defined(__linux__) /* by a name of its own: the header needs the kernel's, which cross compilers may lack */
+extern unsigned long toft_getauxval(unsigned long type) __asm__("getauxval") __attribute__((weak));
+#endif
+static int toft_os_is_privileged(void) {
+#if defined(__linux__)
+  if (toft_getauxval != NULL && toft_getauxval(23 /* AT_SECURE */) != 0) return 1;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || \
+    defined(__DragonFly__)
+  if (issetugid()) return 1;
+#endif
+  return getuid() != geteuid() || getgid() != getegid();
+}
+static const char *toft_os_env(const char *name) { return toft_os_is_privileged() ? NULL : getenv(name); }
+
+/* One write for a line, so that lines of several threads and processes do not mix. What cannot be written is lost. */
+static void toft_os_print(int descriptor, const char *text, size_t size) {
+  for (int failures = 0; size > 0 && failures < 4;) { /* a signal may interrupt it */
+    ssize_t n = write(descriptor, text, size);
+    failures += n <= 0;
+    text += n > 0 ? n : 0;
+    size -= n > 0 ? (size_t)n : 0;
+  }
+}
+static void toft_os_append(const char *path, const char *text, size_t size) {
+  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  if (file < 0) return;
+  toft_os_print(file, text, size);
+  (void)close(file);
 }
 
 /* A fence in every thread of the process, at the expense of the caller. After a fork it may have to be opened again. */
@@ -316,7 +360,9 @@ __attribute__((destructor)) static void toft_os_unload(void) {
   toft_os_unloads = 1;
   toft_seats_end();
   toft_leases_unload();
+  toft_registry_end();
   toft_discharge(0);
+  toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32
   if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);
@@ -421,6 +467,16 @@ static void toft_lock_take(toft_lock *l) {
       if (++spins > TOFT_SPINS) toft_os_yield();
 }
 
+/* When the library is unloaded other threads may have been stopped with a lock in their hands. */
+static int toft_lock_take_to_end(toft_lock *l) {
+  if (!toft_os_unloads) toft_lock_take(l);
+  for (int i = 0; toft_os_unloads && !TOFT_LOCK_TRY(l); i++) {
+    if (i == 1000) return 0;
+    toft_os_yield();
+  }
+  return 1;
+}
+
 /* ---- a fence between a store and a load, for two threads of which one comes here often and the other hardly ever: the
  * one has the compiler's alone, the other pays a third of a microsecond for both ---- */
 
@@ -516,8 +572,9 @@ typedef struct toft_cached {
 } toft_cached;
 
 typedef struct toft_cache {
-  toft_state *ready; /* fresh arenas, linked by home_next */
+  toft_state *ready; /* fresh arenas, linked by anchor */
   size_t held;       /* bytes, ready arenas included */
+  uintptr_t epoch;   /* first epoch of the arena that was initialised last; 0: none was */
   int phase;         /* CLOSED: the thread has ended its cache, later releases go to the system */
   toft_cached *bins[TOFT_BINS];
 } toft_cache;
@@ -671,6 +728,30 @@ toft_source *toft_heap(void) { return &toft_heap_source; }
 
 /* ---- ready arenas ---- */
 
+/* An arena must refuse the marks of an arena that was released at its address, so no two of a thread have an epoch in
+ * common: the first epochs of arenas are EPOCH_STEP apart, those of threads EPOCH_STRIDE. An arena that needed more
+ * epochs than EPOCH_STEP moves the counter on when it is released (toft_epoch_seen). */
+#define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
+#define TOFT_EPOCH_STRIDE ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 44 : 24))
+static size_t toft_epoch_threads; /* atomic */
+
+static TOFT_COLD uintptr_t toft_epoch_begin(void) {
+  return toft_tls.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
+}
+
+TOFT_INLINE uintptr_t toft_epoch_first(void) {
+  uintptr_t last = toft_tls.epoch;
+  /* 2 at least, also where the counter wraps on 32 bits */
+  return (TOFT_LIKELY(last != 0) ? (toft_tls.epoch = last + TOFT_EPOCH_STEP) : toft_epoch_begin()) | 2;
+}
+
+/* The arena that is being released reached this epoch. One that was made by another thread may be in that one's range,
+ * where this thread takes no epochs from. */
+static void toft_epoch_seen(uintptr_t epoch) {
+  toft_cache *c = &toft_tls;
+  if (c->epoch != 0 && epoch - c->epoch < TOFT_EPOCH_STRIDE / 2) c->epoch = epoch & ~(uintptr_t)1;
+}
+
 TOFT_INLINE toft_state *toft_cache_pop(void) {
   toft_cache *c = &toft_tls;
   toft_state *a = c->ready;
@@ -682,9 +763,10 @@ TOFT_INLINE toft_state *toft_cache_pop(void) {
   return a;
 }
 
-/* a is fresh, and nothing is allocated in it. */
+/* a is fresh, and nothing is allocated in it. Marks of it are stale from here on. */
 TOFT_INLINE void toft_cache_push(toft_state *a) {
   toft_cache *c = &toft_tls;
+  a->head.epoch += 2;
   a->anchor = (unsigned char *)c->ready;
   c->ready = a;
   c->held += TOFT_HOME_SIZE;
@@ -858,6 +940,7 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
 }
 
 toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) {
+  if (inner == NULL) inner = &toft_heap_source;
   memset(b, 0, sizeof *b);
   b->source.take = toft_budget_take;
   b->source.put = toft_budget_put;
@@ -991,7 +1074,15 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
 
 #if TOFT_DYNAMIC && defined(__ELF__)
 
-/* What is used of elfutils/libdwfl.h, whose ABI is stable. */
+/* What is used of elfutils/libdwfl.h and elfutils/libdw.h, whose ABI is stable. */
+typedef struct toft_dwarf_die {
+  void *words[4];
+} toft_dwarf_die;
+typedef struct toft_dwarf_attribute {
+  void *words[4]; /* or fewer */
+} toft_dwarf_attribute;
+enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
+
 typedef struct toft_dwfl_callbacks {
   void *find_elf, *find_debuginfo, *section_address; /* functions */
   char **debuginfo_path;
@@ -1011,6 +1102,16 @@ typedef struct toft_dwarf {
   void *(*line)(void *module, uint64_t address);
   const char *(*line_info)(void *line, uint64_t *address, int *number, int *column, uint64_t *time, uint64_t *length);
   void (*end)(void *session);
+  /* inlined functions */
+  toft_dwarf_die *(*unit)(void *module, uint64_t address, uint64_t *bias);
+  int (*scopes)(toft_dwarf_die *unit, uint64_t address, toft_dwarf_die **scopes);
+  int (*scopes_of)(toft_dwarf_die *die, toft_dwarf_die **scopes);
+  int (*tag)(toft_dwarf_die *die);
+  toft_dwarf_attribute *(*attribute)(toft_dwarf_die *die, unsigned name, toft_dwarf_attribute *out);
+  int (*number)(toft_dwarf_attribute *attribute, uint64_t *out);
+  int (*files)(toft_dwarf_die *unit, void **files, size_t *count);
+  const char *(*file)(void *files, size_t index, uint64_t *time, uint64_t *length);
+  const char *(*declared)(toft_dwarf_die *die);
 } toft_dwarf;
 
 /* *function is a pointer to a function, or to anything. */
@@ -1029,8 +1130,13 @@ static int toft_dwarf_begin(toft_dwarf *d) {
          toft_dwarf_find(d, "dwfl_module_info", &d->module_info) &&
          toft_dwarf_find(d, "dwfl_module_addrinfo", &d->function) &&
          toft_dwarf_find(d, "dwfl_module_getsrc", &d->line) && toft_dwarf_find(d, "dwfl_lineinfo", &d->line_info) &&
-         toft_dwarf_find(d, "dwfl_end", &d->end) && (d->session = d->begin(&d->callbacks)) != NULL &&
-         d->report(d->session, getpid()) == 0 && d->report_end(d->session, NULL, NULL) == 0;
+         toft_dwarf_find(d, "dwfl_module_addrdie", &d->unit) && toft_dwarf_find(d, "dwarf_getscopes", &d->scopes) &&
+         toft_dwarf_find(d, "dwarf_getscopes_die", &d->scopes_of) && toft_dwarf_find(d, "dwarf_tag", &d->tag) &&
+         toft_dwarf_find(d, "dwarf_attr", &d->attribute) && toft_dwarf_find(d, "dwarf_formudata", &d->number) &&
+         toft_dwarf_find(d, "dwarf_getsrcfiles", &d->files) && toft_dwarf_find(d, "dwarf_filesrc", &d->file) &&
+         toft_dwarf_find(d, "dwarf_decl_file", &d->declared) && toft_dwarf_find(d, "dwfl_end", &d->end) &&
+         (d->session = d->begin(&d->callbacks)) != NULL && d->report(d->session, getpid()) == 0 &&
+         d->report_end(d->session, NULL, NULL) == 0;
 }
 
 static void toft_dwarf_close(toft_dwarf *d) {
@@ -1038,14 +1144,63 @@ static void toft_dwarf_close(toft_dwarf *d) {
   if (d->library != NULL) (void)dlclose(d->library);
 }
 
-/* 0: there is no libdw here, or it does not work. */
+/* 0: there is no libdw here, or it does not work. Where MemorySanitizer runs it is not used: what a library writes that
+ * was not built for it counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
+  if (toft_msan_open != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
     d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (d->library != NULL && toft_dwarf_begin(d)) return 1;
   toft_dwarf_close(d);
   return 0;
+}
+
+/* Is the address in a module that was loaded when the session began? */
+static int toft_dwarf_knows(const toft_dwarf *d, const void *address) {
+  return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
+}
+
+/* Is that a file of Toft's inline layer, or of the language's library? */
+static int toft_is_library_file(const char *file) {
+  const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
+  if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
+  if (name - file >= 5 && memcmp(name - 5, "toft/", 5) == 0 && (name - file == 5 || name[-6] == '/') && dot != NULL &&
+      (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0))
+    return 1;
+  return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
+}
+
+/* The address is in an inlined function of a library: moves file and line out to the call in the program's own code, if
+ * that was inlined into the same function of the machine code. Else they stay as they are. */
+static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
+  toft_dwarf_die *inner = NULL, *chain = NULL;
+  uint64_t bias = 0;
+  void *files = NULL;
+  size_t known = 0;
+  toft_dwarf_die *unit = d->unit(module, call, &bias);
+  if (unit == NULL || d->files(unit, &files, &known) != 0 || d->scopes(unit, call - bias, &inner) <= 0) return;
+  const char *file = symbol->file;
+  uint64_t line = symbol->line;
+  int count = d->scopes_of(&inner[0], &chain), found = 0;
+  for (int i = 0; i < count && !found; i++) {
+    toft_dwarf_attribute at;
+    uint64_t index = 0;
+    int tag = d->tag(&chain[i]);
+    if (tag != TOFT_DW_TAG_INLINED && tag != TOFT_DW_TAG_SUBPROGRAM) continue;
+    const char *declared = d->declared(&chain[i]);
+    found = declared != NULL && !toft_is_library_file(declared);
+    if (found || tag == TOFT_DW_TAG_SUBPROGRAM) break;
+    if (d->attribute(&chain[i], TOFT_DW_CALL_FILE, &at) == NULL || d->number(&at, &index) != 0) break;
+    file = d->file(files, (size_t)index, NULL, NULL);
+    if (d->attribute(&chain[i], TOFT_DW_CALL_LINE, &at) == NULL || d->number(&at, &line) != 0 || file == NULL) break;
+  }
+  if (found) {
+    symbol->file = file;
+    symbol->line = (unsigned)line;
+  }
+  free(chain);
+  free(inner);
 }
 
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
@@ -1062,6 +1217,7 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
   void *line = d->line(module, call);
   if (line != NULL) symbol->file = d->line_info(line, NULL, &number, NULL, NULL, NULL);
   symbol->line = number > 0 ? (unsigned)number : 0;
+  if (symbol->file != NULL && toft_is_library_file(symbol->file)) toft_dwarf_skip_library(d, module, call, symbol);
   return 1;
 }
 
@@ -1072,6 +1228,7 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
 static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
+static int toft_dwarf_knows(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   return toft_symbolize(arg, address, symbol);
 }
@@ -1079,7 +1236,7 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
 #endif
 
 /* ==== findings.c ==== */
-/* What checked arenas found: who is told, and in what words. */
+/* Findings of checked arenas and recyclers: their text, their delivery to hooks and files, and the process's switch. */
 
 /* One call of the program; all zero: none. */
 typedef struct toft_call {
@@ -1095,8 +1252,20 @@ typedef struct toft_fact {
   const unsigned char *p;
   size_t size, told; /* told: the size that the caller thinks it has */
   ptrdiff_t offset;
+  size_t length;                         /* of the bytes that were written, from offset on */
+  int open_ended;                        /* they reach the end of what was looked at: there may be more */
+  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
   toft_call made, gone, seen;
 } toft_fact;
+
+/* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
+static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsigned char *at, const unsigned char *end,
+                              int open_ended) {
+  f->offset = at - p;
+  f->length = (size_t)(end - at);
+  f->open_ended = open_ended;
+  memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
+}
 
 static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
   if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
@@ -1112,6 +1281,26 @@ static void toft_put_text(toft_line *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
+
+/* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
+ * quote and a backslash get a backslash. */
+static void toft_put_escaped(toft_line *t, const char *s, size_t size, int quoted) {
+  for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c < 0x20 || c > 0x7e) {
+      *t->at++ = '\\';
+      *t->at++ = 'x';
+      *t->at++ = "0123456789abcdef"[c >> 4];
+      *t->at++ = "0123456789abcdef"[c & 15];
+    } else {
+      if (quoted && (c == '"' || c == '\\')) *t->at++ = '\\';
+      *t->at++ = (char)c;
+    }
+  }
+  *t->at = 0;
+}
+
+static void toft_put_name(toft_line *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
 
 static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
@@ -1162,25 +1351,61 @@ static int toft_site_named(uintptr_t site, toft_line *t) {
   toft_lock_take(&toft_findings_lock);
   for (int i = 0; i < 256 && s == NULL; i++)
     for (s = toft_named_sites[i]; s != NULL && (uintptr_t)s != site;) s = s->next;
-  if (s != NULL) toft_put_text(t, s->text);
+  if (s != NULL) toft_put_name(t, s->text);
   TOFT_UNLOCK(&toft_findings_lock);
   return s != NULL;
 }
 
-static int toft_site_of_code(uintptr_t site, toft_line *t) {
-  toft_symbol s;
-  if (site < 4096 || !toft_symbolize(NULL, (const void *)site, &s)) return 0;
-  const char *slash = s.module != NULL ? strrchr(s.module, '/') : NULL;
-  if (s.function != NULL) {
-    toft_put_text(t, s.function);
-    toft_put_text(t, "+");
-    toft_put_number(t, s.offset, 16);
+/* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
+ * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
+static toft_lock toft_names_lock;
+static toft_dwarf toft_names;
+static int toft_names_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+
+static void toft_names_close(void) {
+  if (toft_names_state == 1) toft_dwarf_close(&toft_names);
+  toft_names_state = 0;
+}
+
+static int toft_names_find(const void *address, toft_symbol *s) {
+  if (toft_names_state == 0) toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
+  if (toft_names_state == 1 && !toft_dwarf_knows(&toft_names, address)) {
+    toft_names_close();
+    toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
+  }
+  return toft_names_state == 1 ? toft_dwarf_symbolize(&toft_names, address, s) : toft_symbolize(NULL, address, s);
+}
+
+/* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
+static void toft_put_symbol(toft_line *t, const toft_symbol *s) {
+  const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
+  int has_line = s->file != NULL && s->line != 0;
+  if (s->function != NULL) {
+    toft_put_name(t, s->function);
+    if (!has_line) {
+      toft_put_text(t, "+");
+      toft_put_number(t, s->offset, 16);
+    }
     toft_put_text(t, " (");
   }
-  toft_put_text(t, slash != NULL ? slash + 1 : s.module != NULL ? s.module : "program");
-  toft_put_text(t, "+");
-  toft_put_number(t, s.module_offset, 16);
-  if (s.function != NULL) toft_put_text(t, ")");
+  toft_put_name(t, has_line ? s->file : slash != NULL ? slash + 1 : s->module != NULL ? s->module : "program");
+  toft_put_text(t, has_line ? ":" : "+");
+  toft_put_number(t, has_line ? s->line : s->module_offset, has_line ? 10 : 16);
+  if (s->function != NULL) toft_put_text(t, ")");
+}
+
+static int toft_site_of_code(uintptr_t site, toft_line *t) {
+  toft_symbol s;
+  const void *address = (const void *)site;
+  if (site < 4096) return 0;
+  if (TOFT_LOCK_TRY(&toft_names_lock)) {
+    int found = toft_names_find(address, &s);
+    if (found) toft_put_symbol(t, &s); /* its strings are the session's */
+    TOFT_UNLOCK(&toft_names_lock);
+    return found;
+  }
+  if (!toft_symbolize(NULL, address, &s)) return 0;
+  toft_put_symbol(t, &s);
   return 1;
 }
 
@@ -1197,7 +1422,8 @@ static void toft_name_place(uintptr_t site, char *at, size_t room) {
 
 /* ---- words ---- */
 
-#define TOFT_PLACE 256
+#define TOFT_PLACE 512
+#define TOFT_MESSAGE (4 * TOFT_PLACE)
 
 static void toft_put_call(toft_line *t, const char *before, const toft_moment *m, const char *between) {
   toft_put_text(t, before);
@@ -1221,7 +1447,12 @@ static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f)
   toft_put_offset(t, f->offset);
   toft_put_text(t, " of ");
   toft_put_allocation(t, f);
-  toft_put_text(t, " was written");
+  toft_put_text(t, " was written: ");
+  toft_put_number(t, f->length, 10);
+  toft_put_text(t, f->length == 1 ? " byte" : " bytes");
+  toft_put_text(t, f->open_ended ? " or more \"" : " \"");
+  toft_put_escaped(t, (const char *)f->bytes, toft_min(f->length, sizeof f->bytes), 1);
+  toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
 }
 
 static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *out) {
@@ -1248,7 +1479,8 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
     case TOFT_FOUND_FOREIGN:
       toft_put_text(t, "foreign pointer: ");
       toft_put_number(t, (uintptr_t)f->p, 16);
-      toft_put_text(t, " is no allocation of this arena, or is none any more");
+      toft_put_text(t,
+                    f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
     case TOFT_FOUND_STALE_MARK:
       toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
@@ -1268,6 +1500,11 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
       toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_call(t, " was released", &out->returned, " at ");
       break;
+    case TOFT_FOUND_NOT_RELEASED:
+      toft_put_text(t, "refused release: the arena at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, f->told != 0 ? " has a claimed range" : " is in a cleanup or a callback");
+      break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
@@ -1286,7 +1523,7 @@ static void toft_say_moment(toft_moment *m, const toft_call *c, char *place) {
 
 /* Puts it into words, and calls fn with them. */
 static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
-  char places[3][TOFT_PLACE], message[4 * TOFT_PLACE];
+  char places[3][TOFT_PLACE], message[TOFT_MESSAGE];
   toft_finding out;
   toft_line t = {message, message + sizeof message - 1};
   out.kind = f->kind;
@@ -1295,6 +1532,8 @@ static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
   out.address = f->p;
   out.size = f->size;
   out.offset = f->offset;
+  out.length = f->length;
+  out.bytes = f->length != 0 ? f->bytes : NULL;
   toft_say_moment(&out.allocated, &f->made, places[0]);
   toft_say_moment(&out.returned, &f->gone, places[1]);
   toft_say_moment(&out.noticed, &f->seen, places[2]);
@@ -1302,54 +1541,150 @@ static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
   fn(arg, &out);
 }
 
-/* ---- the process's ways out ---- */
-
-static toft_finding_fn *toft_hearer;
-static void *toft_hearer_arg;
-
-void toft_on_finding(toft_finding_fn *fn, void *arg) {
-  toft_lock_take(&toft_findings_lock);
-  toft_hearer = fn;
-  toft_hearer_arg = arg;
-  TOFT_UNLOCK(&toft_findings_lock);
-}
-
-/* One write for a line, so that lines of several threads and processes do not mix. */
-static void toft_append(void *file, const toft_finding *f) {
-  char line[4 * TOFT_PLACE + 16];
-  toft_line t = {line, line + sizeof line - 1};
-  FILE *out = fopen((const char *)file, "a");
-  if (out == NULL) return;
-  toft_put_text(&t, "toft: ");
-  toft_put_text(&t, f->message);
-  toft_put_text(&t, "\n");
-  (void)fwrite(line, 1, (size_t)(t.at - line), out);
-  (void)fclose(out);
-}
-
-static void toft_publish(const toft_fact *f) {
-  toft_lock_take(&toft_findings_lock);
-  toft_finding_fn *fn = toft_hearer;
-  void *arg = toft_hearer_arg;
-  TOFT_UNLOCK(&toft_findings_lock);
-  if (fn != NULL) toft_say(f, fn, arg);
-  const char *file = toft_os_env("TOFT_FINDINGS");
-  if (file != NULL && *file != 0) toft_say(f, toft_append, (void *)(uintptr_t)file);
-}
-
-/* ---- the process's switch ---- */
+/* ---- the process's switch, and delivery ---- */
 
 enum { TOFT_SWITCH_UNREAD = 0, TOFT_SWITCH_OFF = 1, TOFT_SWITCH_ON = 2 };
-static size_t toft_switch; /* read and written atomically */
+static size_t toft_switch; /* read and written atomically; the rest is written before it, with the lock held */
+static int toft_switch_aborts;
+static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
+static char *toft_findings_file; /* or NULL */
+
+static toft_finding_fn *toft_finding_hook;
+static void *toft_finding_hook_arg;
+
+/* ASCII case is ignored. */
+static int toft_is_word(const char *s, const char *word) {
+  while (*word != 0 && (*s == *word || (*s >= 'A' && *s <= 'Z' && *s + 32 == *word))) s++, word++;
+  return *s == 0 && *word == 0;
+}
+
+static void toft_read_findings_file(const char *name, int checked) {
+  if (name == NULL || *name == 0) {
+    toft_findings_stream = checked ? 2 : 0;
+  } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
+    toft_findings_stream = 2;
+  } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
+    toft_findings_stream = 1;
+  } else if ((toft_findings_file = (char *)malloc(strlen(name) + 1)) != NULL) {
+    memcpy(toft_findings_file, name, strlen(name) + 1);
+  }
+}
+
+static TOFT_COLD size_t toft_read_switch(void) {
+  toft_lock_take(&toft_findings_lock);
+  size_t s = TOFT_LOAD(&toft_switch);
+  if (s == TOFT_SWITCH_UNREAD) {
+    const char *v = toft_os_env("TOFT_CHECKED");
+    int off = v == NULL || *v == 0 || toft_is_word(v, "0") || toft_is_word(v, "off") || toft_is_word(v, "no") ||
+              toft_is_word(v, "false");
+    toft_switch_aborts = !off && toft_is_word(v, "abort");
+    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
+    s = off ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
+    (void)TOFT_SWAP(&toft_switch, s);
+  }
+  TOFT_UNLOCK(&toft_findings_lock);
+  return s;
+}
 
 static int toft_process_checks(void) {
   size_t s = TOFT_LOAD(&toft_switch);
-  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) {
-    const char *v = toft_os_env("TOFT_CHECKED");
-    s = v == NULL || *v == 0 || (v[0] == '0' && v[1] == 0) ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
-    (void)TOFT_SWAP(&toft_switch, s);
-  }
+  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) s = toft_read_switch();
   return s == TOFT_SWITCH_ON;
+}
+
+void toft_on_finding(toft_finding_fn *fn, void *arg) {
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_hook = fn;
+  toft_finding_hook_arg = arg;
+  TOFT_UNLOCK(&toft_findings_lock);
+}
+
+static void toft_print_finding(void *arg, const toft_finding *f) {
+  char line[TOFT_MESSAGE + 16];
+  toft_line t = {line, line + sizeof line - 1};
+  (void)arg;
+  toft_put_text(&t, "toft: ");
+  toft_put_text(&t, f->message);
+  toft_put_text(&t, "\n");
+  if (toft_findings_stream != 0) toft_os_print(toft_findings_stream, line, (size_t)(t.at - line));
+  if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
+}
+
+static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
+
+static void toft_publish(const toft_fact *f) {
+  (void)toft_process_checks();
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_fn *fn = toft_finding_hook;
+  void *arg = toft_finding_hook_arg;
+  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_switch_aborts;
+  TOFT_UNLOCK(&toft_findings_lock);
+  if (fn != NULL && !toft_in_hook) {
+    toft_in_hook = 1;
+    toft_say(f, fn, arg);
+    toft_in_hook = 0;
+  }
+  if (prints) toft_say(f, toft_print_finding, NULL);
+  if (aborts) abort();
+}
+
+/* The library is being unloaded: there are no more findings. */
+static void toft_findings_end(void) {
+  toft_names_close();
+  free(toft_findings_file);
+  toft_findings_file = NULL;
+}
+
+/* ==== registry.c ==== */
+/* The checked arenas and recyclers that are alive, so that the end of the process can look at them: a program that
+ * exits without releasing them gets their findings too. */
+
+typedef struct toft_registered {
+  struct toft_registered *next, *previous;
+  /* Enters the object, so that its own thread's calls are refused meanwhile. 0: a call is running in it. With the
+   * registry's lock held. */
+  int (*enter)(struct toft_registered *self);
+  void (*look)(struct toft_registered *self); /* without the lock: findings call hooks */
+  int looked;
+} toft_registered;
+
+static toft_lock toft_registry_lock;
+static toft_registered toft_registry = {&toft_registry, &toft_registry, NULL, NULL, 0};
+
+static void toft_register(toft_registered *r, int (*enter)(toft_registered *), void (*look)(toft_registered *)) {
+  r->enter = enter;
+  r->look = look;
+  r->looked = 0;
+  toft_lock_take(&toft_registry_lock);
+  r->next = toft_registry.next;
+  r->previous = &toft_registry;
+  r->next->previous = r->previous->next = r;
+  TOFT_UNLOCK(&toft_registry_lock);
+}
+
+/* A second call does nothing. */
+static void toft_unregister(toft_registered *r) {
+  if (r->next == NULL) return;
+  toft_lock_take(&toft_registry_lock);
+  r->next->previous = r->previous;
+  r->previous->next = r->next;
+  r->next = NULL;
+  TOFT_UNLOCK(&toft_registry_lock);
+}
+
+/* The library is being unloaded: other threads may have been stopped with the lock held. */
+static void toft_registry_end(void) {
+  for (;;) {
+    toft_registered *r;
+    if (!toft_lock_take_to_end(&toft_registry_lock)) return;
+    for (r = toft_registry.next; r != &toft_registry && r->looked; r = r->next) continue;
+    int entered = r != &toft_registry && r->enter(r);
+    r->looked = r != &toft_registry;
+    int more = r->looked;
+    TOFT_UNLOCK(&toft_registry_lock);
+    if (entered) r->look(r);
+    if (!more) return;
+  }
 }
 
 /* ==== blocks.c ==== */
@@ -1547,8 +1882,6 @@ static toft_blk *toft_pop(toft_state *a) {
 }
 
 /* ---- cleanups ---- */
-
-static void toft_end_adopted(void *donor); /* life.c */
 
 /* Runs those born after `epoch`, newest first, each once. The arena is closed meanwhile: no room, every op refused. */
 static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
@@ -2391,7 +2724,8 @@ static void *toft_place(toft_state *a, size_t size, size_t align) {
  * describes, so that a wild write cannot lose it. */
 
 #define TOFT_ZONE 16
-#define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
+#define TOFT_HOOK_HEADER 16 /* hooks.c keeps an object's size there */
+#define TOFT_FACTS 1000     /* that an arena keeps; more are counted */
 enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
 
 /* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
@@ -2407,6 +2741,7 @@ typedef struct toft_record {
   uintptr_t born;
   unsigned char *cursor; /* the arena's, just after: what a mark taken then holds */
   toft_call made, gone;  /* gone.by: freed already, though its place is not given back */
+  uint32_t header;       /* bytes at p that the malloc-like hooks keep their size in; the caller's are behind them */
   int told;              /* that a zone is damaged */
 } toft_record;
 
@@ -2436,6 +2771,11 @@ struct toft_checks {
   size_t pinned;  /* the only thread that may call; 0: any. Atomic */
   toft_fact *facts;
   size_t facts_count, facts_lost;
+  toft_registered registered;
+  toft_state *arena;
+  /* Bytes of live allocations without zones. An arena in a buffer that the environment checks takes further blocks for
+   * the zones from the heap, and is full when this exceeds what the buffer holds. */
+  size_t plain, plain_limit;
 };
 
 /* ---- telling ---- */
@@ -2459,10 +2799,28 @@ static void toft_keep_fact(toft_checks *c, const toft_fact *f) {
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
+/* By the thread that is in the arena, which is closed to the hook. */
 static void toft_tell(toft_state *a, toft_fact *f) {
   f->arena = &a->head;
   toft_keep_fact(a->checks, f);
+  uint32_t was = toft_call_out(a);
   toft_publish(f);
+  toft_call_back(a, was);
+}
+
+/* By a thread that must not be in the arena. */
+static void toft_tell_intruder(toft_state *a, toft_fact *f) {
+  f->arena = &a->head;
+  toft_keep_fact(a->checks, f);
+  toft_publish(f);
+}
+
+/* The allocation as its caller knows it. */
+static void toft_fact_of(toft_fact *f, const toft_record *r) {
+  f->p = r->p + r->header;
+  f->size = r->size - r->header;
+  f->made = r->made;
+  f->gone = r->gone;
 }
 
 static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told, const toft_record *r) {
@@ -2472,26 +2830,21 @@ static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told
   f.p = (const unsigned char *)p;
   f.told = told;
   f.seen = a->checks->call;
-  if (r != NULL) {
-    f.size = r->size;
-    f.made = r->made;
-    f.gone = r->gone;
-  }
+  if (r != NULL) toft_fact_of(&f, r);
   toft_tell(a, &f);
 }
 
-static int toft_tell_written(toft_state *a, int kind, const toft_record *r, ptrdiff_t offset) {
+/* Bytes from `at` to `end` were written: see toft_fact_written. */
+static int toft_tell_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
+                             const unsigned char *end, int open_ended) {
   toft_fact f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
-  f.p = r->p;
-  f.size = r->size;
-  f.offset = offset;
-  f.made = r->made;
-  f.gone = r->gone;
+  toft_fact_of(&f, r);
+  toft_fact_written(&f, f.p, at, end, open_ended);
   f.seen = a->checks->call;
   toft_tell(a, &f);
-  toft_fail(a, r->size, 0, TOFT_ECORRUPT);
+  toft_fail(a, f.size, 0, TOFT_ECORRUPT);
   return TOFT_ECORRUPT;
 }
 
@@ -2516,7 +2869,7 @@ static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr
     if (c->depth++ == 0) c->call = call;
     return 1;
   }
-  toft_tell(a, &f);
+  toft_tell_intruder(a, &f);
   return 0;
 }
 
@@ -2537,33 +2890,58 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
 
 /* ---- zones ---- */
 
-/* A byte of the zone behind that is not as it was, or else the nearest in the one in front; PTRDIFF_MAX: none. */
-static ptrdiff_t toft_zone_damage(const toft_record *r) {
-  size_t behind = (size_t)(r->end - r->p) - r->size, front = (size_t)(r->p - r->start);
-  ptrdiff_t found = PTRDIFF_MAX;
-  toft_open(r->p + r->size, behind);
-  toft_open(r->start, front);
-  for (const unsigned char *z = r->start; z < r->p; z++)
-    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
-  for (const unsigned char *z = r->end; z-- > r->p + r->size;)
-    if (*z != TOFT_BYTE_ZONE) found = z - r->p;
-  toft_close(r->start, front);
-  toft_close(r->p + r->size, behind);
-  return found;
+/* Cuts a range down to what is not `byte`: from its first to its last such byte. 0: there is none. */
+static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
+  while (*from < *to && **from == byte) ++*from;
+  while (*from < *to && (*to)[-1] == byte) --*to;
+  return *from < *to;
 }
 
-static unsigned char *toft_not_gone(unsigned char *from, unsigned char *to) {
-  while (from < to && *from == TOFT_BYTE_GONE) from++;
-  return from;
+/* The header that the hooks of hooks.c keep in front of an object: its size, and a zone up to the object. */
+static void toft_fill_header(unsigned char *p, size_t size) {
+  memset(p, TOFT_BYTE_ZONE, TOFT_HOOK_HEADER);
+  memcpy(p, &size, sizeof size);
+}
+
+/* Of a record's two zones, and its header, what was written. 0: nothing was; else TOFT_FOUND_OVERRUN or ..._UNDERRUN.
+ * Both zones are open meanwhile, until toft_close_zones. */
+static int toft_zone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
+                            int *open_ended) {
+  unsigned char header[TOFT_HOOK_HEADER];
+  const unsigned char *front = r->start;
+  toft_open(r->start, (size_t)(r->p - r->start) + r->header);
+  toft_open(r->p + r->size, (size_t)(r->end - r->p) - r->size);
+  *from = r->p + r->size;
+  *to = r->end;
+  if (toft_written_part(from, to, TOFT_BYTE_ZONE)) {
+    *open_ended = *to == r->end;
+    return TOFT_FOUND_OVERRUN;
+  }
+  *from = front;
+  *to = r->p;
+  (void)toft_written_part(from, to, TOFT_BYTE_ZONE);
+  toft_fill_header(header, r->size - r->header);
+  for (uint32_t i = 0; i < r->header && r->gone.by == NULL; i++) {
+    if (r->p[i] == header[i]) continue;
+    if (*from == *to) *from = r->p + i;
+    *to = r->p + i + 1;
+  }
+  *open_ended = *from == front;
+  return *from < *to ? TOFT_FOUND_UNDERRUN : 0;
+}
+
+static void toft_close_zones(const toft_record *r) {
+  toft_close(r->start, (size_t)(r->p - r->start) + r->header);
+  toft_close(r->p + r->size, (size_t)(r->end - r->p) - r->size);
 }
 
 /* Looks at bytes that were given back, which are filled anew if they were written. */
 static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
+  const unsigned char *at = from, *end = to;
   toft_open(from, (size_t)(to - from));
-  unsigned char *at = toft_not_gone(from, to);
-  if (at < to) {
-    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at - r->p);
+  if (toft_written_part(&at, &end, TOFT_BYTE_GONE)) {
+    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at, end, end == to);
     toft_open(from, (size_t)(to - from));
     memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
   }
@@ -2574,10 +2952,14 @@ static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *f
 static int toft_check_record(toft_state *a, size_t index) {
   toft_record *r = &a->checks->records[index];
   int code = TOFT_OK;
-  ptrdiff_t at = r->told ? PTRDIFF_MAX : toft_zone_damage(r);
-  if (at != PTRDIFF_MAX) {
-    r->told = 1;
-    code = toft_tell_written(a, at < 0 ? TOFT_FOUND_UNDERRUN : TOFT_FOUND_OVERRUN, r, at);
+  if (!r->told) {
+    const unsigned char *from, *to;
+    int open_ended, kind = toft_zone_damage(r, &from, &to, &open_ended);
+    if (kind != 0) {
+      r->told = 1;
+      code = toft_tell_written(a, kind, r, from, to, open_ended);
+    }
+    toft_close_zones(r);
   }
   if (r->gone.by != NULL && toft_check_gone(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
@@ -2690,6 +3072,7 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   while (c != NULL && c->count != 0 && c->records[c->count - 1].born > epoch) {
     toft_record *r = &c->records[c->count - 1];
     if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (r->gone.by == NULL) c->plain -= TOFT_ROUND8(r->size);
     if (a->state & TOFT_IS_CHECKED) {
       if (r->gone.by == NULL) r->gone = c->call;
       toft_fill_gone(r->start, r->end);
@@ -2740,6 +3123,7 @@ static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   size_t front = toft_max(align, TOFT_ZONE);
   size_t whole = toft_zoned_size(size, align);
   if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
+  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain, c->plain_limit)) return NULL;
   unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
   if (base == NULL) return NULL;
   toft_blk *b = a->current;
@@ -2767,6 +3151,7 @@ static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
   r->born = toft_epoch(a);
   r->cursor = a->head.cursor;
   r->made = c->call;
+  c->plain += TOFT_ROUND8(size);
   return p;
 }
 
@@ -2880,6 +3265,7 @@ static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, s
 
 static void toft_free_record(toft_state *a, toft_record *r) {
   (void)toft_check_record(a, (size_t)(r - a->checks->records));
+  a->checks->plain -= TOFT_ROUND8(r->size);
   toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
   r->gone = a->checks->call;
 }
@@ -2893,7 +3279,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   }
   int older = toft_is_older(a, p);
   toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
-  if (r == NULL && !older) {
+  if (r == NULL && (!older || old_size > TOFT_MAX_REQUEST)) {
     *code = TOFT_EARG;
     return NULL;
   }
@@ -2903,6 +3289,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
     toft_open(p + new_size, (size_t)(r->end - p) - new_size);
     memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
     toft_close(p + new_size, (size_t)(r->end - p) - new_size);
+    a->checks->plain -= TOFT_ROUND8(r->size) - TOFT_ROUND8(new_size);
     r->size = new_size;
     return p;
   }
@@ -2910,6 +3297,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
   void *q = toft_place(a, new_size, align);
   if (q == NULL) return NULL;
+  if (!older) toft_open(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
   if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
   return q;
@@ -2925,10 +3313,53 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
 
 /* ---- on and off ---- */
 
+/* ---- at exit ---- */
+
+static toft_checks *toft_checks_of(toft_registered *r) {
+  return (toft_checks *)(void *)((unsigned char *)r - offsetof(toft_checks, registered));
+}
+
+static int toft_enter_at_exit(toft_registered *r) {
+  toft_checks *c = toft_checks_of(r);
+  size_t none = 0;
+  return TOFT_TAKE(&c->inside, &none, toft_thread());
+}
+
+/* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
+static void toft_look_at_heap_blocks(toft_state *a) {
+  toft_checks *c = a->checks;
+  if (!(a->state & TOFT_CACHEABLE)) return;
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older)
+    if (n->user.fn == toft_end_adopted) toft_look_at_heap_blocks((toft_state *)n->user.arg);
+  if (c == NULL) return;
+  toft_failure *failure = a->failure;
+  a->failure = NULL; /* what it uses may have ended */
+  memset(&c->call, 0, sizeof c->call);
+  c->call.by = "exit";
+  c->call.thread = toft_thread();
+  for (size_t i = 0; i < c->count; i++)
+    if (c->records[i].block->source == &toft_heap_source) (void)toft_check_record(a, i);
+  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next)
+    if (s->block->source == &toft_heap_source) (void)toft_look_at_shadow(a, s);
+  a->failure = failure;
+}
+
+static void toft_look_at_exit(toft_registered *r) {
+  toft_checks *c = toft_checks_of(r);
+  toft_look_at_heap_blocks(c->arena);
+  TOFT_LEAVE(&c->inside);
+}
+
 static int toft_begin_checks(toft_state *a) {
   toft_arm_fork();
-  if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
-  if (a->checks == NULL) return TOFT_ENOMEM;
+  if (a->checks == NULL) {
+    a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+    if (a->checks == NULL) return TOFT_ENOMEM;
+    a->checks->arena = a;
+    a->checks->plain_limit = SIZE_MAX;
+    /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
+    if (a->state & TOFT_CACHEABLE) toft_register(&a->checks->registered, toft_enter_at_exit, toft_look_at_exit);
+  }
   a->state |= TOFT_IS_CHECKED;
   toft_check_from_here(a);
   return TOFT_OK;
@@ -2978,6 +3409,7 @@ static void toft_cut_checks(toft_state *a, unsigned char *end) {
 }
 
 static void toft_drop_checks(toft_checks *c) {
+  toft_unregister(&c->registered);
   while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
   free(c->records);
   free(c->gone_marks);
@@ -3108,8 +3540,8 @@ static void toft_bury(toft_arena *head) {
 static void toft_look_at_detained(const toft_detained *d) {
   unsigned char *from = d->block + d->open, *end = d->block + d->size;
   toft_open(from, d->size - d->open);
-  const unsigned char *at = toft_not_gone(from, end);
-  if (at == end) return;
+  const unsigned char *at = from, *to = end;
+  if (!toft_written_part(&at, &to, TOFT_BYTE_GONE)) return;
   toft_fact f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_LATE_WRITE;
@@ -3119,12 +3551,9 @@ static void toft_look_at_detained(const toft_detained *d) {
   for (size_t i = 0; i < d->count; i++) {
     const toft_record *r = &d->gone[i];
     if (at < r->start || at >= r->end) continue;
-    f.p = r->p;
-    f.size = r->size;
-    f.made = r->made;
-    f.gone = r->gone;
+    toft_fact_of(&f, r);
   }
-  f.offset = at - f.p;
+  toft_fact_written(&f, f.p, at, to, to == end);
   f.seen.by = "a look at released memory";
   f.seen.thread = toft_thread();
   toft_publish(&f);
@@ -3299,7 +3728,8 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   uintptr_t caller = TOFT_CALLER();
   if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_state_of(head);
-  int code = p == NULL || old_size > TOFT_MAX_REQUEST ? TOFT_EARG : toft_check_request(new_size, align);
+  int absurd = old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* the checks have a finding for it */
+  int code = p == NULL || absurd ? TOFT_EARG : toft_check_request(new_size, align);
   void *q = NULL;
   if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
   toft_enter(a);
@@ -3327,7 +3757,7 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
   int code = TOFT_OK;
   if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
   toft_enter(a);
-  if (!(a->state & TOFT_CLOSED) && p != NULL && size <= TOFT_MAX_REQUEST) {
+  if (!(a->state & TOFT_CLOSED) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
     } else if (toft_is_last(a, (unsigned char *)p, size)) {
@@ -4022,7 +4452,7 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
   a->head.cursor = a->anchor = a->home_start = start;
   a->head.ops = &toft_ops;
   a->head.limit = a->end = a->home_end = end;
-  a->head.epoch = 2;
+  a->head.epoch = toft_epoch_first();
   a->state = TOFT_FRESH | state;
   a->rounds = 0;
   a->budget = UINT64_MAX;
@@ -4054,6 +4484,10 @@ static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
   if (toft_begin_checks(a) != TOFT_OK) {
     toft_put_home(a);
     return NULL;
+  }
+  if (a->source == NULL) {
+    a->source = &toft_heap_source;
+    a->checks->plain_limit = (size_t)(a->home_end - a->home_start);
   }
   toft_aim(a);
   return a;
@@ -4122,6 +4556,7 @@ toft_arena *toft_create_with(const toft_options *given) {
 static void toft_put_home(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->home_size;
+  toft_epoch_seen(a->head.epoch);
   if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
   if (a->state & TOFT_BUFFER) return;
   if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
@@ -4133,6 +4568,7 @@ static void toft_put_home(toft_state *a) {
 
 /* Every block back to its source. */
 static void toft_destroy(toft_state *a) {
+  if (a->checks != NULL) toft_unregister(&a->checks->registered);
   toft_run_cleanups(a, 0);
   (void)toft_look_at_shadows(a);
   (void)toft_check_records(a, 0);
@@ -4159,8 +4595,10 @@ static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
     toft_destroy(a);
     return;
   }
+  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
   toft_aim(a);
   toft_step_out(a);
+  toft_fail(a, 0, 0, TOFT_EBUSY);
 }
 
 /* The fast way saves no register: whatever is not it is a tail call. */
@@ -4334,8 +4772,11 @@ int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block),
   if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
   toft_enter(a);
+  uint32_t was = toft_call_out(a);
+  int stop = toft_walk(a, fn, arg);
+  toft_call_back(a, was);
   toft_aim(a);
-  return toft_walk(a, fn, arg);
+  return stop;
 }
 
 /* ---- checked arenas ---- */
@@ -4746,39 +5187,87 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 }
 
 /* ==== hooks.c ==== */
-/* malloc, realloc and free for libraries that take such hooks: the size is kept in front of each object. */
-
-#define TOFT_HOOK_ALIGN 16
+/* malloc, realloc and free for libraries that take such hooks: a header in front of each object keeps its size. In a
+ * checked arena the records know the size; the header, which may be damaged, is only looked at. */
 
 static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
 
-static size_t *toft_hook_size(void *p) { return (size_t *)(void *)((unsigned char *)p - TOFT_HOOK_ALIGN); }
+static size_t toft_hook_whole(size_t size) {
+  return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
+}
+
+/* NULL: the arena is not checked, or another provider's. */
+static toft_checks *toft_hook_checks(const toft_arena *arena) {
+  const toft_state *a = toft_state_of(arena);
+  if (TOFT_LIKELY(!(arena->epoch & 1)) || !toft_is_own(arena) || !(a->state & TOFT_IS_CHECKED)) return NULL;
+  return a->checks;
+}
+
+/* An object of `size` bytes was placed behind the header at base. Returns it. */
+static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size) {
+  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
+  if (TOFT_UNLIKELY(r != NULL)) {
+    r->header = TOFT_HOOK_HEADER;
+    toft_open(base, TOFT_HOOK_HEADER);
+    toft_fill_header(base, size);
+    toft_close(base, TOFT_HOOK_HEADER);
+  } else {
+    memcpy(base, &size, sizeof size);
+  }
+  return base + TOFT_HOOK_HEADER;
+}
+
+/* p is no object of the checked arena. */
+static TOFT_COLD void toft_hook_foreign(toft_state *a, const void *p, const char *by) {
+  int closed = 1;
+  if (!toft_step_in(a, by, 0)) return;
+  toft_enter(a);
+  closed = (a->state & TOFT_CLOSED) != 0;
+  if (!closed) toft_tell_misuse(a, TOFT_FOUND_FOREIGN, p, 0, NULL);
+  toft_aim(a);
+  toft_step_out(a);
+  toft_fail(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
+}
+
+/* The size of the object at p, with its header; 0: it is none, which was reported. */
+static size_t toft_hook_size(toft_arena *arena, void *p, const char *by) {
+  unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
+  toft_state *a = toft_state_of(arena);
+  size_t size;
+  if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_is_older(a, base)) {
+    const toft_record *r = toft_find_record(a, base);
+    if (r != NULL) return r->size;
+    toft_hook_foreign(a, p, by);
+    return 0;
+  }
+  memcpy(&size, base, sizeof size);
+  return size + TOFT_HOOK_HEADER;
+}
 
 void *toft_hook_malloc(void *arena, size_t size) {
-  size_t whole = size <= SIZE_MAX - TOFT_HOOK_ALIGN ? size + TOFT_HOOK_ALIGN : SIZE_MAX;
-  toft_from((toft_arena *)arena, TOFT_CALLER());
-  unsigned char *base = (unsigned char *)toft_alloc_aligned((toft_arena *)arena, whole, TOFT_HOOK_ALIGN);
-  if (base == NULL) return NULL;
-  *toft_hook_size(base + TOFT_HOOK_ALIGN) = size;
-  return base + TOFT_HOOK_ALIGN;
+  toft_arena *a = (toft_arena *)arena;
+  toft_from(a, TOFT_CALLER());
+  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_whole(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_made(a, base, size) : NULL;
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
-  toft_from((toft_arena *)arena, TOFT_CALLER());
+  toft_arena *a = (toft_arena *)arena;
+  toft_from(a, TOFT_CALLER());
   if (p == NULL) return toft_hook_malloc(arena, size);
-  size_t old = *toft_hook_size(p);
-  size_t whole = size <= SIZE_MAX - TOFT_HOOK_ALIGN ? size + TOFT_HOOK_ALIGN : SIZE_MAX;
-  unsigned char *base = (unsigned char *)toft_resize((toft_arena *)arena, (unsigned char *)p - TOFT_HOOK_ALIGN,
-                                                     old + TOFT_HOOK_ALIGN, whole, TOFT_HOOK_ALIGN);
-  if (base == NULL) return NULL;
-  *toft_hook_size(base + TOFT_HOOK_ALIGN) = size;
-  return base + TOFT_HOOK_ALIGN;
+  size_t old = toft_hook_size(a, p, "resize");
+  if (old == 0) return NULL;
+  unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
+                                                     toft_hook_whole(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_made(a, base, size) : NULL;
 }
 
 void toft_hook_free(void *arena, void *p) {
+  toft_arena *a = (toft_arena *)arena;
   if (p == NULL) return;
-  toft_from((toft_arena *)arena, TOFT_CALLER());
-  toft_free((toft_arena *)arena, (unsigned char *)p - TOFT_HOOK_ALIGN, *toft_hook_size(p) + TOFT_HOOK_ALIGN);
+  toft_from(a, TOFT_CALLER());
+  size_t size = toft_hook_size(a, p, "free");
+  if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
 }
 
 toft_arena *toft_current(void) { return toft_current_arena; }
@@ -5222,6 +5711,16 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
 static void toft_recycler_large_release(toft_recycler *r);
 static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep);
 static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s);
+
+/* recycler_checked.c */
+static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site);
+static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                          uintptr_t site);
+static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r);
+static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site);
+static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site);
+static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r);
 
 /* ---- lists ---- */
 
@@ -5669,11 +6168,12 @@ static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t siz
   return r->now.sweep != TOFT_RECYCLER_NONE && size > r->now.block->widest ? &r->aside : &r->now;
 }
 
-void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
+void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   void *p = NULL;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   size = toft_round(size, 8);
   toft_recycler_settle(r);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
@@ -5683,6 +6183,10 @@ void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
   if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
     p = toft_recycler_fill(r, toft_recycler_range_for(r, size), size, align);
   return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
+}
+
+void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_more_at(r, size, align, TOFT_CALLER());
 }
 
 /* The block of p, which has `bytes`; NULL: it is a large object. */
@@ -5700,7 +6204,11 @@ static void toft_recycler_give(toft_recycler *r, toft_recycler_block *b, void *p
   if (b->live <= b->notice) toft_recycler_noticed(r, b);
 }
 
-void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
+void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_free_checked(r, p, toft_max(size, 1), site);
+    return;
+  }
   size_t bytes = toft_round(toft_max(size, 1), 8);
   toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
@@ -5709,6 +6217,10 @@ void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
     r->now.cursor = (unsigned char *)p;
   else
     toft_recycler_give(r, b, p, bytes);
+}
+
+void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_free_apart_at(r, p, size, TOFT_CALLER());
 }
 
 /* Where it stands; 0: it cannot. */
@@ -5725,10 +6237,14 @@ static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size
   return now <= was;
 }
 
-void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
+static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                     uintptr_t site) {
   void *q;
+  align = TOFT_OPS_ALIGN(align);
   if (p == NULL) return toft_recycler_alloc(r, new_size, align);
-  if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2) return NULL;
+  if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked))
+    return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
       toft_recycler_resize_here(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
     return p;
@@ -5737,6 +6253,10 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
   memcpy(q, p, toft_min(old_size, new_size));
   toft_recycler_free(r, p, old_size);
   return q;
+}
+
+void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
+  return toft_recycler_resize_at(r, p, old_size, new_size, align, TOFT_CALLER());
 }
 
 /* ---- life ---- */
@@ -5764,6 +6284,7 @@ static void toft_recycler_begin(toft_recycler *r) {
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = 0;
   r->counted = r->counted_fresh = NULL;
+  r->checks = NULL;
 }
 
 static size_t toft_recycler_stride(size_t block_size) { return 64 + toft_round(block_size, 64); }
@@ -5777,11 +6298,12 @@ int toft_recycler_check(const toft_recycler_options *options) {
   return o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards > 1) ? TOFT_EARG : TOFT_OK;
 }
 
-int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   toft_recycler_begin(r);
   r->direct = TOFT_RECYCLER_DIRECT;
   r->shard = 0;
+  r->checked = 0;
   r->peak = 0;
   r->source = &toft_heap_source;
   r->count = r->stride = 0;
@@ -5797,7 +6319,30 @@ int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-void toft_recycler_release(toft_recycler *r) {
+/* The first call makes the checks, so that this takes no memory but for a count. */
+static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  (void)toft_recycler_init_unchecked(r, NULL);
+  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  if (options != NULL) memcpy(&o, options, options->size);
+  if (o.source != NULL) r->source = o.source;
+  r->checked = 1;
+  r->direct = 0;
+  r->count = o.count;
+  r->stride = o.block_size;
+  return o.count == 0 || toft_recycler_checks_for(r) != NULL ? TOFT_OK : TOFT_ENOMEM;
+}
+
+int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+  return TOFT_UNLIKELY(toft_process_checks()) ? toft_recycler_init_checked(r, options)
+                                              : toft_recycler_init_unchecked(r, options);
+}
+
+static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_release_checked(r, site);
+    return;
+  }
   while (r->segments != NULL) {
     toft_recycler_segment s = *r->segments;
     r->segments = s.next;
@@ -5807,6 +6352,8 @@ void toft_recycler_release(toft_recycler *r) {
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
   toft_recycler_begin(r);
 }
+
+void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
 
 /* ---- looking at it ---- */
 
@@ -5841,6 +6388,7 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
   toft_recycler_stats s;
   const toft_recycler_segment *segment;
   unsigned char *p;
+  if (r->checked) return toft_recycler_stats_checked(r);
   memset(&s, 0, sizeof s);
   for (segment = r->segments; segment != NULL; segment = segment->next) {
     unsigned char *cut = toft_recycler_cut_end(r, segment);
@@ -5881,6 +6429,7 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
   size_t idle = 0, left = 0;
+  if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
   toft_recycler_settle(r);
   toft_recycler_leave(r, &r->now);
   toft_recycler_leave(r, &r->aside);
@@ -6296,6 +6845,346 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
   s->kept += r->spare_bytes;
 }
 
+/* ==== recycler_checked.c ==== */
+/* Recyclers of a checked process. Their inline path never has room (cursor == limit) and `direct` is 0, so every call
+ * comes here. Each object gets red zones and a record, which lives apart from it, and lies in a second recycler on the
+ * same source. A freed object waits, filled, until TOFT_QUARANTINE bytes were freed after it. */
+
+typedef struct toft_object {
+  struct toft_object *next;  /* in its bucket */
+  struct toft_object *later; /* the one that was freed after it */
+  toft_record record;
+} toft_object;
+
+struct toft_recycler_checks {
+  toft_registered registered;
+  size_t inside; /* the thread in a call; 0: none. Atomic */
+  toft_call call;
+  toft_recycler memory;
+  toft_object **buckets; /* a power of two of them */
+  size_t bucket_count, count;
+  toft_object *oldest, **youngest; /* freed ones */
+  size_t waiting;                  /* their bytes */
+  uint64_t live;                   /* bytes of the others, rounded up to 8 */
+};
+typedef struct toft_recycler_checks toft_recycler_checks;
+
+/* ---- records by address ---- */
+
+static toft_object **toft_object_bucket(const toft_recycler_checks *c, const void *p) {
+  return &c->buckets[((uintptr_t)p >> 3) * 0x9E3779B1u >> 7 & (c->bucket_count - 1)];
+}
+
+static toft_object *toft_object_find(const toft_recycler_checks *c, const void *p) {
+  toft_object *o = c->bucket_count != 0 ? *toft_object_bucket(c, p) : NULL;
+  while (o != NULL && o->record.p != p) o = o->next;
+  return o;
+}
+
+static void toft_object_link(toft_recycler_checks *c, toft_object *o) {
+  toft_object **bucket = toft_object_bucket(c, o->record.p);
+  o->next = *bucket;
+  *bucket = o;
+}
+
+/* A bucket for one object more on average. 0: there is no memory. */
+static int toft_object_room(toft_recycler_checks *c) {
+  size_t old_count = c->bucket_count, new_count = old_count != 0 ? 2 * old_count : 64;
+  toft_object **old = c->buckets, **more;
+  if (c->count < old_count) return 1;
+  more = (toft_object **)calloc(new_count, sizeof(void *));
+  if (more == NULL) return old_count != 0; /* longer chains serve as well */
+  c->buckets = more;
+  c->bucket_count = new_count;
+  for (size_t i = 0; i < old_count; i++) {
+    for (toft_object *o = old[i], *next; o != NULL; o = next) {
+      next = o->next;
+      toft_object_link(c, o);
+    }
+  }
+  free(old);
+  return 1;
+}
+
+static void toft_object_unlink(toft_recycler_checks *c, const toft_object *o) {
+  toft_object **at = toft_object_bucket(c, o->record.p);
+  while (*at != o) at = &(*at)->next;
+  *at = o->next;
+  c->count--;
+}
+
+/* ---- findings ---- */
+
+static void toft_object_misuse(const toft_recycler_checks *c, int kind, const void *p, size_t told,
+                               const toft_object *o) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = kind;
+  f.p = (const unsigned char *)p;
+  f.told = told;
+  f.seen = c->call;
+  if (o != NULL) toft_fact_of(&f, &o->record);
+  toft_publish(&f);
+}
+
+static void toft_object_written(const toft_recycler_checks *c, int kind, const toft_object *o,
+                                const unsigned char *from, const unsigned char *to, int open_ended) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = kind;
+  toft_fact_of(&f, &o->record);
+  toft_fact_written(&f, f.p, from, to, open_ended);
+  f.seen = c->call;
+  toft_publish(&f);
+}
+
+/* The zones of a live object; all of a freed one. Each damage is reported once. */
+static void toft_object_look(const toft_recycler_checks *c, toft_object *o) {
+  toft_record *r = &o->record;
+  const unsigned char *from = r->start, *to = r->end;
+  if (r->gone.by == NULL) {
+    int open_ended, kind = toft_zone_damage(r, &from, &to, &open_ended);
+    if (kind != 0 && !r->told) toft_object_written(c, kind, o, from, to, open_ended);
+    r->told |= kind != 0;
+    toft_close_zones(r);
+    return;
+  }
+  toft_open(r->start, (size_t)(r->end - r->start));
+  if (toft_written_part(&from, &to, TOFT_BYTE_GONE)) {
+    toft_object_written(c, TOFT_FOUND_LATE_WRITE, o, from, to, to == r->end);
+    toft_open(r->start, (size_t)(r->end - r->start));
+    memset(r->start, TOFT_BYTE_GONE, (size_t)(r->end - r->start));
+  }
+  toft_close(r->start, (size_t)(r->end - r->start));
+}
+
+/* ---- calls: one thread at a time ---- */
+
+/* 0: another thread is in a call, which is reported, or this one is, in a hook. */
+static int toft_recycler_enter(toft_recycler_checks *c, const char *by, uintptr_t site) {
+  size_t me = toft_thread(), other = 0;
+  toft_call call = {by, toft_said != 0 ? toft_said : site, me};
+  toft_said = 0;
+  if (TOFT_TAKE(&c->inside, &other, me)) {
+    c->call = call;
+    return 1;
+  }
+  if (other != me) {
+    toft_fact f;
+    memset(&f, 0, sizeof f);
+    f.kind = TOFT_FOUND_TWO_THREADS;
+    f.made = c->call;
+    f.seen = call;
+    toft_publish(&f);
+  }
+  return 0;
+}
+
+static void toft_recycler_exit(toft_recycler_checks *c) { TOFT_LEAVE(&c->inside); }
+
+/* ---- at exit ---- */
+
+static toft_recycler_checks *toft_recycler_checks_of(toft_registered *r) {
+  return (toft_recycler_checks *)(void *)((unsigned char *)r - offsetof(toft_recycler_checks, registered));
+}
+
+static int toft_recycler_enter_at_exit(toft_registered *r) {
+  size_t none = 0;
+  return TOFT_TAKE(&toft_recycler_checks_of(r)->inside, &none, toft_thread());
+}
+
+/* Only those on the heap are registered: a source of the caller's may have ended before its recycler. */
+static void toft_recycler_look_at_exit(toft_registered *r) {
+  toft_recycler_checks *c = toft_recycler_checks_of(r);
+  memset(&c->call, 0, sizeof c->call);
+  c->call.by = "exit";
+  c->call.thread = toft_thread();
+  for (size_t i = 0; i < c->bucket_count; i++)
+    for (toft_object *o = c->buckets[i]; o != NULL; o = o->next) toft_object_look(c, o);
+  toft_recycler_exit(c);
+}
+
+/* ---- begin and end ---- */
+
+/* The checks of r, made by its first call. NULL: there is no memory for them, or for the blocks asked for by count. */
+static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  toft_recycler_checks *c = r->checks;
+  if (c != NULL) return c;
+  c = (toft_recycler_checks *)calloc(1, sizeof *c);
+  if (c == NULL) return NULL;
+  toft_arm_fork();
+  o.source = r->source;
+  o.count = r->count;
+  o.block_size = r->stride; /* as it was given: only the memory's own stride counts */
+  if (toft_recycler_init_unchecked(&c->memory, &o) != TOFT_OK) {
+    free(c);
+    return NULL;
+  }
+  c->youngest = &c->oldest;
+  if (r->source == &toft_heap_source)
+    toft_register(&c->registered, toft_recycler_enter_at_exit, toft_recycler_look_at_exit);
+  return r->checks = c;
+}
+
+/* The oldest freed objects are handed back for good until at most `keep` bytes wait. */
+static void toft_recycler_discharge(toft_recycler_checks *c, size_t keep) {
+  while (c->waiting > keep) {
+    toft_object *o = c->oldest;
+    size_t whole = (size_t)(o->record.end - o->record.start);
+    toft_object_look(c, o);
+    c->oldest = o->later;
+    if (c->oldest == NULL) c->youngest = &c->oldest;
+    c->waiting -= whole;
+    toft_object_unlink(c, o);
+    toft_open(o->record.start, whole);
+    toft_recycler_free(&c->memory, o->record.start, whole);
+    free(o);
+  }
+}
+
+static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) {
+  toft_recycler_checks *c = r->checks;
+  if (c == NULL || !toft_recycler_enter(c, "release", site)) return;
+  toft_unregister(&c->registered);
+  for (size_t i = 0; i < c->bucket_count; i++) {
+    for (toft_object *o = c->buckets[i], *next; o != NULL; o = next) {
+      next = o->next;
+      toft_object_look(c, o);
+      toft_open(o->record.start, (size_t)(o->record.end - o->record.start));
+      free(o);
+    }
+  }
+  toft_recycler_release(&c->memory);
+  r->peak = toft_max(r->peak, c->memory.peak);
+  r->source_calls += c->memory.source_calls;
+  r->checks = NULL;
+  free(c->buckets);
+  free(c);
+}
+
+/* ---- objects ---- */
+
+static void *toft_recycler_place_checked(toft_recycler_checks *c, size_t size, size_t align) {
+  size_t front = toft_max(align, TOFT_ZONE), whole = toft_zoned_size(size, align);
+  toft_object *o = toft_object_room(c) ? (toft_object *)calloc(1, sizeof *o) : NULL;
+  if (o == NULL) return NULL;
+  unsigned char *base = (unsigned char *)toft_recycler_alloc(&c->memory, whole, front);
+  if (base == NULL && c->waiting != 0) {
+    toft_recycler_discharge(c, 0);
+    base = (unsigned char *)toft_recycler_alloc(&c->memory, whole, front);
+  }
+  if (base == NULL) {
+    free(o);
+    return NULL;
+  }
+  toft_record *r = &o->record;
+  r->start = base;
+  r->p = base + front;
+  r->end = base + whole;
+  r->size = size;
+  r->made = c->call;
+  toft_open(base, whole);
+  memset(base, TOFT_BYTE_ZONE, whole);
+  memset(r->p, TOFT_BYTE_NEW, size);
+  toft_hand_out(r->p, size);
+  toft_close_zones(r);
+  toft_object_link(c, o);
+  c->count++;
+  c->live += TOFT_ROUND8(size);
+  return r->p;
+}
+
+static void toft_recycler_retire(toft_recycler_checks *c, toft_object *o) {
+  toft_record *r = &o->record;
+  toft_object_look(c, o);
+  c->live -= TOFT_ROUND8(r->size);
+  toft_fill_gone(r->start, r->end);
+  r->gone = c->call;
+  o->later = NULL;
+  *c->youngest = o;
+  c->youngest = &o->later;
+  c->waiting += (size_t)(r->end - r->start);
+  toft_recycler_discharge(c, TOFT_QUARANTINE);
+}
+
+/* The live object at p; NULL: there is none, which is reported. Another size is reported too. */
+static toft_object *toft_object_claimed(const toft_recycler_checks *c, const void *p, size_t size) {
+  toft_object *o = toft_object_find(c, p);
+  if (o == NULL || o->record.gone.by != NULL) {
+    toft_object_misuse(c, o == NULL ? TOFT_FOUND_FOREIGN : TOFT_FOUND_DOUBLE_FREE, p, size, o);
+    return NULL;
+  }
+  if (o->record.size != size) toft_object_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
+  return o;
+}
+
+/* The requested size, 1 for 0; align is a power of two. */
+static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+  toft_recycler_checks *c = toft_recycler_checks_for(r);
+  if (c == NULL || !toft_recycler_enter(c, "alloc", site)) return NULL;
+  void *p = toft_recycler_place_checked(c, size, align);
+  toft_recycler_exit(c);
+  return p;
+}
+
+static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  toft_recycler_checks *c = toft_recycler_checks_for(r);
+  if (c == NULL || !toft_recycler_enter(c, "free", site)) return;
+  toft_object *o = toft_object_claimed(c, p, size);
+  if (o != NULL) toft_recycler_retire(c, o);
+  toft_recycler_exit(c);
+}
+
+/* In place if it shrinks, else a copy, so that addresses from before are found. */
+static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                          uintptr_t site) {
+  toft_recycler_checks *c = toft_recycler_checks_for(r);
+  void *q = NULL;
+  if (c == NULL || !toft_recycler_enter(c, "resize", site)) return NULL;
+  toft_object *o = toft_object_claimed(c, p, old_size);
+  if (o != NULL && new_size <= o->record.size && toft_pad((unsigned char *)p, align) == 0) {
+    toft_record *record = &o->record;
+    unsigned char *end = record->p + new_size;
+    toft_object_look(c, o);
+    c->live -= TOFT_ROUND8(record->size) - TOFT_ROUND8(new_size);
+    toft_open(end, (size_t)(record->end - end));
+    memset(end, TOFT_BYTE_ZONE, (size_t)(record->end - end));
+    toft_close(end, (size_t)(record->end - end));
+    record->size = new_size;
+    q = p;
+  } else if (o != NULL && (q = toft_recycler_place_checked(c, new_size, align)) != NULL) {
+    memcpy(q, p, toft_min(o->record.size, new_size));
+    toft_recycler_retire(c, o);
+  }
+  toft_recycler_exit(c);
+  return q;
+}
+
+static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
+  toft_recycler_checks *c = r->checks;
+  if (c == NULL || !toft_recycler_enter(c, "trim", site)) return 0;
+  toft_recycler_discharge(c, 0);
+  size_t idle = toft_recycler_trim_to(&c->memory, keep);
+  toft_recycler_exit(c);
+  return idle;
+}
+
+/* Zones, and freed objects that wait, count as wasted. */
+static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
+  const toft_recycler_checks *c = r->checks;
+  toft_recycler_stats s;
+  memset(&s, 0, sizeof s);
+  if (c != NULL) {
+    s = toft_recycler_stats_of(&c->memory);
+    s.wasted += s.used - c->live;
+    s.used = c->live;
+  }
+  s.peak = toft_max(r->peak, (size_t)s.peak);
+  s.source_calls += r->source_calls;
+  return s;
+}
+
 /* ==== recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
 
@@ -6370,6 +7259,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS;
+  if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
@@ -6401,7 +7291,8 @@ void toft_sync_recycler_destroy(toft_sync_recycler *r) {
 
 void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
   toft_recycler_shard *s = toft_sync_lock(r);
-  void *p = toft_recycler_alloc(&s->recycler, size, align);
+  void *p = toft_recycler_bump(&s->recycler, size, align);
+  if (p == NULL) p = toft_recycler_more_at(&s->recycler, size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   return p;
 }
@@ -6410,7 +7301,10 @@ void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s;
   if (p == NULL) return;
   s = toft_sync_lock_of(r, p, size);
-  toft_recycler_free(&s->recycler, p, size);
+  if (TOFT_UNLIKELY(s->recycler.checked))
+    toft_recycler_free_apart_at(&s->recycler, p, size, TOFT_CALLER());
+  else
+    toft_recycler_free(&s->recycler, p, size);
   toft_sync_unlock(s);
 }
 
@@ -6419,7 +7313,7 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   void *q;
   if (p == NULL) return toft_sync_recycler_alloc(r, new_size, align);
   s = toft_sync_lock_of(r, p, old_size);
-  q = toft_recycler_resize(&s->recycler, p, old_size, new_size, align);
+  q = toft_recycler_resize_at(&s->recycler, p, old_size, new_size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   return q;
 }
@@ -6568,16 +7462,6 @@ static toft_lock toft_seats_lock;
 static size_t toft_last_id =
     1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
 
-/* When the library is unloaded other threads may have been stopped with a lock in their hands. */
-static int toft_lock_take_to_end(toft_lock *l) {
-  if (!toft_os_unloads) toft_lock_take(l);
-  for (int i = 0; toft_os_unloads && !TOFT_LOCK_TRY(l); i++) {
-    if (i == 1000) return 0;
-    toft_os_yield();
-  }
-  return 1;
-}
-
 /* ---- the thread's side ---- */
 
 /* What it may use until it leaves. */
@@ -6645,12 +7529,14 @@ static void toft_leases_fork(int phase); /* lease_stands.c: 0 before, 1 in the p
 static void toft_seats_before_fork(void) {
   toft_lock_take(&toft_seats_lock);
   toft_leases_fork(0);
+  toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
 }
 static void toft_findings_after_fork(void) {
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
+  TOFT_UNLOCK(&toft_registry_lock);
 }
 static void toft_seats_in_parent(void) {
   toft_findings_after_fork();

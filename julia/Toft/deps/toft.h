@@ -20,11 +20,12 @@
  * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
  * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
  *
- * BAD INPUT. Told apart on every arena: NULL or 0 where a size overflows, an alignment above 8 that is no power of two,
- * a mark of another arena or from before a reset (TOFT_EMARK), calls while a range is claimed or a cleanup runs
- * (TOFT_EBUSY). Told apart on a checked arena only (options.flags, toft_set_checked, TOFT_CHECKED=1 in the environment;
- * see toft/findings.h): a mark already rewound past, writes beyond an allocation or after it was given back, frees of
- * what is no allocation or of another size, a released arena, two threads in one arena. Not told apart: a NULL arena,
+ * BAD INPUT. Every arena detects a size that overflows (NULL), an alignment above 8 that is no power of two (NULL), a
+ * mark of another arena, also of one that was released at the same address, or from before a reset (TOFT_EMARK), and
+ * calls while a range is claimed or a cleanup runs (TOFT_EBUSY). Only a checked arena (options.flags, toft_set_checked,
+ * TOFT_CHECKED=1 in the environment; see toft/findings.h) detects a mark already rewound past, writes beyond an
+ * allocation or after it was given back, frees of what is no allocation or of another size, calls on a released arena,
+ * a release while a range is claimed or a cleanup runs, and two threads in one arena. Not detected: a NULL arena,
  * alignments 3, 5, 6 and 7 (served as 8).
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
@@ -126,7 +127,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
 #define TOFT_SIZED(n) __attribute__((alloc_size(n)))
 #define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
-#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
 /* where the function that asks returns to */
@@ -142,7 +143,6 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_FORMAT(fmt, first)
 #define TOFT_SIZED(n)
 #define TOFT_SIZED2(n, m)
-#define TOFT_AT_EXIT(fn)
 #define TOFT_COLD
 #define TOFT_UNUSED
 #if defined(_MSC_VER)
@@ -260,8 +260,10 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
 #define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
+#define toft_recycler_free_apart_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart_at)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
 #define toft_recycler_more TOFT_PASTE(TOFT_PREFIX, toft_recycler_more)
+#define toft_recycler_more_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_more_at)
 #define toft_recycler_noticed TOFT_PASTE(TOFT_PREFIX, toft_recycler_noticed)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
@@ -294,16 +296,25 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #endif
 
 /* ==== toft/findings.h ==== */
-/* What checked arenas find, and how one hears of it.
+/* Findings: what checked arenas and recyclers detect, and how it is delivered.
  *
- * An arena is checked from the start with TOFT_CHECKED in options.flags, from now on after toft_set_checked, and every
- * arena of the process is with TOFT_CHECKED=1 in the environment: no program needs to be built anew. It is read once,
- * when the first arena is made. Findings are told in four ways, none of which writes anything by itself:
+ * An arena is checked from the start with TOFT_CHECKED in options.flags, and from a call of toft_set_checked on. With
+ * TOFT_CHECKED=1 in the environment every arena and every recycler of the process is checked; no program needs to be
+ * rebuilt. Findings are delivered in four ways:
  *
- *   options.failure          the arena's own callback hears a code (see toft.h)
+ *   options.failure          the arena's own callback gets a code (see toft.h)
  *   toft_findings            walks over what one arena found
- *   toft_on_finding          a function of the process hears of everything, at once
- *   TOFT_FINDINGS=FILE       in the environment: each is appended to that file as one line; /dev/stderr is a file too
+ *   toft_on_finding          a function of the process gets every finding at once
+ *   the environment          one line for each finding, on standard error or in a file
+ *
+ * Two variables of the environment are read once, when the first arena or recycler is made. A process with more rights
+ * than its user (set-uid, set-gid, file capabilities) ignores both.
+ *
+ *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
+ *                    finding. Anything else: on.
+ *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and not followed if it is a
+ *                    symbolic link. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
+ *                    Not set: standard error where TOFT_CHECKED is on; where it is off, nothing is written.
  *
  * docs/checked.md has the table of what is found, and what is not.
  */
@@ -324,32 +335,39 @@ enum {
   TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is not good any more */
   TOFT_FOUND_WRONG_THREAD = 8, /* called by another thread than it is pinned to: see toft_pin */
   TOFT_FOUND_TWO_THREADS = 9,  /* called while another thread was in a call */
-  TOFT_FOUND_RELEASED = 10     /* called after its release */
+  TOFT_FOUND_RELEASED = 10,    /* called after its release */
+  TOFT_FOUND_NOT_RELEASED = 11 /* a release without effect: a range was claimed, or a cleanup was running */
 };
 
 /* One call of the program, as far as it is known. */
 typedef struct toft_moment {
-  const char *call;  /* "alloc", "rewind" and so on; "": there was none */
-  const char *place; /* "file.c:12", or "function+0x2a (program+0x11f9)", which addr2line understands */
-  uintptr_t site;    /* the same as a number: what the caller gave, or else where the call returns to */
-  size_t thread;     /* threads are numbered from 1, in the order in which Toft met them */
+  const char *call; /* "alloc", "rewind" and so on; "": there was none */
+  /* "file.c:12" as given by toft_at, TOFT_SITES or another language; else, with debug information and libdw of elfutils
+   * on the machine, "function (file.c:12)", the call in the program's own code; else "function+0x2a (program+0x11f9)",
+   * whose last part addr2line understands. Bytes that are not printable ASCII are written as \xNN. */
+  const char *place;
+  uintptr_t site; /* the same as a number: what the caller gave, or else where the call returns to */
+  size_t thread;  /* threads are numbered from 1, in the order in which Toft met them */
 } toft_moment;
 
 typedef struct toft_finding {
   int kind;            /* TOFT_FOUND_... */
   const char *message; /* all of it in one line without a newline, from the kind's name on */
-  toft_arena *arena;   /* not to be called: it is in the middle of a call, or gone */
+  toft_arena *arena;   /* not to be called: it is in the middle of a call, or released. NULL: a recycler's */
   const void *address; /* of the allocation; NULL where none is concerned */
-  size_t size;         /* its bytes, as asked for */
-  ptrdiff_t offset;    /* the byte that was written, counted from its start */
+  size_t size;         /* its bytes, as requested */
+  ptrdiff_t offset;    /* the first byte that was written, counted from its start */
   toft_moment allocated, returned, noticed;
+  size_t length;              /* from the first byte that was written to the last, as far as was looked */
+  const unsigned char *bytes; /* these, but 32 at most; NULL if length is 0 */
 } toft_finding;
 
-/* Hears of a finding. Everything it points at is gone when it returns. */
+/* Gets a finding, which is valid until it returns. */
 typedef void toft_finding_fn(void *arg, const toft_finding *finding);
 
-/* Has fn called for every finding of every checked arena, by the thread that found it; NULL: no more. It must return,
- * and may use other arenas. Replaces the one before. Thread-safe. */
+/* fn is called for every finding of every checked arena and recycler, by the thread that found it; NULL: no function.
+ * It must return, and may use other arenas and recyclers; the finding's own is closed to it. A finding that its calls
+ * cause is only printed. Replaces the one before. Thread-safe. */
 TOFT_API void toft_on_finding(toft_finding_fn *fn, void *arg);
 
 /* Looks at all of a checked arena now, the zones of live allocations and what was given back; then calls fn for each
@@ -406,8 +424,8 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
  * toft_frame_past finds it again.
  *
- * A FRAME IN A FRAME is a scope: TOFT_FRAME(frames, arena) { ... } gives back at its end what this thread allocated in
- * it.
+ * A FRAME IN A FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block gives back what this
+ * thread allocated in it.
  *
  * THREADS. toft_frame_here, toft_frame_publish and toft_frame_past may be called by all threads at once. Calls that say
  * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
@@ -451,13 +469,16 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
   return p;
 }
 
+/* 3, 5, 6 and 7 are served as 8, as the inline path serves them. */
+#define TOFT_OPS_ALIGN(align) ((align) < 8 && ((align) & ((align)-1)) != 0 ? 8 : (align))
+
 /* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
  * that is no power of two fails here or in ops. Of constants whose sum cannot wrap one compare is enough. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
   unsigned char *p = a->cursor;
   size_t room = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
-    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, align, 0, 0);
+    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
   } else {
     uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
     size_t pad = (size_t)(q - (uintptr_t)p);
@@ -509,7 +530,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *
     a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size)); /* from cursor: q is the caller's word */
     return p;
   }
-  return a->ops->resize(a, p, old_size, new_size, align, 0, 0);
+  return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
 }
 
 TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size) {
@@ -639,6 +660,14 @@ TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
   return s;
 }
 
+/* a may be NULL: then there is nothing to end. */
+TOFT_INLINE toft_scope toft_scope_begin_if(toft_arena *a) {
+  toft_scope s;
+  if (a != NULL) return toft_scope_begin(a);
+  memset(&s, 0, sizeof s);
+  return s;
+}
+
 TOFT_INLINE void toft_scope_end(toft_scope *s) {
   if (s->arena != NULL) (void)toft_rewind(s->arena, s->mark);
   s->arena = NULL;
@@ -705,12 +734,13 @@ typedef struct toft_frame_stats {
 /* ALONE. TOFT_EBUSY as above: then *out is not written. */
 TOFT_API int toft_frames_stats(toft_frames *frames, toft_frame_stats *out);
 
-/* A frame in the frame, of this thread: `a` is toft_frame_here(frames) inside. Not entered if that is NULL. With gcc
- * and clang it may be left by break, return or goto; elsewhere only at its end. */
-#define TOFT_FRAME(frames, a)                                                                              \
-  for (toft_arena *a = toft_frame_here(frames); a != NULL; a = NULL)                                       \
-    for (toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); a##_scope.arena != NULL; \
-         toft_scope_end(&a##_scope))
+/* A frame in the frame, of this thread: declares `toft_arena *a`, which is toft_frame_here(frames) and may be NULL, and
+ * a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
+#ifdef TOFT_AT_EXIT
+#define TOFT_FRAME(frames, a)              \
+  toft_arena *a = toft_frame_here(frames); \
+  toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin_if(a)
+#endif
 
 /* ---- a barrier: threads wait until all have come; it can be used again at once ---- */
 
@@ -828,9 +858,11 @@ TOFT_API toft_lease_stats toft_leases_stats(toft_leases *leases);
  * toft.h; docs/meters.md is the guide.
  *
  *     toft_set_metered(a, 1);
- *     TOFT_TAG(a, "level") {
- *       load(a);                                     counts for "level"
- *       TOFT_TAG(a, "sound") { decode(a); }          counts for "level/sound"
+ *     {
+ *       TOFT_TAG(a, "level");
+ *       load(a);                                       counts for "level"
+ *       TOFT_TAG(a, "sound");
+ *       decode(a);                                     counts for "level/sound"
  *     }
  *     toft_snapshot_text(a, NULL, text, sizeof text);    what there is, as JSON
  *
@@ -875,11 +907,11 @@ TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name);
 /* A pop without its push (the arena was metered in between) does nothing. */
 TOFT_INLINE void toft_tag_pop(toft_arena *a);
 
-/* The block that follows runs under the tag. With gcc and clang the tag also ends when the block is left by break,
- * return or goto; elsewhere only when its end is reached. */
+/* A declaration, as TOFT_SCOPE is: the rest of the enclosing block runs under the tag. gcc and clang only. */
+#ifdef TOFT_AT_EXIT
 #define TOFT_TAG(a, name) TOFT_TAG_NAMED(a, name, TOFT_PASTE(toft_tag_, __COUNTER__))
-#define TOFT_TAG_NAMED(a, name, t) \
-  for (toft_tag t TOFT_AT_EXIT(toft_tag_end) = toft_tag_begin(a, name); t.arena != NULL; toft_tag_end(&t))
+#define TOFT_TAG_NAMED(a, name, t) toft_tag t TOFT_AT_EXIT(toft_tag_end) = toft_tag_begin(a, name)
+#endif
 
 /* The same by the ABI's table, for an arena of any maker: the present tag from now on, by a number of the caller's and
  * a path, which may be NULL after the first time; number 0 without a name is no tag. Meters the arena. TOFT_ENOSYS if
@@ -899,11 +931,11 @@ TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name);
 /* A second end of the same phase does nothing. */
 TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
 
-/* The block that follows is the phase; left as TOFT_TAG is. */
+/* A declaration, as TOFT_SCOPE is: the rest of the enclosing block is the phase. gcc and clang only. */
+#ifdef TOFT_AT_EXIT
 #define TOFT_PHASE(a, name) TOFT_PHASE_NAMED(a, name, TOFT_PASTE(toft_phase_, __COUNTER__))
-#define TOFT_PHASE_NAMED(a, name, p)                                                                   \
-  for (toft_phase_scope p TOFT_AT_EXIT(toft_phase_leave) = toft_phase_enter(a, name); p.arena != NULL; \
-       toft_phase_leave(&p))
+#define TOFT_PHASE_NAMED(a, name, p) toft_phase_scope p TOFT_AT_EXIT(toft_phase_leave) = toft_phase_enter(a, name)
+#endif
 
 /* ---- budgets; the hard budget itself is toft_set_budget ---- */
 
@@ -1005,8 +1037,9 @@ TOFT_API int toft_symbolize(void *arg, const void *address, toft_symbol *symbol)
 enum {
   TOFT_SNAPSHOT_CLEAR = 1, /* then toft_clear_report; not if write said to stop */
   /* Names of static functions too, with files and lines, from symbol tables and debug information, by libdw of elfutils
-   * if this machine has it (libdw.so.1 is loaded when it is first needed and asked about local files alone); else as
-   * without. Takes milliseconds and more. */
+   * if this machine has it (libdw.so.1 is loaded when it is first needed and reads local files only); else as without.
+   * In a function of Toft's headers or of the language's library that the compiler inlined, file and line are those of
+   * the call in the program's own code. Takes milliseconds and more. */
   TOFT_SNAPSHOT_DWARF = 2,
   TOFT_SNAPSHOT_ADDRESSES = 4 /* no names at all */
 };
@@ -1550,8 +1583,11 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
  * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
- * negative code, and nothing has changed. Not told apart: a free with another size or of another recycler's memory, a
- * second free.
+ * negative code, and nothing has changed.
+ *
+ * MISUSE. A free with another size, of another recycler's memory, or of what was freed before is undefined. Recyclers
+ * made in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, writes around an
+ * object and writes to a freed one; each call then takes the slow path, and each object red zones and a record.
  *
  * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
  * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
@@ -1713,6 +1749,7 @@ struct toft_recycler {
   toft_recycler_run gone;
   size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
   int32_t shard;             /* of a toft_sync_recycler */
+  int32_t checked;           /* made while the process was checked: no call is served inline */
   toft_recycler_range aside; /* for requests that would waste now */
   toft_recycler_list sparse; /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
@@ -1727,6 +1764,7 @@ struct toft_recycler {
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
   size_t count, stride;
   uint64_t source_calls;
+  struct toft_recycler_checks *checks;             /* where checked, from the first call on */
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
 };
 
@@ -1735,6 +1773,9 @@ TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
 
 TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
 TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+/* The same, where findings name `site` as the place of the call. */
+TOFT_API void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
 TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
@@ -1959,16 +2000,17 @@ typedef struct toft_budget {
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
 } toft_budget;
+/* inner NULL: toft_heap(). */
 TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Told why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY. The arena is as it was,
- * so the callback may longjmp or throw. On a checked arena also told TOFT_ECORRUPT, with the size of an allocation
- * around which, or after which, bytes were written; that call goes on, so this must return. The callback must not call
- * into the arena. */
+/* Called with the reason why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY; also
+ * with size 0 and TOFT_EBUSY where toft_release has no effect. The arena is as it was, so the callback may longjmp or
+ * throw. On a checked arena also with TOFT_ECORRUPT and the size of an allocation around which, or after which, bytes
+ * were written; that call goes on, so the callback must return. It must not call into the arena. */
 typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
@@ -1988,8 +2030,8 @@ typedef struct toft_options {
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
 /* clang-format on */
 
-/* A buffer of this size has room for `bytes` bytes of allocations, wherever it starts. */
-#define TOFT_BUFFER(bytes) ((size_t)(bytes) + 576)
+/* A buffer of this size has room for `bytes` bytes of allocations, each rounded up to 8, wherever it starts. */
+#define TOFT_BUFFER(bytes) (((size_t)(bytes) + 583) & ~(size_t)7)
 
 /* An arena with defaults: on the heap, no budget. NULL if there is no memory. Taken from the thread's cache when it has
  * one, which is the fast way. */
@@ -1997,13 +2039,14 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
 /* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
 /* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
- * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER), or if the process is
- * checked (toft/findings.h) and there is no memory for that; such an arena must be released before its buffer is used
- * again. */
+ * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). In a checked process
+ * (toft/findings.h) the red zones need more room: there blocks for them come from toft_heap() if `overflow` is NULL,
+ * the arena is full when its allocations alone, without zones, exceed the buffer, the result is NULL if there is no
+ * memory for the checks, and the arena must be released before its buffer is used again. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
-/* Runs the cleanups and returns every block. NULL is ignored. Does nothing inside a cleanup, nor while a range is
- * claimed: give it first. */
+/* Runs the cleanups and returns every block. NULL is ignored. Inside a cleanup of the arena, and while a range is
+ * claimed, it does nothing but report TOFT_EBUSY to options.failure; a checked arena reports a finding too. */
 TOFT_INLINE void toft_release(toft_arena *a);
 
 /* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
@@ -2056,12 +2099,18 @@ TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
  * rewound past is told apart on checked arenas only. */
 TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
 
-/* Everything allocated in the block that follows is given back at its end:
- *     TOFT_SCOPE(a) { char *s = toft_printf(a, "%d", i); ... }
- * With gcc and clang also when it is left by break, return or goto; elsewhere only when its end is reached. */
+/* A declaration: what is allocated after it is given back when the enclosing block ends, by its last line, break,
+ * continue, return, goto, or an exception in C++:
+ *     for (int i = 0; i < n; i++) {
+ *       TOFT_SCOPE(a);
+ *       if (!visit(toft_printf(a, "%d", i))) break;
+ *     }
+ * gcc and clang only: elsewhere toft_mark_here and toft_rewind. No switch label or goto may jump past it into its
+ * block (clang rejects that, gcc does not). */
+#ifdef TOFT_AT_EXIT
 #define TOFT_SCOPE(a) TOFT_SCOPE_NAMED(a, TOFT_PASTE(toft_scope_, __COUNTER__))
-#define TOFT_SCOPE_NAMED(a, name) \
-  for (toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a); name.arena != NULL; toft_scope_end(&name))
+#define TOFT_SCOPE_NAMED(a, name) toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a)
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------
  * Reset, trim, budgets
@@ -2141,7 +2190,7 @@ TOFT_INLINE TOFT_NODISCARD char *toft_pack_strdup(toft_pack *k, const char *s);
  * Looking at an arena
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Does p lie in memory that this arena has handed out? Walks the blocks. */
+/* Does p lie in memory that this arena has handed out? Walks the blocks. May be 0 for bytes of a claimed range. */
 TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
 /* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
  * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
@@ -2157,7 +2206,8 @@ typedef struct toft_block {
 } toft_block;
 enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
 /* Calls fn for each block, newest first, kept ones last, adopted arenas' blocks in their places, until fn returns
- * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. */
+ * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. fn must return; the arena is
+ * closed to it: allocations there are NULL, all else TOFT_EBUSY. */
 TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *block), void *arg);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -2179,8 +2229,8 @@ TOFT_API void toft_cache_trim(void);
  * object (16 bytes), align to 16, and reuse memory only when the newest object is freed or grown.
  * ------------------------------------------------------------------------------------------------------------ */
 
-TOFT_API void *toft_hook_malloc(void *arena, size_t size);
-TOFT_API void *toft_hook_realloc(void *arena, void *p, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
 /* For hooks without a context pointer: the calling thread's current arena. NULL until set. */
@@ -2188,9 +2238,9 @@ TOFT_API toft_arena *toft_current(void);
 /* Sets it (NULL: none) and returns the one before, to be put back. */
 TOFT_API toft_arena *toft_current_swap(toft_arena *a);
 /* On the current arena; NULL if there is none. */
-TOFT_API void *toft_current_malloc(size_t size);
-TOFT_API void *toft_current_calloc(size_t count, size_t size);
-TOFT_API void *toft_current_realloc(void *p, size_t size);
+TOFT_API TOFT_SIZED(1) void *toft_current_malloc(size_t size);
+TOFT_API TOFT_SIZED2(1, 2) void *toft_current_calloc(size_t count, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_current_realloc(void *p, size_t size);
 TOFT_API void toft_current_free(void *p);
 
 /* ---- small inline bodies, documented above ---- */

@@ -11,7 +11,7 @@ export PoolFullError, StaleIndexError,
     AbstractFreeListAllocator, AbstractAllocator, AbstractSOAllocator, AbstractFreeListSOAllocator,
     allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!,
     capacity, trim!, column, Handle, handle,
-    List, Stack, Queue, SortedSet, SortedDict, between,
+    List, Stack, Queue, SortedSet, SortedDict, between, concretetype,
     Arena, arena, alloc, cstring, release!, reset!, rewind!, scope, budget!, checked!, cleanup!, stats, ArenaStats,
     ArenaArray, ArenaVector, ArenaMatrix, ArenaError, cache_limit!, cache_held, cache_trim!,
     metered!, tag, tagbudget!, sampled!, report, snapshot, ArenaReport, TagStats, SiteStats
@@ -26,6 +26,7 @@ include("tree.jl")
 include("set.jl")
 include("dict.jl")
 include("sorted.jl")
+include("concrete.jl")
 include("show.jl")
 include("arena.jl")
 

@@ -42,7 +42,8 @@ included. Raw pointers do not keep it: `GC.@preserve a` does.
 * `checked`: start with checks (see [`checked!`](@ref)).
 
 Throws `OutOfMemoryError` where there is no memory or address space, `ArgumentError` for options that make no sense, and
-an `ErrorException` where libtoft is missing (see [`Toft.library`](@ref)).
+an `ErrorException` where libtoft is missing (see [`Toft.library`](@ref)), and while a package is precompiled, because
+the memory would be missing when the package is loaded; `arena() do` works there too, as long as `a` is not stored.
 
 Threads: one task at a time; it may pass from one to another. The finalizer, and the cleanups that it runs, may run on
 any thread.
@@ -135,9 +136,15 @@ function opened(a::Arena)
     a.head
 end
 
+# A package is being precompiled, or a system image made: what is reachable at the end is written to a file, with null
+# for each pointer.
+precompiling() = ccall(:jl_generating_output, Cint, ()) != 0
+
+@noinline arena_in_image() =
+    error("Toft: an arena that is made while a package is precompiled would be without its memory when the package is ",
+          "loaded: make it in __init__, or for the length of a block by `arena() do a ... end`")
+
 @noinline function make(budget, reserve, contiguous, checked)
-    ccall(:jl_generating_output, Cint, ()) == 0 ||
-        error("Toft: an arena that is made while a package is precompiled would not be there when it is loaded")
     library()
     closed_head()
     limit = limit_of(budget)
@@ -176,8 +183,11 @@ function size_of(name, bytes::Integer)
     bytes > MAX_REQUEST ? throw(OutOfMemoryError()) : UInt(bytes)
 end
 
-Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false) =
-    ((head, range) = make(budget, reserve, contiguous, checked); Arena(head, true, range, true))
+function Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+    precompiling() && arena_in_image()
+    head, range = make(budget, reserve, contiguous, checked)
+    Arena(head, true, range, true)
+end
 
 """
     arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false)
@@ -196,7 +206,9 @@ function arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false
     head, range = make(budget, reserve, contiguous, checked)
     a = Arena(head, true, range, false) # no finalizer, which would cost more than the arena
     try
-        return f(a)
+        result = f(a)
+        result === a && precompiling() && arena_in_image()
+        return result
     finally
         release!(a)
     end
@@ -642,8 +654,9 @@ Switches checks of what is allocated from now on: red zones around it, looked at
 is filled with `0xDD`; marks already rewound past are refused. Slow, and exact. Throws `Toft.ArenaError`: `TOFT_EBUSY`,
 or `TOFT_ENOSYS` where the maker offers no checks.
 
-With `TOFT_CHECKED=1` in the environment when Julia starts, every arena is checked from its start; with
-`TOFT_FINDINGS=FILE` each finding is appended to that file as a line that names the places in Julia.
+With `TOFT_CHECKED=1` in the environment when the first arena is made, every arena is checked from its start. Each
+finding is then a line that names the places in Julia, on standard error or appended to the file that `TOFT_FINDINGS`
+names. libtoft reads both variables, and ignores them in a privileged process.
 """
 function checked!(a::Arena, on::Bool = true)
     GC.@preserve a check(op_set(opened(a), TOFT_SET_CHECKED, on), "checked!")
@@ -720,20 +733,25 @@ end
 
 # In a line: "104 bytes live of 4.000 KiB in 1 block, peak 104 bytes, no budget".
 say_stats(io, s) =
-    print(io, Base.format_bytes(s.live), " live of ", Base.format_bytes(s.reserved), " in ", s.blocks,
-          s.blocks == 1 ? " block" : " blocks", ", peak ", Base.format_bytes(peak_of(s)), ", ",
-          s.budget === nothing ? "no budget" : "budget " * Base.format_bytes(s.budget))
+    print(io, bytes_text(s.live), " live of ", bytes_text(s.reserved), " in ", s.blocks,
+          s.blocks == 1 ? " block" : " blocks", ", peak ", bytes_text(peak_of(s)), ", ",
+          s.budget === nothing ? "no budget" : "budget " * bytes_text(s.budget))
 
 function list_stats(io, s)
-    budget = s.budget === nothing ? "none" : Base.format_bytes(s.budget) * share(s.live, s.budget)
-    for (name, value) in (("live", Base.format_bytes(s.live)), ("allocated", Base.format_bytes(s.allocated)),
-                          ("peak", Base.format_bytes(peak_of(s))), ("budget", budget),
-                          ("reserved", Base.format_bytes(s.reserved)), ("wasted", Base.format_bytes(s.wasted)),
+    budget = s.budget === nothing ? "none" : bytes_text(s.budget) * share(s.live, s.budget)
+    for (name, value) in (("live", bytes_text(s.live)), ("allocated", bytes_text(s.allocated)),
+                          ("peak", bytes_text(peak_of(s))), ("budget", budget),
+                          ("reserved", bytes_text(s.reserved)), ("wasted", bytes_text(s.wasted)),
                           ("blocks", s.blocks), ("source calls", s.source_calls))
         print(io, "\n  ", rpad(name, 14), value)
     end
 end
 
+if isdefined(Base, :format_bytes)
+    bytes_text(n) = Base.format_bytes(n)
+else
+    bytes_text(n) = "$n bytes"
+end
 peak_of(s) = max(s.peak, s.live) # the peak is as of the last slow call
 share(live, budget) = budget == 0 ? "" : string(", ", round(Int, 100 * (live / budget)), " % of it live")
 

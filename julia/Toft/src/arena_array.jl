@@ -241,14 +241,21 @@ end
 unsafe_copy_elements!(to::Ptr{T}, from::Ptr{T}, n) where {T} =
     ccall(:memmove, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n * sizeof(T))
 
-Base.copyto!(dest::ArenaArray{T}, i::Integer, src::Array{T}, j::Integer, n::Integer) where {T} =
+# What Base stores side by side; since Julia 1.11 a Memory too.
+if isdefined(Base, :Memory)
+    const Flat{T} = Union{Array{T},Base.Memory{T}}
+else
+    const Flat{T} = Array{T}
+end
+
+Base.copyto!(dest::ArenaArray{T}, i::Integer, src::Flat{T}, j::Integer, n::Integer) where {T} =
     copy_elements!(dest, i, src, j, n)
-Base.copyto!(dest::Array{T}, i::Integer, src::ArenaArray{T}, j::Integer, n::Integer) where {T} =
+Base.copyto!(dest::Flat{T}, i::Integer, src::ArenaArray{T}, j::Integer, n::Integer) where {T} =
     copy_elements!(dest, i, src, j, n)
 Base.copyto!(dest::ArenaArray{T}, i::Integer, src::ArenaArray{T}, j::Integer, n::Integer) where {T} =
     copy_elements!(dest, i, src, j, n)
-Base.copyto!(dest::ArenaArray{T}, src::Array{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
-Base.copyto!(dest::Array{T}, src::ArenaArray{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
+Base.copyto!(dest::ArenaArray{T}, src::Flat{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
+Base.copyto!(dest::Flat{T}, src::ArenaArray{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 Base.copyto!(dest::ArenaArray{T}, src::ArenaArray{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 
 Base.deepcopy_internal(A::ArenaArray, ::IdDict) =

@@ -15,6 +15,8 @@ of keys, `first` and `last` the pairs of the least and greatest, `pop!(dict)` re
 
     julia> first(d)
     "a" => 1
+
+`SortedDict{K,V}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
 """
 struct SortedDict{K,V,P<:AbstractPool,C} <: AbstractDict{K,V}
     pool::P
@@ -22,7 +24,7 @@ struct SortedDict{K,V,P<:AbstractPool,C} <: AbstractDict{K,V}
 end
 
 function SortedDict{K,V}(kind::Type{<:AbstractPool}, n::Union{Integer,Nothing}=nothing) where {K,V}
-    pool = kind{Tuple{K,V},UInt32}(n)
+    pool = kind{Tuple{storable(K),storable(V)},UInt32}(n)
     tree = Tree{code_type(K)}(something(n, 0))
     return SortedDict{K,V,typeof(pool),code_type(K)}(pool, tree)
 end
@@ -40,13 +42,20 @@ SortedDict() = SortedDict{Any,Any}()
 SortedDict(ps::Pair{K,V}...) where {K,V} = SortedDict{K,V}(ps)
 SortedDict(ps::Pair...) = SortedDict(ps)
 function SortedDict(pairs)
-    P = eltype(pairs)
-    P <: Pair && isconcretetype(P) && return SortedDict{fieldtype(P, 1),fieldtype(P, 2)}(pairs)
-    found = [k => v for (k, v) in pairs] # of the types that they have
-    K = mapreduce(p -> typeof(p.first), typejoin, found; init=Union{})
-    V = mapreduce(p -> typeof(p.second), typejoin, found; init=Union{})
+    try
+        return dict_of(with_eltype(pairs))
+    catch
+        applicable(iterate, pairs) && all(p -> p isa Union{Tuple,Pair}, pairs) && rethrow()
+        throw(ArgumentError("SortedDict(pairs): pairs needs to be an iterator of tuples or pairs"))
+    end
+end
+
+dict_of(pairs) = dict_of(pairs, eltype(pairs))
+dict_of(pairs, ::Union{Type{Pair{K,V}},Type{Tuple{K,V}}}) where {K,V} = SortedDict{K,V}(pairs)
+function dict_of(pairs, ::Type) # the types that the keys and values have in common, as collect finds them
+    found = [(k, v) for (k, v) in pairs]
     isempty(found) && return SortedDict{Any,Any}()
-    return SortedDict{K,V}(found)
+    return SortedDict{eltype([k for (k, v) in found]),eltype([v for (k, v) in found])}(found)
 end
 
 # The slot of a key; 0: it is not there.

@@ -81,7 +81,8 @@ const Allocator{T,I<:Integer} = EndPool{T,I,Vector{T}}
     SOAllocator{T,I=Int}(nothing, init=0)
 
 As [`Allocator`](@ref), with a column for each field of the tuple, named tuple or struct `T`. `pool[i, j]` and
-`pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column.
+`pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column. For the field
+of a struct, [`concretetype`](@ref) gives the concrete type.
 
     julia> pool = SOAllocator{NamedTuple{(:x, :n),Tuple{Float64,Int}}}(100);
 
@@ -178,8 +179,9 @@ Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer)
 end
 
 Base.@propagate_inbounds function Base.setindex!(p::EndPool{T}, t, i::Integer) where {T}
+    x = convert(T, t)::T # which may change the pool
     @boundscheck check_slot(p, i)
-    @inbounds p.store[i % Int] = convert(T, t)::T
+    @inbounds p.store[i % Int] = x
     return p
 end
 
@@ -512,6 +514,7 @@ slot_before(p::EndPool, i::Int, k::Int) =
     i == p.first ? (0, 0) : i == first(p.runs[k]) ? (last(p.runs[run_before(p, k)]), run_before(p, k)) : (i - 1, k)
 
 first_slot(p::EndPool) = isempty(p) ? (0, 0) : (p.first, p.begin_run)
+last_slot(p::EndPool) = isempty(p) ? (0, 0) : (p.last, p.end_run)
 
 function Base.iterate(p::EndPool, (i, k)=first_slot(p))
     i == 0 && return nothing

@@ -40,7 +40,8 @@ const FreeListAllocator{T,I<:Integer} = FreePool{T,I,Vector{T}}
     FreeListSOAllocator{T,I=Int}(n, init=0)
     FreeListSOAllocator{T,I=Int}(nothing, init=0)
 
-As [`FreeListAllocator`](@ref), with a column for each field, as [`SOAllocator`](@ref) has.
+As [`FreeListAllocator`](@ref), with a column for each field, as [`SOAllocator`](@ref) has. For the field of a struct,
+[`concretetype`](@ref) gives the concrete type.
 """
 const FreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = FreePool{T,I,S}
 
@@ -84,8 +85,9 @@ Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer)
 end
 
 Base.@propagate_inbounds function Base.setindex!(p::FreePool{T}, t, i::Integer) where {T}
+    x = convert(T, t)::T # which may change the pool
     @boundscheck check_slot(p, i)
-    @inbounds p.used.store[i % Int] = convert(T, t)::T
+    @inbounds p.used.store[i % Int] = x
     return p
 end
 

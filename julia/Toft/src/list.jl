@@ -18,6 +18,9 @@ While a list is walked, elements may be added, and those that the walk has given
 come next is removed, the walk ends with a [`StaleIndexError`](@ref), or where the kind does not free, with a
 `BoundsError` or by giving what is left in the slot.
 
+A number alone, which could be meant as a size, is an `ArgumentError`. `List{T}` is not a concrete type, as that of a
+field of a struct should be: [`concretetype`](@ref) gives it.
+
     julia> l = List([2, 3]); pushfirst!(l, 1)
     List{Int64}([1, 2, 3])
 """
@@ -35,7 +38,19 @@ function List{T}(kind::Type{<:AbstractPool}=FreeListAllocator, n::Union{Integer,
 end
 List(pool::AbstractPool{Tuple{T,I},I}) where {T,I} = List{T,I,typeof(pool)}(pool, 0, 0, 0, true)
 List{T}(elements) where {T} = append!(List{T}(), elements)
-List(elements) = List{eltype(elements)}(elements)
+List{T}(n::Number) where {T} = throw_number(List{T}, n)
+List(elements) = list_of(with_eltype(elements))
+List(n::Number) = throw_number(List, n)
+list_of(elements) = List{eltype(elements)}(elements)
+
+@noinline throw_number(C, n) =
+    throw(ArgumentError("$C($n): for the element $n alone, $C([$n]); for $n elements at most, " *
+                        "$C(kind, $n) with a kind of pool"))
+
+# Elements whose type is known: those of a generator, as collect finds it.
+with_eltype(elements) = with_eltype(elements, Base.IteratorEltype(elements))
+with_eltype(elements, ::Base.HasEltype) = elements
+with_eltype(elements, ::Base.EltypeUnknown) = collect(elements)
 
 # Cells of a pool of its own are known to be live.
 @inline cell(l::List, i::Int) = l.shares ? l.pool[i] : @inbounds(l.pool[i])

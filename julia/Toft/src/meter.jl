@@ -245,13 +245,13 @@ function report(a::Arena)
 end
 
 Base.show(io::IO, r::ArenaReport) =
-    print(io, "ArenaReport(", length(r.tags), " tags, ", length(r.sites), " sites, ", Base.format_bytes(r.stats.live),
+    print(io, "ArenaReport(", length(r.tags), " tags, ", length(r.sites), " sites, ", bytes_text(r.stats.live),
           " live)")
 
 function Base.show(io::IO, ::MIME"text/plain", r::ArenaReport)
     print(io, "ArenaReport: ")
     say_stats(io, r.stats)
-    bytes = Base.format_bytes
+    bytes = bytes_text
     isempty(r.tags) || show_table(io, ("tag", "live", "allocated", "budget"), r.tags) do t
         (t.name == "" ? "(none)" : t.name, bytes(t.live), bytes(t.allocated),
          t.budget === nothing ? "none" : bytes(t.budget) * share(t.live, t.budget))

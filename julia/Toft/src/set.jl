@@ -21,10 +21,10 @@ lookups may run on several threads at a time while nothing changes the set.
     julia> s = SortedSet([3, 1, 2])
     SortedSet{Int64}([1, 2, 3])
 
-    julia> collect(between(s, 2, 9))
-    2-element Array{Int64,1}:
-     2
-     3
+    julia> collect(between(s, 2, 9)) == [2, 3]
+    true
+
+`SortedSet{K}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
 """
 struct SortedSet{K,P<:AbstractPool,C} <: AbstractSet{K}
     pool::P
@@ -32,13 +32,14 @@ struct SortedSet{K,P<:AbstractPool,C} <: AbstractSet{K}
 end
 
 function SortedSet{K}(kind::Type{<:AbstractPool}=FreeListAllocator, n::Union{Integer,Nothing}=nothing) where {K}
-    pool = kind{Tuple{K},UInt32}(n)
+    pool = kind{Tuple{storable(K)},UInt32}(n)
     tree = Tree{code_type(K)}(something(n, 0))
     return SortedSet{K,typeof(pool),code_type(K)}(pool, tree)
 end
 
 SortedSet{K}(elements) where {K} = union!(SortedSet{K}(), elements)
-SortedSet(elements) = SortedSet{eltype(elements)}(elements)
+SortedSet(elements) = set_of(with_eltype(elements))
+set_of(elements) = SortedSet{eltype(elements)}(elements)
 SortedSet() = SortedSet{Any}()
 
 @inline Base.in(x::K, s::SortedSet{K}) where {K} = search(s.tree, encode(K, x))[2]
@@ -87,6 +88,6 @@ end
 
 function Base.show(io::IO, s::SortedSet{K}) where {K}
     print(io, "SortedSet{", K, "}(")
-    show_elements(io, s)
+    isempty(s) || show_elements(io, s)
     print(io, ")")
 end

@@ -38,5 +38,5 @@ Base.hash(c::Sequence, h::UInt) = foldl((h, x) -> hash(x, h), c; init=hash(name_
 # A set on a screen in one line; a dictionary as Base shows any.
 Base.show(io::IO, ::MIME"text/plain", s::SortedSet) = show(io, s)
 
-# Pools grow by themselves; the size is a hint.
-Base.sizehint!(c::Union{Sequence,SortedSet,SortedDict}, n) = c
+# Pools grow by themselves; the size is a hint, and so are the keywords of later releases of Julia.
+Base.sizehint!(c::Union{Sequence,SortedSet,SortedDict}, n; hints...) = c

@@ -20,16 +20,22 @@ end
 
 # An element whose key is not there; at is where search found that its code belongs.
 @inline function add!(c::Sorted, at::Int, code, element)
-    slot = allocateend!(c.pool, element)
-    has_room(c.tree, at) || (at = make_room!(c, at, code, slot))
+    if has_room(c.tree, at)
+        slot = allocateend!(c.pool, element)
+    else
+        slot, at = make_room!(c, at, code, element)
+    end
     put_key!(c.tree, at, code, slot)
     return nothing
 end
 
-# Where there is no memory for another leaf, the slot goes back.
-@noinline function make_room!(c::Sorted, at::Int, code, slot::UInt32)
+# Keys are compared before the slot is taken: that may throw, or change c. Where there is no memory for another leaf,
+# the slot goes back.
+@noinline function make_room!(c::Sorted, at::Int, code, element)
+    down_for_change!(c.tree, code, leaf_at(at))
+    slot = allocateend!(c.pool, element)
     try
-        return split_leaf!(c.tree, at, code)
+        return slot, split_leaf!(c.tree, at, code)
     catch
         drop_cell!(c.pool, Int(slot))
         rethrow()
@@ -124,5 +130,6 @@ function Base.iterate(b::Between{C,K}, at::Int=first_from(b.collection.tree, enc
     t = b.collection.tree
     is_key(t, at) || return nothing
     less(encode(K, b.high), key_at(t, at)) && return nothing
+    K === code_type(K) && !(K <: Code) && !is_key(t, at) && return nothing # isless took it out
     return element(b.collection, at), at_after(t, at)
 end

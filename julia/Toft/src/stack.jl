@@ -8,7 +8,10 @@
 A stack of elements of type `T` in a pool of this kind, for `n` elements at most ([`PoolFullError`](@ref) beyond them),
 or as many as there are. `push!`, `pop!`, `first` (what `pop!` would return) and `last` (the oldest) take constant time;
 iteration goes from the top. In the plain kinds of pool the elements lie side by side; in the free-list kinds they are
-linked.
+linked. `Iterators.reverse` goes the other way; where the elements are linked, it copies them first.
+
+A number alone is an `ArgumentError`: in DataStructures it is a block size, which this stack does not have.
+`Stack{T}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
 
     julia> s = Stack{Int}(Allocator, 2); push!(s, 1); push!(s, 2);
 
@@ -25,7 +28,11 @@ end
 
 A queue of elements of type `T` in a pool of this kind, for `n` elements at most ([`PoolFullError`](@ref) beyond them),
 or as many as there are. `push!` at the end, `popfirst!`, `first` and `last` take constant time; iteration goes from the
-first. In the plain kinds of pool it is a ring; in the free-list kinds the elements are linked.
+first. In the plain kinds of pool it is a ring; in the free-list kinds the elements are linked. `Iterators.reverse`
+goes the other way; where the elements are linked, it copies them first.
+
+A number alone is an `ArgumentError`: in DataStructures it is a block size, which this queue does not have.
+`Queue{T}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
 
     julia> q = Queue([1, 2]); push!(q, 3); popfirst!(q)
     1
@@ -48,14 +55,20 @@ function Stack{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing
     return Stack{T,typeof(items)}(items)
 end
 Stack{T}(elements) where {T} = append!(Stack{T}(), elements)
-Stack(elements) = Stack{eltype(elements)}(elements)
+Stack{T}(n::Number) where {T} = throw_number(Stack{T}, n)
+Stack(elements) = stack_of(with_eltype(elements))
+Stack(n::Number) = throw_number(Stack, n)
+stack_of(elements) = Stack{eltype(elements)}(elements)
 
 function Queue{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
     items = make_items(T, kind, n)
     return Queue{T,typeof(items)}(items)
 end
 Queue{T}(elements) where {T} = append!(Queue{T}(), elements)
-Queue(elements) = Queue{eltype(elements)}(elements)
+Queue{T}(n::Number) where {T} = throw_number(Queue{T}, n)
+Queue(elements) = queue_of(with_eltype(elements))
+Queue(n::Number) = throw_number(Queue, n)
+queue_of(elements) = Queue{eltype(elements)}(elements)
 
 const EndStack{T} = Stack{T,<:EndPool}
 const EndQueue{T} = Queue{T,<:EndPool}
@@ -109,7 +122,7 @@ Base.last(c::Line) = last(c.items)
 # From the top of a stack, down. Checked: what was to come next may have been removed.
 @inline checked_element_at(c::Union{EndStack{T},EndQueue{T}}, i::Int) where {T} = unpack(T, c.items, c.items[i])::T
 
-function Base.iterate(s::EndStack, (i, k)=isempty(s.items) ? (0, 0) : (s.items.last, s.items.end_run))
+function Base.iterate(s::EndStack, (i, k)=last_slot(s.items))
     i == 0 && return nothing
     return checked_element_at(s, i), slot_before(s.items, i, k)
 end
@@ -120,6 +133,22 @@ function Base.iterate(q::EndQueue, (i, k)=first_slot(q.items))
 end
 
 Base.iterate(c::Line, state...) = iterate(c.items, state...)
+
+function Base.iterate(r::Iterators.Reverse{<:EndStack}, (i, k)=first_slot(r.itr.items))
+    i == 0 && return nothing
+    return checked_element_at(r.itr, i), next_slot(r.itr.items, i, k)
+end
+
+function Base.iterate(r::Iterators.Reverse{<:EndQueue}, (i, k)=last_slot(r.itr.items))
+    i == 0 && return nothing
+    return checked_element_at(r.itr, i), slot_before(r.itr.items, i, k)
+end
+
+# A cell of a list does not know the one before it.
+function Base.iterate(r::Iterators.Reverse{<:Line}, (elements, i)=(collect(r.itr), length(r.itr)))
+    i == 0 && return nothing
+    return elements[i], (elements, i - 1)
+end
 
 # Both
 

@@ -23,7 +23,7 @@ function Columns{T}(n::Integer) where {T}
 end
 
 @generated function make_columns(::Type{T}, n::Int) where {T}
-    vectors = [:(Vector{$F}(undef, n)) for F in fieldtypes(T)]
+    vectors = [:(Vector{$F}(undef, n)) for F in fieldtypes(with_fields(T))]
     return quote
         vectors = ($(vectors...),)
         return Columns{T,typeof(vectors)}(vectors)
@@ -36,9 +36,28 @@ else
     is_mutable(::Type{T}) where {T} = T.mutable
 end
 
-function has_fields(::Type{T}) where {T}
+# Tuple{A,Union{B,C}} and Union{Tuple{A,B},Tuple{A,C}} are equal, and a type parameter may be either of them, whichever
+# was there first. This is the one with fields; of other types, the type itself.
+function with_fields(@nospecialize(T))
+    T isa Union && T <: Tuple || return T
+    members = union_members(T)
+    all(M -> M isa DataType && !is_open(M) && fieldcount(M) == fieldcount(members[1]), members) || return T
+    fields = [Union{(fieldtype(M, k) for M in members)...} for k in 1:fieldcount(members[1])]
+    return Tuple{fields...} == T ? Tuple{fields...} : T
+end
+
+union_members(@nospecialize(T)) = T isa Union ? [union_members(T.a); union_members(T.b)] : Any[T]
+
+has_fields(::Type{T}) where {T} = has_fields_in(with_fields(T))
+if isdefined(Base, :isvatuple)
+    is_open(@nospecialize(T)) = Base.isvatuple(T) # a tuple type of any length
+else
+    is_open(@nospecialize(T)) = try (fieldcount(T); false) catch; true end
+end
+
+function has_fields_in(@nospecialize(T))
     T isa DataType || return false
-    T <: Tuple && return !Base.isvatuple(T) && fieldcount(T) > 0 # also one whose fields are of abstract types
+    T <: Tuple && return !is_open(T) && fieldcount(T) > 0 # also one whose fields are of abstract types
     return isconcretetype(T) && isstructtype(T) && !is_mutable(T) && fieldcount(T) > 0
 end
 
@@ -46,23 +65,25 @@ Base.size(c::Columns) = (length(c.vectors[1]),)
 Base.IndexStyle(::Type{<:Columns}) = IndexLinear()
 
 @generated function read_row(c::Columns{T}, i::Int) where {T}
-    fields = [:(@inbounds(c.vectors[$j][i])) for j in 1:fieldcount(T)]
+    fields = [:(@inbounds(c.vectors[$j][i])) for j in 1:fieldcount(with_fields(T))]
     row = T <: Tuple ? Expr(:tuple, fields...) : Expr(:new, T, fields...)
     return Expr(:block, Expr(:meta, :inline), row)
 end
 
 # The fields are read before one is stored: one that was never set throws.
 @generated function write_row!(c::Columns{T}, t::T, i::Int) where {T}
-    fields = [Symbol(:field, j) for j in 1:fieldcount(T)]
-    reads = [:($(fields[j]) = getfield(t, $j)) for j in 1:fieldcount(T)]
-    stores = [:(@inbounds(c.vectors[$j][i] = $(fields[j]))) for j in 1:fieldcount(T)]
+    count = fieldcount(with_fields(T))
+    fields = [Symbol(:field, j) for j in 1:count]
+    reads = [:($(fields[j]) = getfield(t, $j)) for j in 1:count]
+    stores = [:(@inbounds(c.vectors[$j][i] = $(fields[j]))) for j in 1:count]
     return Expr(:block, Expr(:meta, :inline), reads..., stores..., nothing)
 end
 
 # Throws what write_row! would, before a slot is taken.
 @inline need_fields(::Vector, t) = nothing
 @generated function need_fields(::Columns{T}, t::T) where {T}
-    reads = [:(getfield(t, $j)) for j in 1:fieldcount(T) if !isbitstype(fieldtype(T, j))]
+    R = with_fields(T)
+    reads = [:(getfield(t, $j)) for j in 1:fieldcount(R) if !isbitstype(fieldtype(R, j))]
     return Expr(:block, Expr(:meta, :inline), reads..., nothing)
 end
 
@@ -81,6 +102,7 @@ end
 # type inference here, so what is done is a chain over all fields, of which the compiler leaves one.
 
 function field_chain(leaf::Function, T, j)
+    T = with_fields(T)
     has_fields(T) || return :(throw(ArgumentError("the elements, of type $($T), have no fields of their own")))
     chain = :(throw_field($T, j))
     for k in fieldcount(T):-1:1
@@ -97,7 +119,7 @@ field_kind(j::Type) = j <: Symbol ? Symbol : Integer
 
 @generated function read_field(store::Vector{T}, i::Int, j) where {T}
     return field_chain(T, field_kind(j)) do k
-        F = fieldtype(T, k)
+        F = fieldtype(with_fields(T), k)
         isbitstype(T) || return :(@inbounds(getfield(store[i], $k)))
         # of a large element, only the field is read
         :(GC.@preserve store unsafe_load(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k)))))
@@ -106,7 +128,7 @@ end
 
 @generated function write_field!(store::Vector{T}, x, i::Int, j) where {T}
     return field_chain(T, field_kind(j)) do k
-        F = fieldtype(T, k)
+        F = fieldtype(with_fields(T), k)
         if isbitstype(T)
             return quote
                 y = convert($F, x)::$F
@@ -114,7 +136,7 @@ end
                 nothing
             end
         end
-        fields = [m == k ? :(convert($F, x)::$F) : :(getfield(t, $m)) for m in 1:fieldcount(T)]
+        fields = [m == k ? :(convert($F, x)::$F) : :(getfield(t, $m)) for m in 1:fieldcount(with_fields(T))]
         t = T <: Tuple ? Expr(:tuple, fields...) : Expr(:new, T, fields...)
         return :(t = @inbounds(store[i]); @inbounds(store[i] = $t); nothing)
     end
@@ -135,19 +157,12 @@ else
     has_references(::Type{T}) where {T} = !isbitstype(T)
 end
 refers(::Vector{T}) where {T} = has_references(T)
-@generated refers(::Columns{T}) where {T} = any(F -> !isbitstype(F), fieldtypes(T))
+@generated refers(::Columns{T}) where {T} = any(F -> !isbitstype(F), fieldtypes(with_fields(T)))
 
 if isdefined(Base, :_unsetindex!)
     @inline unset!(v::Vector{T}, i::Int) where {T} = has_references(T) && @inbounds(Base._unsetindex!(v, i))
-else # a slot of references is a row of pointers, null where nothing is set
-    @inline function unset!(v::Vector{T}, i::Int) where {T}
-        if has_references(T)
-            words = (pointer(v, 2) - pointer(v, 1)) ÷ sizeof(Ptr{Cvoid})
-            GC.@preserve v for k in 1:words
-                unsafe_store!(Ptr{Ptr{Cvoid}}(pointer(v, i)), C_NULL, k)
-            end
-        end
-    end
+else # the objects of empty slots live until the slots are taken again
+    @inline unset!(v::Vector, i::Int) = nothing
 end
 
 @inline forget!(store::Vector, i::Int) = (unset!(store, i); nothing)

@@ -34,6 +34,11 @@ code_type(::Type{Float32}) = Int32
 code_type(::Type{Float16}) = Int16
 code_type(::Type{Char}) = UInt32
 code_type(::Type{Bool}) = UInt8
+code_type(::Type{Union{}}) = Nothing
+
+# The type of a field for elements of type K. Without any elements it is one that a tuple can have.
+storable(::Type{K}) where {K} = K
+storable(::Type{Union{}}) = Nothing
 
 @inline encode(::Type{K}, x) where {K} = x
 @inline encode(::Type{Bool}, x::Bool) = UInt8(x)
@@ -83,6 +88,7 @@ mutable struct Tree{C}
     first_leaf::UInt32
     last_leaf::UInt32
     count::Int
+    changes::Int # so far, where keys are compared by functions of the user's
     finger::Int # at: any place from LOWEST to HIGHEST + 1 of any leaf
     older_finger::Int
     path::Vector{UInt32} # of the last way down for a change: inner nodes from the root, and which child was taken
@@ -92,7 +98,7 @@ mutable struct Tree{C}
         leaves = cld(n, LEAF_KEYS ÷ 2) + 1
         t = new{C}(
             Vector{C}(undef, leaves * FANOUT), Vector{UInt32}(undef, leaves * FANOUT), Vector{Window}(undef, leaves),
-            Vector{Links}(undef, leaves), 0, 0, C[], UInt32[], Int32[], 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros(UInt32, 24),
+            Vector{Links}(undef, leaves), 0, 0, C[], UInt32[], Int32[], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros(UInt32, 24),
             zeros(Int, 24),
         )
         start!(t)
@@ -237,6 +243,7 @@ function start!(t::Tree{C}) where {C}
         t.finger = t.older_finger = base(leaf) + MIDDLE
     end
     t.count = 0
+    count_change!(t)
     return nothing
 end
 
@@ -296,7 +303,7 @@ end
 place_of(t::Tree, leaf::UInt32, w::Window, x) = bisect(t.keys, base(leaf), Int(w.from), Int(w.upto), x, false)
 child_of(t::Tree, node::UInt32, x) = bisect(t.bounds, base(node), 0, t.child_counts[node] - 1, x, true)
 
-@inline function down(t::Tree, x)
+@inline function down(t::Tree{C}, x::C) where {C<:Code}
     node = t.root
     for _ in 1:t.height
         node = @inbounds t.children[base(node)+child_of(t, node, x)+1]
@@ -304,16 +311,38 @@ child_of(t::Tree, node::UInt32, x) = bisect(t.bounds, base(node), 0, t.child_cou
     return node
 end
 
-# The same, and the way is kept for a change of the inner nodes.
-function down_for_change!(t::Tree, x)
-    node = t.root
-    for depth in 1:t.height
+# The order is isless, which may be the user's: it may throw, and it may change this very tree. Then what was found so
+# far means nothing, so each comparison is followed by a look at the number of changes, before the next node is read.
+
+@inline must_be_unchanged(t::Tree, changes::Int) = t.changes == changes || throw_changed()
+@noinline throw_changed() = throw(ArgumentError("isless or isequal of the keys changed the collection that called it"))
+@inline count_change!(t::Tree{C}) where {C} = C <: Code || (t.changes += 1; nothing)
+
+@inline function down(t::Tree, x)
+    changes, node = t.changes, t.root
+    for _ in 1:t.height
         child = child_of(t, node, x)
-        t.path[depth], t.path_child[depth] = node, child
-        node = t.children[base(node)+child+1]
+        must_be_unchanged(t, changes)
+        node = @inbounds t.children[base(node)+child+1]
     end
     return node
 end
+
+# The same, and the way is kept for a change of the inner nodes. It must end at the leaf where a search ended: an order
+# that is none may lead elsewhere. Nothing is changed before.
+function down_for_change!(t::Tree, x, leaf::UInt32)
+    changes, node = t.changes, t.root
+    for depth in 1:t.height
+        child = child_of(t, node, x)
+        must_be_unchanged(t, changes)
+        t.path[depth], t.path_child[depth] = node, child
+        node = t.children[base(node)+child+1]
+    end
+    node == leaf || throw_no_order()
+    return nothing
+end
+
+@noinline throw_no_order() = throw(ArgumentError("isless of the keys is not an order, or a key was changed"))
 
 # (at, whether x is there): of the first key that is not less than x in its leaf, or the end of the window. Lookups on
 # several threads may set the fingers at the same time: each is one word, and any value proves itself or is not used.
@@ -355,10 +384,14 @@ end
 @inline belongs(t::Tree, leaf::UInt32, x) = @inbounds((t.keys[base(leaf)+1] < x) & (x <= t.keys[base(leaf)+FANOUT]))
 
 @inline function search(t::Tree, x)
+    changes = t.changes
     leaf = down(t, x)
     w = @inbounds t.windows[leaf]
     place = place_of(t, leaf, w, x)
-    return base(leaf) + place, place < w.upto && isequal(@inbounds(t.keys[base(leaf)+place+1]), x)
+    must_be_unchanged(t, changes)
+    there = place < w.upto && isequal(@inbounds(t.keys[base(leaf)+place+1]), x)
+    must_be_unchanged(t, changes)
+    return base(leaf) + place, there
 end
 
 # Of the first key that is not less than x; -1: there is none.
@@ -401,6 +434,7 @@ end
     @inbounds t.slots[at+1] = slot
     @inbounds t.windows[leaf] = Window(from % Int32, upto % Int32)
     t.count += 1
+    count_change!(t)
     return nothing
 end
 
@@ -446,13 +480,12 @@ end
     return by
 end
 
-# A full leaf in two. Keys that come in order leave full leaves behind them. Returns where x goes now. Without memory
-# for it, it throws before anything has changed.
+# A full leaf in two. Keys that come in order leave full leaves behind them. Returns where x goes now. t.path is that
+# of down_for_change!. Without memory for it, it throws before anything has changed.
 @noinline function split_leaf!(t::Tree, at::Int, x)
     leaf, place = leaf_at(at), place_at(at)
     reserve_inner!(t)
     new = new_leaf!(t)
-    down_for_change!(t, x)
     k, links = base(leaf), t.links[leaf]
     low, high = low_fence(t, leaf), high_fence(t, leaf)
     if place > HIGHEST && links.next == 0
@@ -545,11 +578,14 @@ end
 # Removal
 
 # The key x, which is there; the pool's index of its element.
-@inline function take_key!(t::Tree, at::Int, x)
+@inline function take_key!(t::Tree{C}, at::Int, x) where {C}
     leaf = leaf_at(at)
     w = @inbounds t.windows[leaf]
     k, place, from, upto = base(leaf), place_at(at), w.from % Int, w.upto % Int
     slot = @inbounds t.slots[at+1]
+    if !(C <: Code) && is_thin(upto - from - 1) && t.height > 0
+        down_for_change!(t, x, leaf) # which may throw: before anything is changed
+    end
     if upto - place <= place - from
         move_upper!(t.keys, at + 1, k + upto, -1)
         move_upper!(t.slots, at + 1, k + upto, -1)
@@ -563,16 +599,20 @@ end
     end
     @inbounds t.windows[leaf] = Window(from % Int32, upto % Int32)
     t.count -= 1
+    count_change!(t)
     left = upto - from
-    # A merge is tried at a quarter and at an eighth only: most of the tries would find a full neighbour.
-    if (left == 0) | (left == FANOUT ÷ 4) | (left == FANOUT ÷ 8)
+    if is_thin(left)
         t.height == 0 ? (left == 0 && empty_leaf!(t, leaf)) : thin_out!(t, leaf, left, x)
     end
     return slot
 end
 
-@noinline function thin_out!(t::Tree, leaf::UInt32, left::Int, x)
-    down_for_change!(t, x)
+# A merge is tried at a quarter and at an eighth only: most of the tries would find a full neighbour.
+@inline is_thin(left::Int) = (left == 0) | (left == FANOUT ÷ 4) | (left == FANOUT ÷ 8)
+
+# Of keys that are not codes, t.path is known.
+@noinline function thin_out!(t::Tree{C}, leaf::UInt32, left::Int, x) where {C}
+    C <: Code && down_for_change!(t, x, leaf)
     left == 0 ? remove_leaf!(t, leaf) : merge_leaf!(t, leaf)
     return nothing
 end
@@ -686,7 +726,10 @@ function rebuilt(t::Tree{C}) where {C}
     while at >= 0
         x = key_at(t, at)
         to = base(new.last_leaf) + new.windows[new.last_leaf].upto
-        has_room(new, to) || (to = split_leaf!(new, to, x))
+        if !has_room(new, to)
+            down_for_change!(new, x, leaf_at(to))
+            to = split_leaf!(new, to, x)
+        end
         put_key!(new, to, x, slot_at(t, at))
         at = at_after(t, at)
     end
@@ -695,7 +738,10 @@ end
 
 function trim_tree!(t::Tree)
     if t.free_leaf != 0 || t.free_inner != 0
+        changes = t.changes
         new = rebuilt(t)
+        must_be_unchanged(t, changes)
+        new.changes = changes
         foreach(f -> setfield!(t, f, getfield(new, f)), fieldnames(Tree))
     end
     n, m = t.leaf_count, t.inner_count
@@ -703,6 +749,7 @@ function trim_tree!(t::Tree)
     t.windows, t.links = shrunk(t.windows, n), shrunk(t.links, n)
     t.bounds, t.children = shrunk(t.bounds, m * FANOUT), shrunk(t.children, m * FANOUT)
     t.child_counts = shrunk(t.child_counts, m)
+    count_change!(t)
     return nothing
 end
 

@@ -641,6 +641,62 @@ end
     @test Toft.place_at(address) == known[address] && length(Toft.PLACES) == 1
 end
 
+struct Resets
+    arena::Arena
+end
+Base.convert(::Type{Int}, r::Resets) = (reset!(r.arena); 1)
+
+@testset "functions of the user that throw, collect garbage or come back" begin
+    # Cleanups, with the collector at work in them, and other arenas made and released.
+    a, ran = Arena(), Int[]
+    for i in 1:4
+        cleanup!(a) do
+            GC.gc()
+            arena(b -> sum(ArenaArray(b, 1:100)))
+            i == 2 && throw(DomainError(i))
+            push!(ran, i)
+        end
+    end
+    @test_throws DomainError reset!(a)
+    @test ran == [4, 3, 1] && isempty(a.cleanups) && stats(a).live == 0
+    cleanup!(() -> cleanup!(() -> 0, a), a) # one that registers another: refused, and told by the call
+    @test code_of(() -> reset!(a)) == TOFT_EBUSY
+    @test alloc(a, 8) in a && reset!(a) === nothing
+    # Blocks that end what they are in.
+    @test code_of(() -> scope(() -> reset!(a), a)) == TOFT_EMARK && isopen(a)
+    @test_throws DomainError scope(() -> (alloc(a, 100); GC.gc(); throw(DomainError(1))), a)
+    @test stats(a).live == 0
+    @test scope(() -> scope(() -> (alloc(a, 8); 7), a), a) == 7 && stats(a).live == 0
+    m = mark(a)
+    alloc(a, 8)
+    scope(() -> alloc(a, 8), a)
+    rewind!(a, m)
+    @test_throws ArgumentError scope(() -> release!(a), a)
+    @test !isopen(a)
+    @test arena(a -> (release!(a); 5)) == 5 # the block's own release finds nothing to do
+    @test_throws DomainError arena(a -> (cleanup!(() -> push!(ran, 5), a); throw(DomainError(1))))
+    @test ran[end] == 5
+    kept = Ref{Arena}()
+    @test_throws ErrorException("late") arena(a -> (kept[] = a; cleanup!(() -> error("late"), a); 1))
+    @test !isopen(kept[])
+    a = Arena()
+    metered!(a)
+    @test_throws DomainError tag(() -> (alloc(a, 16); GC.gc(); throw(DomainError(1))), a, "thrown")
+    alloc(a, 8)
+    @test report(a)["thrown"].live == 16 && report(a)[""].live == 8 # the tag has ended
+    tag(() -> release!(a), a, "released within")
+    @test !isopen(a)
+    # Conversions: before anything is written.
+    a = Arena()
+    v = zeros(a, Int, 3)
+    @test_throws InexactError v[1] = 1.5
+    @test_throws InexactError fill!(v, 2.5)
+    @test v == [0, 0, 0]
+    @test_throws ArgumentError v[1] = Resets(a) # its conversion gave the array's memory back
+    @test !isvalid(v) && alloc(a, 8) in a
+    release!(a)
+end
+
 @testset "cleanups" begin
     a = Arena()
     ran = Int[]
@@ -920,12 +976,12 @@ end
 # ---- libtoft is missing, or is another ----
 
 # A Julia of its own, with this one's packages and `library` as TOFT_LIBRARY ("" is: not set).
-function elsewhere(code, library)
+function elsewhere(code, library; errors = devnull)
     paths = join(map(Base.load_path_expand, filter(p -> Base.load_path_expand(p) !== nothing, LOAD_PATH)),
                  Sys.iswindows() ? ';' : ':')
     command = addenv_of(`$(Base.julia_cmd()) --startup-file=no -e $code`, "JULIA_LOAD_PATH" => paths,
                         "TOFT_LIBRARY" => library, "JULIA_DEPOT_PATH" => join(DEPOT_PATH, Sys.iswindows() ? ';' : ':'))
-    read(pipeline(command; stderr = devnull), String)
+    read(pipeline(command; stderr = errors), String)
 end
 
 addenv_of(command, pairs...) = setenv(command, merge(Dict(ENV), Dict(pairs...)))
@@ -949,12 +1005,48 @@ end
     told = elsewhere(ASK, dlpath(first(filter(p -> occursin("libjulia", p), dllist()))))
     @test count("of version unknown", told) == 4
     @test elsewhere("using Toft; print(arena(a -> sum(zeros(a, Int, 3) .+ 1)))", Toft.library().path) == "3"
-    # An arena that would be lost with the process that precompiles.
+end
+
+const WORKLOAD = """
+module Workload
+using Toft
+squares(n) = arena(budget = 1 << 20) do a
+    v = ArenaArray{Int}(a, undef, n)
+    v .= (1:n) .^ 2
+    scope(() -> zeros(a, Int, 10), a)
+    cleanup!(() -> CLEANED[] += 1, a)
+    sum(v)
+end
+const CLEANED = Ref(0)
+const SUM = squares(10)
+try
+    arena(a -> error("thrown"))
+catch
+end
+end
+"""
+
+@testset "arenas while a package is precompiled" begin
     mktempdir() do folder
-        write(joinpath(folder, "Early.jl"), "module Early; using Toft; const A = Arena(); end")
-        told = elsewhere("pushfirst!(LOAD_PATH, $(repr(folder))); try using Early catch e print(\"refused\") end",
-                         Toft.library().path)
-        @test told == "refused"
+        early(body) = "module Early; using Toft; $body; end"
+        use(code) = "pushfirst!(DEPOT_PATH, $(repr(folder))); pushfirst!(LOAD_PATH, $(repr(folder))); $code"
+        # What ends within its block works, before and after the package is loaded from its cache.
+        write(joinpath(folder, "Workload.jl"), WORKLOAD)
+        for round in 1:2
+            code = use("using Workload; print(Workload.SUM, ' ', Workload.squares(20), ' ', Workload.CLEANED[])")
+            @test elsewhere(code, Toft.library().path) == "385 2870 2"
+            @test any(name -> endswith(name, ".ji"), [f for (_, _, files) in walkdir(folder) for f in files])
+        end
+        # What would be in the image is refused, and the error says what to do.
+        for body in ("const A = Arena()", "const A = arena(identity)")
+            write(joinpath(folder, "Early.jl"), early(body))
+            said = joinpath(folder, "said")
+            code = use("try using Early; print(\"loaded\") catch e print(\"refused\") end")
+            @test elsewhere(code, Toft.library().path; errors = said) == "refused"
+            @test occursin("make it in __init__", read(said, String))
+        end
+        write(joinpath(folder, "Early.jl"), early("const A = Ref{Arena}(); __init__() = (A[] = Arena(); nothing)"))
+        @test elsewhere(use("using Early; print(isopen(Early.A[]))"), Toft.library().path) == "true"
     end
 end
 

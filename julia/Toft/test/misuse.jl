@@ -54,6 +54,11 @@ function commit(row, a)
         other = Arena()
         Toft.deallocate!(a, bytes(other), 16)
         release!(other)
+    elseif row == "overrun, alive at exit"
+        arena() do alive # without a finalizer, which would release it before
+            write_at(bytes(alive), 16)
+            exit(0)
+        end
     else
         println(stderr, "misuse: what is to be done?")
         exit(2)

@@ -148,3 +148,64 @@ end
         @test root == 0 && isempty(pool) == frees
     end
 end
+
+# Each row of "What was wrong there" and "What differs" in docs/from-allocators-jl.md.
+@testset "what the guide says" begin
+    E = Tuple{Int,Int}
+    refused(f, kind) = try f(); false catch e; e isa kind end
+    sized = (Allocator{E}, SOAllocator{E}, FreeListAllocator{E}, FreeListSOAllocator{E})
+    for make in sized # a fixed pool is full; an index outside
+        pool = make(2)
+        foreach(k -> allocateend!(pool, (k, k)), 1:2)
+        @test refused(() -> allocateend!(pool, (3, 3)), PoolFullError) && collect(pool) == [(1, 1), (2, 2)]
+        @test all(i -> refused(() -> pool[i], BoundsError) && refused(() -> pool[i] = (0, 0), BoundsError), (0, 3, -1))
+        @test all(i -> refused(() -> pool[i, 1], BoundsError) && refused(() -> pool[i, 1] = 0, BoundsError), (0, 3, -1))
+    end
+    for make in sized[3:4] # given back twice, used after that, and taken again
+        pool = make(2)
+        i = allocateend!(pool, (1, 1))
+        h = handle(pool, i)
+        deallocate!(pool, i)
+        for f in (() -> deallocate!(pool, i), () -> pool[i], () -> pool[i, 1], () -> pool[i] = (0, 0))
+            @test refused(f, StaleIndexError)
+        end
+        @test allocateend!(pool, (2, 2)) == i && pool[i] == (2, 2) && isvalid(pool, i) && !isvalid(pool, h)
+        @test refused(() -> pool[h], StaleIndexError) && refused(() -> deallocate!(pool, h), StaleIndexError)
+    end
+    for make in sized[1:2]
+        pool = make(3) # a fixed queue is a ring
+        for k in 1:100
+            allocateend!(pool, (k, k))
+            k > 2 && deallocatebegin!(pool)
+        end
+        @test collect(pool) == [(99, 99), (100, 100)]
+    end
+    for make in sized # growing at the front moves no index; nothing shrinks but by trim!
+        pool = make(nothing)
+        at = Dict(allocatebegin!(pool, (k, -k)) => k for k in 1:1000)
+        @test length(at) == 1000 && all(i -> pool[i] == (at[i], -at[i]), keys(at))
+        had = capacity(pool)
+        emptyend!(pool)
+        @test capacity(pool) == had && isempty(pool)
+        @test capacity(trim!(pool)) < had
+        make in sized[[2, 4]] && @test length(column(pool, 1)) == length(column(pool, 2)) == capacity(pool)
+    end
+    for I in (UInt32, Int16, UInt8), Kind in (Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator)
+        @test allocateend!(Kind{E,I}(nothing), (1, 1)) === I(1)
+    end
+    # a free-list pool takes five to twelve bytes a slot more
+    for (I, most) in ((UInt8, 5), (UInt32, 8), (Int, 12)), n in (100,)
+        plain, free = Allocator{E,I}(n), FreeListAllocator{E,I}(n)
+        @test Base.summarysize(free.keys) + Base.summarysize(free.free) <= most * n + 200
+        @test sizeof(free.keys) + sizeof(free.free) == most * n && 5 <= most <= 12
+    end
+    # @inbounds leaves the checks out, unless Julia was started to check always
+    unchecked(pool, i) = @inbounds pool[i]
+    pool = FreeListAllocator{E}(2)
+    i = allocateend!(pool, (5, 6))
+    deallocate!(pool, i)
+    ALWAYS_CHECKED || @test unchecked(pool, i) == (5, 6)
+    ALWAYS_CHECKED && @test refused(() -> unchecked(pool, i), StaleIndexError)
+    # the names of the original that are not there
+    @test !isdefined(Toft, :N) && :N ∉ names(Toft) && !isdefined(Toft, :cons) && !isdefined(Toft, :nil)
+end

@@ -68,7 +68,7 @@ function refused(@nospecialize(pool), @nospecialize(i), value, @nospecialize(E))
 end
 
 function fieldcount_or_0(@nospecialize(T))
-    fixed = T isa DataType && (T <: Tuple ? !Base.isvatuple(T) : isconcretetype(T) && !Toft.is_mutable(T))
+    fixed = T isa DataType && (T <: Tuple ? !Toft.is_open(T) : isconcretetype(T) && !Toft.is_mutable(T))
     return fixed && isstructtype(T) ? fieldcount(T) : 0
 end
 

@@ -205,10 +205,37 @@ end
         @test occursin("…", sprint(show, C(1:100); context=:limit => true))
         @test isempty(empty!(c)) && collect(c) == Int[] && empty!(c) === c
     end
+    for C in (List, Stack, Queue) # a number is no block size, and no element
+        for made in (() -> C{Int}(5), () -> C(5), () -> C{Float64}(2.5))
+            e = thrown(made)
+            @test e isa ArgumentError && occursin("([", e.msg) && occursin("at most", e.msg)
+        end
+        @test C(2k for k in 1:3) isa C{Int} && C{Int}([5]) == C([5])
+    end
     @test List([1]) != Queue([1])
     @test_throws MethodError pop!(Queue([1, 2]))
     l = List("abc")
     @test join(l) == "abc" && join(reverse!(l)) == "cba" && join(push!(l, 'x')) == "cbax" && last(l) == 'x'
+end
+
+@testset "the other way around" begin
+    for C in (Stack, Queue), Kind in KINDS, n in (nothing, 4)
+        c = C{Int}(Kind, n)
+        @test collect(Iterators.reverse(c)) == Int[]
+        for round in 1:9 # around a ring, and again
+            while length(c) < 4
+                push!(c, 10round + length(c))
+            end
+            @test collect(Iterators.reverse(c)) == reverse!(collect(c)) && length(Iterators.reverse(c)) == 4
+            for _ in 1:round % 4
+                C === Stack ? pop!(c) : popfirst!(c)
+            end
+        end
+        @test eltype(Iterators.reverse(c)) === Int && collect(Iterators.reverse(Iterators.reverse(c))) == collect(c)
+    end
+    q = Queue{Int}() # grown while it went around
+    foreach(k -> (push!(q, k); k % 3 == 0 && popfirst!(q)), 1:200)
+    @test collect(Iterators.reverse(q)) == reverse!(collect(q)) && first(Iterators.reverse(q)) == 200
 end
 
 @noinline function filled_sequence(C, Kind)

@@ -600,6 +600,258 @@ end
     @test length(d) == 500 && d[250] == 0 && sound(d)
 end
 
+@testset "constructors, as Dict's and Set's" begin
+    for pairs in ((1 => 1, 2 => nothing), (1 => 1, 2 => 2.5), ("a" => missing, "b" => 1, "c" => nothing), (1 => 'a',))
+        d, base = SortedDict(pairs...), Dict(pairs...)
+        @test isequal(d, base) && keytype(d) === keytype(base) && valtype(d) === valtype(base)
+        @test collect(d) isa Vector{Pair{keytype(base),valtype(base)}}
+    end
+    @test_throws MethodError SortedDict(1 => 1, :b => 2) # keys that have no order
+    for pairs in (Pair{Any,Int}[1 => 2], Tuple{Any,Int}[(1, 2)], Pair[1 => 2], Any[1 => 2, (3, 4)], [[1, 2], [3, 4]],
+                  Pair{Int,Any}[], Tuple{Int,Any}[], Any[], (), zip(1:2, "ab"), ((k, v) for (k, v) in zip(1:2, "ab")),
+                  (k => isodd(k) ? k : nothing for k in 1:4), Iterators.Stateful([1 => 2, 3 => nothing]))
+        again = pairs isa Iterators.Stateful ? [1 => 2, 3 => nothing] : pairs
+        d, base = SortedDict(pairs), Dict(again)
+        @test d == base && keytype(d) === keytype(base) && valtype(d) === valtype(base)
+    end
+    for bad in (0, [1], [(1, 2), 0], nothing, "ab", (1, 2), :a)
+        e = thrown(SortedDict, bad)
+        @test e isa ArgumentError && occursin("iterator of tuples or pairs", e.msg)
+    end
+    @test_throws BoundsError SortedDict([(1,)]) # as Dict
+    @test_throws DomainError SortedDict(k => throw(DomainError(k)) for k in 1:2) # what an element throws comes through
+    dict_of_generator() = SortedDict(k => 2.0k for k in 1:3)
+    set_of_generator() = SortedSet(2k for k in 1:3)
+    @test (@inferred dict_of_generator()) == Dict(1 => 2.0, 2 => 4.0, 3 => 6.0)
+    @test (@inferred set_of_generator()) == Set([2, 4, 6])
+    @test (@inferred SortedDict(1 => 2)) == Dict(1 => 2) && (@inferred SortedDict([(1, "a")])) == Dict(1 => "a")
+    @test SortedSet(k > 1 ? missing : k for k in 1:2) isa SortedSet{Union{Int,Missing}}
+    @test SortedSet(k for k in 1:0) isa SortedSet{Int} && SortedSet(5) == Set(5)
+    # without a type: something to add to
+    ds = [SortedDict(1 => 1, 2 => 5), SortedDict(1 => 2), SortedDict(3 => 3)]
+    sum = foldl(mergewith(+), ds; init=SortedDict{Union{},Union{}}())
+    @test sum == Dict(1 => 3, 2 => 5, 3 => 3) && sum isa SortedDict{Int,Int}
+    @test merge(SortedDict{Union{},Union{}}(), SortedDict(1 => 2)) == Dict(1 => 2)
+    for Kind in KINDS
+        none, empty_set = SortedDict{Union{},Union{}}(Kind), SortedSet{Union{}}(Kind)
+        @test isempty(none) && isempty(empty_set) && collect(none) == [] && sound(none) && sound(empty_set)
+        @test !haskey(none, 1) && get(none, 1, 2) == 2 && !(1 in empty_set) && union(empty_set, [1]) == Set([1])
+        @test delete!(none, 1) === none && thrown(setindex!, none, 1, 1) !== nothing && isempty(none)
+    end
+end
+
+@testset "pairs whose type is one union" begin
+    # Tuple{Int,Union{Int,Nothing}} is a Union of two tuples where that was there first.
+    T = Union{Tuple{Int8,Int8},Tuple{Int8,Nothing}}
+    for pool in (FreeListAllocator{T}(2), Allocator{T}(2), SOAllocator{T}(2), FreeListSOAllocator{T}(2))
+        i = allocateend!(pool, (Int8(1), nothing))
+        @test pool[i] === (Int8(1), nothing) && pool[i, 2] === nothing && pool[i, 1] === Int8(1)
+        pool[i, 2] = 3
+        @test pool[i] === (Int8(1), Int8(3))
+    end
+    @test_throws ArgumentError SOAllocator{Union{Tuple{Int8,Int8},Tuple{Int8}}}(2)
+    @test_throws ArgumentError SOAllocator{Union{Tuple{Int8,Int16},Tuple{Int16,Int8}}}(2)
+    for Kind in KINDS
+        d = SortedDict{Int8,Union{Int8,Nothing}}(Kind)
+        d[1] = nothing
+        d[2] = 5
+        @test collect(d) == [1 => nothing, 2 => 5] && sound(d)
+    end
+end
+
+# ---- isless, isequal and constructors of the user's ----
+
+mutable struct Sly # its isless and isequal call a function first
+    number::Int
+end
+const ON_COMPARE = Ref{Any}(nothing)
+compared() = (f = ON_COMPARE[]; f === nothing || f(); nothing)
+Base.isless(a::Sly, b::Sly) = (compared(); isless(a.number, b.number))
+Base.isequal(a::Sly, b::Sly) = (compared(); a.number == b.number)
+Base.hash(a::Sly, h::UInt) = hash(a.number, h)
+Base.convert(::Type{Sly}, n::Int) = (compared(); Sly(n))
+
+# f with each comparison up to the n-th left alone, and the n-th doing `what`.
+function nth_compare(f, what, n)
+    count = Ref(0)
+    ON_COMPARE[] = () -> (count[] += 1) == n && (ON_COMPARE[] = nothing; what())
+    try
+        f()
+    finally
+        ON_COMPARE[] = nothing
+    end
+    return count[] >= n
+end
+
+sly_dict(Kind, numbers) = (d = SortedDict{Sly,Int}(Kind); foreach(k -> d[Sly(k)] = k, numbers); d)
+numbers_of(d) = [(p.first.number, p.second) for p in d]
+
+@testset "an isless that throws leaves all as it was" begin
+    for Kind in (Allocator, FreeListSOAllocator), change in (d -> d[Sly(1001)] = 0, d -> d[Sly(-1)] = 0,
+                                  d -> delete!(d, Sly(500)), d -> pop!(d), d -> popfirst!(d),
+                                  d -> get!(d, Sly(1001), 0), d -> pop!(d, Sly(502), 0),
+                                  d -> d[Sly(500)] = 7, d -> d[Sly(501)] = 0, d -> filter!(p -> p.second > 20, d))
+        d = sly_dict(Kind, 2:2:1000)
+        for k in 1:180 # with leaves of all sizes, until some are merged and removed
+            before, live = numbers_of(d), length(d.pool)
+            n, failed = 0, true
+            while failed
+                n += n < 12 ? 1 : 7
+                n > 4000 && break
+                failed = try
+                    nth_compare(() -> change(d), () -> error("compared"), n)
+                catch e
+                    e isa ErrorException || rethrow()
+                    true
+                end
+                if failed
+                    # filter! may have done some of its work
+                    change_is_whole = numbers_of(d) == before || length(d) < length(before)
+                    must(change_is_whole, "a part of a change")
+                    sound(d)
+                    must(Kind in END_KINDS || length(d.pool) == length(d), "slots are lost")
+                    length(d) == length(before) || (before = numbers_of(d))
+                end
+            end
+            ON_COMPARE[] = nothing
+            isempty(d) && break
+            k > 3 && popfirst!(d)
+        end
+        @test sound(d)
+    end
+end
+
+@testset "splits and merges where isless throws" begin
+    for Kind in FREE_KINDS
+        d, rng = SortedDict{Sly,Int}(Kind), MersenneTwister(5)
+        model = Dict{Int,Int}()
+        for step in 1:6000
+            k = rand(rng, 1:700)
+            adding = rand(rng) < (step ÷ 1500 % 2 == 0 ? 0.7 : 0.3)
+            try
+                change() = adding ? (d[Sly(k)] = step) : delete!(d, Sly(k))
+                nth_compare(change, () -> error("compared"), rand(rng, 1:25))
+                adding ? (model[k] = step) : delete!(model, k)
+            catch e
+                e isa ErrorException || rethrow()
+            end
+            ON_COMPARE[] = nothing
+            must(length(d) == length(model) == length(d.pool), "step ", step)
+            step % 20 == 0 && sound(d)
+        end
+        @test sound(d) && numbers_of(d) == sort([(k, v) for (k, v) in model])
+    end
+end
+
+@testset "an isless that changes the collection" begin
+    for Kind in (SOAllocator, FreeListAllocator), what in (d -> d[Sly(2001)] = 1,
+                                d -> foreach(k -> d[Sly(k)] = k, 2001:2200), d -> delete!(d, Sly(500)), d -> empty!(d),
+                                d -> trim!(empty!(d)), d -> (foreach(_ -> pop!(d), 1:400); trim!(d)),
+                                d -> GC.gc(false)),
+        use in (d -> d[Sly(501)] = 0, d -> delete!(d, Sly(500)), d -> haskey(d, Sly(500)), d -> get!(d, Sly(503), 1),
+                d -> d[Sly(500)] = 9, d -> collect(between(d, Sly(400), Sly(600))), d -> pop!(d), d -> popfirst!(d),
+                d -> merge(d, SortedDict(Sly(501) => 1)), d -> d[501] = 2)
+        outcomes = Set{Any}()
+        for n in (1:9..., 12)
+            d = sly_dict(Kind, 2:2:1000)
+            try
+                nth_compare(() -> use(d), () -> what(d), n)
+                push!(outcomes, nothing)
+            catch e
+                e isa Union{ArgumentError,KeyError,UndefRefError} || rethrow()
+                push!(outcomes, typeof(e))
+            end
+            ON_COMPARE[] = nothing
+            sound(d)
+            must(Kind in END_KINDS || length(d.pool) == length(d), "slots are lost")
+            d[Sly(7)] = 7
+            must(d[Sly(7)] == 7 && sound(d), "it goes on")
+        end
+        @test !isempty(outcomes)
+    end
+    d = sly_dict(FreeListAllocator, 2:2:1000)
+    e = thrown(nth_compare, () -> d[Sly(501)] = 0, () -> delete!(d, Sly(2)), 3)
+    @test e isa ArgumentError && occursin("isless", e.msg) && !haskey(d, Sly(501)) && !haskey(d, Sly(2)) && sound(d)
+end
+
+mutable struct Moody # compares as it likes
+    number::Int
+end
+const MOOD = MersenneTwister(1)
+Base.isless(a::Moody, b::Moody) = rand(MOOD, Bool)
+Base.isequal(a::Moody, b::Moody) = a === b
+
+@testset "an isless that is no order reads and writes nothing else" begin
+    for Kind in FREE_KINDS
+        s, refused = SortedSet{Moody}(Kind), 0
+        for step in 1:20_000
+            x = Moody(step)
+            try
+                rand(MOOD) < (step ÷ 4000 % 2 == 0 ? 0.8 : 0.3) || isempty(s) ? push!(s, x) : delete!(s, first(s))
+            catch e
+                e isa ArgumentError || rethrow()
+                refused += 1
+            end
+            must(length(s) == length(s.pool) == count(_ -> true, s), "step ", step)
+        end
+        @test refused > 0 && isempty(empty!(s)) && isempty(s.pool)
+    end
+end
+
+@testset "a conversion that changes the pool" begin
+    for Kind in KINDS
+        pool = Kind{Tuple{Sly}}(nothing)
+        foreach(k -> allocateend!(pool, (Sly(k),)), 1:1000)
+        shrink() = (emptyend!(pool); trim!(pool))
+        e = thrown(nth_compare, () -> pool[900] = (5,), shrink, 1)
+        @test e isa Union{BoundsError,StaleIndexError} && isempty(pool)
+    end
+end
+
+# ---- Concrete types ----
+
+const Names = Any[(SortedDict{String,Int}, KINDS), (SortedDict{Float64,Any}, KINDS), (SortedSet{Int}, KINDS),
+                  (SortedSet{Char}, KINDS), (SortedDict{Union{},Union{}}, KINDS), (List{String}, KINDS),
+                  (Stack{Int}, KINDS), (Stack{Tuple{Int,String}}, KINDS), (Queue{Int}, KINDS), (Queue{Any}, KINDS)]
+
+struct OneField{T} # each T makes a type as if its field were declared with it
+    it::T
+end
+struct OfDict
+    it::concretetype(SortedDict{Int,Int})
+end
+struct OfColumns
+    it::concretetype(FreeListSOAllocator{Tuple{Int,Float64},UInt32})
+end
+look_up(x, k) = x.it[k]
+read_column(x, k) = x.it[k, 2]
+
+@testset "concretetype" begin
+    for (C, kinds) in Names
+        @test !isconcretetype(C) # or concretetype need not be
+        @test isconcretetype(concretetype(C)) && C() isa concretetype(C) && concretetype(C) <: C
+        for Kind in kinds
+            D = concretetype(C, Kind)
+            @test isconcretetype(D) && typeof(C(Kind)) === D && typeof(C(Kind, 4)) === D && concretetype(D) === D
+        end
+    end
+    for Kind in KINDS, T in (Tuple{Int,Float64}, Point)
+        @test typeof(Kind{T}(3)) === concretetype(Kind{T}) === concretetype(Kind{T,Int})
+        @test typeof(Kind{T,Int}(nothing)) === concretetype(Kind{T,Int})
+        @test typeof(Kind{T,UInt32}(3)) === concretetype(Kind{T,UInt32})
+    end
+    @test concretetype(Int) === Int
+    for bad in (SortedDict, SortedDict{Int}, Stack, Integer, Allocator)
+        @test_throws ArgumentError concretetype(bad)
+    end
+    @test isconcretetype(fieldtype(OfDict, :it)) && isconcretetype(fieldtype(OfColumns, :it))
+    x = OfDict(SortedDict(1 => 2))
+    @test (@inferred look_up(x, 1)) === 2
+    y = OfColumns(FreeListSOAllocator{Tuple{Int,Float64},UInt32}(nothing))
+    allocateend!(y.it, (1, 2.5))
+    @test (@inferred read_column(y, 1)) === 2.5
+end
+
 @testset "ranges" begin
     s = SortedSet(10:10:1000)
     @test collect(between(s, 15, 45)) == [20, 30, 40] && collect(between(s, 20, 40)) == [20, 30, 40]
@@ -619,7 +871,8 @@ end
 @testset "how they print" begin
     @test sprint(show, SortedSet([3, 1, 2])) == "SortedSet{Int64}([1, 2, 3])"
     @test repr("text/plain", SortedSet([1])) == "SortedSet{Int64}([1])"
-    @test sprint(show, SortedSet{String}()) == "SortedSet{String}([])"
+    @test sprint(show, SortedSet{String}()) == "SortedSet{String}()"
+    @test sprint(show, SortedSet()) == "SortedSet{Any}()" && sprint(show, SortedDict()) == "SortedDict{Any, Any}()"
     @test sprint(show, SortedDict(2 => "b", 1 => "a")) == "SortedDict{Int64, String}(1 => \"a\", 2 => \"b\")"
     @test occursin("…", sprint(show, SortedSet(1:1000); context=:limit => true))
     @test !occursin("…", sprint(show, SortedSet(1:1000)))
