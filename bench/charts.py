@@ -78,8 +78,10 @@ def history(name, title, lines):
     commits = [c for c, _ in sorted({c: date for points in lines.values() for c, date, _, _ in reversed(points)}.items(),
                                     key=lambda item: item[1])]
     machines = list(dict.fromkeys(machine for points in lines.values() for _, _, machine, _ in points))
-    markers = dict(zip(machines, "osD^v*XP"))
-    colors = ["#0072b2", "#c44e00", "#007d5c", "#9c3587", "#8a6d00", "#555555"]
+    markers = dict(zip(machines, "osD^v*XP"))  # checked below: zip would leave the rest out
+    colors = ["#0072b2", "#c44e00", "#007d5c", "#9c3587", "#8a6d00", "#555555", "#c0392b", "#2c3e9e", "#5b8c00", "#00838f"]
+    if len(lines) > len(colors) or len(machines) > len(markers):
+        raise ValueError("the history has more lines or machines than the plot has colours or shapes")
     for color, (workload, points) in zip(colors, lines.items()):
         xs, ys = [commits.index(commit) for commit, _, _, _ in points], [ratio for _, _, _, ratio in points]
         axes.plot(xs, ys, color=color, linewidth=1, label=workload, gid="line-" + workload)

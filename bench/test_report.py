@@ -5,6 +5,7 @@
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
+import html
 import html.parser
 import json
 import os
@@ -19,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LANGUAGES = {"W1": "C", "W2": "Rust", "W3": "Go", "W5": "C++", "W6": "C"}
 STALE = "W3"  # is given another commit than the one that is checked out
 ABSENT = "W5"  # was not measured
+QUICK = "W1"  # was measured with QUICK=1
 COMMIT = "0123456789ab"
 
 
@@ -55,7 +57,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.plots, self.addresses, self.tables, self.ids = [], [], {}, []
         self.points, self.at, self.row, self.table, self.summary = {}, None, None, None, {}
-        self.depth = []
+        self.depth, self.lines = [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -66,12 +68,13 @@ class Page(html.parser.HTMLParser):
             self.plots.append(of.get("aria-label"))
         if tag == "g":
             self.depth.append(of.get("id", ""))
+            self.lines += [of["id"]] if "-line-" in of.get("id", "") else []
         if tag == "use":
             group = next((g for g in reversed(self.depth) if "points-" in g), None)
             if group:
                 self.points[group] = self.points.get(group, 0) + 1
         if tag == "table":
-            self.table = of.get("class") or of.get("id")
+            self.table = of.get("id") or (of.get("class") or "").split(" ")[0]
         if tag == "tr":
             self.row = []
             self.tables.setdefault(self.table, []).append((of.get("class", ""), self.row))
@@ -103,7 +106,7 @@ class Report(unittest.TestCase):
                 continue
             header = {"workload": name, "commit": COMMIT if name == STALE else here, "date": "2001-02-03T04:05Z",
                       "machine": "a machine <of> iron & co", "os": "an os", "compilers": {"cc": "a compiler"},
-                      "mallocs": {"glibc": "2.36"}, "command": "make bench WORKLOAD=" + name,
+                      "mallocs": {"glibc": "2.36"}, "command": "make bench WORKLOAD=" + name + (" QUICK=1" if name == QUICK else ""),
                       "left_out": {"a rival": "it was not there"}}
             with open(os.path.join(cls.out, name + ".jsonl"), "w") as f:
                 f.writelines(json.dumps(row) + "\n" for row in [header, *rows_of(name, line)])
@@ -115,14 +118,23 @@ class Report(unittest.TestCase):
         if browser is None:
             raise AssertionError("no browser: scripts/bootstrap test installs chromium")
         # Every name is unknown to it: a page that wants anything from elsewhere says so in the console.
-        shown = subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr",
-             "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + os.path.join(cls.out, "profile"),
-             "--virtual-time-budget=5000", "--dump-dom", "file://" + cls.path], capture_output=True, text=True, timeout=300)
+        def show(path):
+            return subprocess.run(
+                [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                 "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND",
+                 "--user-data-dir=" + os.path.join(cls.out, "profile"), "--virtual-time-budget=5000", "--dump-dom",
+                 "file://" + path], capture_output=True, text=True, timeout=300)
+
+        shown = show(cls.path)
         cls.console = [line for line in shown.stderr.splitlines() if "CONSOLE" in line]
         with open(cls.path) as f:
             cls.source = f.read()
         cls.page = Page(shown.stdout)
+        phone = os.path.join(cls.out, "phone.html")  # the page in a frame as wide as a phone; the title says what it takes
+        with open(phone, "w") as f:
+            f.write('<!DOCTYPE html><iframe width="390" height="800" srcdoc="%s" onload="document.title = '
+                    'this.contentDocument.documentElement.scrollWidth"></iframe>' % html.escape(cls.source))
+        cls.width_on_a_phone = int(re.search(r"<title>(\d+)</title>", show(phone).stdout)[1])
 
     @classmethod
     def tearDownClass(cls):
@@ -142,6 +154,26 @@ class Report(unittest.TestCase):
         for name in ("W1 glibc", "W2 ", "W3 ", "W4 Rust"):
             self.assertIn(name + ": ours against the fastest rival", self.page.plots)
         self.assertEqual(len(self.page.plots), len(set(self.page.plots)))
+
+    def test_the_history_has_a_line_for_each_workload(self):
+        self.assertEqual(len(self.page.lines), len(set(self.page.lines)))
+        drawn = {line.rpartition("-line-")[2].split(" ")[0] for line in self.page.lines}
+        self.assertEqual(drawn, set(self.history))
+
+    def test_a_quick_run_says_so(self):
+        for _, row in self.page.tables["summary"][1:]:
+            self.assertEqual("quick" in row[6:7][0] if len(row) > 6 else False, row[0].startswith(QUICK))
+
+    def test_a_phone_shows_rows_as_cards(self):
+        for name in ("summary", "standings"):
+            self.assertIn("@media (max-width: 44rem)", self.source)
+            for _, row in self.page.tables[name][1:3]:
+                self.assertTrue(row)
+        self.assertGreater(self.source.count('data-column="ours / rival"'), 100)
+        self.assertLessEqual(self.width_on_a_phone, 390)
+
+    def test_the_template_is_not_taken_for_a_page(self):
+        self.assertFalse(os.path.exists(os.path.join(HERE, "report.html")))
 
     def test_plots_and_tables_have_every_win_and_every_loss(self):
         told = {"ahead": 0, "level": 0, "lost": 0}
