@@ -39,7 +39,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 8 << 20, Strays: 4}) // what a batch of this size needs stays
+	toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 8 << 20}) // what a batch of this size needs stays
 	all, err := ways[0].relay(bytes.NewReader(log), len(log), nil)
 	check(err)
 	for _, w := range ways[1:] {
