@@ -1,35 +1,252 @@
-# Two commands: make run, make test. Each installs what it needs first (scripts/bootstrap). Output goes to build/.
+# The commands of this repository. Each installs what it needs first (scripts/bootstrap) and writes to build/ only.
+#
+# A check is a target of its own: `make check-go-race` runs it alone. `make test` and `make check` run lists of them, two
+# at a time, print a line for each, and end with the number of tests that passed and failed. The output of a check is in
+# build/logs/ while it runs.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-.PHONY: help run test bench lint cross clean
+.PHONY: help run test check bench format clean
+.DEFAULT_GOAL := help
+SHELL := bash
 WORKLOAD ?=
 
 help:
-	@echo "make run                an example for each language: document trees, SQLite and Lua, std::pmr maps, frames in Bevy, SQLite from Go, XML in Julia"
-	@echo "make test               every check that a change must pass; FULL=1: the long runs as well"
+	@echo "make run                real programs on Toft: document trees, SQLite and Lua, std::pmr maps, Bevy, SQLite from Go, XML in Julia"
+	@echo "make test               tests of every language, vectors, conformance, formatting: some minutes"
+	@echo "make test-c             tests of one language; also test-cpp, test-rust, test-go, test-julia"
+	@echo "make check              everything else that CI runs: sanitizers, Valgrind, other processors, lint, programs"
+	@echo "FULL=1 make check       the long tier: long streams, all mutants, Miri, fuzzing"
+	@echo "make check-NAME         one check; make list shows their names"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
-	@echo "make lint               formatting, warnings, clang-tidy, shellcheck"
-	@echo "make cross              the C tests on other processors, C libraries and systems"
+	@echo "make format             formats C, C++, Go and Rust"
 	@echo "make clean              removes build/"
 
-run:
-	@scripts/bootstrap build run
-	@. scripts/paths; examples/run
+# ---- the tiers ----
+
+TEST_C := check-c check-vectors check-fast-path check-copies
+TEST_CPP := check-cpp
+TEST_RUST := check-rust
+TEST_GO := check-go
+TEST_JULIA := check-julia
+TEST := check-julia check-rust check-c check-cpp check-go check-conformance check-format check-vectors check-fast-path \
+  check-copies
+
+CROSS := check-aarch64 check-armhf check-s390x check-m32 check-musl check-mingw
+CARGO := check-rust-lint check-rust-ffi check-rust-features check-rust-loom check-rust-bevy check-rust-fast-path \
+  check-rust-msrv check-rust-nightly check-rust-miri check-snapshot check-snippets check-misuse check-conformance-asan \
+  check-conformance-broken check-python-user check-relay
+CHECK := check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared check-mutants check-lint $(CARGO) \
+  check-cpp-headers check-install check-single check-findings check-report check-programs check-go-race \
+  check-go-checkptr check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
+  check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
+LONG_CARGO := check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
+LONG := check-julia-long check-julia-bounds check-go-arm64 $(LONG_CARGO)
+ifdef FULL
+CHECK += $(LONG)
+CARGO += $(LONG_CARGO)
+endif
+
+# Checks that build into one folder run one after another.
+ifdef CHECKS
+in_order = $(foreach n,$(wordlist 2,$(words $1),$(call count,$1)),$(eval $(word $n,$1): | $(word $(call before,$n,$1),$1)))
+count = $(shell seq 1 $(words $1))
+before = $(shell echo $$(($1 - 1)))
+$(call in_order,check-c check-cpp)
+$(call in_order,$(CARGO))
+endif
+
+CHECKS_OF = @rm -f $(1:check-%=build/results/%); CHECKS=continue $(MAKE) -j2 -k -O --no-print-directory $1; scripts/check --summary $1
 
 test:
-	@scripts/bootstrap build test lint cross
-	@. scripts/paths; scripts/test
+	@scripts/bootstrap test
+	@. scripts/paths; $(MAKE) --no-print-directory tier-test
+
+check:
+	@scripts/bootstrap check
+	@. scripts/paths; $(MAKE) --no-print-directory tier-check
+
+test-%:
+	@scripts/bootstrap test-$*
+	@. scripts/paths; $(MAKE) --no-print-directory tier-$@
+
+.PHONY: tier-test tier-check tier-test-c tier-test-cpp tier-test-rust tier-test-go tier-test-julia list
+tier-test: ; $(call CHECKS_OF,$(TEST))
+tier-check: ; $(call CHECKS_OF,$(CHECK))
+tier-test-c: ; $(call CHECKS_OF,$(TEST_C))
+tier-test-cpp: ; $(call CHECKS_OF,$(TEST_CPP))
+tier-test-rust: ; $(call CHECKS_OF,$(TEST_RUST))
+tier-test-go: ; $(call CHECKS_OF,$(TEST_GO))
+tier-test-julia: ; $(call CHECKS_OF,$(TEST_JULIA))
+list: ; @printf '%s\n' $(TEST) $(CHECK) $(if $(FULL),,$(LONG))
+
+.PHONY: $(TEST) $(CHECK) $(LONG)
+RUN = @scripts/check $(@:check-%=%)
+TESTS = @scripts/check --tests $(@:check-%=%)
+export TOFT_LONG := $(if $(FULL),1,0)
+
+# ---- C and C++: a preset of CMakePresets.json each ----
+
+preset = cmake --preset $1 $3 && cmake --build build/$1 -j 2 --target $2 && ctest --preset $1
+long_tests := test_(vectors|(meter_)?streams|rounds)
+unless_full = $(if $(FULL),,$1)
+
+check-c: ; $(TESTS) "$(call preset,gcc,c_tests) -L '^c$$'"
+check-cpp: ; $(TESTS) "$(call preset,gcc,all) -L cpp"
+check-clang-shared: ; $(TESTS) "echo '#include <vector>' | \$$CLANGXX -stdlib=libc++ -x c++ -E - >/dev/null || \
+  { echo 'no libc++: scripts/bootstrap check installs it'; exit 77; }; $(call preset,clang-shared,all)"
+check-asan: ; $(TESTS) "$(call preset,asan,all)"
+check-tsan: ; $(TESTS) "$(call unless_full,export GTEST_FILTER='-*Containers/[0-24-7]*:*Oversize*:PoolTest*:SoaPool*';) \
+  $(call preset,tsan,all) -E '$(long_tests)'"
+check-valgrind: ; $(TESTS) --need valgrind \
+  "$(call unless_full,export GTEST_FILTER='-*Oversize*:*Containers*:*Random*:*Model*:*Stream*:*CountedBlocksDoNotSpill*';) \
+  $(call preset,valgrind,all) $(call unless_full,-E '$(long_tests)|test_dlclose|arenamr')"
+check-cpp-headers: ; $(RUN) --need g++ scripts/check-headers
+check-single: ; $(RUN) --need gcc,g++ scripts/check-single
+check-install: ; $(RUN) --need cmake,ninja,pkg-config scripts/check-install
+check-fast-path: ; $(RUN) --need gcc,objdump scripts/check-fast-path
+check-mutants: ; $(RUN) --need gcc "scripts/mutants $(call unless_full,--some)"
+check-misuse: ; $(TESTS) --need gcc,g++,valgrind "scripts/check-misuse misuse"
+check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse findings"
+
+cross = @scripts/check --tests --need $2 $(@:check-%=%) "export CMOCKA_SOURCE=\$$(scripts/cmocka-source); \
+  $(call preset,$1,c_tests) $(call unless_full,-E test_rounds)"
+check-aarch64: ; $(call cross,aarch64,aarch64-linux-gnu-gcc)
+check-armhf: ; $(call cross,armhf,arm-linux-gnueabihf-gcc)
+check-s390x: ; $(call cross,s390x,s390x-linux-gnu-gcc)
+check-m32: ; $(call cross,m32,gcc)
+check-musl: ; $(call cross,musl,musl-gcc)
+# Compiled always; run under Wine in the long tier.
+check-mingw: ; $(RUN) --need x86_64-w64-mingw32-gcc-posix "export CMOCKA_SOURCE=\$$(scripts/cmocka-source) \
+  WINE=\$$(command -v /usr/lib/wine/wine64 wine64) WINEPREFIX=$(CURDIR)/build/wine; \
+  cmake --preset mingw && cmake --build build/mingw -j 2 --target c_tests \
+  $(if $(FULL),&& { WINEDEBUG=-all DISPLAY= \$$WINE wineboot --init; ctest --preset mingw; })"
+
+# ---- the ABI ----
+
+check-vectors: ; $(RUN) "python3 -B abi/model/generate.py --check; python3 -B abi/model/check.py; python3 -B abi/model/spec_examples.py"
+check-conformance: ; $(TESTS) --need gcc,g++,cargo,go conformance/run
+check-conformance-asan: ; $(TESTS) --need gcc,g++,cargo,go "conformance/run --asan"
+check-conformance-broken: ; $(TESTS) --need gcc,g++,cargo,go "conformance/run --broken $(if $(FULL),--all)"
+check-snapshot: ; $(RUN) --need cargo,gcc scripts/check-snapshot
+
+# ---- Rust ----
+
+FEATURES := --features allocator-api2,derive,hashbrown,serde
+rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
+host := $(shell uname -m)-unknown-linux-gnu
+others := ui bumpalo_program from_bumpalo safe_functions
+leaking := callbacks diagnostics drops hook hostile oracle panics recycler_checked
+programs := $(filter-out $(others),$(patsubst rust/tests/%.rs,%,$(wildcard rust/tests/*.rs)))
+tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
+leaks := $(addprefix --test ,$(leaking))
+nightly := scripts/rust-toolchain nightly miri rust-src;
+
+check-rust: ; $(TESTS) --need cargo \
+  "$(rust) test --locked -p toft $(FEATURES); cargo run --locked -p toft --example collections $(FEATURES)"
+check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
+check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --release -p toft-loom"
+check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
+check-rust-fast-path: ; $(TESTS) --need cargo,objdump scripts/check-rust-fast-path
+check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked -p toft --lib --no-default-features; \
+  for features in allocator-api2 derive hashbrown serde std allocator-api2,derive,hashbrown,serde; do \
+    cargo check --locked -p toft --no-default-features --features \$$features; done; \
+  test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
+  cargo package -p toft-derive -p toft --allow-dirty --no-verify --exclude-lockfile --quiet"
+check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked -p toft --all-targets $(FEATURES) -- -D warnings; \
+  cargo clippy --locked -p toft --no-default-features -- -D warnings; \
+  cargo clippy --locked -p toft-derive -p conformance-maker -p conformance-user -- -D warnings; \
+  cargo check --locked -p toft-fuzz; \
+  RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft --no-deps $(FEATURES); scripts/check-rust-examples"
+msrv := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' rust/Cargo.toml)
+check-rust-msrv: ; $(RUN) --need cargo,rustup "scripts/rust-toolchain $(msrv); \
+  cargo +$(msrv) check --locked -p toft $(FEATURES); cargo +$(msrv) check --locked -p toft --no-default-features"
+check-rust-nightly: ; $(RUN) --need cargo,rustup "$(nightly) \
+  cargo +nightly run --locked -p toft --example std_collections --features nightly; \
+  $(if $(FULL),$(rust) +nightly test --locked -p toft --lib --tests --all-features)"
+check-rust-bare: ; $(RUN) --need cargo,rustup "rustup target add thumbv7em-none-eabihf || exit 77; \
+  cargo check --locked -p toft --no-default-features $(FEATURES) --target thumbv7em-none-eabihf"
+
+# Values that are never dropped leak what they own, on purpose, in the programs named above. The first of the lists is
+# about numbers: other programs make its calls under Miri in a tenth of the time.
+miri = for test in $2; do leaks=; case ' $(leaking) ' in *\" \$$test \"*) leaks=-Zmiri-ignore-leaks ;; esac; \
+  MIRIFLAGS=\"$1 \$$leaks -Zmiri-disable-isolation\" PROPTEST_CASES=2 RUST_BACKTRACE=0 TOFT_VECTORS=1 \
+  cargo +nightly miri test --locked -p toft $(FEATURES) --test \$$test; done
+check-rust-miri: ; $(TESTS) --need cargo,rustup \
+  "$(nightly) $(call miri,-Zmiri-tree-borrows,$(if $(FULL),$(filter-out oracle,$(programs)),strict drops))"
+check-rust-miri-stacked: ; $(TESTS) --need cargo,rustup \
+  "$(nightly) $(call miri,,$(filter-out oracle diagnostics shadow,$(programs)))"
+
+sanitized = RUSTFLAGS='-Zsanitizer=$1 --cfg toft_plain_heap' PROPTEST_CASES=128 TOFT_VECTORS=1 \
+  cargo +nightly test --locked -p toft $(FEATURES) --target $(host) -Zbuild-std
+check-rust-asan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,address) $(tight); \
+  ASAN_OPTIONS=detect_leaks=0 $(call sanitized,address) $(leaks)"
+check-rust-tsan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,thread) $(tight) $(leaks)"
+under_valgrind = CARGO_TARGET_$(shell echo $(host) | tr a-z- A-Z_)_RUNNER='valgrind -q --error-exitcode=99 --leak-check=$1 \
+  --errors-for-leak-kinds=definite,indirect --fair-sched=yes' RUSTFLAGS='--cfg toft_plain_heap' PROPTEST_CASES=6 \
+  TOFT_SHORT=1 TOFT_VECTORS=1 cargo test --locked -p toft $(FEATURES)
+check-rust-valgrind: ; $(TESTS) --need cargo,valgrind "$(call under_valgrind,full) $(tight); $(call under_valgrind,no) $(leaks)"
+check-rust-fuzz: ; $(RUN) --need cargo,rustup "$(nightly) for target in rust/fuzz/fuzz_targets/*.rs; do \
+  RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table -Zsanitizer=address -Cdebug-assertions' \
+  cargo +nightly run --locked --profile fuzz -p toft-fuzz --target $(host) --bin \$$(basename \$$target .rs) -- \
+    -max_total_time=$(if $(FULL),300,10) -artifact_prefix=build/logs/; done"
+
+# ---- Go ----
+
+go_test = cd go && go test -v -count=1 -timeout=3000s $(call unless_full,-short)
+check-go: ; $(TESTS) --need go,gcc "cd go && go vet ./... && \
+  CGO_CFLAGS='-O2 -Wall -Wextra -Wno-unused-parameter -Werror' go build ./... && go test -v -count=1 -timeout=600s ./..."
+check-go-race: ; $(TESTS) --need go,gcc "$(go_test) -race ./..."
+check-go-checkptr: ; $(TESTS) --need go,gcc "$(go_test) -gcflags=all=-d=checkptr=1 ./..."
+check-go-cgocheck2: ; $(TESTS) --need go,gcc "export GOEXPERIMENT=cgocheck2; $(go_test) ./..."
+check-go-asan: ; $(TESTS) --need go,gcc "export ASAN_OPTIONS=detect_leaks=1; $(go_test) -asan ./..."
+check-go-portable: ; $(TESTS) --need go,gcc "$(go_test) -tags=toft_portable ./..."
+check-go-user: ; $(RUN) --need go,gcc scripts/check-go-user
+check-go-nocgo: ; $(TESTS) --need go "export CGO_ENABLED=0; $(go_test) . && \
+  for system in darwin/arm64 windows/amd64 freebsd/amd64 linux/386; do \
+    GOOS=\$${system%/*} GOARCH=\$${system#*/} go vet .; done"
+check-go-windows: ; $(RUN) --need go,x86_64-w64-mingw32-gcc-posix "cd go && \
+  export CGO_ENABLED=1 GOOS=windows GOARCH=amd64 CC=x86_64-w64-mingw32-gcc-posix && go build ./... && go vet ./..."
+check-go-m32: ; $(TESTS) --need go,gcc "export GOARCH=386 CGO_ENABLED=1 \
+  CC='gcc -m32 -idirafter /usr/include/x86_64-linux-gnu'; $(go_test) ./..."
+check-go-arm64: ; $(TESTS) --need go,qemu-aarch64,aarch64-linux-gnu-gcc "export GOARCH=arm64 CGO_ENABLED=1 \
+  CC=aarch64-linux-gnu-gcc; $(go_test) '-exec=qemu-aarch64 -L /usr/aarch64-linux-gnu' ./..."
+# By count: up to Go 1.26 the end of a time may be reported as a failure (golang/go#75804).
+check-go-fuzz: ; $(RUN) --need go,gcc "cd go && for name in \$$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' *_test.go); do \
+  go test '-run=^$$' -fuzz=^\$$name\$$ -fuzztime=$(if $(FULL),150000x,6000x) -fuzzminimizetime=20x .; done"
+check-go-examples: ; $(TESTS) --need go,gcc,cargo "examples/relay/build; for folder in sqlite relay; do cd examples/\$$folder; \
+  go test -v -count=1 -short -race ./... && GOEXPERIMENT=cgocheck2 TOFT_DEBUG=1 go test -v -count=1 -short ./... && \
+  go test -v -count=1 -short -asan ./...; cd ../..; done"
+
+# ---- Julia ----
+
+julia = scripts/check-julia $(@:check-%=%)
+check-julia check-julia-pkg check-julia-nolib check-julia-xmltree check-julia-long check-julia-bounds:
+	$(TESTS) --need gcc "$(julia)"
+
+# ---- programs, pages, formatting ----
+
+check-python-user: ; $(TESTS) --need python3,gcc,cargo "scripts/check-programs python-user"
+check-relay: ; $(TESTS) --need go,gcc,cargo "scripts/check-programs relay"
+check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "scripts/check-programs programs"
+check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
+check-snippets: ; $(RUN) scripts/check-snippets
+check-copies: ; $(RUN) scripts/check-copies
+check-format: ; $(RUN) "scripts/lint format"
+check-lint: ; $(RUN) "scripts/lint analysis"
+
+format:
+	@scripts/bootstrap test
+	@. scripts/paths; scripts/lint --fix
+
+# ---- the rest ----
+
+run:
+	@scripts/bootstrap run
+	@. scripts/paths; examples/run
 
 bench:
-	@scripts/bootstrap build bench
+	@scripts/bootstrap bench
 	@. scripts/paths; bench/run $(WORKLOAD)
-
-lint:
-	@scripts/bootstrap build lint
-	@. scripts/paths; scripts/test lint
-
-cross:
-	@scripts/bootstrap build test cross
-	@. scripts/paths; scripts/test cross
 
 clean:
 	rm -rf build

@@ -85,12 +85,11 @@ class Build:
     def rust(self):
         """Both of Rust's, with the checks of a debug build. Only nightly compilers know -Zsanitizer; what they
         instrument calls the runtime that the driver brings along."""
-        target = OUT / "rust"
+        target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "build/cargo"))
         argv, env = ["cargo", "build"], {"CARGO_TERM_COLOR": "never"}
         if self.rust_asan:
-            target = OUT / "rust_asan"
             argv, env["RUSTFLAGS"] = ["cargo", "+nightly", "build", "--target", HOST], "-Zsanitizer=address"
-        command(argv + ["--locked", "--quiet"], cwd=HERE / "rust", env=dict(env, CARGO_TARGET_DIR=str(target)))
+        command(argv + ["--locked", "--quiet", "-p", "conformance-maker", "-p", "conformance-user"], cwd=ROOT, env=env)
         for name in ("maker", "user"):
             built = target / (HOST if self.rust_asan else "") / "debug" / ("libconformance_%s.so" % name)
             shutil.copy(built, self.path(name + "_rust"))

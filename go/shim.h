@@ -4,7 +4,8 @@
 #define TOFTGO_SHIM_H
 #include "toft.h"
 
-/* place: NULL, or where the caller is, for what a checked arena finds. operation: a handle that cleanups of Go get, or 0. */
+/* place: NULL, or the caller's file and line, for the findings of a checked arena. operation: a handle that cleanups in
+ * Go receive, or 0. */
 void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place);
 int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place, uintptr_t operation);
 int toftgo_x_reset(toft_arena *a, const char *place, uintptr_t operation);

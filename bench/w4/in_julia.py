@@ -43,9 +43,10 @@ def build(bench):
     if subprocess.run([script(bench), "--which"], capture_output=True).returncode != 0:
         bench.stop("W4 needs Julia 1.5 or later; scripts/bootstrap bench installs it")
     os.makedirs(folder(bench), exist_ok=True)
-    source = os.path.join(bench.root, "julia/Toft/deps/toft.c")
+    source = os.path.join(bench.root, "c/src/toft.c")
     made = subprocess.run(bench.cc.split() + ["-O2", "-fPIC", "-shared", "-pthread", "-o",
-                                              os.path.join(folder(bench), "libtoft.so"), source])
+                                              os.path.join(folder(bench), "libtoft.so"), source,
+                                              "-I", os.path.join(bench.root, "c/include")])
     if made.returncode != 0 or julia(bench, "-e", "import Toft; Toft.library()").wait() != 0:
         bench.stop("W4: the Julia package cannot be built")
 

@@ -27,7 +27,7 @@ mod system {
     /// A mapping can be cut.
     pub const SPLITS: bool = true;
 
-    extern "C" {
+    unsafe extern "C" {
         #[cfg_attr(
             all(target_os = "linux", target_pointer_width = "32", not(target_env = "musl")),
             link_name = "mmap64"

@@ -194,7 +194,7 @@ mod privileged {
 
     #[cfg(all(unix, not(miri)))]
     pub fn is_privileged() -> bool {
-        extern "C" {
+        unsafe extern "C" {
             fn getuid() -> u32;
             fn geteuid() -> u32;
             fn getgid() -> u32;
@@ -207,7 +207,7 @@ mod privileged {
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
     fn is_secure() -> bool {
         use core::ffi::c_ulong;
-        extern "C" {
+        unsafe extern "C" {
             fn getauxval(kind: c_ulong) -> c_ulong;
         }
         const AT_SECURE: c_ulong = 23;
@@ -226,7 +226,7 @@ mod privileged {
         not(miri)
     ))]
     fn is_secure() -> bool {
-        extern "C" {
+        unsafe extern "C" {
             fn issetugid() -> core::ffi::c_int;
         }
         // SAFETY: it has no arguments and cannot fail.

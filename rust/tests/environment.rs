@@ -37,8 +37,11 @@ fn child() {
         }
         Ok("changed") => {
             drop(Arena::new());
-            std::env::set_var("TOFT_CHECKED", "0");
-            std::env::set_var("TOFT_FINDINGS", "elsewhere");
+            // SAFETY: the program has one thread.
+            unsafe {
+                std::env::set_var("TOFT_CHECKED", "0");
+                std::env::set_var("TOFT_FINDINGS", "elsewhere");
+            }
             overrun(Arena::new());
         }
         Ok("held") => {
@@ -48,7 +51,7 @@ fn child() {
         }
         #[cfg(target_os = "linux")]
         Ok("privileged") => {
-            extern "C" {
+            unsafe extern "C" {
                 fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;
             }
             println!("secure {}", unsafe { getauxval(23) });

@@ -1,10 +1,14 @@
-# Builds the C library that arenas are made by: deps/toft.c into deps/libtoft.so, .dylib or .dll. Nothing else is
-# written. Without a C compiler this says so and succeeds, because pools and collections do not need it.
+# Compiles the C library into deps/libtoft.so, .dylib or .dll. Its source is deps/toft.c, which a released package
+# carries, or c/src/toft.c where the package is part of the repository. Nothing else is written.
+# Without a C compiler this prints a warning and succeeds, because pools and collections do not need the library.
 # ENV["CC"] names the compiler, with arguments if need be; else cc, gcc and clang are tried.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 using Libdl
 
 const HERE = @__DIR__
+const RELEASED = joinpath(HERE, "toft.c")
+const TREE = normpath(joinpath(HERE, "..", "..", "..", "c"))
+const SOURCE = isfile(RELEASED) ? `$RELEASED` : `-I $(joinpath(TREE, "include")) $(joinpath(TREE, "src", "toft.c"))`
 const LIBRARY = joinpath(HERE, "libtoft." * Libdl.dlext)
 
 # No TOFT_BUILD where it is not needed for exports: it asks for thread-local storage that is scarce for libraries
@@ -23,7 +27,7 @@ function build()
     end
     unfinished = LIBRARY * ".part" # moved into place whole: a running Julia may have the old one loaded
     try
-        run(`$(first(found)) $FLAGS -o $unfinished $(joinpath(HERE, "toft.c"))`)
+        run(`$(first(found)) $FLAGS -o $unfinished $SOURCE`)
         mv(unfinished, LIBRARY; force = true)
     finally
         rm(unfinished; force = true)

@@ -13,7 +13,7 @@ pub struct Node {
     pub value: u64,
 }
 
-extern "C" {
+unsafe extern "C" {
     pub fn toft_create() -> *mut Head;
     pub fn toft_cache_held() -> usize;
     pub fn toft_cache_trim();
@@ -65,7 +65,7 @@ pub struct SnapshotOptions {
     pub symbolizer_arg: *const c_void,
 }
 
-extern "C" {
+unsafe extern "C" {
     pub fn toft_set_metered(arena: *mut Head, on: c_int) -> c_int;
     pub fn toft_set_tag_budget(arena: *mut Head, path: *const c_char, bytes: u64) -> c_int;
     pub fn toft_tag_push_watched(arena: *mut Head, name: *const c_char) -> c_int;

@@ -35,7 +35,7 @@ struct Waiting {
 
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { oldest_first: VecDeque::new(), bytes: 0, armed: false });
 
-extern "C" {
+unsafe extern "C" {
     fn atexit(end: extern "C" fn()) -> c_int;
 }
 

@@ -48,7 +48,7 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-extern "C" {
+unsafe extern "C" {
     fn atexit(f: extern "C" fn()) -> i32;
 }
 

@@ -1,4 +1,5 @@
-# Headers, libraries, and what find_package(toft CONFIG) and pkg-config read. All of it may be moved to another prefix.
+# Installs the headers, the libraries, and the files for find_package(toft) and pkg-config. An installation can be moved
+# to another prefix.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 include(CMakePackageConfigHelpers)
 
@@ -6,12 +7,13 @@ set(toft_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/toft)
 if(TARGET toft)
   set_target_properties(toft PROPERTIES EXPORT_NAME toft_static)
 endif()
-install(TARGETS ${toft_targets} EXPORT toftTargets
+set_target_properties(toft_header_only PROPERTIES EXPORT_NAME header_only)
+install(TARGETS ${toft_targets} toft_header_only EXPORT toftTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/include/toft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/toft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/c/include/toft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/include/toft ${PROJECT_SOURCE_DIR}/cpp/include/toft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT toftTargets NAMESPACE toft:: DESTINATION ${toft_config_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/toftConfig.cmake.in ${PROJECT_BINARY_DIR}/toftConfig.cmake
@@ -31,5 +33,5 @@ if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} AND NOT IS_ABSOLUTE ${CMAKE_INSTALL_I
   set(toft_pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(toft_pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file(${PROJECT_SOURCE_DIR}/toft.pc.in ${PROJECT_BINARY_DIR}/toft.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/toft.pc.in ${PROJECT_BINARY_DIR}/toft.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/toft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
