@@ -6,8 +6,7 @@
 //     #define TOFT_IMPLEMENTATION
 //     #include <toft/toft.hpp>
 //
-// or the program links it. CMake: toft::cpp for the first way, toft::cpp_compiled to have that file written for you,
-// toft::cpp and toft::toft for the second way. Once in a program.
+// or the program links it. CMake: toft::header_only for the first way, toft::pmr for the second. Once in a program.
 //
 // Two libraries in one program that each hold a copy: define TOFT_PREFIX (`#define TOFT_PREFIX mylib_`) before every
 // include in one of them, and its C and C++ names are its own.
