@@ -134,7 +134,7 @@ def programs():
 
 
 # These leave values that nobody drops, on purpose: what those own is a leak.
-LEAKING = ("callbacks", "diagnostics", "drops", "hook", "hostile", "oracle", "panics", "recycler_checked")
+LEAKING = ("callbacks", "callbacks_pools", "diagnostics", "drops", "hook", "hostile", "oracle", "panics", "recycler_checked")
 
 
 def most(but):
