@@ -267,6 +267,8 @@ fn copies_are_added_at_the_end() {
     // Of what has no size there may be more than can be counted.
     let mut nothing: Vec<()> = Vec::new_in(&bump);
     let most = &[(); usize::MAX][..];
+    panics(|| nothing.extend_from_slices_copy(&[most, &[(); 2]]));
+    assert_eq!(nothing.len(), 0);
     nothing.extend_from_slice_copy(&[(); 3]);
     panics(|| nothing.extend_from_slices_copy(&[most, most]));
     panics(|| nothing.extend_from_slice_copy(most));
@@ -379,7 +381,7 @@ fn neighbours_with_equal_keys() {
     }
 }
 
-/// A promise about the length that is not kept, either way; and an iterator that goes on after its end is not asked again.
+/// A promise about the length that is not kept, either way. An iterator that goes on after its end is not asked again.
 #[test]
 fn iterators_that_promise_wrongly() {
     struct Promises(usize, std::vec::IntoIter<Option<u8>>);
