@@ -266,7 +266,7 @@ fn allocator() {
     assert_eq!(map["a"], 1);
 }
 
-/// Slices of no elements, values and layouts of no bytes: no memory is taken, no closure runs, the limit does not matter.
+/// Slices of no elements, values and layouts of no bytes: no memory is taken, no closure runs, the limit allows it.
 #[test]
 fn what_has_no_bytes_takes_none() {
     struct Nothing;
@@ -361,7 +361,6 @@ fn a_long_slice_that_fails_gives_its_block_back() {
     let before = bump.allocated_bytes();
     assert_eq!(bump.alloc_slice_try_fill_with(n, |_| Err::<u8, _>("no")), Err("no"));
     assert_eq!(bump.alloc_slice_try_fill_iter((0..n as u32).map(|i| if i < 9 { Ok(i) } else { Err(i) })), Err(9));
-    assert!(catch_unwind(AssertUnwindSafe(|| bump.try_alloc_slice_fill_with(n, |i| assert_ne!(i, 5)).is_ok())).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| bump.try_alloc_slice_fill_with(n, |i| 20 / (15 - i)).is_ok())).is_err());
     assert_eq!(bump.allocated_bytes(), before);
     assert_eq!(bump.alloc_slice_fill_copy(n, 7u8).iter().filter(|b| **b == 7).count(), n);
@@ -451,6 +450,11 @@ fn config(under_miri: u32, otherwise: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..Default::default() }
 }
 
+/// Steps of so many kinds, each with two numbers.
+fn ops(kinds: u8, most: usize) -> impl Strategy<Value = Vec<(u8, u16, u8)>> {
+    prop::collection::vec((0..kinds, any::<u16>(), any::<u8>()), 0..most)
+}
+
 /// What was allocated since the last reset: address, size, and the byte that fills it.
 fn play<const M: usize>(ops: &[(u8, u16, u8)]) {
     let mut bump = Bump::<M>::with_min_align();
@@ -508,7 +512,7 @@ proptest! {
     #![proptest_config(config(2, 200))]
 
     #[test]
-    fn allocations_limits_and_resets(ops in prop::collection::vec((0u8..9, any::<u16>(), any::<u8>()), 0..if cfg!(miri) { 15 } else { 80 })) {
+    fn allocations_limits_and_resets(ops in ops(9, if cfg!(miri) { 15 } else { 80 })) {
         play::<1>(&ops);
         play::<16>(&ops);
     }
@@ -575,7 +579,7 @@ proptest! {
     #![proptest_config(config(3, 256))]
 
     #[test]
-    fn blocks_that_grow_and_shrink(first in any::<(u16, u8)>(), ops in prop::collection::vec((0u8..4, any::<u16>(), any::<u8>()), 0..40)) {
+    fn blocks_that_grow_and_shrink(first in any::<(u16, u8)>(), ops in ops(4, 40)) {
         play_allocator::<1>(first, &ops);
         play_allocator::<16>(first, &ops);
     }

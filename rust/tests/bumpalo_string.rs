@@ -167,8 +167,8 @@ fn bytes_and_parts() {
     assert_eq!(s, "→PLöTS ✓");
 }
 
-/// A drain shows what is left of it. One that is leaked leaves the text as it was; an iterator that panics leaves what it
-/// yielded before.
+/// A drain shows what is left of it. One that is leaked leaves the text as it was; an iterator that panics leaves what
+/// it yielded before.
 #[test]
 fn drains_and_iterators_that_end_early() {
     let bump = Bump::new();
