@@ -279,7 +279,7 @@ fn what_has_no_bytes_takes_none() {
         assert!(bump.alloc_slice_copy::<u64>(&[]).is_empty());
         assert!(bump.alloc_slice_clone::<String>(&[]).is_empty());
         assert!(bump.alloc_slice_fill_with(0, never).is_empty());
-        assert!(bump.alloc_slice_try_fill_with(0, |i| Err::<u8, _>(i)).unwrap().is_empty());
+        assert!(bump.alloc_slice_try_fill_with(0, Err::<u8, _>).unwrap().is_empty());
         assert!(bump.alloc_slice_fill_copy(0, 7u64).is_empty());
         assert!(bump.alloc_slice_fill_clone(0, &String::new()).is_empty());
         assert!(bump.alloc_slice_fill_default::<String>(0).is_empty());

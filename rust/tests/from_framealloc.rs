@@ -40,7 +40,7 @@ fn alignments() {
 
 fn no_limit() {
     let frames = Frames::new();
-    let size = if cfg!(miri) { 1 << 20 } else { 32 << 20 };
+    let size = if cfg!(miri) { 1 << 16 } else { 32 << 20 };
     assert_eq!(frames.here().alloc_slice_fill(size, 7u8)[size - 1], 7);
     let tight = Frames::with(|| Options::new().budget(100).create());
     assert!(tight.here().try_alloc([0u8; 200]).is_err());
