@@ -274,9 +274,9 @@ const FORGETS: &str = "leaked";
 
 /// Fewer under Miri, and with `TOFT_SHORT` (Valgrind).
 fn deeds() -> Vec<Deed> {
-    let mut deeds = vec![Deed::Behaves, Deed::Enters, Deed::Lies(1), Deed::Lies(77)];
+    let mut deeds = vec![Deed::Behaves, Deed::Enters, Deed::Lies(1)];
     if cfg!(miri) || std::env::var_os("TOFT_SHORT").is_some() {
-        deeds.extend([1, 2, 7, 20].map(Deed::Panics));
+        deeds.extend([2, 9].map(Deed::Panics));
     } else {
         deeds.extend((2..16).map(|seed| Deed::Lies(seed * 0x9E37_79B9)));
         deeds.extend((1..40).chain((40..400).step_by(17)).map(Deed::Panics));

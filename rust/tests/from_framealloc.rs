@@ -25,7 +25,7 @@ fn destructors() {
     assert_eq!(std::sync::Arc::strong_count(&shared), 1);
     let arena = Arena::new();
     arena.set_checked(true).unwrap();
-    arena.alloc(vec![1]);
+    arena.alloc(Vec::<u8>::new());
     arena.set_checked(false).unwrap();
     assert!(arena.findings().is_empty()); // the value lives on
 }
