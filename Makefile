@@ -134,7 +134,7 @@ FEATURES := --features allocator-api2,derive,hashbrown,serde
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
 others := ui bumpalo_program from_bumpalo safe_functions
-leaking := callbacks diagnostics drops hook hostile oracle panics recycler_checked
+leaking := callbacks callbacks_pools diagnostics drops hook hostile oracle panics recycler_checked
 programs := $(filter-out $(others),$(patsubst rust/tests/%.rs,%,$(wildcard rust/tests/*.rs)))
 tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))

@@ -118,6 +118,14 @@ fn main() {
             let p = other.alloc_layout(SIXTEEN);
             recycler(|r| unsafe { r.0.free(p, SIXTEEN) });
         }
+        "overrun, alive at exit" => {
+            write_at(bytes(&arena), 16);
+            core::mem::forget(arena);
+        }
+        "recycler overrun, alive at exit" => recycler(|r| {
+            r.write(16);
+            std::process::exit(0);
+        }),
         _ => {
             eprintln!("misuse: what is to be done?");
             std::process::exit(2);

@@ -1,10 +1,16 @@
 //! `toft::bumpalo::Bump` does what programs that were written for bumpalo count on.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+#[path = "common/pages.rs"]
+mod pages;
+
 use std::alloc::Layout;
 use std::mem::size_of;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use pages::Pages;
+use proptest::prelude::*;
+use toft::bumpalo::collections::{CollectionAllocErr, String as BumpString, Vec as BumpVec};
 use toft::bumpalo::{AllocErr, AllocOrInitError, Bump};
 
 fn live(bump: &Bump) -> usize {
@@ -258,4 +264,336 @@ fn allocator() {
     let mut map = hashbrown::HashMap::new_in(&bump);
     map.insert("a", 1);
     assert_eq!(map["a"], 1);
+}
+
+/// Slices of no elements, values and layouts of no bytes: no memory is taken, no closure runs, the limit allows it.
+#[test]
+fn what_has_no_bytes_takes_none() {
+    struct Nothing;
+    fn check<const M: usize>() {
+        let bump = Bump::<M>::with_min_align();
+        bump.alloc(1u128);
+        let (before, room) = (bump.allocated_bytes(), bump.chunk_capacity());
+        bump.set_allocation_limit(Some(before));
+        let never = |_| -> String { panic!("there is no element to make") };
+        assert!(bump.alloc_slice_copy::<u64>(&[]).is_empty());
+        assert!(bump.alloc_slice_clone::<String>(&[]).is_empty());
+        assert!(bump.alloc_slice_fill_with(0, never).is_empty());
+        assert!(bump.alloc_slice_try_fill_with(0, Err::<u8, _>).unwrap().is_empty());
+        assert!(bump.alloc_slice_fill_copy(0, 7u64).is_empty());
+        assert!(bump.alloc_slice_fill_clone(0, &String::new()).is_empty());
+        assert!(bump.alloc_slice_fill_default::<String>(0).is_empty());
+        assert!(bump.alloc_slice_fill_iter(std::iter::empty::<u64>()).is_empty());
+        assert_eq!(bump.alloc_str(""), "");
+        for align in [1, 2, 8].into_iter().filter(|_| M <= 8) {
+            bump.alloc_layout(Layout::from_size_align(0, align).unwrap());
+        }
+        let _: &mut Nothing = bump.alloc(Nothing);
+        let _: &mut [Nothing] = bump.alloc_slice_fill_with(100, |_| Nothing);
+        assert_eq!((bump.allocated_bytes(), bump.chunk_capacity()), (before, room));
+        assert!(bump.try_alloc(1u8).is_err());
+        bump.set_allocation_limit(None);
+        for align in [1, 2, 8, 16, 64, 4096] {
+            let at = bump.alloc_layout(Layout::from_size_align(0, align).unwrap()).as_ptr().addr();
+            assert_eq!(at % align.max(M), 0);
+        }
+    }
+    check::<1>();
+    check::<16>();
+}
+
+/// A slice too long for any address space: an error, or a panic that says why, and nothing is made before.
+#[test]
+fn lengths_that_overflow() {
+    struct Long;
+    impl Iterator for Long {
+        type Item = u64;
+        fn next(&mut self) -> Option<u64> {
+            panic!("asked for an element that has no place")
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (usize::MAX, Some(usize::MAX))
+        }
+    }
+    impl ExactSizeIterator for Long {}
+    let bump = Bump::new();
+    for n in [usize::MAX, usize::MAX / 8 + 1, isize::MAX as usize / 8 + 1] {
+        assert!(bump.try_alloc_slice_fill_default::<u64>(n).is_err());
+        assert!(bump.try_alloc_slice_fill_copy(n, 1u64).is_err());
+        assert!(bump.try_alloc_slice_fill_clone(n, &1u64).is_err());
+        assert!(bump.try_alloc_slice_fill_with(n, |_| -> u64 { panic!("made an element") }).is_err());
+        let calls: [&dyn Fn(); 5] = [
+            &|| _ = bump.alloc_slice_fill_default::<u64>(n),
+            &|| _ = bump.alloc_slice_fill_copy(n, 1u64),
+            &|| _ = bump.alloc_slice_fill_clone(n, &1u64),
+            &|| _ = bump.alloc_slice_fill_with(n, |_| -> u64 { panic!("made an element") }),
+            &|| _ = bump.alloc_slice_try_fill_with(n, |_| -> Result<u64, ()> { panic!("made an element") }),
+        ];
+        for (i, call) in calls.iter().enumerate() {
+            assert!(message(call).contains("out of memory"), "{i}");
+        }
+    }
+    assert!(bump.try_alloc_slice_fill_iter(Long).is_err());
+    assert!(message(|| _ = bump.alloc_slice_fill_iter(Long)).contains("out of memory"));
+    // With the end of the block so near that an address would wrap around.
+    let at = bump.alloc(0u8) as *const u8 as usize;
+    bump.set_allocation_limit(Some(bump.allocated_bytes()));
+    let around = [Layout::from_size_align(at + 1, 1), Layout::from_size_align(isize::MAX as usize - at, 1)];
+    for layout in around.into_iter().flatten() {
+        assert!(bump.try_alloc_layout(layout).is_err());
+        assert!(message(|| _ = bump.alloc_layout(layout)).contains("out of memory"));
+    }
+    assert_eq!(bump.allocated_bytes(), 8);
+}
+
+fn message(f: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// One that has a block of its own too.
+#[test]
+fn a_long_slice_that_fails_gives_its_block_back() {
+    let n = if cfg!(miri) { 100_000 } else { 10_000_000 };
+    let bump = Bump::new();
+    bump.alloc([1u8; 17]);
+    let before = bump.allocated_bytes();
+    assert_eq!(bump.alloc_slice_try_fill_with(n, |_| Err::<u8, _>("no")), Err("no"));
+    assert_eq!(bump.alloc_slice_try_fill_iter((0..n as u32).map(|i| if i < 9 { Ok(i) } else { Err(i) })), Err(9));
+    assert!(catch_unwind(AssertUnwindSafe(|| bump.try_alloc_slice_fill_with(n, |i| 20 / (15 - i)).is_ok())).is_err());
+    assert_eq!(bump.allocated_bytes(), before);
+    assert_eq!(bump.alloc_slice_fill_copy(n, 7u8).iter().filter(|b| **b == 7).count(), n);
+}
+
+#[test]
+fn strong_alignments() {
+    let bump = Bump::new();
+    for (size, align) in [(1, 4096), (4096, 64), (3, 1 << 16), (100_001, 1), (100_003, 2), (1, 1 << 20)] {
+        let before = bump.allocated_bytes();
+        let at = bump.alloc_layout(Layout::from_size_align(size, align).unwrap()).as_ptr();
+        assert_eq!(at.addr() % align, 0);
+        assert!(bump.allocated_bytes() >= before + size);
+        // SAFETY: so many bytes are there.
+        unsafe { at.write_bytes(0x5A, size) };
+    }
+}
+
+/// Values of one type come back by the chunks, whatever the first block was asked to be.
+#[test]
+fn chunks_of_any_capacity() {
+    let n = if cfg!(miri) { 600 } else { 10_000u64 };
+    for capacity in [0, 1, 8, 11, 4096, 74_565] {
+        let mut bump = Bump::with_capacity(capacity);
+        let room = bump.chunk_capacity();
+        bump.alloc(0u64);
+        assert!(bump.chunk_capacity() < room);
+        (1..n).for_each(|i| _ = bump.alloc(i));
+        let mut seen: Vec<u64> = Vec::new();
+        for chunk in bump.iter_allocated_chunks() {
+            // SAFETY: only u64 are allocated.
+            let (before, words, after) = unsafe { chunk.align_to::<u64>() };
+            assert!(before.is_empty() && after.is_empty() && !words.is_empty());
+            seen.splice(0..0, words.iter().copied());
+        }
+        assert!(seen.iter().copied().eq(0..n), "{capacity}");
+        bump.reset();
+        bump.alloc(7u64);
+        assert_eq!(bump.iter_allocated_chunks().map(<[_]>::len).sum::<usize>(), 8);
+    }
+}
+
+/// A source that has no more memory: every call that may fail returns an error and changes nothing, and when there is
+/// memory again the same calls succeed.
+#[test]
+fn a_source_without_memory() {
+    let pages = Pages::new();
+    let arena = toft::Scope::from_source(&pages).unwrap();
+    let bump = Bump::from_ref(&arena);
+    let full = bump.alloc_slice_fill_copy(bump.chunk_capacity(), 3u8);
+    let mut vec = BumpVec::<u8>::new_in(bump);
+    let mut text = BumpString::new_in(bump);
+    let state = || (bump.allocated_bytes(), bump.allocated_bytes_including_metadata(), bump.chunk_capacity());
+    let before = state();
+    pages.fail_at.borrow_mut().extend(pages.calls.get() + 1..pages.calls.get() + 1000);
+    let mut made = 0;
+    let mut count = |n: u64| {
+        made += n;
+        n
+    };
+    assert!(bump.try_alloc(1u8).is_err());
+    assert!(bump.try_alloc_with(|| count(1)).is_err());
+    assert_eq!(bump.try_alloc_try_with(|| Err::<u64, _>("no")), Err(AllocOrInitError::Init("no")));
+    assert_eq!(bump.try_alloc_try_with(|| Ok::<_, ()>(1u64)), Err(AllocOrInitError::Alloc(AllocErr)));
+    assert!(bump.try_alloc_str("x").is_err());
+    assert!(bump.try_alloc_slice_copy(&[1u8]).is_err());
+    assert!(bump.try_alloc_slice_clone(&[String::new()]).is_err());
+    assert!(bump.try_alloc_slice_fill_with(9, |_| count(1)).is_err());
+    assert!(bump.try_alloc_slice_fill_iter((0..9).map(|_| count(1))).is_err());
+    assert!(bump.try_alloc_slice_fill_default::<u64>(1).is_err());
+    assert!(bump.try_alloc_layout(Layout::new::<u64>()).is_err());
+    assert_eq!(vec.try_reserve(1), Err(CollectionAllocErr::AllocErr));
+    assert_eq!(vec.try_reserve_exact(before.2 + 1), Err(CollectionAllocErr::AllocErr));
+    assert!(std::fmt::Write::write_str(&mut text, "x").is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| vec.push(1))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| text.push('x'))).is_err());
+    assert_eq!((made, state(), vec.len(), text.as_str()), (0, before, 0, ""));
+    pages.fail_at.borrow_mut().clear();
+    assert!(bump.try_alloc(1u8).is_ok());
+    assert!(vec.try_reserve_exact(10_000).is_ok() && vec.capacity() >= 10_000);
+    text.push_str("there again");
+    assert_eq!((text.as_str(), full.iter().all(|b| *b == 3)), ("there again", true));
+}
+
+fn config(under_miri: u32, otherwise: u32) -> ProptestConfig {
+    let cases = if cfg!(miri) { under_miri } else { otherwise };
+    ProptestConfig { cases, failure_persistence: None, ..Default::default() }
+}
+
+/// Steps of so many kinds, each with two numbers.
+fn ops(kinds: u8, most: usize) -> impl Strategy<Value = Vec<(u8, u16, u8)>> {
+    prop::collection::vec((0..kinds, any::<u16>(), any::<u8>()), 0..most)
+}
+
+/// What was allocated since the last reset: address, size, and the byte that fills it.
+fn play<const M: usize>(ops: &[(u8, u16, u8)]) {
+    let mut bump = Bump::<M>::with_min_align();
+    let mut live: Vec<(usize, usize, u8)> = Vec::new();
+    let mut limit = None;
+    for &(op, a, b) in ops {
+        let size = usize::from(a) % 700;
+        let new = match op {
+            0..5 => {
+                let layout = Layout::from_size_align(size, 1 << (b % 7)).unwrap();
+                bump.try_alloc_layout(layout).ok().map(|p| {
+                    // SAFETY: new memory of that size.
+                    unsafe { p.as_ptr().write_bytes(b, size) };
+                    assert_eq!(p.as_ptr().addr() % layout.align(), 0);
+                    p.as_ptr().addr()
+                })
+            }
+            5..7 => bump.try_alloc_slice_fill_copy(size, b).ok().map(|s| s.as_ptr().addr()),
+            7 => {
+                bump.reset();
+                live.clear();
+                assert_eq!(bump.allocated_bytes(), 0);
+                None
+            }
+            _ => {
+                limit = (b % 3 != 0).then_some(usize::from(a) % 8000);
+                bump.set_allocation_limit(limit);
+                None
+            }
+        };
+        if let Some(at) = new.filter(|_| size > 0) {
+            assert_eq!(at % M, 0);
+            assert!(live.iter().all(|(other, n, _)| at + size <= *other || other + n <= at), "two overlap");
+            assert!(limit.is_none_or(|limit| bump.allocated_bytes() <= limit), "the limit is exceeded");
+            live.push((at, size, b));
+        }
+        assert_eq!(bump.allocation_limit(), limit);
+        assert!(bump.allocated_bytes() >= live.iter().map(|(_, n, _)| n).sum());
+        assert!(bump.allocated_bytes_including_metadata() > bump.allocated_bytes());
+        let mut inside = 0;
+        for chunk in bump.iter_allocated_chunks() {
+            let from = chunk.as_ptr().addr();
+            for (at, n, byte) in live.iter().filter(|(at, _, _)| (from..from + chunk.len()).contains(at)) {
+                let bytes = &chunk[at - from..][..*n];
+                // SAFETY: these were written when they were allocated.
+                assert!(bytes.iter().all(|b| unsafe { b.assume_init() } == *byte), "bytes have changed");
+                inside += 1;
+            }
+        }
+        assert_eq!(inside, live.len(), "what is allocated is in a chunk");
+    }
+}
+
+proptest! {
+    #![proptest_config(config(2, 200))]
+
+    #[test]
+    fn allocations_limits_and_resets(ops in ops(9, if cfg!(miri) { 15 } else { 80 })) {
+        play::<1>(&ops);
+        play::<16>(&ops);
+    }
+
+    /// Whatever the limit is, no more is ever allocated.
+    #[test]
+    fn a_limit_of_any_size(limit in any::<u32>(), parts in 1u32..40) {
+        let limit = if cfg!(miri) { limit % 20_000 } else { limit % 50_000_000 } as usize;
+        let bump = Bump::new();
+        bump.set_allocation_limit(Some(limit));
+        let part = Layout::array::<u8>(limit / parts as usize).unwrap();
+        let served = (0..2 * parts + 2).filter(|_| bump.try_alloc_layout(part).is_ok()).count();
+        prop_assert!(bump.allocated_bytes() <= limit);
+        prop_assert!(part.size() == 0 || served * part.size() <= limit);
+        prop_assert!(bump.allocated_bytes() + part.size() + 8 > limit || part.size() == 0);
+    }
+}
+
+/// Sequences of growing, growing with zeroes and shrinking, to other alignments: the bytes that both layouts have stay.
+#[cfg(feature = "allocator-api2")]
+fn play_allocator<const M: usize>(first: (u16, u8), ops: &[(u8, u16, u8)]) {
+    use allocator_api2::alloc::Allocator;
+
+    let bump = &Bump::<M>::with_min_align();
+    let layout = |size: usize, align: u8| Layout::from_size_align(size, 1 << (align % 7)).unwrap();
+    let mut now = layout(usize::from(first.0) % 1024, first.1);
+    let mut at = bump.allocate(now).unwrap().cast::<u8>();
+    let mut bytes: Vec<u8> = (0..now.size()).map(|i| i as u8).collect();
+    // SAFETY: an allocation of this allocator and its layout, of which the last answer is used alone.
+    unsafe {
+        at.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        for (step, &(op, delta, align)) in ops.iter().enumerate() {
+            let delta = usize::from(delta) % 200;
+            let new = match op {
+                0 | 1 => layout(now.size() + delta, align),
+                2 => layout(now.size().saturating_sub(delta), align),
+                _ => {
+                    bump.alloc(step); // no longer the newest
+                    continue;
+                }
+            };
+            let moved = match op {
+                0 => bump.grow(at, now, new),
+                1 => bump.grow_zeroed(at, now, new),
+                _ => bump.shrink(at, now, new),
+            };
+            let moved = moved.unwrap();
+            assert!(moved.len() >= new.size());
+            (at, now) = (moved.cast(), new);
+            assert_eq!(at.as_ptr().addr() % now.align().max(if now.size() > 0 { M } else { 1 }), 0);
+            bytes.truncate(now.size());
+            let seen = std::slice::from_raw_parts(at.as_ptr(), if op == 1 { now.size() } else { bytes.len() });
+            assert_eq!(&seen[..bytes.len()], bytes);
+            assert!(seen[bytes.len()..].iter().all(|b| *b == 0));
+            bytes = (0..now.size()).map(|i| (i * 3 + step) as u8).collect();
+            at.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+        bump.deallocate(at, now);
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+proptest! {
+    #![proptest_config(config(3, 256))]
+
+    #[test]
+    fn blocks_that_grow_and_shrink(first in any::<(u16, u8)>(), ops in ops(4, 40)) {
+        play_allocator::<1>(first, &ops);
+        play_allocator::<16>(first, &ops);
+    }
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn a_box_of_the_allocators_goes_through_a_pointer() {
+    let bump = Bump::new();
+    let one = allocator_api2::boxed::Box::new_in(1u8, &bump);
+    let (raw, allocator) = allocator_api2::boxed::Box::into_raw_with_allocator(one);
+    // SAFETY: of the box that was.
+    drop(unsafe { allocator_api2::boxed::Box::from_raw_in(raw, allocator) });
+    assert_eq!(bump.allocated_bytes(), 0);
+    let two = allocator_api2::boxed::Box::new_in(2u16, &bump);
+    assert_eq!((*two, bump.allocated_bytes()), (2, 8));
 }

@@ -119,6 +119,97 @@ fn a_panic_while_retaining_leaves_text() {
     assert_eq!(s, "æåæøå");
 }
 
+/// Text that outgrows its block, alone at the tip and beside others.
+#[test]
+fn long_text() {
+    let bump = Bump::new();
+    let (mut ours, mut theirs) = (String::from_str_in("n:", &bump), std::string::String::from("n:"));
+    for i in 0..if cfg!(miri) { 100 } else { 2000 } {
+        write!(ours, " {i}").unwrap();
+        write!(theirs, " {i}").unwrap();
+        if i % 500 == 99 {
+            bump.alloc(i);
+            ours.push_str(&"x".repeat(4000));
+            theirs.push_str(&"x".repeat(4000));
+        }
+        ours.push_str("");
+        ours.write_char('é').unwrap();
+        theirs.push('é');
+    }
+    assert_eq!(ours, theirs);
+    ours.shrink_to_fit();
+    assert!(ours.capacity() - ours.len() < 8);
+    ours.clear();
+    assert!(ours.is_empty() && ours.capacity() >= theirs.len());
+}
+
+/// The ways in and out that check nothing.
+#[test]
+fn bytes_and_parts() {
+    let bump = Bump::new();
+    let mut s = String::from_str_in("plöt", &bump);
+    // SAFETY: the bytes are UTF-8 again.
+    unsafe {
+        s.as_mut_vec().extend_from_slice_copy("s ✓".as_bytes());
+    }
+    assert_eq!(s, "plöts ✓");
+    s.as_mut_str().make_ascii_uppercase();
+    // SAFETY: bytes of a String.
+    let s = unsafe { String::from_utf8_unchecked(s.into_bytes()) };
+    assert_eq!(s, "PLöTS ✓");
+    let mut s = std::mem::ManuallyDrop::new(s);
+    let (at, len, capacity) = (s.as_mut_ptr(), s.len(), s.capacity());
+    // SAFETY: of a String that is forgotten.
+    let mut s = unsafe { String::from_raw_parts_in(at, len, capacity, &bump) };
+    s.insert(0, '→');
+    s.reserve_exact(100);
+    assert!(s.capacity() >= s.len() + 100 && std::ptr::eq(s.bump(), &bump));
+    assert_eq!(s, "→PLöTS ✓");
+}
+
+/// A drain shows what is left of it. One that is leaked leaves the text as it was; an iterator that panics leaves what
+/// it yielded before.
+#[test]
+fn drains_and_iterators_that_end_early() {
+    let bump = Bump::new();
+    let mut s = String::from_str_in("æøåæøå", &bump);
+    let mut drain = s.drain(2..8);
+    assert_eq!(
+        (drain.next(), drain.next_back(), drain.size_hint()),
+        (Some('ø'), Some('æ'), ("å".len().div_ceil(4), Some(2)))
+    );
+    assert_eq!(format!("{drain:?}"), r#"Drain("å")"#);
+    drop(drain);
+    assert_eq!(s, "æøå");
+    std::mem::forget(s.drain(..4));
+    assert_eq!(s, "æøå");
+    assert_eq!(s.drain(..).rev().collect::<std::string::String>(), "åøæ");
+    let letters = |n: usize| (0..9).map(move |i| if i < n { 'ß' } else { panic!("no letter") });
+    assert!(catch_unwind(AssertUnwindSafe(|| s.extend(letters(3)))).is_err());
+    assert_eq!(s, "ßßß");
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(String::from_iter_in(letters(5), &bump)))).is_err());
+}
+
+/// At its ends everything may be empty, and a range may have any kind of bound.
+#[test]
+fn ranges_of_text() {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    let bump = Bump::new();
+    let mut s = String::from_str_in("→ab", &bump);
+    s.replace_range(3..3, "x");
+    s.replace_range(..0, "");
+    s.replace_range(s.len().., "y");
+    s.replace_range((Excluded(2), Excluded(4)), "✓✓");
+    s.replace_range((Included(0), Included(2)), "");
+    assert_eq!(s, "✓✓aby");
+    assert_eq!(s.drain((Excluded(5), Unbounded)).collect::<std::string::String>(), "aby");
+    assert_eq!((s.split_off(6).len(), s.split_off(0).as_str(), s.len()), (0, "✓✓", 0));
+    assert_eq!((s.pop(), s.drain(..).next()), (None, None));
+    s.retain(|_| false);
+    s.truncate(100);
+    assert!(s.is_empty());
+}
+
 fn config(under_miri: u32, otherwise: u32) -> ProptestConfig {
     let cases = if cfg!(miri) { under_miri } else { otherwise };
     ProptestConfig { cases, failure_persistence: None, ..Default::default() }

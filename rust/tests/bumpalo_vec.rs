@@ -241,6 +241,179 @@ fn others_may_allocate_while_it_is_filled() {
     assert!(grown.iter().copied().eq(0..1000));
 }
 
+#[test]
+fn copies_are_added_at_the_end() {
+    let bump = Bump::new();
+    let mut dice = 11usize;
+    let mut below = |n: usize| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) % n
+    };
+    for round in 0..if cfg!(miri) { 3 } else { 60 } {
+        let slices: std::vec::Vec<std::vec::Vec<u32>> =
+            (0..below(8)).map(|_| (0..below(if round % 7 == 0 { 2000 } else { 9 }) as u32).collect()).collect();
+        let slices: std::vec::Vec<&[u32]> = slices.iter().map(|s| &s[..]).collect();
+        let (mut by_one, mut at_once, mut cloned) = (Vec::new_in(&bump), Vec::new_in(&bump), Vec::new_in(&bump));
+        slices.iter().for_each(|s| by_one.extend_from_slice_copy(s));
+        at_once.extend_from_slices_copy(&slices);
+        slices.iter().for_each(|s| cloned.extend_from_slice(s));
+        let all = slices.concat();
+        assert!(by_one == &all[..] && at_once == &all[..] && cloned == &all[..]);
+        assert!(at_once.capacity() == all.len() || all.len() < 4, "room was made once");
+        at_once.extend_from_slices_copy(&[]);
+        at_once.extend_from_slices_copy(&[&[], &[]]);
+        assert_eq!(at_once, by_one);
+    }
+    // Of what has no size there may be more than can be counted.
+    let mut nothing: Vec<()> = Vec::new_in(&bump);
+    let most = &[(); usize::MAX][..];
+    panics(|| nothing.extend_from_slices_copy(&[most, &[(); 2]]));
+    assert_eq!(nothing.len(), 0);
+    nothing.extend_from_slice_copy(&[(); 3]);
+    panics(|| nothing.extend_from_slices_copy(&[most, most]));
+    panics(|| nothing.extend_from_slice_copy(most));
+    assert_eq!(nothing.len(), 3);
+    nothing.extend_from_slices_copy(&[&most[3..]]);
+    assert_eq!(nothing.len(), usize::MAX);
+    panics(|| nothing.push(()));
+    panics(|| nothing.insert(0, ()));
+    assert_eq!((nothing.pop(), nothing.len()), (Some(()), usize::MAX - 1));
+}
+
+/// The first room is what was asked for, and so is what is more than twice the room; less doubles it.
+#[test]
+fn how_room_grows() {
+    let bump = Bump::new();
+    let mut v: Vec<u32> = Vec::new_in(&bump);
+    v.reserve(0);
+    assert_eq!(v.capacity(), 0);
+    v.reserve(9);
+    assert_eq!(v.capacity(), 9);
+    v.resize(9, 0);
+    v.reserve(90);
+    assert_eq!(v.capacity(), 99);
+    v.reserve(90); // is there
+    assert_eq!(v.capacity(), 99);
+    v.resize(99, 0);
+    v.reserve(1);
+    assert_eq!(v.capacity(), 198);
+    v.reserve_exact(100);
+    assert_eq!(v.capacity(), 199);
+    assert_eq!((v.try_reserve_exact(100), v.capacity()), (Ok(()), 199));
+    let mut rooms = std::vec::Vec::new();
+    let mut v = Vec::new_in(&bump);
+    for i in 0..if cfg!(miri) { 500 } else { 10_000 } {
+        v.push(i);
+        if rooms.last() != Some(&v.capacity()) {
+            bump.alloc(0u8); // so that the next growth moves
+            rooms.push(v.capacity());
+        }
+    }
+    assert!(rooms.len() < 15 && rooms.windows(2).all(|w| w[1] >= 2 * w[0]), "{rooms:?}");
+}
+
+/// Up and down over the borders of blocks, at the tip and not, with all room given back each time.
+#[test]
+fn resizing_back_and_forth() {
+    let bump = Bump::new();
+    let mut v = bumpalo::vec![in &bump; 0u8; 0];
+    let mut others: std::vec::Vec<&mut [u8]> = std::vec::Vec::new();
+    let most = if cfg!(miri) { 3000 } else { 1 << 15 };
+    for (i, n) in [128, 5000, 129, 4000, 4097, 1, 0, 300, most, 128, most].into_iter().enumerate() {
+        let kept = n.min(v.len());
+        let before = v[..kept].to_vec();
+        v.resize(n, i as u8);
+        v.shrink_to_fit();
+        assert!(v[..kept] == before && v[kept..].iter().all(|b| *b == i as u8));
+        assert!(v.capacity() >= n);
+        if i % 3 == 1 {
+            others.push(bump.alloc_slice_fill_copy(50, i as u8));
+        }
+        assert!(others.iter().all(|o| o.iter().all(|b| *b == o[0])));
+    }
+}
+
+/// The macro evaluates its count once, and its element once if there is any; the last place gets the element itself.
+#[test]
+fn what_the_macro_evaluates() {
+    struct Clones<'a>(&'a std::cell::Cell<u32>);
+    impl Clone for Clones<'_> {
+        fn clone(&self) -> Self {
+            self.0.set(self.0.get() + 1);
+            Clones(self.0)
+        }
+    }
+    let (bump, clones) = (Bump::new(), std::cell::Cell::new(0));
+    let mut counted = 0;
+    let mut count = |n: usize| {
+        counted += 1;
+        n
+    };
+    assert_eq!(bumpalo::vec![in &bump; Clones(&clones); count(4)].len(), 4);
+    assert_eq!(clones.take(), 3);
+    assert_eq!(bumpalo::vec![in &bump; Clones(&clones); count(1)].len(), 1);
+    assert_eq!((clones.take(), counted), (0, 2));
+}
+
+#[test]
+fn neighbours_with_equal_keys() {
+    let bump = Bump::new();
+    for numbers in [&[][..], &[1], &[10, 11, 12, 20, 21, 10], &[5, 5, 5], &[1, 20, 30]] {
+        let (mut ours, mut theirs) = (Vec::from_iter_in(numbers.iter().copied(), &bump), numbers.to_vec());
+        ours.dedup_by_key(|n| *n / 10);
+        theirs.dedup_by_key(|n| *n / 10);
+        assert_eq!(ours, &theirs[..]);
+        // The later one is first, and may be changed as the other may.
+        let mut pairs = std::vec::Vec::new();
+        let (mut ours, mut theirs) = (Vec::from_iter_in(numbers.iter().copied(), &bump), numbers.to_vec());
+        ours.dedup_by(|a, b| {
+            pairs.push((*a, *b));
+            *b += 1;
+            *a % 2 == 1
+        });
+        let mut pairs = pairs.into_iter();
+        theirs.dedup_by(|a, b| {
+            assert_eq!(pairs.next(), Some((*a, *b)));
+            *b += 1;
+            *a % 2 == 1
+        });
+        assert_eq!((ours.as_slice(), pairs.next()), (&theirs[..], None));
+    }
+}
+
+/// A promise about the length that is not kept, either way. An iterator that goes on after its end is not asked again.
+#[test]
+fn iterators_that_promise_wrongly() {
+    struct Promises(usize, std::vec::IntoIter<Option<u8>>);
+    impl Iterator for Promises {
+        type Item = u8;
+        fn next(&mut self) -> Option<u8> {
+            self.1.next().flatten()
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (self.0, Some(self.0))
+        }
+    }
+    let values = || std::vec![Some(1), Some(2), Some(3), None, Some(9)].into_iter();
+    let bump = Bump::new();
+    for promise in [0, 1, 3, 100] {
+        let mut v = Vec::from_iter_in(Promises(promise, values()), &bump);
+        assert_eq!(v, [1, 2, 3]);
+        v.splice(1..2, Promises(promise, values()));
+        assert_eq!(v, [1, 1, 2, 3, 3]);
+        v.extend(Promises(promise, values()));
+        assert_eq!(v, [1, 1, 2, 3, 3, 1, 2, 3]);
+        v.splice(8.., Promises(promise, values()));
+        assert_eq!((v.len(), v.last()), (11, Some(&3)));
+    }
+    let mut v = bumpalo::vec![in &bump; 1, 2, 3];
+    panics(|| v.extend(Promises(usize::MAX, values())));
+    assert_eq!(v, [1, 2, 3]);
+    panics(|| drop(v.splice(0..1, Promises(usize::MAX, values()))));
+    assert_eq!(v, [1, 2, 3]); // the first one went into the gap
+    panics(|| drop(Vec::from_iter_in(Promises(usize::MAX, values()), &bump)));
+}
+
 // ---- destructors and panics ----
 
 /// Notes its drop by number; one whose number is fatal panics then.

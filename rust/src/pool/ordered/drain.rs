@@ -82,9 +82,24 @@ impl<K, V, L: Layout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M> {
     }
 }
 
+/// The key of a pair. The other half is dropped first: were it dropped behind the answer, and panicked, nobody would drop
+/// the answer.
+#[inline]
+fn key_of<K, V>((key, value): (K, V)) -> K {
+    drop(value);
+    key
+}
+
+/// The value of a pair, in the same way.
+#[inline]
+pub(super) fn value_of<K, V>((key, value): (K, V)) -> V {
+    drop(key);
+    value
+}
+
 /// Defines an iterator over one half of the pairs.
 macro_rules! half {
-    ($(#[$doc:meta])* $name:ident, $item:ident, $half:tt) => {
+    ($(#[$doc:meta])* $name:ident, $item:ident, $half:path) => {
         $(#[$doc])*
         pub struct $name<K, V, L: Layout<V> = Rows, M: Memory = Heap>(IntoIter<K, V, L, M>);
 
@@ -93,7 +108,7 @@ macro_rules! half {
 
             #[inline]
             fn next(&mut self) -> Option<$item> {
-                self.0.next().map(|pair| pair.$half)
+                self.0.next().map($half)
             }
 
             fn size_hint(&self) -> (usize, Option<usize>) {
@@ -104,7 +119,7 @@ macro_rules! half {
         impl<K, V, L: Layout<V>, M: Memory> DoubleEndedIterator for $name<K, V, L, M> {
             #[inline]
             fn next_back(&mut self) -> Option<$item> {
-                self.0.next_back().map(|pair| pair.$half)
+                self.0.next_back().map($half)
             }
         }
 
@@ -126,7 +141,7 @@ half!(
     /// let map = toft::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.into_keys().len(), 2);
     /// ```
-    IntoKeys, K, 0
+    IntoKeys, K, key_of
 );
 half!(
     /// The values of a map, taken out of it: [`OrderedMap::into_values`].
@@ -135,7 +150,7 @@ half!(
     /// let map = toft::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.into_values().next(), Some('a'));
     /// ```
-    IntoValues, V, 1
+    IntoValues, V, value_of
 );
 
 impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {

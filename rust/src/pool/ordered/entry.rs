@@ -4,6 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use super::drain::value_of;
 use super::map::{granted, OrderedMap};
 use super::tree::{value_at, value_at_mut, Place, Tree};
 use crate::pool::columnar::Columnar;
@@ -396,7 +397,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().remove(), 1);
     /// ```
     pub fn remove(self) -> V {
-        self.remove_entry().1
+        value_of(self.remove_entry())
     }
 
     /// Takes the key out, and answers it and its value.

@@ -3,6 +3,7 @@
 
 use core::borrow::Borrow;
 
+use super::drain::value_of;
 use super::tree::{value_at, value_at_mut, Place, Tree};
 use crate::error::AllocError;
 use crate::pool::columnar::Columnar;
@@ -463,7 +464,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        self.remove_entry(key).map(|(_, value)| value)
+        self.remove_entry(key).map(value_of)
     }
 
     /// Takes out a key, and answers it and its value.

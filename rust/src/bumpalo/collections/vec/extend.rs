@@ -4,6 +4,7 @@
 use core::ptr;
 
 use super::Vec;
+use crate::error::{sure, Never, Refuse};
 
 /// Writes elements in room that is there; they are the `Vec`'s when this is dropped. Its length is in a register so
 /// long.
@@ -120,9 +121,9 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     where
         T: Copy,
     {
-        // They may come to more than there is, and of slices without a size to more than can be counted.
-        let sum = slices.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len()));
-        self.reserve(sum);
+        // They may come to more than there is, and of types without a size to more than can be counted.
+        let sum = slices.iter().try_fold(0usize, |sum, slice| sum.checked_add(slice.len()));
+        self.reserve(sure(sum.ok_or_else(Never::overflow)));
         for slice in slices {
             // SAFETY: room was made for all of them.
             unsafe { self.copy_to_end(slice) };
