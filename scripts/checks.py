@@ -77,10 +77,15 @@ class Check:
     def tests(self, argv, **how):
         """A command whose output names its tests."""
         code, text = self.command(argv, **how)
+        self.counted(argv[0], code, text)
+        return text
+
+    def counted(self, what, code, text):
+        """Adds the tests of an output. None, or an end that no failed test explains, is a failure."""
         passed, failed = count(text)
         self.passed, self.failed = self.passed + passed, self.failed + failed
-        self.test("%s: its tests" % argv[0], passed + failed and (code == 0 or failed), code)
-        return text
+        if passed + failed == 0 or (code != 0 and failed == 0):
+            self.test("%s: its tests" % what, False, code)
 
     def runs(self, argv, **how):
         """A command that is one test. Returns its output."""

@@ -1,5 +1,6 @@
-# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. TOFT_LONG=1 plays longer streams, and
-# puts more types into more kinds of pools; TOFT_LONG=streams does the former alone.
+# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. Arguments name the files of test sets to run;
+# without any, all run. TOFT_LONG=1 plays longer streams, and puts more types into more kinds of pools; TOFT_LONG=streams
+# does the former alone.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Random
@@ -8,29 +9,21 @@ using Toft
 
 include("common.jl")
 
+const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast paths", "pools" => "pools",
+                   "original" => "programs for Allocators.jl", "sequences" => "list, stack and queue",
+                   "sorted" => "sorted set and dictionary", "arena" => "arenas", "meter" => "meters",
+                   "vectors" => "vectors of the ABI", "docs" => "docstrings"]
+
+for name in ARGS
+    any(set -> first(set) == name, TEST_SETS) || error("no test set $name: ", join(first.(TEST_SETS), ", "))
+end
+
 @testset "Toft" begin
-    include("names.jl")
-    include("instructions.jl")
-    @testset "pools" begin
-        include("pools.jl")
+    for (name, title) in TEST_SETS
+        if isempty(ARGS) || name in ARGS
+            @testset "$title" begin
+                include("$name.jl")
+            end
+        end
     end
-    @testset "programs for Allocators.jl" begin
-        include("original.jl")
-    end
-    @testset "list, stack and queue" begin
-        include("sequences.jl")
-    end
-    @testset "sorted set and dictionary" begin
-        include("sorted.jl")
-    end
-    @testset "arenas" begin
-        include("arena.jl")
-    end
-    @testset "meters" begin
-        include("meter.jl")
-    end
-    @testset "vectors of the ABI" begin
-        include("vectors.jl")
-    end
-    include("docs.jl")
 end
