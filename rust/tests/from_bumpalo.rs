@@ -55,8 +55,7 @@ fn direction() {
         bump.alloc(1u64);
         bump.alloc(2u64);
         // SAFETY: two numbers were allocated, without padding.
-        let first = bump.iter_allocated_chunks().next().map(|chunk| unsafe { chunk[0].assume_init() });
-        first
+        unsafe { bump.iter_allocated_chunks().next().map(|chunk| chunk[0].assume_init()) }
     });
     assert_eq!(first, (Some(2), Some(1)));
 }

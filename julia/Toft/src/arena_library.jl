@@ -221,7 +221,8 @@ end
 const LIBRARY = Library(ntuple(_ -> C_NULL, fieldcount(Library) - 2)..., "", "")
 const LOADING = ReentrantLock()
 
-const HEADER = joinpath(@__DIR__, "..", "deps", "toft.h")
+const RELEASED_HEADER = joinpath(@__DIR__, "..", "deps", "toft.h") # in the repository, the package has none
+const HEADER = isfile(RELEASED_HEADER) ? RELEASED_HEADER : joinpath(@__DIR__, "..", "..", "..", "c", "include", "toft.h")
 include_dependency(HEADER)
 # The release of the C library whose structs are declared above.
 const HEADER_VERSION = VersionNumber(match(r"#define TOFT_VERSION \"(.*)\"", read(HEADER, String)).captures[1])
