@@ -297,6 +297,80 @@ fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {
     assert_eq!(arena.findings(), []);
 }
 
+/// An allocation of no bytes is an address like another: nothing is known of it, so nothing is told.
+#[test]
+fn what_has_no_bytes_is_resized_as_if_it_were_new() {
+    let mut arena = checked();
+    let head = arena.as_raw();
+    arena.alloc(1u64);
+    let before = arena.allocations().len();
+    unsafe {
+        let p = abi::alloc(head, 0).unwrap().as_ptr();
+        assert_eq!(abi::resize(head, p, 0, 0, 8).map(NonNull::as_ptr), Some(p));
+        let stays = ((*head.as_ref().ops.get()).resize)(head.as_ptr(), p.cast(), 0, 8, 8, abi::STAY, 0);
+        assert!(stays.is_null());
+        assert_eq!(arena.allocations().len(), before);
+        let q = abi::resize(head, p, 0, 24, 64).unwrap().as_ptr();
+        assert_eq!((q.addr() % 64, bytes_at(q, 24)), (0, vec![NEW; 24]));
+        assert_eq!(arena.allocations().len(), before + 1);
+        q.wrapping_add(24).write(1);
+    }
+    arena.reset();
+    let sizes: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
+    assert_eq!(sizes, [("corrupt", 24)]);
+}
+
+/// What lay in a block is looked at once more before a scope begins in it, and then no more.
+#[test]
+fn a_block_that_held_allocations_may_hold_a_scope() {
+    for late in [false, true] {
+        let mut arena = checked();
+        let mark = arena.mark();
+        let first = arena.scope_guard();
+        let line = line!() + 1;
+        let p = arena.alloc_layout(layout(100, 8)).as_ptr(); // beside it: in a block of 4096 bytes
+        drop(first);
+        unsafe { arena.rewind(mark) }.unwrap();
+        if late {
+            unsafe { p.wrapping_add(7).write(0) };
+        }
+        let first = arena.scope_guard();
+        let second = arena.scope_guard(); // in that block
+        assert!(p.addr().wrapping_sub(second.as_raw().addr().get()) < 4096);
+        second.alloc([5u64; 100]);
+        drop(second);
+        drop(first);
+        arena.reset();
+        let expected: &[_] = if late { &[("late write", line, 100)] } else { &[] };
+        assert_eq!(lines(&arena.findings()), expected);
+    }
+}
+
+/// Nobody looks at what was given back before the checks ended.
+#[test]
+fn what_was_given_back_is_forgotten_when_the_checks_end() {
+    let mut arena = checked();
+    let mark = arena.mark();
+    let p = arena.alloc_layout(layout(100, 8)).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    arena.set_checked(false).unwrap();
+    unsafe { p.write_bytes(1, 100) }; // nobody's, and nobody asks
+    arena.set_checked(true).unwrap();
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+/// The blocks that checked arenas gave back wait, but not all of them.
+#[test]
+fn blocks_that_wait_are_bounded() {
+    for _ in 0..if MIRI { 2 } else { 40 } {
+        let arena = checked();
+        arena.alloc_layout(layout(COUNTED - 100, 8));
+        let out = OUT.load(Ordering::Relaxed);
+        assert!(out < 16, "{out}"); // those in the thread's cache too
+    }
+}
+
 #[test]
 fn frees_of_what_lies_within_or_is_gone_are_told() {
     let arena = checked();
@@ -1246,6 +1320,10 @@ struct Refusing;
 
 thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
 
+/// A size of blocks that one test uses, and how many of them are out.
+const COUNTED: usize = 98 * 4096;
+static OUT: AtomicU64 = AtomicU64::new(0);
+
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match LEFT.try_with(Cell::get).unwrap_or(usize::MAX) {
@@ -1253,10 +1331,12 @@ unsafe impl GlobalAlloc for Refusing {
             0 => return std::ptr::null_mut(),
             n => LEFT.with(|left| left.set(n - 1)),
         }
+        OUT.fetch_add((layout.size() == COUNTED) as u64, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        OUT.fetch_sub((layout.size() == COUNTED) as u64, Ordering::Relaxed);
         unsafe { System.dealloc(p, layout) }
     }
 }

@@ -7,6 +7,7 @@ mod pages;
 mod strict;
 
 use std::alloc::Layout;
+use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use pages::Pages;
@@ -308,6 +309,94 @@ fn what_a_reset_keeps() {
         arena.reset();
     }
     assert_eq!(pages.bytes.get(), 4096);
+}
+
+/// Beside a range the block that was taken for one allocation serves others too, up to its very end.
+#[test]
+fn what_is_served_beside_a_range_fills_its_block() {
+    for (large, rest) in [(1000, 3032), (65_600, 3968), (1 << 20, 4032)] {
+        let pages = Pages::new();
+        let arena = Scope::from_source(&pages).unwrap();
+        let cursor = arena.cursor();
+        take(&arena, large, 8);
+        let calls = pages.calls.get();
+        take(&arena, rest - 8, 8);
+        take(&arena, 8, 8);
+        assert_eq!(pages.calls.get(), calls, "{large}");
+        take(&arena, 8, 8);
+        assert_eq!(pages.calls.get(), calls + 1, "{large}");
+        drop(cursor);
+    }
+}
+
+/// What a buffer holds stays there, whatever a reset keeps.
+#[test]
+fn a_buffer_that_was_large_enough_is_used_again() {
+    let mut buffer = vec![MaybeUninit::uninit(); 20_000];
+    let within = buffer.as_ptr_range();
+    let mut arena = Arena::in_buffer_or_heap(&mut buffer).unwrap();
+    for keep in [Keep::Recent, Keep::All, Keep::Bytes(0), Keep::Bytes(1 << 20), Keep::All] {
+        let p: *mut u8 = take(&arena, 15_000, 8);
+        assert!(within.contains(&p.cast_const().cast()), "{keep:?}");
+        arena.reset_with(keep);
+    }
+    assert_eq!(arena.stats().blocks, 1);
+}
+
+#[test]
+fn a_buffer_of_any_size_is_used_to_its_last_word() {
+    for size in 600..640 {
+        for align in [1, 8, 64] {
+            let mut buffer = vec![MaybeUninit::new(7u8); 1000];
+            let base = buffer.as_ptr().addr();
+            let skip = (base + 63) / 64 * 64 - base + 64 - align;
+            let arena = Arena::in_buffer(&mut buffer[skip..skip + size]).unwrap();
+            let mut bytes = 0;
+            while let Ok(p) = arena.try_alloc_layout(Layout::new::<u8>()) {
+                // SAFETY: a word of its own, though one byte was asked for.
+                unsafe { p.as_ptr().write_bytes(1, 8) };
+                bytes += 8;
+            }
+            let start = (base + skip).next_multiple_of(64) + 512;
+            assert_eq!(bytes, (base + skip + size).saturating_sub(start) & !7, "{size} {align}");
+            drop(arena);
+            // SAFETY: all of it was written.
+            assert!(buffer[skip + size..].iter().all(|b| unsafe { b.assume_init() } == 7));
+        }
+    }
+}
+
+#[test]
+fn what_has_a_block_of_its_own_counts_as_allocated() {
+    let mut arena = Arena::new();
+    take(&arena, 100, 8);
+    take(&arena, 1 << 20, 8);
+    let s = arena.stats();
+    assert_eq!((s.live, s.allocated, s.peak), (104 + (1 << 20), 104 + (1 << 20), 104 + (1 << 20)));
+    let cursor = arena.cursor();
+    take(&arena, 100, 8);
+    take(&arena, 200, 8);
+    drop(cursor);
+    arena.reset();
+    let s = arena.stats();
+    assert_eq!((s.live, s.allocated, s.peak), (0, 408 + (1 << 20), 408 + (1 << 20)));
+}
+
+/// A block serves a round that fills it, and is too small for the next: a round needs 512 bytes more than it allocates.
+#[test]
+fn a_round_that_needs_a_little_more_gets_a_larger_block() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    let fill = |arena: &Arena, bytes: usize| (0..bytes / 8).for_each(|_| _ = take(arena, 8, 8));
+    for _ in 0..5 {
+        fill(&arena, 7600);
+        arena.reset();
+        assert_eq!(pages.bytes.get(), 4096 + 8192);
+    }
+    fill(&arena, 8000);
+    arena.reset();
+    fill(&arena, 8000);
+    assert_eq!(pages.bytes.get(), 4096 + 16_384);
 }
 
 #[test]

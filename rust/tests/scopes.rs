@@ -386,6 +386,24 @@ fn a_budget_holds_across_scopes_to_the_byte() {
     }
 }
 
+/// A scope goes on inline as far as the budget allows: that ends where others spend it.
+#[test]
+fn what_others_spend_of_a_budget_a_scope_has_not() {
+    for scopes in 1..=3 {
+        for spender in 0..=scopes {
+            let arena = Options::new().budget(1000).create().unwrap();
+            let guards: Vec<Scope> = (0..scopes).map(|_| arena.scope_guard()).collect();
+            let all: Vec<&Arena> = guards.iter().map(|guard| &**guard).chain([&arena]).collect();
+            all.iter().for_each(|one| assert!(one.try_alloc(1u64).is_ok()));
+            assert_eq!(exhaust(all[spender]), 1000 - 8 * all.len() as u64);
+            for (i, one) in all.iter().enumerate() {
+                assert!(one.try_alloc(1u64).is_err(), "{i} of {scopes} scopes after {spender}");
+            }
+            assert_eq!(arena.stats().live, 1000);
+        }
+    }
+}
+
 /// A range counts whole for all who allocate beside it: in its arena, in scopes of that, and around it.
 #[test]
 fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
