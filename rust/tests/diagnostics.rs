@@ -346,6 +346,63 @@ fn a_block_that_held_allocations_may_hold_a_scope() {
     }
 }
 
+/// What code in another language does: it switches by the table, and learns from `reset` that something was found.
+#[test]
+fn the_table_switches_checks_and_tells_of_damage() {
+    let arena = Arena::new();
+    let head = arena.as_raw();
+    let table = unsafe { &*head.as_ref().ops.get() };
+    let set = |value| unsafe { (table.set)(head.as_ptr(), abi::SET_CHECKED, value, std::ptr::null(), 0) };
+    let reset = || unsafe { (table.reset)(head.as_ptr(), abi::KEEP_RECENT, 0) };
+    let is_on = || unsafe { head.as_ref() }.epoch.get() & 1 == 1;
+    assert_eq!((set(2), is_on()), (abi::EARG, false));
+    assert_eq!((set(1), is_on()), (abi::OK, true));
+    arena.alloc_layout(layout(10, 1));
+    assert_eq!(reset(), abi::OK);
+    let p = arena.alloc_layout(layout(10, 1)).as_ptr();
+    unsafe { p.wrapping_add(10).write(1) };
+    assert_eq!(reset(), abi::ECORRUPT);
+    let mark = arena.mark();
+    let p = arena.alloc_layout(layout(10, 1)).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    unsafe { p.wrapping_add(3).write(1) }; // given back already
+    assert_eq!(reset(), abi::ECORRUPT);
+    assert_eq!(reset(), abi::OK); // it is told of once
+    assert_eq!((set(0), is_on()), (abi::OK, false));
+    assert_eq!(arena.findings().len(), 2);
+}
+
+/// What is older than the checks has no red zones, but is filled like the rest.
+#[test]
+fn what_is_older_than_the_checks_is_filled_when_it_is_given_back() {
+    let mut arena = Arena::new();
+    let (p, q) = (arena.alloc_layout(layout(100, 8)).as_ptr(), arena.alloc_layout(layout(100, 8)).as_ptr());
+    unsafe {
+        p.write_bytes(1, 100);
+        q.write_bytes(1, 100);
+    }
+    arena.set_checked(true).unwrap();
+    assert_eq!(bytes_at(p, 100), [1; 100]);
+    arena.reset();
+    assert_eq!((bytes_at(p, 100), bytes_at(q, 100)), (vec![GONE; 100], vec![GONE; 100]));
+}
+
+#[test]
+fn memory_that_may_never_hold_a_value_is_no_leak() {
+    let mut arena = checked();
+    arena.alloc_uninit::<String>();
+    arena.try_alloc_uninit::<String>().unwrap();
+    arena.alloc_uninit_slice::<String>(2);
+    arena.try_alloc_uninit_slice::<String>(2).unwrap();
+    arena.alloc_zeroed::<String>();
+    arena.try_alloc_zeroed::<String>().unwrap();
+    arena.alloc_zeroed_slice::<String>(2);
+    arena.try_alloc_zeroed_slice::<String>(2).unwrap();
+    assert_eq!(arena.allocations().len(), 8);
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
 /// Nobody looks at what was given back before the checks ended.
 #[test]
 fn what_was_given_back_is_forgotten_when_the_checks_end() {

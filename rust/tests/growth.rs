@@ -7,11 +7,13 @@ mod pages;
 mod strict;
 
 use std::alloc::Layout;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use pages::Pages;
-use toft::{cache, Arena, Keep, Options, Reserve, Scope};
+use toft::{cache, Arena, Keep, Options, Reserve, Scope, Source};
 
 const MIRI: bool = cfg!(miri);
 
@@ -364,6 +366,37 @@ fn a_buffer_of_any_size_is_used_to_its_last_word() {
             assert!(buffer[skip + size..].iter().all(|b| unsafe { b.assume_init() } == 7));
         }
     }
+}
+
+/// A block that grows in place grows by half of itself, so that the source is asked seldom.
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn a_source_that_extends_is_asked_seldom() {
+    struct Counted(Reserve, Cell<usize>);
+    // SAFETY: as `Reserve`.
+    unsafe impl Source for Counted {
+        fn take(&self, size: usize) -> Option<NonNull<u8>> {
+            self.0.take(size)
+        }
+        unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+            // SAFETY: the caller's contract.
+            unsafe { self.0.put(block, size) }
+        }
+        unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+            self.1.set(self.1.get() + 1);
+            // SAFETY: the caller's contract.
+            unsafe { self.0.extend(block, size, want) }
+        }
+        fn extends(&self) -> bool {
+            true
+        }
+    }
+    let source = Counted(Reserve::new(64 << 20).unwrap(), Cell::new(0));
+    let arena = Scope::from_source(&source).unwrap();
+    for _ in 0..8000 {
+        take(&arena, 4096, 8);
+    }
+    assert!(source.1.get() < 30, "{}", source.1.get());
 }
 
 #[test]
@@ -782,6 +815,8 @@ fn an_arena_that_is_dropped_and_made_anew_is_fresh() {
     take(&arena, 50, 8);
     drop(arena);
     let arena = Arena::new();
+    // SAFETY: the arena is alive.
+    assert_eq!(unsafe { arena.as_raw().as_ref() }.epoch.get() & 1, 0, "rewinds are inline");
     assert_eq!((arena.stats().live, arena.stats().budget, arena.stats().blocks), (0, u64::MAX, 1));
     take(&arena, 1000, 8);
     let mark = arena.mark();

@@ -224,6 +224,20 @@ fn cursors_and_scopes_of_one_arena_live_beside_each_other() {
 
 // ---- memory is used again ----
 
+/// Where a range lies that goes on says nothing of the next.
+#[test]
+fn a_cursor_goes_on_wherever_another_began() {
+    let mut arena = Arena::new();
+    arena.scope_mut(|inner| {
+        inner.alloc([0u8; 3000]);
+        inner.cursor().alloc(1u64);
+    });
+    let mut cursor = arena.cursor();
+    let first = cursor.alloc(2u64);
+    let much = cursor.try_alloc([3u8; 10_000]).unwrap();
+    assert_eq!((*first, much[9999]), (2, 3));
+}
+
 #[test]
 fn a_scope_gives_back_all_and_the_next_takes_it() {
     let arena = Arena::new();
@@ -437,6 +451,15 @@ fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
 }
 
 #[test]
+fn a_budget_holds_after_a_cursor() {
+    let arena = Options::new().budget(1000).create().unwrap();
+    drop(arena.cursor());
+    arena.cursor().alloc(1u64);
+    assert_eq!(exhaust(&arena), 992);
+    assert_eq!(arena.stats().live, 1000);
+}
+
+#[test]
 fn a_scopes_own_budget_and_the_outer_one_hold_both() {
     let arena = Options::new().budget(5000).create().unwrap();
     let scope = arena.scope_guard();
@@ -551,6 +574,30 @@ fn scopes_on_reserved_addresses_grow_in_place() {
     }
     assert!(arena.stats().reserved < 16 << 20);
     assert_eq!(arena.stats().blocks, 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn on_reserved_addresses_a_scope_begins_wherever_the_block_ends() {
+    for used in (2000..4200).step_by(8) {
+        let arena = Options::new().source(toft::Reserve::new(1 << 20).unwrap()).create().unwrap();
+        arena.alloc_uninit_slice::<u8>(used);
+        let scope = arena.try_scope_guard();
+        assert!(scope.is_ok_and(|scope| scope.try_alloc([0u8; 500]).is_ok()), "{used}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn on_reserved_addresses_what_a_budget_refuses_takes_no_memory() {
+    let reserve = toft::Reserve::new(16 << 20).unwrap();
+    let arena = Options::new().source(reserve).budget(10_000).create().unwrap();
+    arena.alloc(1u64);
+    let before = arena.stats();
+    assert!(arena.try_alloc_uninit_slice::<u8>(100_000).is_err());
+    assert!(arena.try_alloc_uninit_slice::<u8>(9_993).is_err());
+    assert_eq!(arena.stats(), before);
+    assert!(arena.try_alloc_uninit_slice::<u8>(9_992).is_ok());
 }
 
 #[test]
