@@ -247,6 +247,10 @@ fn the_environment_switches_every_arena_of_a_process() {
         let reserved = Options::new().reserve(100_000).create().unwrap();
         let p = reserved.alloc_layout(layout(10, 1)).as_ptr();
         unsafe { p.add(10).write(1) };
+        let ended = Arena::new();
+        let p = ended.alloc_layout(layout(20, 1)).as_ptr();
+        drop(ended);
+        unsafe { p.add(7).write(1) }; // told when the process ends
         return;
     }
     let file = std::env::temp_dir().join(format!("toft_findings_{}", std::process::id()));
@@ -264,8 +268,10 @@ fn the_environment_switches_every_arena_of_a_process() {
         "toft: overrun: byte 10 of 10 bytes at 0x",
         &format!(" was written: 1 byte \"\\x01\"; allocated at {}:", file!()),
     ];
-    assert!(words.iter().all(|part| told.contains(part)) && told.starts_with(words[0]), "{told}");
-    assert!(told.ends_with(":26\n") && told.lines().count() == 1, "{told}");
+    let [first, last] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
+    assert!(words.iter().all(|part| first.contains(part)) && first.starts_with(words[0]), "{told}");
+    assert!(first.ends_with(":26"), "{told}");
+    assert!(last.starts_with("toft: late write: byte 7 of 20 bytes at 0x") && last.contains(file!()), "{told}");
 }
 
 #[test]
@@ -1492,6 +1498,24 @@ fn without_memory_a_scope_of_a_checked_arena_is_refused_or_works() {
     assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn without_memory_to_note_it_a_block_of_its_own_is_refused() {
+    let pages = toft::Pages::new();
+    let arena = Scope::from_source(&pages).unwrap();
+    arena.set_metered(true).unwrap();
+    let _tag = arena.tag("large");
+    arena.alloc(1u64);
+    let before = arena.stats().live;
+    let refused = without_memory(|| (0..100).any(|_| arena.try_alloc_uninit::<[u8; 1 << 20]>().is_err()));
+    assert!(refused);
+    assert_eq!(arena.stats().live % (1 << 20), before);
+    arena.alloc_uninit::<[u8; 1 << 20]>();
+    let report = arena.report();
+    let told = report.tags.iter().find(|tag| tag.name == "large").unwrap();
+    assert_eq!(told.live, arena.stats().live);
+}
+
 /// Gives so many blocks and no more.
 struct Few(Cell<usize>);
 
@@ -1582,6 +1606,35 @@ fn a_soft_budget_is_told_of_once_between_resets() {
         }
         arena.reset();
     }
+}
+
+#[test]
+fn a_soft_budget_of_any_number_is_told_of_where_it_is_passed() {
+    for budget in 1001..1018 {
+        let arena = Arena::new();
+        arena.set_soft_budget(Some(budget)).unwrap();
+        for n in 1..200 {
+            arena.alloc(1u8);
+            let told = arena.findings().len();
+            assert_eq!(told, (arena.stats().live > budget && (n - 1) * 8 <= budget) as usize, "{budget}, {n}");
+        }
+        assert_eq!(arena.stats().live, 199 * 8);
+    }
+}
+
+/// What was given back of a block that shrinks is not looked at later: the bytes are other ones then.
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn a_checked_block_shrinks_without_a_finding() {
+    let mut arena = Options::new().source(toft::Reserve::new(16 << 20).unwrap()).create().unwrap();
+    arena.set_checked(true).unwrap();
+    for size in [1 << 20, 100, 2 << 20] {
+        arena.alloc_layout(layout(size, 8));
+        arena.reset();
+        arena.trim(0);
+        assert_eq!(arena.stats().reserved, 4096);
+    }
+    assert_eq!(arena.findings(), []);
 }
 
 /// Such a mark is good: what was allocated just before it still is.
