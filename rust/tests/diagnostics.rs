@@ -376,6 +376,11 @@ fn the_table_switches_checks_and_tells_of_damage() {
     assert_eq!(reset(), abi::OK); // it is told of once
     assert_eq!((set(0), is_on()), (abi::OK, false));
     assert_eq!(arena.findings().len(), 2);
+    // A tag may have a number alone.
+    let tagged = unsafe { (table.set)(head.as_ptr(), abi::SET_TAG, 7, std::ptr::null(), 0) };
+    arena.alloc(1u64);
+    let live = arena.report().tags.iter().find(|tag| tag.number == Some(7)).map(|tag| tag.live);
+    assert_eq!((tagged, live), (abi::OK, Some(8)));
 }
 
 /// What is older than the checks has no red zones, but is filled like the rest.
@@ -1223,6 +1228,15 @@ fn a_decision_is_asked_for_what_red_zones_take() {
 }
 
 #[test]
+fn a_decision_is_asked_for_what_an_alignment_takes() {
+    let (arena, asked) = asked_for(1000, |refusal| Some(refusal.budget + 100));
+    arena.alloc([0u8; 944]);
+    assert!(arena.try_alloc_layout(layout(48, 64)).is_ok()); // 16 bytes in front of it
+    assert_eq!(*asked.lock().unwrap(), [(944, 1000, 48)]);
+    assert_eq!(arena.stats().live, 1008);
+}
+
+#[test]
 fn a_decision_is_asked_for_in_scopes_by_the_budget_that_ends_there() {
     let (arena, asked) = asked_for(1000, |refusal| Some(refusal.live + 600));
     arena.scope(|outer| {
@@ -1606,6 +1620,62 @@ fn a_soft_budget_is_told_of_once_between_resets() {
         }
         arena.reset();
     }
+}
+
+/// Of what was given back only a part is used again: the rest is still watched.
+#[test]
+fn what_is_behind_an_allocation_is_looked_at_when_it_is_due() {
+    let mut arena = checked();
+    let mark = arena.mark();
+    let line = line!() + 1;
+    let p = arena.alloc_layout(layout(1000, 8)).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    arena.alloc_layout(layout(10, 1));
+    unsafe { p.wrapping_add(500).write(1) };
+    arena.reset();
+    assert_eq!(lines(&arena.findings()), [("late write", line, 1000)]);
+}
+
+/// What was there before the arena was metered is nobody's, also when it is given back.
+#[test]
+fn what_is_older_than_the_meter_is_nobodys() {
+    let arena = Arena::new();
+    let p = arena.alloc_layout(layout(1 << 20, 8)).as_ptr();
+    arena.set_metered(true).unwrap();
+    let _tag = arena.tag("mine");
+    arena.alloc([0u8; 1000]);
+    unsafe { abi::free(arena.as_raw(), p, 1 << 20) };
+    assert_eq!(arena.stats().live, 1000);
+    let live = |name| arena.report().tags.iter().find(|tag| tag.name == name).map(|tag| tag.live);
+    assert_eq!((live(""), live("mine")), (Some(0), Some(1000)));
+}
+
+#[test]
+fn a_report_has_tags_while_the_arena_is_metered_and_each_phase_once() {
+    let arena = checked();
+    assert!(arena.report().tags.is_empty());
+    arena.set_metered(true).unwrap();
+    for _ in 0..2 {
+        let _phase = arena.phase("load");
+        arena.alloc(1u64);
+    }
+    let report = arena.report();
+    assert_eq!((report.tags.len(), report.phases.len(), report.phases[0].entries), (1, 1, 2));
+    arena.set_metered(false).unwrap();
+    assert!(arena.report().tags.is_empty());
+}
+
+#[test]
+fn what_grows_in_place_is_sampled() {
+    let arena = Arena::with_capacity(1 << 20);
+    arena.set_sampling(1).unwrap();
+    unsafe {
+        let p = abi::alloc(arena.as_raw(), 8).unwrap().as_ptr();
+        let q = abi::resize(arena.as_raw(), p, 8, 100_000, 8).unwrap().as_ptr();
+        assert_eq!(p, q);
+    }
+    let bytes = arena.report().bytes();
+    assert!((90_000..110_000).contains(&bytes), "{bytes}");
 }
 
 #[test]

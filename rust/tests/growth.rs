@@ -353,7 +353,7 @@ fn a_buffer_of_any_size_is_used_to_its_last_word() {
         for align in [1, 8, 64] {
             let mut buffer = vec![MaybeUninit::new(7u8); 1000];
             let base = buffer.as_ptr().addr();
-            let skip = (base + 63) / 64 * 64 - base + 64 - align;
+            let skip = base.next_multiple_of(64) - base + 64 - align;
             let arena = Arena::in_buffer(&mut buffer[skip..skip + size]).unwrap();
             let mut bytes = 0;
             while let Ok(p) = arena.try_alloc_layout(Layout::new::<u8>()) {
@@ -368,6 +368,23 @@ fn a_buffer_of_any_size_is_used_to_its_last_word() {
             assert!(buffer[skip + size..].iter().all(|b| unsafe { b.assume_init() } == 7));
         }
     }
+}
+
+/// Many equal blocks stay as they are, up to a half more than recent rounds needed.
+#[test]
+#[cfg_attr(miri, ignore = "takes its time")]
+fn a_peak_of_equal_blocks_is_forgotten() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    let fill = |arena: &Arena, mib: usize| (0..mib * 5).for_each(|_| _ = take(arena, 200_000, 8));
+    fill(&arena, 40);
+    arena.reset();
+    assert!(pages.bytes.get() >= 40 << 20);
+    for _ in 0..80 {
+        fill(&arena, 3);
+        arena.reset();
+    }
+    assert!(pages.bytes.get() <= 7 << 20, "{}", pages.bytes.get());
 }
 
 /// A block that grows in place grows by half of itself, so that the source is asked seldom.
