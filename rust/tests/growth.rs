@@ -387,6 +387,21 @@ fn a_peak_of_equal_blocks_is_forgotten() {
     assert!(pages.bytes.get() <= 7 << 20, "{}", pages.bytes.get());
 }
 
+#[test]
+fn blocks_that_wait_are_listed_behind_the_others() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    take(&arena, 100, 8);
+    arena.scope_mut(|inner| (0..20).for_each(|_| _ = take(inner, 10_000, 8)));
+    let blocks = arena.blocks();
+    assert_eq!(blocks.iter().map(|b| b.size as u64).sum::<u64>(), pages.bytes.get());
+    assert_eq!(
+        blocks.iter().map(|b| b.spare).collect::<Vec<_>>(),
+        (0..blocks.len()).map(|i| i > 0).collect::<Vec<_>>()
+    );
+    assert!(blocks.len() > 2);
+}
+
 /// A block that grows in place grows by half of itself, so that the source is asked seldom.
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
