@@ -585,6 +585,76 @@ func TestSetByCEndsWithTheLease(t *testing.T) {
 	}
 }
 
+// A burst's homes go back to the system, not only to the list of those that hold nothing.
+func TestHomesOfABurstAreReturned(t *testing.T) {
+	if slab == nowhere {
+		t.Skip("no address space")
+	}
+	TrimLeases()
+	held := make([]*Arena, 4000)
+	for i := range held {
+		held[i] = Get()
+		held[i].Alloc(3000, 8) // in its home
+	}
+	full := residentBytes(t)
+	for _, a := range held {
+		a.Return()
+	}
+	TrimLeases()
+	if less := residentBytes(t); full-less < 12<<20 {
+		t.Errorf("%d bytes resident, then %d", full, less)
+	}
+}
+
+// Leases that wait in the list of a processor serve the others, half of them at a time.
+func TestListsServeOtherProcessors(t *testing.T) {
+	if slab == nowhere {
+		t.Skip("no address space")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	TrimLeases()
+	held := make([]*Arena, perP+40)
+	for i := range held {
+		held[i] = Get()
+	}
+	for _, a := range held {
+		a.Return()
+	}
+	var some [listSize / 2]uint32
+	n := takeFromOthers(&some)
+	if n == 0 {
+		t.Error("none was found")
+	}
+	for _, i := range some[:n] {
+		if l := extraAt(i); l.state != idle {
+			t.Errorf("lease %d is in state %d", i, l.state)
+		}
+	}
+	moveExtra(some[:n])
+}
+
+// An arena that changed is returned by another path; its use after that panics too.
+func TestUseAfterTheReturnOfAChangedLease(t *testing.T) {
+	changes := []func(*Arena){
+		func(a *Arena) { a.Alloc(1<<20, 8) },
+		func(a *Arena) { a.SetBudget(100) },
+		func(a *Arena) { a.SetChecked(true) },
+	}
+	for n := range 3 * (perP + 3) {
+		held := make([]*Arena, n)
+		for i := range held {
+			held[i] = Get()
+			changes[n%3](held[i])
+		}
+		for _, a := range held {
+			a.Return()
+			wantPanic(t, "after Return", func() { New[int](a) })
+			wantPanic(t, "after Return", func() { a.Alloc(1, 1) })
+			wantPanic(t, "second Return", a.Return)
+		}
+	}
+}
+
 // A second Return, and use after Return, panic where the lease has ended and its memory has been returned, too.
 func TestUseOfAnEndedLease(t *testing.T) {
 	held := make([]*Arena, 3000)

@@ -247,6 +247,10 @@ fn the_environment_switches_every_arena_of_a_process() {
         let reserved = Options::new().reserve(100_000).create().unwrap();
         let p = reserved.alloc_layout(layout(10, 1)).as_ptr();
         unsafe { p.add(10).write(1) };
+        let ended = Arena::new();
+        let p = ended.alloc_layout(layout(20, 1)).as_ptr();
+        drop(ended);
+        unsafe { p.add(7).write(1) }; // told when the process ends
         return;
     }
     let file = std::env::temp_dir().join(format!("toft_findings_{}", std::process::id()));
@@ -264,8 +268,10 @@ fn the_environment_switches_every_arena_of_a_process() {
         "toft: overrun: byte 10 of 10 bytes at 0x",
         &format!(" was written: 1 byte \"\\x01\"; allocated at {}:", file!()),
     ];
-    assert!(words.iter().all(|part| told.contains(part)) && told.starts_with(words[0]), "{told}");
-    assert!(told.ends_with(":26\n") && told.lines().count() == 1, "{told}");
+    let [first, last] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
+    assert!(words.iter().all(|part| first.contains(part)) && first.starts_with(words[0]), "{told}");
+    assert!(first.ends_with(":26"), "{told}");
+    assert!(last.starts_with("toft: late write: byte 7 of 20 bytes at 0x") && last.contains(file!()), "{told}");
 }
 
 #[test]
@@ -295,6 +301,142 @@ fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {
     assert_eq!(known, [false, true, false, true, false, true]);
     arena.reset();
     assert_eq!(arena.findings(), []);
+}
+
+/// An allocation of no bytes is an address like another: nothing is known of it, so nothing is told.
+#[test]
+fn what_has_no_bytes_is_resized_as_if_it_were_new() {
+    let mut arena = checked();
+    let head = arena.as_raw();
+    arena.alloc(1u64);
+    let before = arena.allocations().len();
+    unsafe {
+        let p = abi::alloc(head, 0).unwrap().as_ptr();
+        assert_eq!(abi::resize(head, p, 0, 0, 8).map(NonNull::as_ptr), Some(p));
+        let stays = ((*head.as_ref().ops.get()).resize)(head.as_ptr(), p.cast(), 0, 8, 8, abi::STAY, 0);
+        assert!(stays.is_null());
+        assert_eq!(arena.allocations().len(), before);
+        let q = abi::resize(head, p, 0, 24, 64).unwrap().as_ptr();
+        assert_eq!((q.addr() % 64, bytes_at(q, 24)), (0, vec![NEW; 24]));
+        assert_eq!(arena.allocations().len(), before + 1);
+        q.wrapping_add(24).write(1);
+    }
+    arena.reset();
+    let sizes: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
+    assert_eq!(sizes, [("corrupt", 24)]);
+}
+
+/// What lay in a block is looked at once more before a scope begins in it, and then no more.
+#[test]
+fn a_block_that_held_allocations_may_hold_a_scope() {
+    for late in [false, true] {
+        let mut arena = checked();
+        let mark = arena.mark();
+        let first = arena.scope_guard();
+        let line = line!() + 1;
+        let p = arena.alloc_layout(layout(100, 8)).as_ptr(); // beside it: in a block of 4096 bytes
+        drop(first);
+        unsafe { arena.rewind(mark) }.unwrap();
+        if late {
+            unsafe { p.wrapping_add(7).write(0) };
+        }
+        let first = arena.scope_guard();
+        let second = arena.scope_guard(); // in that block
+        assert!(p.addr().wrapping_sub(second.as_raw().addr().get()) < 4096);
+        second.alloc([5u64; 100]);
+        drop(second);
+        drop(first);
+        arena.reset();
+        let expected: &[_] = if late { &[("late write", line, 100)] } else { &[] };
+        assert_eq!(lines(&arena.findings()), expected);
+    }
+}
+
+/// What code in another language does: it switches by the table, and learns from `reset` that something was found.
+#[test]
+fn the_table_switches_checks_and_tells_of_damage() {
+    let arena = Arena::new();
+    let head = arena.as_raw();
+    let table = unsafe { &*head.as_ref().ops.get() };
+    let set = |value| unsafe { (table.set)(head.as_ptr(), abi::SET_CHECKED, value, std::ptr::null(), 0) };
+    let reset = || unsafe { (table.reset)(head.as_ptr(), abi::KEEP_RECENT, 0) };
+    let is_on = || unsafe { head.as_ref() }.epoch.get() & 1 == 1;
+    assert_eq!((set(2), is_on()), (abi::EARG, false));
+    assert_eq!((set(1), is_on()), (abi::OK, true));
+    arena.alloc_layout(layout(10, 1));
+    assert_eq!(reset(), abi::OK);
+    let p = arena.alloc_layout(layout(10, 1)).as_ptr();
+    unsafe { p.wrapping_add(10).write(1) };
+    assert_eq!(reset(), abi::ECORRUPT);
+    let mark = arena.mark();
+    let p = arena.alloc_layout(layout(10, 1)).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    unsafe { p.wrapping_add(3).write(1) }; // given back already
+    assert_eq!(reset(), abi::ECORRUPT);
+    assert_eq!(reset(), abi::OK); // it is told of once
+    assert_eq!((set(0), is_on()), (abi::OK, false));
+    assert_eq!(arena.findings().len(), 2);
+    // A tag may have a number alone.
+    let tagged = unsafe { (table.set)(head.as_ptr(), abi::SET_TAG, 7, std::ptr::null(), 0) };
+    arena.alloc(1u64);
+    let live = arena.report().tags.iter().find(|tag| tag.number == Some(7)).map(|tag| tag.live);
+    assert_eq!((tagged, live), (abi::OK, Some(8)));
+}
+
+/// What is older than the checks has no red zones, but is filled like the rest.
+#[test]
+fn what_is_older_than_the_checks_is_filled_when_it_is_given_back() {
+    let mut arena = Arena::new();
+    let (p, q) = (arena.alloc_layout(layout(100, 8)).as_ptr(), arena.alloc_layout(layout(100, 8)).as_ptr());
+    unsafe {
+        p.write_bytes(1, 100);
+        q.write_bytes(1, 100);
+    }
+    arena.set_checked(true).unwrap();
+    assert_eq!(bytes_at(p, 100), [1; 100]);
+    arena.reset();
+    assert_eq!((bytes_at(p, 100), bytes_at(q, 100)), (vec![GONE; 100], vec![GONE; 100]));
+}
+
+#[test]
+fn memory_that_may_never_hold_a_value_is_no_leak() {
+    let mut arena = checked();
+    arena.alloc_uninit::<String>();
+    arena.try_alloc_uninit::<String>().unwrap();
+    arena.alloc_uninit_slice::<String>(2);
+    arena.try_alloc_uninit_slice::<String>(2).unwrap();
+    arena.alloc_zeroed::<String>();
+    arena.try_alloc_zeroed::<String>().unwrap();
+    arena.alloc_zeroed_slice::<String>(2);
+    arena.try_alloc_zeroed_slice::<String>(2).unwrap();
+    assert_eq!(arena.allocations().len(), 8);
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+/// Nobody looks at what was given back before the checks ended.
+#[test]
+fn what_was_given_back_is_forgotten_when_the_checks_end() {
+    let mut arena = checked();
+    let mark = arena.mark();
+    let p = arena.alloc_layout(layout(100, 8)).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    arena.set_checked(false).unwrap();
+    unsafe { p.write_bytes(1, 100) }; // nobody's, and nobody asks
+    arena.set_checked(true).unwrap();
+    arena.reset();
+    assert_eq!(arena.findings(), []);
+}
+
+/// The blocks that checked arenas gave back wait, but not all of them.
+#[test]
+fn blocks_that_wait_are_bounded() {
+    for _ in 0..if MIRI { 2 } else { 40 } {
+        let arena = checked();
+        arena.alloc_layout(layout(COUNTED - 100, 8));
+        let out = OUT.load(Ordering::Relaxed);
+        assert!(out < 16, "{out}"); // those in the thread's cache too
+    }
 }
 
 #[test]
@@ -1086,6 +1228,15 @@ fn a_decision_is_asked_for_what_red_zones_take() {
 }
 
 #[test]
+fn a_decision_is_asked_for_what_an_alignment_takes() {
+    let (arena, asked) = asked_for(1000, |refusal| Some(refusal.budget + 100));
+    arena.alloc([0u8; 944]);
+    assert!(arena.try_alloc_layout(layout(48, 64)).is_ok()); // 16 bytes in front of it
+    assert_eq!(*asked.lock().unwrap(), [(944, 1000, 48)]);
+    assert_eq!(arena.stats().live, 1008);
+}
+
+#[test]
 fn a_decision_is_asked_for_in_scopes_by_the_budget_that_ends_there() {
     let (arena, asked) = asked_for(1000, |refusal| Some(refusal.live + 600));
     arena.scope(|outer| {
@@ -1246,6 +1397,10 @@ struct Refusing;
 
 thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
 
+/// A size of blocks that one test uses, and how many of them are out.
+const COUNTED: usize = 98 * 4096;
+static OUT: AtomicU64 = AtomicU64::new(0);
+
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match LEFT.try_with(Cell::get).unwrap_or(usize::MAX) {
@@ -1253,10 +1408,12 @@ unsafe impl GlobalAlloc for Refusing {
             0 => return std::ptr::null_mut(),
             n => LEFT.with(|left| left.set(n - 1)),
         }
+        OUT.fetch_add((layout.size() == COUNTED) as u64, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        OUT.fetch_sub((layout.size() == COUNTED) as u64, Ordering::Relaxed);
         unsafe { System.dealloc(p, layout) }
     }
 }
@@ -1355,6 +1512,24 @@ fn without_memory_a_scope_of_a_checked_arena_is_refused_or_works() {
     assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn without_memory_to_note_it_a_block_of_its_own_is_refused() {
+    let pages = toft::Pages::new();
+    let arena = Scope::from_source(&pages).unwrap();
+    arena.set_metered(true).unwrap();
+    let _tag = arena.tag("large");
+    arena.alloc(1u64);
+    let before = arena.stats().live;
+    let refused = without_memory(|| (0..100).any(|_| arena.try_alloc_uninit::<[u8; 1 << 20]>().is_err()));
+    assert!(refused);
+    assert_eq!(arena.stats().live % (1 << 20), before);
+    arena.alloc_uninit::<[u8; 1 << 20]>();
+    let report = arena.report();
+    let told = report.tags.iter().find(|tag| tag.name == "large").unwrap();
+    assert_eq!(told.live, arena.stats().live);
+}
+
 /// Gives so many blocks and no more.
 struct Few(Cell<usize>);
 
@@ -1445,6 +1620,91 @@ fn a_soft_budget_is_told_of_once_between_resets() {
         }
         arena.reset();
     }
+}
+
+/// Of what was given back only a part is used again: the rest is still watched.
+#[test]
+fn what_is_behind_an_allocation_is_looked_at_when_it_is_due() {
+    let mut arena = checked();
+    let mark = arena.mark();
+    let line = line!() + 1;
+    let p = arena.alloc_layout(layout(1000, 8)).as_ptr();
+    unsafe { arena.rewind(mark) }.unwrap();
+    arena.alloc_layout(layout(10, 1));
+    unsafe { p.wrapping_add(500).write(1) };
+    arena.reset();
+    assert_eq!(lines(&arena.findings()), [("late write", line, 1000)]);
+}
+
+/// What was there before the arena was metered is nobody's, also when it is given back.
+#[test]
+fn what_is_older_than_the_meter_is_nobodys() {
+    let arena = Arena::new();
+    let p = arena.alloc_layout(layout(1 << 20, 8)).as_ptr();
+    arena.set_metered(true).unwrap();
+    let _tag = arena.tag("mine");
+    arena.alloc([0u8; 1000]);
+    unsafe { abi::free(arena.as_raw(), p, 1 << 20) };
+    assert_eq!(arena.stats().live, 1000);
+    let live = |name| arena.report().tags.iter().find(|tag| tag.name == name).map(|tag| tag.live);
+    assert_eq!((live(""), live("mine")), (Some(0), Some(1000)));
+}
+
+#[test]
+fn a_report_has_tags_while_the_arena_is_metered_and_each_phase_once() {
+    let arena = checked();
+    assert!(arena.report().tags.is_empty());
+    arena.set_metered(true).unwrap();
+    for _ in 0..2 {
+        let _phase = arena.phase("load");
+        arena.alloc(1u64);
+    }
+    let report = arena.report();
+    assert_eq!((report.tags.len(), report.phases.len(), report.phases[0].entries), (1, 1, 2));
+    arena.set_metered(false).unwrap();
+    assert!(arena.report().tags.is_empty());
+}
+
+#[test]
+fn what_grows_in_place_is_sampled() {
+    let arena = Arena::with_capacity(1 << 20);
+    arena.set_sampling(1).unwrap();
+    unsafe {
+        let p = abi::alloc(arena.as_raw(), 8).unwrap().as_ptr();
+        let q = abi::resize(arena.as_raw(), p, 8, 100_000, 8).unwrap().as_ptr();
+        assert_eq!(p, q);
+    }
+    let bytes = arena.report().bytes();
+    assert!((90_000..110_000).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_soft_budget_of_any_number_is_told_of_where_it_is_passed() {
+    for budget in 1001..1018 {
+        let arena = Arena::new();
+        arena.set_soft_budget(Some(budget)).unwrap();
+        for n in 1..200 {
+            arena.alloc(1u8);
+            let told = arena.findings().len();
+            assert_eq!(told, (arena.stats().live > budget && (n - 1) * 8 <= budget) as usize, "{budget}, {n}");
+        }
+        assert_eq!(arena.stats().live, 199 * 8);
+    }
+}
+
+/// What was given back of a block that shrinks is not looked at later: the bytes are other ones then.
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn a_checked_block_shrinks_without_a_finding() {
+    let mut arena = Options::new().source(toft::Reserve::new(16 << 20).unwrap()).create().unwrap();
+    arena.set_checked(true).unwrap();
+    for size in [1 << 20, 100, 2 << 20] {
+        arena.alloc_layout(layout(size, 8));
+        arena.reset();
+        arena.trim(0);
+        assert_eq!(arena.stats().reserved, 4096);
+    }
+    assert_eq!(arena.findings(), []);
 }
 
 /// Such a mark is good: what was allocated just before it still is.

@@ -7,10 +7,13 @@ mod pages;
 mod strict;
 
 use std::alloc::Layout;
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use pages::Pages;
-use toft::{cache, Arena, Keep, Options, Reserve, Scope};
+use toft::{cache, Arena, Keep, Options, Reserve, Scope, Source};
 
 const MIRI: bool = cfg!(miri);
 
@@ -308,6 +311,159 @@ fn what_a_reset_keeps() {
         arena.reset();
     }
     assert_eq!(pages.bytes.get(), 4096);
+}
+
+/// Beside a range the block that was taken for one allocation serves others too, up to its very end.
+#[test]
+fn what_is_served_beside_a_range_fills_its_block() {
+    for (large, rest) in [(1000, 3032), (65_600, 3968), (1 << 20, 4032)] {
+        let pages = Pages::new();
+        let arena = Scope::from_source(&pages).unwrap();
+        let cursor = arena.cursor();
+        take(&arena, large, 8);
+        let calls = pages.calls.get();
+        take(&arena, rest - 8, 8);
+        take(&arena, 8, 8);
+        assert_eq!(pages.calls.get(), calls, "{large}");
+        take(&arena, 8, 8);
+        assert_eq!(pages.calls.get(), calls + 1, "{large}");
+        drop(cursor);
+    }
+}
+
+/// What a buffer holds stays there, whatever a reset keeps.
+#[test]
+fn a_buffer_that_was_large_enough_is_used_again() {
+    let mut buffer = vec![MaybeUninit::uninit(); 20_000];
+    let within = buffer.as_ptr_range();
+    let mut arena = Arena::in_buffer_or_heap(&mut buffer).unwrap();
+    for size in [15_000, 20_000 - 512 - 64] {
+        for keep in [Keep::Recent, Keep::All, Keep::Bytes(0), Keep::Bytes(1 << 20), Keep::All] {
+            let p: *mut u8 = take(&arena, size, 8);
+            assert!(within.contains(&p.cast_const().cast()), "{size} {keep:?}");
+            arena.reset_with(keep);
+        }
+    }
+    assert_eq!(arena.stats().blocks, 1);
+}
+
+#[test]
+fn a_buffer_of_any_size_is_used_to_its_last_word() {
+    for size in 600..640 {
+        for align in [1, 8, 64] {
+            let mut buffer = vec![MaybeUninit::new(7u8); 1000];
+            let base = buffer.as_ptr().addr();
+            let skip = base.next_multiple_of(64) - base + 64 - align;
+            let arena = Arena::in_buffer(&mut buffer[skip..skip + size]).unwrap();
+            let mut bytes = 0;
+            while let Ok(p) = arena.try_alloc_layout(Layout::new::<u8>()) {
+                // SAFETY: a word of its own, though one byte was asked for.
+                unsafe { p.as_ptr().write_bytes(1, 8) };
+                bytes += 8;
+            }
+            let start = (base + skip).next_multiple_of(64) + 512;
+            assert_eq!(bytes, (base + skip + size).saturating_sub(start) & !7, "{size} {align}");
+            drop(arena);
+            // SAFETY: all of it was written.
+            assert!(buffer[skip + size..].iter().all(|b| unsafe { b.assume_init() } == 7));
+        }
+    }
+}
+
+/// Many equal blocks stay as they are, up to a half more than recent rounds needed.
+#[test]
+#[cfg_attr(miri, ignore = "takes its time")]
+fn a_peak_of_equal_blocks_is_forgotten() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    let fill = |arena: &Arena, mib: usize| (0..mib * 5).for_each(|_| _ = take(arena, 200_000, 8));
+    fill(&arena, 40);
+    arena.reset();
+    assert!(pages.bytes.get() >= 40 << 20);
+    for _ in 0..80 {
+        fill(&arena, 3);
+        arena.reset();
+    }
+    assert!(pages.bytes.get() <= 7 << 20, "{}", pages.bytes.get());
+}
+
+#[test]
+fn blocks_that_wait_are_listed_behind_the_others() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    take(&arena, 100, 8);
+    arena.scope_mut(|inner| (0..20).for_each(|_| _ = take(inner, 10_000, 8)));
+    let blocks = arena.blocks();
+    assert_eq!(blocks.iter().map(|b| b.size as u64).sum::<u64>(), pages.bytes.get());
+    assert_eq!(
+        blocks.iter().map(|b| b.spare).collect::<Vec<_>>(),
+        (0..blocks.len()).map(|i| i > 0).collect::<Vec<_>>()
+    );
+    assert!(blocks.len() > 2);
+}
+
+/// A block that grows in place grows by half of itself, so that the source is asked seldom.
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn a_source_that_extends_is_asked_seldom() {
+    struct Counted(Reserve, Cell<usize>);
+    // SAFETY: as `Reserve`.
+    unsafe impl Source for Counted {
+        fn take(&self, size: usize) -> Option<NonNull<u8>> {
+            self.0.take(size)
+        }
+        unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+            // SAFETY: the caller's contract.
+            unsafe { self.0.put(block, size) }
+        }
+        unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+            self.1.set(self.1.get() + 1);
+            // SAFETY: the caller's contract.
+            unsafe { self.0.extend(block, size, want) }
+        }
+        fn extends(&self) -> bool {
+            true
+        }
+    }
+    let source = Counted(Reserve::new(64 << 20).unwrap(), Cell::new(0));
+    let arena = Scope::from_source(&source).unwrap();
+    for _ in 0..8000 {
+        take(&arena, 4096, 8);
+    }
+    assert!(source.1.get() < 30, "{}", source.1.get());
+}
+
+#[test]
+fn what_has_a_block_of_its_own_counts_as_allocated() {
+    let mut arena = Arena::new();
+    take(&arena, 100, 8);
+    take(&arena, 1 << 20, 8);
+    let s = arena.stats();
+    assert_eq!((s.live, s.allocated, s.peak), (104 + (1 << 20), 104 + (1 << 20), 104 + (1 << 20)));
+    let cursor = arena.cursor();
+    take(&arena, 100, 8);
+    take(&arena, 200, 8);
+    drop(cursor);
+    arena.reset();
+    let s = arena.stats();
+    assert_eq!((s.live, s.allocated, s.peak), (0, 408 + (1 << 20), 408 + (1 << 20)));
+}
+
+/// A block serves a round that fills it, and is too small for the next: a round needs 512 bytes more than it allocates.
+#[test]
+fn a_round_that_needs_a_little_more_gets_a_larger_block() {
+    let pages = Pages::new();
+    let mut arena = Scope::from_source(&pages).unwrap();
+    let fill = |arena: &Arena, bytes: usize| (0..bytes / 8).for_each(|_| _ = take(arena, 8, 8));
+    for _ in 0..5 {
+        fill(&arena, 7600);
+        arena.reset();
+        assert_eq!(pages.bytes.get(), 4096 + 8192);
+    }
+    fill(&arena, 8000);
+    arena.reset();
+    fill(&arena, 8000);
+    assert_eq!(pages.bytes.get(), 4096 + 16_384);
 }
 
 #[test]
@@ -693,6 +849,8 @@ fn an_arena_that_is_dropped_and_made_anew_is_fresh() {
     take(&arena, 50, 8);
     drop(arena);
     let arena = Arena::new();
+    // SAFETY: the arena is alive.
+    assert_eq!(unsafe { arena.as_raw().as_ref() }.epoch.get() & 1, 0, "rewinds are inline");
     assert_eq!((arena.stats().live, arena.stats().budget, arena.stats().blocks), (0, u64::MAX, 1));
     take(&arena, 1000, 8);
     let mark = arena.mark();

@@ -302,3 +302,49 @@ fn a_hook_may_use_the_task_arena_of_the_finding() {
     on_finding(None);
     assert_eq!(heard().len(), 2);
 }
+
+fn checked() -> Arena {
+    let arena = Arena::new();
+    arena.set_checked(true).unwrap();
+    arena
+}
+
+/// Blocks of arenas that ended wait for a while, and are looked at before others use them.
+#[test]
+#[cfg_attr(miri, ignore = "Miri sees itself what is written late")]
+fn what_is_written_after_the_end_of_its_arena_is_told() {
+    let _one = with_hook(hear);
+    let large = std::alloc::Layout::new::<[u8; 100_000]>();
+    for at in [-16, 5, 99_999] {
+        let arena = checked();
+        arena.alloc_layout(large);
+        let line = line!() + 1;
+        let p = arena.alloc_layout(large).as_ptr();
+        arena.alloc_layout(large);
+        drop(arena);
+        unsafe { p.offset(at).write_volatile(1) };
+        assert_eq!(heard(), [""; 0]);
+        for _ in 0..4 {
+            checked().alloc_layout(large);
+        }
+        let heard = heard();
+        assert_eq!(heard.len(), 1);
+        let words = ["late write", &format!("{}:{line}", file!()), "100000"];
+        assert!(words.iter().all(|word| heard[0].contains(word)), "{heard:?}");
+    }
+    on_finding(None);
+}
+
+#[test]
+fn what_was_written_late_is_told_when_the_arena_ends() {
+    let _one = with_hook(hear);
+    let arena = checked();
+    let mark = arena.mark();
+    let p = bytes(&arena);
+    unsafe { arena.rewind(mark) }.unwrap();
+    unsafe { p.add(3).write_volatile(1) };
+    drop(arena);
+    on_finding(None);
+    let heard = heard();
+    assert!(heard.len() == 1 && heard[0].contains("late write"), "{heard:?}");
+}

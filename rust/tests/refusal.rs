@@ -9,6 +9,7 @@ mod pages;
 mod strict;
 
 use std::alloc::Layout;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -168,21 +169,62 @@ fn an_arena_that_cannot_be_made_takes_nothing() {
 /// Blocks that are not where blocks must be are given back, and refused.
 #[test]
 fn a_source_with_crooked_blocks_is_refused() {
-    struct Crooked(Pages);
+    /// By so many bytes.
+    struct Crooked(Pages, Cell<usize>);
     // SAFETY: it breaks the rule on alignment, and no other: the arena must not rely on it.
     unsafe impl Source for Crooked {
         fn take(&self, size: usize) -> Option<std::ptr::NonNull<u8>> {
             // SAFETY: within the block, and a page more.
-            self.0.take(size + 4096).map(|p| unsafe { p.add(8) })
+            self.0.take(size + 4096).map(|p| unsafe { p.add(self.1.get()) })
         }
         unsafe fn put(&self, block: std::ptr::NonNull<u8>, size: usize) {
+            let start = block.addr().get() & !4095;
             // SAFETY: what `take` added.
-            unsafe { self.0.put(block.sub(8), size + 4096) }
+            unsafe { self.0.put(block.sub(block.addr().get() - start), size + 4096) }
         }
     }
-    let source = Crooked(Pages::new());
-    assert!(Scope::from_source(&source).is_err());
-    assert_eq!((source.0.calls.get(), source.0.bytes.get()), (1, 0));
+    for by in [8, 32] {
+        let source = Crooked(Pages::new(), Cell::new(by));
+        assert!(Scope::from_source(&source).is_err());
+        assert_eq!((source.0.calls.get(), source.0.bytes.get()), (1, 0));
+        // The same of a later block.
+        source.1.set(0);
+        let arena = Scope::from_source(&source).unwrap();
+        arena.alloc(1u64);
+        source.1.set(by);
+        let before = (arena.stats().live, source.0.bytes.get());
+        assert!(arena.try_alloc([0u8; MUCH]).is_err());
+        assert_eq!((arena.stats().live, source.0.bytes.get()), before);
+        source.1.set(64);
+        assert!(arena.try_alloc([0u8; MUCH]).is_ok());
+        drop(arena);
+        assert_eq!(source.0.bytes.get(), 0);
+    }
+}
+
+/// A source that an arena owns ends with it, after it got its blocks back.
+#[test]
+fn a_source_ends_with_the_arena_that_owns_it() {
+    struct Owned(Pages, #[allow(dead_code)] std::sync::Arc<()>);
+    // SAFETY: as `Pages`.
+    unsafe impl Source for Owned {
+        fn take(&self, size: usize) -> Option<std::ptr::NonNull<u8>> {
+            self.0.take(size)
+        }
+        unsafe fn put(&self, block: std::ptr::NonNull<u8>, size: usize) {
+            // SAFETY: the caller's contract.
+            unsafe { self.0.put(block, size) }
+        }
+    }
+    let alive = std::sync::Arc::new(());
+    let arena = Options::new().source(Owned(Pages::new(), alive.clone())).create().unwrap();
+    arena.alloc([0u8; MUCH]);
+    assert_eq!(std::sync::Arc::strong_count(&alive), 2);
+    drop(arena);
+    assert_eq!(std::sync::Arc::strong_count(&alive), 1);
+    drop(Options::new().source(Owned(Pages::new(), alive.clone())).create().unwrap());
+    assert!(Options::new().source(Owned(Pages::failing_at([1]), alive.clone())).create().is_err());
+    assert_eq!(std::sync::Arc::strong_count(&alive), 1);
 }
 
 #[test]

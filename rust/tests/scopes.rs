@@ -224,6 +224,20 @@ fn cursors_and_scopes_of_one_arena_live_beside_each_other() {
 
 // ---- memory is used again ----
 
+/// Where a range lies that goes on says nothing of the next.
+#[test]
+fn a_cursor_goes_on_wherever_another_began() {
+    let mut arena = Arena::new();
+    arena.scope_mut(|inner| {
+        inner.alloc([0u8; 3000]);
+        inner.cursor().alloc(1u64);
+    });
+    let mut cursor = arena.cursor();
+    let first = cursor.alloc(2u64);
+    let much = cursor.try_alloc([3u8; 10_000]).unwrap();
+    assert_eq!((*first, much[9999]), (2, 3));
+}
+
 #[test]
 fn a_scope_gives_back_all_and_the_next_takes_it() {
     let arena = Arena::new();
@@ -386,6 +400,24 @@ fn a_budget_holds_across_scopes_to_the_byte() {
     }
 }
 
+/// A scope goes on inline as far as the budget allows: that ends where others spend it.
+#[test]
+fn what_others_spend_of_a_budget_a_scope_has_not() {
+    for scopes in 1..=3 {
+        for spender in 0..=scopes {
+            let arena = Options::new().budget(1000).create().unwrap();
+            let guards: Vec<Scope> = (0..scopes).map(|_| arena.scope_guard()).collect();
+            let all: Vec<&Arena> = guards.iter().map(|guard| &**guard).chain([&arena]).collect();
+            all.iter().for_each(|one| assert!(one.try_alloc(1u64).is_ok()));
+            assert_eq!(exhaust(all[spender]), 1000 - 8 * all.len() as u64);
+            for (i, one) in all.iter().enumerate() {
+                assert!(one.try_alloc(1u64).is_err(), "{i} of {scopes} scopes after {spender}");
+            }
+            assert_eq!(arena.stats().live, 1000);
+        }
+    }
+}
+
 /// A range counts whole for all who allocate beside it: in its arena, in scopes of that, and around it.
 #[test]
 fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
@@ -416,6 +448,15 @@ fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
         fill(cursor);
         assert_eq!(arena.stats().live, 1000, "{beside} beside a cursor of a scope");
     }
+}
+
+#[test]
+fn a_budget_holds_after_a_cursor() {
+    let arena = Options::new().budget(1000).create().unwrap();
+    drop(arena.cursor());
+    arena.cursor().alloc(1u64);
+    assert_eq!(exhaust(&arena), 992);
+    assert_eq!(arena.stats().live, 1000);
 }
 
 #[test]
@@ -533,6 +574,30 @@ fn scopes_on_reserved_addresses_grow_in_place() {
     }
     assert!(arena.stats().reserved < 16 << 20);
     assert_eq!(arena.stats().blocks, 1);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn on_reserved_addresses_a_scope_begins_wherever_the_block_ends() {
+    for used in (2000..4200).step_by(8) {
+        let arena = Options::new().source(toft::Reserve::new(1 << 20).unwrap()).create().unwrap();
+        arena.alloc_uninit_slice::<u8>(used);
+        let scope = arena.try_scope_guard();
+        assert!(scope.is_ok_and(|scope| scope.try_alloc([0u8; 500]).is_ok()), "{used}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs addresses of the system")]
+fn on_reserved_addresses_what_a_budget_refuses_takes_no_memory() {
+    let reserve = toft::Reserve::new(16 << 20).unwrap();
+    let arena = Options::new().source(reserve).budget(10_000).create().unwrap();
+    arena.alloc(1u64);
+    let before = arena.stats();
+    assert!(arena.try_alloc_uninit_slice::<u8>(100_000).is_err());
+    assert!(arena.try_alloc_uninit_slice::<u8>(9_993).is_err());
+    assert_eq!(arena.stats(), before);
+    assert!(arena.try_alloc_uninit_slice::<u8>(9_992).is_ok());
 }
 
 #[test]

@@ -387,7 +387,7 @@ impl Arena {
 
     fn add_watch(&self, shared: NonNull<RefCell<Shared>>, tag: usize) -> bool {
         let slow = self.slow();
-        let mut own = Own {
+        let own = Own {
             records: Vec::new(),
             since: self.epoch(),
             from: self.head.cursor.get().addr(),
@@ -401,7 +401,6 @@ impl Arena {
             claim_tag: tag,
             counted: slow.allocated.get(),
         };
-        own.fall(0);
         let watch = Watch {
             shared,
             own: RefCell::new(own),
@@ -527,7 +526,6 @@ impl Arena {
             }
             watch.metered.set(on);
             own.tag = 0;
-            own.claim_tag = 0;
             own.tag_stack.clear();
             let apart = own.apart_bytes;
             own.fall(apart); // at 0 in line
