@@ -1,6 +1,6 @@
-# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. Arguments name the files of test sets to run;
-# without any, all run. TOFT_LONG=1 plays longer streams, and puts more types into more kinds of pools; TOFT_LONG=streams
-# does the former alone.
+# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. Arguments, or TOFT_TEST_SETS, name the files of
+# test sets to run; without any, all run. TOFT_LONG=1 plays longer streams, and puts more types into more kinds of pools;
+# TOFT_LONG=streams does the former alone.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Random
@@ -14,13 +14,15 @@ const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast p
                    "sorted" => "sorted set and dictionary", "arena" => "arenas", "meter" => "meters",
                    "vectors" => "vectors of the ABI", "docs" => "docstrings"]
 
-for name in ARGS
+const CHOSEN = isempty(ARGS) ? split(get(ENV, "TOFT_TEST_SETS", "")) : ARGS
+
+for name in CHOSEN
     any(set -> first(set) == name, TEST_SETS) || error("no test set $name: ", join(first.(TEST_SETS), ", "))
 end
 
 @testset "Toft" begin
     for (name, title) in TEST_SETS
-        if isempty(ARGS) || name in ARGS
+        if isempty(CHOSEN) || name in CHOSEN
             @testset "$title" begin
                 include("$name.jl")
             end
