@@ -4,7 +4,7 @@
 # at a time, print a line for each, and end with the number of tests that passed and failed. The output of a check is in
 # build/logs/ while it runs.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-.PHONY: help run test check bench format clean
+.PHONY: help run test check bench format dist clean
 .DEFAULT_GOAL := help
 SHELL := bash
 WORKLOAD ?=
@@ -18,6 +18,7 @@ help:
 	@echo "make check-NAME         one check; make list shows their names"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
 	@echo "make format             formats C, C++, Go and Rust"
+	@echo "make dist               what a release publishes, in build/dist/"
 	@echo "make clean              removes build/"
 
 # ---- the tiers ----
@@ -39,7 +40,7 @@ CHECK := check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
 LONG_CARGO := check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
-LONG := check-julia-long check-julia-bounds check-go-arm64 $(LONG_CARGO)
+LONG := check-julia-long check-julia-bounds check-go-arm64 check-dist $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
 CARGO += $(LONG_CARGO)
@@ -239,6 +240,7 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "scripts/check-program
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
+check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps scripts/check-dist
 check-format: ; $(RUN) "scripts/lint format"
 check-lint: ; $(RUN) "scripts/lint analysis"
 
@@ -255,6 +257,10 @@ run:
 bench:
 	@scripts/bootstrap bench
 	@. scripts/paths; bench/run $(WORKLOAD)
+
+dist:
+	@scripts/bootstrap dist
+	@. scripts/paths; scripts/dist
 
 clean:
 	rm -rf build

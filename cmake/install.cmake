@@ -1,7 +1,8 @@
 # Installs the headers, the libraries, and the files for find_package(toft) and pkg-config. An installation can be moved
-# to another prefix.
+# to another prefix. The component runtime is the shared library that programs load; dev is everything else.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 
 set(toft_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/toft)
 if(TARGET toft)
@@ -9,9 +10,9 @@ if(TARGET toft)
 endif()
 set_target_properties(toft_header_only PROPERTIES EXPORT_NAME header_only)
 install(TARGETS ${toft_targets} toft_header_only EXPORT toftTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 install(FILES ${PROJECT_SOURCE_DIR}/c/include/toft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/include/toft ${PROJECT_SOURCE_DIR}/cpp/include/toft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT toftTargets NAMESPACE toft:: DESTINATION ${toft_config_dir})

@@ -1,0 +1,36 @@
+# Runs the port in DIST/vcpkg in the folder FOLDER, where there is no vcpkg: each function does what its name says, or nothing
+# where only a layout of vcpkg's own is concerned.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+set(VCPKG_LIBRARY_LINKAGE static)
+set(CURRENT_PACKAGES_DIR ${FOLDER}/prefix)
+macro(run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+endmacro()
+
+function(vcpkg_download_distfile out)
+  cmake_parse_arguments(a "" "URLS;FILENAME;SHA512" "" ${ARGN})
+  file(DOWNLOAD file://${DIST}/${a_FILENAME} ${FOLDER}/${a_FILENAME} EXPECTED_HASH SHA512=${a_SHA512})
+  set(${out} ${FOLDER}/${a_FILENAME} PARENT_SCOPE)
+endfunction()
+function(vcpkg_extract_source_archive out word archive)
+  file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${FOLDER}/source)
+  file(GLOB folder ${FOLDER}/source/*)
+  set(${out} ${folder} PARENT_SCOPE)
+endfunction()
+function(vcpkg_cmake_configure)
+  cmake_parse_arguments(a "" "SOURCE_PATH" "OPTIONS" ${ARGN})
+  run(cmake -S ${a_SOURCE_PATH} -B build -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} -DCMAKE_INSTALL_LIBDIR=lib
+      ${a_OPTIONS})
+endfunction()
+function(vcpkg_cmake_install)
+  run(cmake --build build --target install)
+endfunction()
+function(vcpkg_cmake_config_fixup)
+endfunction()
+function(vcpkg_fixup_pkgconfig)
+endfunction()
+function(vcpkg_install_copyright word)
+  file(INSTALL ${ARGN} DESTINATION ${CURRENT_PACKAGES_DIR}/share/toft)
+endfunction()
+
+include(${DIST}/vcpkg/portfile.cmake)
