@@ -74,9 +74,10 @@ def play_user(made, user):
 
 class Report:
     def __init__(self):
-        self.bad = 0
+        self.good = self.bad = 0
 
     def case(self, what, good, how):
+        self.good += bool(good)
         self.bad += not good
         print("%s%s: %s" % ("" if good else "FAILED ", what, how), flush=True)
 
@@ -128,5 +129,5 @@ def play(made, every):
         jobs = [pool.submit(one_swap, made, text, *swap) for swap in swaps(text, every)]
         for job in jobs:
             report.case(*job.result())
-    print("%d wrong builds, %d unnoticed" % (len(jobs) + 2, report.bad))
+    print("%d passed, %d failed" % (report.good, report.bad))
     return report.bad

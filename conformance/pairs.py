@@ -97,4 +97,5 @@ def play_all(made, wanted):
     if wanted and len(chosen) != len(set(wanted)):
         print("FAILED there are no such pairs; these are: " + " ".join("/".join(p).lower() for p in all_pairs))
         bad += 1
+    print("%d passed, %d failed" % (len(chosen) - bad, bad))
     return bad

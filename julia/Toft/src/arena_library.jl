@@ -221,8 +221,10 @@ end
 const LIBRARY = Library(ntuple(_ -> C_NULL, fieldcount(Library) - 2)..., "", "")
 const LOADING = ReentrantLock()
 
-const RELEASED_HEADER = joinpath(@__DIR__, "..", "deps", "toft.h") # in the repository, the package has none
-const HEADER = isfile(RELEASED_HEADER) ? RELEASED_HEADER : joinpath(@__DIR__, "..", "..", "..", "c", "include", "toft.h")
+# A released package carries the header; in the repository it is in c/include.
+const RELEASED_HEADER = joinpath(@__DIR__, "..", "deps", "toft.h")
+const TREE_HEADER = joinpath(@__DIR__, "..", "..", "..", "c", "include", "toft.h")
+const HEADER = isfile(RELEASED_HEADER) ? RELEASED_HEADER : TREE_HEADER
 include_dependency(HEADER)
 # The release of the C library whose structs are declared above.
 const HEADER_VERSION = VersionNumber(match(r"#define TOFT_VERSION \"(.*)\"", read(HEADER, String)).captures[1])

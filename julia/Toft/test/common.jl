@@ -68,3 +68,5 @@ struct Unfinished # one of its fields may be left undefined
     name::Any
     Unfinished(number) = new(number)
 end
+
+word(rng) = randstring(rng, 3)

@@ -1,6 +1,6 @@
-# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. Arguments, or TOFT_TEST_SETS, name the files of
-# test sets to run; without any, all run. TOFT_LONG=1 plays longer streams, and puts more types into more kinds of pools;
-# TOFT_LONG=streams does the former alone.
+# The tests of the package: `julia --project test/runtests.jl`, or Pkg.test. Arguments, or TOFT_TEST_SETS, name the
+# files of test sets to run; without any, all run. TOFT_LONG=1 plays longer streams, and puts more types into more kinds
+# of pools; TOFT_LONG=streams does the former alone.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Random
@@ -8,6 +8,7 @@ using Test
 using Toft
 
 include("common.jl")
+include("pool_model.jl")
 
 const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast paths", "pools" => "pools",
                    "original" => "programs for Allocators.jl", "sequences" => "list, stack and queue",
