@@ -14,7 +14,11 @@ install(TARGETS ${toft_targets} toft_header_only EXPORT toftTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT dev
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 install(FILES ${PROJECT_SOURCE_DIR}/c/include/toft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/include/toft ${PROJECT_SOURCE_DIR}/cpp/include/toft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/include/toft ${PROJECT_SOURCE_DIR}/cpp/include/toft
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN impl EXCLUDE)
+# What TOFT_IMPLEMENTATION includes.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/toft/impl
+        FILES_MATCHING PATTERN "*.[ch]")
 install(EXPORT toftTargets NAMESPACE toft:: DESTINATION ${toft_config_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/toftConfig.cmake.in ${PROJECT_BINARY_DIR}/toftConfig.cmake

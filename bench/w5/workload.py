@@ -76,8 +76,8 @@ class Build:
     def compile(self, source, *flags):
         """(object, None), or (None, what the compiler said)."""
         made = os.path.join(self.folder, os.path.basename(source) + ".o")
-        include = "-I" + os.path.join(self.bench.root, "cpp", "include")
-        command = self.cxx + FLAGS + list(flags) + [include, "-c", source, "-o", made]
+        include = ["-I" + os.path.join(self.bench.root, package, "include") for package in ("cpp", "c")]
+        command = self.cxx + FLAGS + list(flags) + include + ["-c", source, "-o", made]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0:
             sys.stderr.write(done.stderr)

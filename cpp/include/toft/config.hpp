@@ -29,7 +29,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "impl/toft.h"
+#include <toft.h>
 
 // Where TOFT_PREFIX gives the C library names of its own, the C++ ones are others too: a program and a plugin may each
 // hold a copy. TOFT_STATIC is for programs of one C file: inline functions of two files would call two libraries.
