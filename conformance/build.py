@@ -70,7 +70,7 @@ class Build:
         return self.c(name, ["user_c.c", library], *before, *INCLUDE, *self.c_library, "-DTOFT_PREFIX=conformance_c_")
 
     def user_cpp(self):
-        return self.c("user_cpp", ["user_cpp.cpp"], *INCLUDE, "-I", ROOT / "cpp/include",
+        return self.c("user_cpp", ["user_cpp.cpp"], *INCLUDE, "-I", ROOT / "cpp/include", "-I", ROOT / "c/include",
                       compiler=("g++", "-std=c++17"))
 
     def driver(self):
