@@ -1,12 +1,21 @@
 /* Toft 0.1.0, the library of two files. Made by scripts/amalgamate: do not edit.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The library is this one translation unit: every internal name is static, so it can be embedded with a prefix or
- * whole. Read in this order. */
+ * whole. Each file includes what it uses and compiles alone. The folders are layers, lowest first: no file includes one
+ * of a layer that comes later here. */
 
-/* ==== internal.h ==== */
-/* The state behind a head. Everything in src/ is static and is compiled as one unit: see toft.c. */
-#ifndef TOFT_INTERNAL_H
-#define TOFT_INTERNAL_H
+/* ---- platform: operating system, compiler, tools ---- */
+
+/* ==== platform/os.c ==== */
+/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
+ * Sizes are rounded up to the system's page here, so that callers may think in 4096. */
+#ifndef TOFT_PLATFORM_OS_C
+#define TOFT_PLATFORM_OS_C
+
+/* ==== platform/base.h ==== */
+/* What every file of the library includes: the feature macro, the C library, the public header, units. */
+#ifndef TOFT_PLATFORM_BASE_H
+#define TOFT_PLATFORM_BASE_H
 
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
@@ -20,110 +29,38 @@
 
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
-#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
-
-/* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
-typedef struct toft_blk toft_blk;
-struct toft_blk {
-  toft_blk *next; /* the one acquired before it; in the spares, the next spare */
-  union {
-    toft_blk *below;        /* regular: the regular block that was current before it */
-    unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
-  } of;
-  size_t size;          /* S, as asked of the source */
-  uintptr_t born;       /* epoch at which it came; never above the arena's */
-  unsigned char *left;  /* end of the bytes in use, unless it is the current block: then the cursor says */
-  size_t charge;        /* of a one-off: bytes it counts for in live */
-  toft_source *source;  /* NULL: the caller's buffer */
-  uint32_t index, kind; /* TOFT_BLOCK_... */
-};
-
-/* Behind the toft_cleanup that users see. Four words: the vectors count on it. */
-typedef struct toft_node {
-  toft_cleanup user;
-  struct toft_node *older;
-  uintptr_t born;
-} toft_node;
-
-typedef struct toft_checks toft_checks; /* checks.c */
-typedef struct toft_watch toft_watch;   /* meter.c */
-
-enum {
-  TOFT_FRESH = 1,      /* only the first part of toft_state is initialised: no slow call has happened yet */
-  TOFT_CLAIMED = 2,    /* a range is out */
-  TOFT_BUSY = 4,       /* a cleanup is running, or the arena was adopted */
-  TOFT_IS_CHECKED = 8, /* every allocation is slow, and recorded */
-  TOFT_IDLE = 16,      /* home holds nothing and serves nothing: see toft_home_idles */
-  TOFT_CACHEABLE = 32, /* on the heap: may wait in the thread's cache */
-  TOFT_BUFFER = 64,    /* home is the caller's buffer */
-  TOFT_WATCHED = 256,  /* there is a watch, and something is on */
-  TOFT_HELD = 1024     /* of a cache of leases or of frames, which alone releases it */
-};
-
-/* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
-#define TOFT_WINDOWS 8
-#define TOFT_WINDOW 8
-
-/* At the base of an arena's home block, 448 bytes at most. */
-typedef struct toft_state {
-  toft_arena head;
-  unsigned char *end;    /* true end of the current block; limit may be lower */
-  unsigned char *anchor; /* cursor when live was last brought up to date; in the thread's cache, the next ready arena */
-  uint32_t state, rounds;
-  uint64_t budget; /* on live; UINT64_MAX: none */
-  toft_source *source;
-  unsigned char *home_start, *home_end;
-  size_t home_size;
-  /* from here on undefined while TOFT_FRESH */
-  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: at anchor */
-  toft_blk *current, *newest;
-  toft_blk *spares; /* kept for later, the last one returned first */
-  size_t spare_bytes, spare_keep;
-  size_t first;      /* with TOFT_IDLE: size of the next regular block */
-  uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
-  toft_node *cleanups;
-  toft_watch *watch;   /* made when something of it is first switched on; ends with the arena */
-  toft_checks *checks; /* NULL until the arena is first checked */
-  toft_failure *failure;
-  void *failure_arg;
-  unsigned char *claim_start, *claim_limit;
-  uintptr_t claim_id;
-  toft_blk *aside;       /* serves the others while claimed */
-  toft_node adopted;     /* links this arena into the one that adopted it */
-  uint64_t adopted_live; /* part of live that lies in adopted arenas */
-  toft_blk home;
-  uint64_t window_peaks[TOFT_WINDOWS];
-} toft_state;
-
-#define TOFT_HOME_SIZE 4096
-#define TOFT_HOME_START 512
-#define TOFT_HEADER 64
-
-TOFT_STATIC_ASSERT(block_header, sizeof(toft_blk) <= TOFT_HEADER);
-TOFT_STATIC_ASSERT(node, sizeof(toft_node) == 4 * sizeof(void *));
-TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
-TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
-
-static void toft_destroy(toft_state *a);
-static void toft_end_adopted(void *donor); /* life.c: the cleanup that an adopted arena is */
 
 #endif
 
-/* ==== os.c ==== */
-/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
- * Sizes are rounded up to the system's page here, so that callers may think in 4096. */
+/* ==== platform/lifecycle.h ==== */
+/* Functions of higher layers that run when a thread ends, when the library is unloaded, and around a fork. */
+#ifndef TOFT_PLATFORM_LIFECYCLE_H
+#define TOFT_PLATFORM_LIFECYCLE_H
+
+/* When a thread ends that called toft_os_arm, and last of all when the library is unloaded. */
+static void toft_cache_end(void); /* core/block_cache.c */
+
+/* Parts of toft_cache_end and of toft_cache_trim. */
+static void toft_pool_drop_kept(void); /* pool/pool.c */
+static void toft_seats_leave(void);    /* threads/thread_state.c: gives up what the thread has in caches of leases */
+static void toft_seats_end(void);      /* threads/thread_state.c: the same, and its places in frames; for good */
+
+/* When the library is unloaded, in this order. */
+static void toft_leases_unload(void);     /* threads/lease.c: the cache of leases that is the process's own */
+static void toft_registry_end(void);      /* debug/live_registry.c */
+static void toft_discharge(size_t bytes); /* debug/quarantine.c: releases all but `bytes` of the quarantine */
+static void toft_findings_end(void);      /* debug/reports.c */
+
+/* Registers the handlers that keep the library's locks consistent across a fork. */
+static void toft_arm_fork(void); /* threads/thread_state.c */
+
+#endif
 
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
 
 /* Runs toft_cache_end in a thread that armed it, when that thread ends, and when the library is unloaded. */
 static int toft_os_arm(void);
-static void toft_cache_end(void);
-static void toft_discharge(size_t bytes); /* quarantine.c */
-static void toft_seats_end(void);         /* seats.c */
-static void toft_leases_unload(void);     /* lease.c: the cache of leases that is the process's own */
-static void toft_registry_end(void);      /* registry.c */
-static void toft_findings_end(void);      /* findings.c */
-static int toft_os_unloads;               /* threads may have been stopped anywhere: nobody is waited for */
+static int toft_os_unloads; /* threads may have been stopped anywhere: nobody is waited for */
 
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
@@ -374,9 +311,13 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 }
 #endif
 
-/* ==== atomic.c ==== */
+#endif
+
+/* ==== platform/atomic.c ==== */
 /* What threads share: words read and written at once, a lock, a fence whose price one side pays for both, and a number
  * for each thread. */
+#ifndef TOFT_PLATFORM_ATOMIC_C
+#define TOFT_PLATFORM_ATOMIC_C
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -501,8 +442,175 @@ static size_t toft_thread(void) {
   return toft_thread_number;
 }
 
-/* ==== policy.c ==== */
+#endif
+
+/* ==== platform/sanitizers.c ==== */
+/* Tools that watch memory, told what may be touched. AddressSanitizer and MemorySanitizer are found when the program
+ * starts: they need not have been there when the library was built. Valgrind's requests are instructions that do
+ * nothing elsewhere; its header must be there when the library is built. */
+#ifndef TOFT_PLATFORM_SANITIZERS_C
+#define TOFT_PLATFORM_SANITIZERS_C
+
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
+#define TOFT_TOOL(name) __asm__(name) __attribute__((weak))
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern void toft_asan_close(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
+extern void toft_asan_open(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
+extern void toft_msan_open(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
+extern void toft_msan_close(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
+extern void toft_msan_fresh(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
+#ifdef __cplusplus
+}
+#endif
+#define TOFT_ASK(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#else
+#define TOFT_ASK(tool, p, n) ((void)(p), (void)(n))
+#endif
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
+#endif
+#endif
+#ifndef TOFT_VALGRIND
+#define TOFT_VALGRIND(request, p, n) ((void)0)
+#endif
+
+/* The library may read and write it. */
+static void toft_open(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_ASK(toft_asan_open, p, n);
+  TOFT_ASK(toft_msan_open, p, n);
+  TOFT_VALGRIND(DEFINED, p, n);
+}
+
+/* Nobody may. */
+static void toft_close(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_ASK(toft_asan_close, p, n);
+  TOFT_ASK(toft_msan_close, p, n);
+  TOFT_VALGRIND(NOACCESS, p, n);
+}
+
+/* The program may write it, and read what it wrote. */
+static void toft_hand_out(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_ASK(toft_asan_open, p, n);
+  TOFT_ASK(toft_msan_fresh, p, n);
+  TOFT_VALGRIND(UNDEFINED, p, n);
+}
+
+/* What a library that was not built for MemorySanitizer wrote, and programs read. */
+static void toft_written(const void *p, size_t n) {
+  TOFT_ASK(toft_msan_open, p, n);
+  (void)p, (void)n;
+}
+
+#endif
+
+/* ---- core: the arena ---- */
+
+/* ==== core/arena_state.h ==== */
+/* The state behind a head. Everything in src/ is static and is compiled as one unit: see toft.c. */
+#ifndef TOFT_CORE_ARENA_STATE_H
+#define TOFT_CORE_ARENA_STATE_H
+
+/* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
+typedef struct toft_blk toft_blk;
+struct toft_blk {
+  toft_blk *next; /* the one acquired before it; in the spares, the next spare */
+  union {
+    toft_blk *below;        /* regular: the regular block that was current before it */
+    unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
+  } of;
+  size_t size;          /* S, as asked of the source */
+  uintptr_t born;       /* epoch at which it came; never above the arena's */
+  unsigned char *left;  /* end of the bytes in use, unless it is the current block: then the cursor says */
+  size_t charge;        /* of a one-off: bytes it counts for in live */
+  toft_source *source;  /* NULL: the caller's buffer */
+  uint32_t index, kind; /* TOFT_BLOCK_... */
+};
+
+/* Behind the toft_cleanup that users see. Four words: the vectors count on it. */
+typedef struct toft_node {
+  toft_cleanup user;
+  struct toft_node *older;
+  uintptr_t born;
+} toft_node;
+
+typedef struct toft_checks toft_checks; /* debug/debug_records.c */
+typedef struct toft_watch toft_watch;   /* debug/accounting.c */
+
+enum {
+  TOFT_FRESH = 1,      /* only the first part of toft_state is initialised: no slow call has happened yet */
+  TOFT_CLAIMED = 2,    /* a range is out */
+  TOFT_BUSY = 4,       /* a cleanup is running, or the arena was adopted */
+  TOFT_IS_CHECKED = 8, /* every allocation is slow, and recorded */
+  TOFT_IDLE = 16,      /* home holds nothing and serves nothing: see toft_home_idles */
+  TOFT_CACHEABLE = 32, /* on the heap: may wait in the thread's cache */
+  TOFT_BUFFER = 64,    /* home is the caller's buffer */
+  TOFT_WATCHED = 256,  /* there is a watch, and something is on */
+  TOFT_HELD = 1024     /* of a cache of leases or of frames, which alone releases it */
+};
+#define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
+
+/* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
+#define TOFT_WINDOWS 8
+#define TOFT_WINDOW 8
+
+/* At the base of an arena's home block, 448 bytes at most. */
+typedef struct toft_state {
+  toft_arena head;
+  unsigned char *end;    /* true end of the current block; limit may be lower */
+  unsigned char *anchor; /* cursor when live was last brought up to date; in the thread's cache, the next ready arena */
+  uint32_t state, rounds;
+  uint64_t budget; /* on live; UINT64_MAX: none */
+  toft_source *source;
+  unsigned char *home_start, *home_end;
+  size_t home_size;
+  /* from here on undefined while TOFT_FRESH */
+  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: at anchor */
+  toft_blk *current, *newest;
+  toft_blk *spares; /* kept for later, the last one returned first */
+  size_t spare_bytes, spare_keep;
+  size_t first;      /* with TOFT_IDLE: size of the next regular block */
+  uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
+  toft_node *cleanups;
+  toft_watch *watch;   /* made when something of it is first switched on; ends with the arena */
+  toft_checks *checks; /* NULL until the arena is first checked */
+  toft_failure *failure;
+  void *failure_arg;
+  unsigned char *claim_start, *claim_limit;
+  uintptr_t claim_id;
+  toft_blk *aside;       /* serves the others while claimed */
+  toft_node adopted;     /* links this arena into the one that adopted it */
+  uint64_t adopted_live; /* part of live that lies in adopted arenas */
+  toft_blk home;
+  uint64_t window_peaks[TOFT_WINDOWS];
+} toft_state;
+
+#define TOFT_HOME_SIZE 4096
+#define TOFT_HOME_START 512
+#define TOFT_HEADER 64
+#define TOFT_HOOK_HEADER 16 /* in front of an object of the malloc-like hooks: its size */
+
+TOFT_STATIC_ASSERT(block_header, sizeof(toft_blk) <= TOFT_HEADER);
+TOFT_STATIC_ASSERT(node, sizeof(toft_node) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
+TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
+
+static void toft_destroy(toft_state *a);
+static void toft_end_adopted(void *donor); /* the cleanup that an adopted arena is */
+
+#endif
+
+/* ==== core/policy.c ==== */
 /* Placement policy 1 (abi/SPEC.md), as arithmetic on sizes. Model, makers and vectors change together. */
+#ifndef TOFT_CORE_POLICY_C
+#define TOFT_CORE_POLICY_C
 
 #define TOFT_CAP TOFT_MIB          /* P4: regular blocks double up to this */
 #define TOFT_MERGE (64 * TOFT_MIB) /* P10: reset merges up to this */
@@ -554,10 +662,14 @@ static size_t toft_merged_size(uint64_t high) {
   return toft_min(TOFT_MERGE, toft_round((size_t)high, TOFT_CAP));
 }
 
-/* ==== cache.c ==== */
+#endif
+
+/* ==== core/block_cache.c ==== */
 /* The thread's cache of initialised arenas and of blocks, and the heap source on top of it. Fresh memory costs page
  * faults, 10 to 25 times what kept memory costs: this is where most of an arena's time can be saved. No locks: each
  * thread has its own, returned when the thread ends. */
+#ifndef TOFT_CORE_BLOCK_CACHE_C
+#define TOFT_CORE_BLOCK_CACHE_C
 
 #define TOFT_BINS 13  /* sizes from 4 KiB to 16 MiB, by power of two */
 #define TOFT_LOOKS 16 /* blocks of a bin looked at for one of exactly the size */
@@ -778,10 +890,6 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, byte
 
 size_t toft_cache_held(void) { return toft_tls.held; }
 
-static void toft_pool_drop_kept(void); /* pool.c */
-static void toft_seats_leave(void);    /* seats.c: what this thread has in caches of leases */
-static void toft_seats_end(void);      /* seats.c: the same, and its places in frames; for good */
-
 void toft_cache_trim(void) {
   toft_cache *c = &toft_tls;
   toft_state *a;
@@ -804,8 +912,12 @@ static void toft_cache_end(void) {
   toft_tls.phase = TOFT_CACHE_CLOSED;
 }
 
-/* ==== sources.c ==== */
+#endif
+
+/* ==== core/sources.c ==== */
 /* Sources beside the heap: pages, reserve-and-commit, and a limit around another source. */
+#ifndef TOFT_CORE_SOURCES_C
+#define TOFT_CORE_SOURCES_C
 
 /* ---- pages ---- */
 
@@ -950,71 +1062,2082 @@ toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) 
   return &b->source;
 }
 
-/* ==== sanitize.c ==== */
-/* Tools that watch memory, told what may be touched. AddressSanitizer and MemorySanitizer are found when the program
- * starts: they need not have been there when the library was built. Valgrind's requests are instructions that do
- * nothing elsewhere; its header must be there when the library is built. */
-
-#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
-#define TOFT_TOOL(name) __asm__(name) __attribute__((weak))
-#ifdef __cplusplus
-extern "C" {
-#endif
-extern void toft_asan_close(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
-extern void toft_asan_open(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
-extern void toft_msan_open(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
-extern void toft_msan_close(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
-extern void toft_msan_fresh(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
-#ifdef __cplusplus
-}
-#endif
-#define TOFT_ASK(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
-#else
-#define TOFT_ASK(tool, p, n) ((void)(p), (void)(n))
 #endif
 
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
-#if __has_include(<valgrind/memcheck.h>)
-#include <valgrind/memcheck.h>
-#define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
-#endif
-#endif
-#ifndef TOFT_VALGRIND
-#define TOFT_VALGRIND(request, p, n) ((void)0)
-#endif
+/* ==== core/instrument.h ==== */
+/* The functions of debug/ that the core calls: checks, accounting and sampling. In an arena on which nothing of that is
+ * switched on each of them is a test of a flag or of a pointer at the most. */
+#ifndef TOFT_CORE_INSTRUMENT_H
+#define TOFT_CORE_INSTRUMENT_H
 
-/* The library may read and write it. */
-static void toft_open(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_ASK(toft_asan_open, p, n);
-  TOFT_ASK(toft_msan_open, p, n);
-  TOFT_VALGRIND(DEFINED, p, n);
-}
+/* ---- accounting.c and sampling.c: tags, budgets, samples. The arena has TOFT_WATCHED where it says so ---- */
 
-/* Nobody may. */
-static void toft_close(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_ASK(toft_asan_close, p, n);
-  TOFT_ASK(toft_msan_close, p, n);
-  TOFT_VALGRIND(NOACCESS, p, n);
+/* TOFT_WATCHED. How far the inline path may go, of `room` bytes; sets *watched if rewinds must call ops too. */
+static size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched);
+/* TOFT_WATCHED. Does the budget of the present tag allow `charge` bytes more? */
+static int toft_tag_affords(toft_state *a, size_t charge);
+/* A request was refused: was it for the budget, and did the arena's callback raise that? */
+static int toft_budget_raised(toft_state *a, size_t size, size_t align);
+/* Calls the soft budget's callback if live has passed it. */
+static void toft_tell_over(toft_state *a);
+/* Brings the bytes of each tag up to the cursor. */
+static void toft_settle_tags(toft_state *a);
+
+/* A dedicated block or an adopted arena, whose bytes do not lie in line: is there memory to note one more; its bytes
+ * were added to live and allocated; they were taken from live. */
+static int toft_apart_room(toft_state *a);
+static void toft_apart_add(toft_state *a, const void *what, size_t bytes);
+static void toft_apart_gone(toft_state *a, const void *what);
+
+/* A claimed range was given back; a reset has taken everything from live. */
+static void toft_range_given(toft_state *a);
+static void toft_round_over(toft_state *a);
+
+/* What ops->set does. TOFT_OK, or an error with nothing changed. */
+static int toft_is_name(const char *name, size_t length);
+static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length);
+static int toft_set_period(toft_state *a, uint64_t period);
+
+static void toft_end_watch(toft_state *a);
+
+static void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
+
+/* Part of each op that allocates: `before` is what `allocated` was, `caller` where the op returns to. */
+static void toft_note(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (TOFT_UNLIKELY(a->state & TOFT_WATCHED)) toft_note_watched(a, size, before, site, caller);
 }
 
-/* The program may write it, and read what it wrote. */
-static void toft_hand_out(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_ASK(toft_asan_open, p, n);
-  TOFT_ASK(toft_msan_fresh, p, n);
-  TOFT_VALGRIND(UNDEFINED, p, n);
+/* ---- debug_records.c, debug_ops.c, quarantine.c: checked arenas ---- */
+
+static int toft_process_checks(void); /* reports.c: is every arena of the process checked? */
+
+static int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site);
+
+/* Every op that changes something begins with toft_step_in and ends with toft_step_out. 0: this thread must not. */
+TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_FRESH) != 0 || a->checks == NULL)) return 1;
+  return toft_step_in_checked(a, by, site);
+}
+TOFT_INLINE void toft_step_out(toft_state *a);
+
+/* TOFT_IS_CHECKED: what an op does in such an arena. */
+static void *toft_place_checked(toft_state *a, size_t size, size_t align);
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code);
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
+
+/* Marks: is this one stale, though its place may be good; a stale one was used. */
+static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
+static void toft_note_stale_mark(toft_state *a);
+
+/* Gives back the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_check_records(toft_state *a, uintptr_t epoch);
+/* The same as part of a rewind, whose marks from in between become stale; and the rewind's end. */
+static int toft_rewind_records(toft_state *a, uintptr_t epoch);
+static void toft_records_rewound(toft_state *a, uintptr_t epoch);
+/* A trim took the empty arena's block. */
+static void toft_records_trimmed(toft_state *a);
+/* Looks for late writes into all that was given back. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_look_at_shadows(toft_state *a);
+/* What lies in [from, to) was given back. */
+static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to);
+/* The arena is empty: the checks begin anew. */
+static void toft_check_from_here(toft_state *a);
+
+/* Checks begin, and end. */
+static int toft_begin_checks(toft_state *a);
+static int toft_end_checks(toft_state *a);
+static void toft_limit_to_buffer(toft_state *a);
+static void toft_forget_at_exit(toft_state *a);
+static void toft_tell_not_released(toft_state *a);
+
+/* The block leaves the arena: 1 if it waits in quarantine, 0 if it goes to its source. a->checks is not NULL. */
+static int toft_part_with(toft_state *a, toft_blk *b);
+static int toft_part_with_home(toft_state *a, size_t size);
+/* Home is about to end at `end`. */
+static void toft_cut_checks(toft_state *a, unsigned char *end);
+
+/* For calls that the library makes for its callers: findings name `site`, where the caller is. */
+static void toft_from(const toft_arena *a, uintptr_t site);
+
+/* The malloc-like hooks. Writes the header of an object of `size` bytes at base, and returns the object behind it. */
+static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size);
+/* The size of the object at p with its header; 0: a checked arena has none there, and reported that. */
+static size_t toft_hook_size(toft_arena *arena, void *p, const char *by);
+
+#endif
+
+/* ==== core/blocks.c ==== */
+/* The list of blocks, the accounting by subtraction, and the one writer of limit.
+ * Every op begins with toft_enter and ends with toft_aim. */
+#ifndef TOFT_CORE_BLOCKS_C
+#define TOFT_CORE_BLOCKS_C
+
+static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
+
+/* First use of the slow half of the state: an arena that never needs it never pays for it. */
+static TOFT_COLD void toft_prepare(toft_state *a) {
+  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
+  a->home.size = a->home_size;
+  a->home.source = a->state & TOFT_BUFFER ? NULL : a->source;
+  a->home.born = a->head.epoch;
+  a->current = a->newest = &a->home;
+  a->source_calls = a->home.source != NULL;
+  a->state &= ~(uint32_t)TOFT_FRESH;
 }
 
-/* What a library that was not built for MemorySanitizer wrote, and programs read. */
-static void toft_written(const void *p, size_t n) {
-  TOFT_ASK(toft_msan_open, p, n);
-  (void)p, (void)n;
+/* Brings live up to the cursor. allocated counts what was added since; what was rewound inline between is not seen. */
+static void toft_sync(toft_state *a) {
+  ptrdiff_t moved = a->head.cursor - a->anchor;
+  if (moved > 0) a->allocated += (uint64_t)moved;
+  a->live += (uint64_t)(int64_t)moved;
+  a->anchor = a->head.cursor;
+  if (a->live > a->peak) a->peak = a->live;
 }
 
-/* ==== names.c ==== */
+static void toft_enter(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & TOFT_FRESH)) toft_prepare(a);
+  toft_sync(a);
+}
+
+/* Room of the inline path: up to the block's end, as far as the budget goes, or none while something must be slow. */
+static void toft_aim(toft_state *a) {
+  size_t room = (size_t)(a->end - a->head.cursor);
+  uintptr_t closed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t watched = closed | (a->live > a->budget); /* else an inline free would open room that is not there */
+  if (a->budget != UINT64_MAX) {
+    uint64_t left = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
+    if (left < room) room = (size_t)left;
+  }
+  if (a->state & TOFT_WATCHED) room = toft_aim_watch(a, room, &watched);
+  a->head.limit = a->head.cursor + (closed ? 0 : room);
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | watched;
+}
+
+/* An arena that waits for its next lease has no room. limit: what toft_aim found when it was as empty as it is now. */
+TOFT_INLINE void toft_shut(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_reopen(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
+
+/* A callback begins: the arena is in order, and closed. What is returned goes to toft_call_back. */
+static uint32_t toft_call_out(toft_state *a) {
+  uint32_t was = a->state & TOFT_BUSY;
+  a->state |= TOFT_BUSY;
+  toft_aim(a);
+  return was;
+}
+
+static void toft_call_back(toft_state *a, uint32_t was) {
+  if (!was) a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+/* Tells the arena's failure callback, if there is one. */
+static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
+  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+}
+
+static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
+
+/* Marks from before this point must ask ops. */
+static void toft_bump(toft_state *a) { a->head.epoch += 2; }
+
+/* All of a claimed range counts as used, until it is given. What costs nothing is always affordable. */
+static int toft_affords(toft_state *a, size_t charge) {
+  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  if (charge == 0) return 1;
+  if ((a->state & TOFT_WATCHED) && !toft_tag_affords(a, charge)) return 0;
+  return a->live + held <= a->budget && charge <= a->budget - a->live - held;
+}
+
+/* What a round needs of this arena's own blocks. */
+static void toft_note_peak(toft_state *a, uint64_t live) {
+  uint64_t own = live - a->adopted_live;
+  if (own > a->round_peak) a->round_peak = own;
+}
+
+/* ---- geometry ---- */
+
+/* A source that extends its blocks in place gives one block for good: no stagger, which would depend on its size. */
+static size_t toft_offset(const toft_blk *b) {
+  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
+  return toft_stagger(b->size, b->index);
+}
+
+static unsigned char *toft_block_start(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
+}
+
+static unsigned char *toft_block_end(const toft_state *a, toft_blk *b) {
+  if (b == &a->home) return a->home_end;
+  if (toft_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
+    return (unsigned char *)b + b->size;
+  return (unsigned char *)b + toft_offset(b) + toft_usable(b->size);
+}
+
+static unsigned char *toft_block_top(const toft_state *a, const toft_blk *b) {
+  return b == a->current ? a->head.cursor : b->left;
+}
+
+/* ---- taking ---- */
+
+/* A block of exactly `size` bytes: one kept for later, or the source's. NULL: there is none. */
+static toft_blk *toft_take(toft_state *a, size_t size) {
+  for (toft_blk **at = &a->spares; *at != NULL; at = &(*at)->next) {
+    toft_blk *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      a->spare_bytes -= size;
+      return b;
+    }
+  }
+  if (a->source == NULL) return NULL;
+  a->source_calls++;
+  toft_blk *b = (toft_blk *)a->source->take(a->source, size);
+  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* not a block by the source's contract */
+    a->source->put(a->source, b, size);
+    return NULL;
+  }
+  if (b != NULL) {
+    b->size = size;
+    b->source = a->source;
+  }
+  return b;
+}
+
+/* Puts a taken block on top of the list. */
+static void toft_push(toft_state *a, toft_blk *b, uint32_t kind) {
+  toft_bump(a);
+  b->kind = kind;
+  b->index = a->newest->index + 1;
+  b->born = toft_epoch(a);
+  b->charge = 0;
+  b->next = a->newest;
+  b->of.below = a->current;
+  a->newest = b;
+}
+
+static void toft_make_current(toft_state *a, toft_blk *b, unsigned char *cursor) {
+  a->current = b;
+  a->head.cursor = a->anchor = cursor;
+  a->end = toft_block_end(a, b);
+}
+
+/* ---- giving back ---- */
+
+static void toft_put(toft_state *a, toft_blk *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_part_with(a, b)) return;
+  b->source->put(b->source, b, b->size);
+}
+
+static void toft_keep(toft_state *a, toft_blk *b) {
+  b->kind = TOFT_BLOCK_SPARE;
+  b->next = a->spares;
+  a->spares = b;
+  a->spare_bytes += b->size;
+}
+
+/* P12: what is not needed now is a spare. Of more than the bound allows, the newest stay. */
+static void toft_drop(toft_state *a, toft_blk *b) {
+  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first);
+  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
+  toft_keep(a, b);
+  while (a->spare_bytes > bound) {
+    toft_blk **at = &a->spares;
+    while ((*at)->next != NULL) at = &(*at)->next;
+    a->spare_bytes -= (*at)->size;
+    toft_put(a, *at);
+    *at = NULL;
+  }
+}
+
+static void toft_put_spares(toft_state *a, size_t keep) {
+  while (a->spares != NULL && a->spare_bytes > keep) {
+    toft_blk *b = a->spares;
+    a->spares = b->next;
+    a->spare_bytes -= b->size;
+    toft_put(a, b);
+  }
+}
+
+/* Takes the newest block off the list, out of live, and makes what lies under it current. Not for home. */
+static toft_blk *toft_pop(toft_state *a) {
+  toft_blk *b = a->newest;
+  a->newest = b->next;
+  if (b->kind == TOFT_BLOCK_ONEOFF) {
+    a->live -= b->charge;
+    toft_apart_gone(a, b);
+  } else {
+    b->left = a->head.cursor;
+    a->live -= (uint64_t)(b->left - toft_block_start(a, b));
+    toft_make_current(a, b->of.below, b->of.below->left);
+  }
+  return b;
+}
+
+/* ---- cleanups ---- */
+
+/* Runs those born after `epoch`, newest first, each once. The arena is closed meanwhile: no room, every op refused. */
+static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
+  if (a->cleanups == NULL || a->cleanups->born <= epoch) return;
+  a->state |= TOFT_BUSY;
+  toft_aim(a);
+  while (a->cleanups != NULL && a->cleanups->born > epoch) {
+    toft_node *node = a->cleanups;
+    a->cleanups = node->older;
+    if (node->user.fn == toft_end_adopted) {
+      uint64_t live = ((const toft_state *)node->user.arg)->live;
+      a->live -= live;
+      a->adopted_live -= live;
+      toft_apart_gone(a, node->user.arg);
+    }
+    if (node->user.fn != NULL) node->user.fn(node->user.arg);
+  }
+  a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+#endif
+
+/* ==== core/alloc_slow.c ==== */
+/* Where an allocation goes when the inline path has no answer. Fit is decided against the block's true end, never
+ * against limit: a budget, a sample or a claim does not move anything. */
+#ifndef TOFT_CORE_ALLOC_SLOW_C
+#define TOFT_CORE_ALLOC_SLOW_C
+
+static int toft_is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
+
+static int toft_check_request(size_t size, size_t align) {
+  if (!toft_is_power(align)) return TOFT_EARG;
+  return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
+}
+
+/* After a reset that found home too small: home is full, and `first` says how large the next block is. */
+static int toft_home_idles(const toft_state *a) { return (a->state & TOFT_IDLE) != 0 && a->current == &a->home; }
+
+/* In the current block; NULL if it does not fit or is not affordable. */
+static void *toft_place_here(toft_state *a, size_t size, size_t align) {
+  size_t pad = toft_pad(a->head.cursor, align);
+  size_t room = (size_t)(a->end - a->head.cursor);
+  size_t take = pad + TOFT_ROUND8(size);
+  if (pad > room || TOFT_ROUND8(size) > room - pad || !toft_affords(a, take)) return NULL;
+  unsigned char *p = a->head.cursor + pad;
+  a->head.cursor += take;
+  toft_sync(a);
+  return p;
+}
+
+static int toft_fits_here(const toft_state *a, size_t size, size_t align) {
+  size_t pad = toft_pad(a->head.cursor, align);
+  size_t room = (size_t)(a->end - a->head.cursor);
+  return pad <= room && TOFT_ROUND8(size) <= room - pad;
+}
+
+/* P7: a block of its own; the current one stays. */
+static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
+  size_t need = toft_need(size, align);
+  if (!toft_affords(a, need) || !toft_apart_room(a)) return NULL;
+  toft_blk *b = toft_take(a, toft_oneoff_size(need));
+  if (b == NULL) return NULL;
+  toft_push(a, b, TOFT_BLOCK_ONEOFF);
+  unsigned char *p = (unsigned char *)b + TOFT_HEADER;
+  p += toft_pad(p, align);
+  b->of.payload = p;
+  b->left = p + TOFT_ROUND8(size);
+  b->charge = need;
+  a->live += need;
+  a->allocated += need;
+  toft_apart_add(a, b, need);
+  return p;
+}
+
+/* The current block grows where it stands, when its source can do that: by half at least, as reallocs do. */
+static int toft_extend_here(toft_state *a, size_t size, size_t align) {
+  toft_blk *b = a->current;
+  if (b->source == NULL || b->source->extend == NULL || toft_home_idles(a)) return 0;
+  unsigned char *base = b == &a->home ? (unsigned char *)a : (unsigned char *)b;
+  size_t used = (size_t)(a->head.cursor - base);
+  size_t want = toft_round(used + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size), TOFT_HOME_SIZE);
+  size_t roomy = toft_round(b->size + b->size / 2, TOFT_HOME_SIZE);
+  if (want < roomy && b->source->extend(b->source, base, b->size, roomy))
+    want = roomy;
+  else if (!b->source->extend(b->source, base, b->size, want))
+    return 0;
+  b->size = want;
+  if (b == &a->home) a->home_end = base + want;
+  a->end = base + want;
+  return 1;
+}
+
+/* P5, P6: a further regular block, which becomes current. */
+static void *toft_place_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
+  /* The budget is asked before the source; where the base decides the padding, bases are taken as pages. */
+  size_t start = toft_stagger(block_size, a->newest->index + 1);
+  size_t pad = (0 - start) & (align - 1) & (TOFT_HOME_SIZE - 1);
+  if (!toft_affords(a, pad + TOFT_ROUND8(size))) return NULL;
+  toft_blk *b = toft_take(a, block_size);
+  if (b == NULL) return NULL;
+  a->current->left = a->head.cursor;
+  toft_push(a, b, TOFT_BLOCK_REGULAR);
+  toft_make_current(a, b, toft_block_start(a, b));
+  void *p = toft_place_here(a, size, align);
+  if (p == NULL) toft_drop(a, toft_pop(a)); /* the base was no page, and the padding above the budget */
+  return p;
+}
+
+static void *toft_place_further(toft_state *a, size_t size, size_t align) {
+  size_t need = toft_need(size, align);
+  int idle = toft_home_idles(a);
+  size_t next = idle ? a->first : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
+  size_t block_size = toft_regular_size(need, next, idle);
+  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_oneoff_size(need);
+  uint64_t wanted = a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* of the block that was too small */
+  void *p = block_size != 0 ? toft_place_regular(a, size, align, block_size) : toft_place_alone(a, size, align);
+  if (p != NULL) toft_note_peak(a, a->live > wanted ? a->live : wanted);
+  return p;
+}
+
+/* While a range is claimed the others are served outside it, and outside the blocks it may grow into. */
+static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
+  toft_blk *b = a->aside;
+  if (b != NULL) {
+    size_t pad = toft_pad(b->left, align), room = (size_t)(toft_block_end(a, b) - b->left);
+    size_t take = pad + TOFT_ROUND8(size);
+    if (pad <= room && TOFT_ROUND8(size) <= room - pad) {
+      if (!toft_affords(a, take) || !toft_apart_room(a)) return NULL;
+      unsigned char *p = b->left + pad;
+      b->left += take;
+      b->charge += take;
+      a->live += take;
+      a->allocated += take;
+      toft_apart_add(a, b, take);
+      return p;
+    }
+  }
+  void *p = toft_place_alone(a, size, align);
+  if (p != NULL) {
+    a->aside = a->newest;
+    a->aside->of.payload = NULL; /* may come to hold several: not one to give back with its first */
+    toft_note_peak(a, a->live);
+  }
+  return p;
+}
+
+/* The whole rule: a request that passed toft_check_request, in an arena that is not busy. NULL: nothing changed. */
+static void *toft_place(toft_state *a, size_t size, size_t align) {
+  if (a->state & TOFT_IS_CHECKED) return toft_place_checked(a, size, align);
+  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, size, align);
+  if (toft_fits_here(a, size, align)) return toft_place_here(a, size, align);
+  if (!toft_affords(a, TOFT_ROUND8(size))) return NULL;
+  if (toft_extend_here(a, size, align)) return toft_place_here(a, size, align);
+  return toft_place_further(a, size, align);
+}
+
+#endif
+
+/* ==== core/ops.c ==== */
+/* The table behind every head that this library makes. */
+#ifndef TOFT_CORE_OPS_C
+#define TOFT_CORE_OPS_C
+
+/* `site` is what the user gave; `caller`, where the op returns to. */
+static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
+                            uintptr_t caller) {
+  toft_state *a = toft_state_of(head);
+  int code = toft_check_request(size, align);
+  void *p = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "alloc", site != 0 ? site : caller))) return NULL;
+  toft_enter(a);
+  uint64_t before = a->allocated;
+  if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
+    p = head->cursor; /* as the inline path says, whatever the state */
+  } else if (a->state & TOFT_BUSY) {
+    code = TOFT_EBUSY;
+  } else if (code == TOFT_OK) {
+    p = toft_place(a, size, align);
+    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_place(a, size, align);
+    code = TOFT_ENOMEM;
+  }
+  if (p != NULL) toft_note(a, size, before, site, caller);
+  toft_aim(a);
+  toft_step_out(a);
+  if (TOFT_UNLIKELY(p == NULL))
+    toft_fail(a, size, align, code);
+  else if (flags & TOFT_ZERO)
+    memset(p, 0, size);
+  return p;
+}
+
+static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  return toft_alloc_for(head, size, align, flags, site, TOFT_CALLER());
+}
+
+/* ---- resize and free ---- */
+
+static int toft_is_last(const toft_state *a, const unsigned char *p, size_t size) {
+  return !(a->state & TOFT_CLAIMED) && p >= toft_block_start(a, a->current) &&
+         (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
+}
+
+/* The newest block, if it is a one-off that holds p and nothing else. */
+static toft_blk *toft_lone(const toft_state *a, const unsigned char *p) {
+  toft_blk *b = a->newest;
+  return b->kind == TOFT_BLOCK_ONEOFF && b->of.payload == p ? b : NULL;
+}
+
+static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                               uint32_t flags) {
+  int aligned = toft_pad(p, align) == 0;
+  size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
+  if (toft_is_last(a, p, old_size) && aligned) {
+    if (new_round <= old_round) {
+      a->head.cursor = p + new_round;
+      toft_sync(a);
+      return p;
+    }
+    size_t more = new_round - old_round;
+    int room = more <= (size_t)(a->end - a->head.cursor);
+    if (toft_affords(a, more) && (room || toft_extend_here(a, more, 1))) {
+      a->head.cursor = p + new_round;
+      toft_sync(a);
+      return p;
+    }
+  } else if (new_size <= old_size && aligned) {
+    return p;
+  }
+  toft_blk *alone = toft_lone(a, p);
+  if (alone != NULL && aligned && new_size <= (size_t)((unsigned char *)alone + alone->size - p)) {
+    if (new_round > old_round) alone->left = p + new_round;
+    return p;
+  }
+  if (flags & TOFT_STAY) return NULL;
+  unsigned char *q = (unsigned char *)toft_place(a, new_size, align);
+  if (q == NULL) return NULL;
+  memcpy(q, p, toft_min(old_size, new_size));
+  if (alone != NULL) { /* nothing else is in its old block: what came on top of it is q's block, or nothing */
+    toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
+    *at = alone->next;
+    a->live -= alone->charge;
+    toft_apart_gone(a, alone);
+    toft_drop(a, alone);
+  }
+  return q;
+}
+
+static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                             uint32_t flags, int *code) {
+  if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
+  return toft_resize_place(a, p, old_size, new_size, align, flags);
+}
+
+static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                            uintptr_t site) {
+  uintptr_t caller = TOFT_CALLER();
+  if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
+  toft_state *a = toft_state_of(head);
+  int absurd = old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* the checks have a finding for it */
+  int code = p == NULL || absurd ? TOFT_EARG : toft_check_request(new_size, align);
+  void *q = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
+  toft_enter(a);
+  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    uint64_t before = a->allocated;
+    code = TOFT_ENOMEM;
+    q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
+    size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+    if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
+      q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
+    if (q != NULL) toft_note(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  if (TOFT_UNLIKELY(q == NULL))
+    toft_fail(a, new_size, align, code);
+  else if ((flags & TOFT_ZERO) && new_size > old_size)
+    memset((unsigned char *)q + old_size, 0, new_size - old_size);
+  return q;
+}
+
+static void toft_op_free(toft_arena *head, void *p, size_t size) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
+  toft_enter(a);
+  if (!(a->state & TOFT_CLOSED) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
+    if (a->state & TOFT_IS_CHECKED) {
+      code = toft_free_checked(a, (unsigned char *)p, size);
+    } else if (toft_is_last(a, (unsigned char *)p, size)) {
+      a->head.cursor = (unsigned char *)p;
+      toft_sync(a);
+    } else if (toft_lone(a, (unsigned char *)p) != NULL) {
+      toft_drop(a, toft_pop(a));
+    }
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  if (code != TOFT_OK) toft_fail(a, size, 0, code);
+}
+
+/* ---- marks ---- */
+
+/* The block that a mark points into: the newest regular one that was there. NULL: no mark of this arena and round. */
+static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
+  unsigned char *cursor = *at;
+  if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
+  toft_blk *b = a->current;
+  while (b != NULL && b->born > epoch) b = b->of.below;
+  if (b == &a->home && epoch < a->emptied) cursor = *at = a->home_start; /* nothing was allocated then */
+  if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
+  if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
+  return b;
+}
+
+static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
+  if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
+  toft_run_cleanups(a, epoch);
+  int code = toft_rewind_records(a, epoch);
+  int moved = b != a->current;
+  while (a->newest->born > epoch) {
+    toft_blk *gone = toft_pop(a);
+    toft_poison(a, (unsigned char *)gone + toft_offset(gone), gone->left);
+    toft_drop(a, gone);
+  }
+  if (cursor < a->head.cursor) { /* above it: the newest allocation below the mark was given back meanwhile */
+    toft_poison(a, cursor, a->head.cursor);
+    a->head.cursor = cursor;
+    toft_sync(a);
+  }
+  if (moved) toft_bump(a);
+  toft_records_rewound(a, epoch);
+  return code;
+}
+
+static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
+  toft_state *a = toft_state_of(head);
+  const unsigned char *marked = cursor;
+  int code = TOFT_EMARK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_enter(a);
+  if (a->state & TOFT_CLOSED) {
+    code = TOFT_EBUSY;
+  } else {
+    toft_blk *b = toft_mark_block(a, &cursor, epoch);
+    if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
+      code = toft_rewind_to(a, b, cursor, epoch);
+    else if (cursor != NULL) /* else somebody asks whether the arena is closed */
+      toft_note_stale_mark(a);
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  return code;
+}
+
+/* ---- reset and trim ---- */
+
+/* The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H. */
+static uint64_t toft_end_round(toft_state *a) {
+  uint64_t *window = &a->window_peaks[a->rounds / TOFT_WINDOW % TOFT_WINDOWS], high = 0;
+  if (a->rounds++ % TOFT_WINDOW == 0) *window = 0;
+  if (a->round_peak > *window) *window = a->round_peak;
+  a->round_peak = 0;
+  for (int i = 0; i < TOFT_WINDOWS; i++)
+    if (a->window_peaks[i] > high) high = a->window_peaks[i];
+  return high + 512;
+}
+
+static void toft_home_current(toft_state *a, int idle) {
+  a->newest = &a->home;
+  a->state &= ~(uint32_t)TOFT_IDLE;
+  if (idle) a->state |= TOFT_IDLE;
+  toft_make_current(a, &a->home, idle ? a->home_end : a->home_start);
+  a->home.left = a->head.cursor;
+}
+
+/* Takes everything but home into one list: the blocks, newest first, then the spares as they were. */
+static toft_blk *toft_take_apart(toft_state *a) {
+  toft_blk *all = a->newest, **tail = &all;
+  while (*tail != &a->home) tail = &(*tail)->next;
+  *tail = a->spares;
+  a->spares = NULL;
+  a->spare_bytes = 0;
+  return all;
+}
+
+/* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
+ * regular block that was in use and stays. */
+static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound,
+                             size_t count) {
+  toft_blk **tail = &a->spares;
+  size_t largest = 0;
+  while (list != NULL) {
+    toft_blk *b = list;
+    list = b->next;
+    if (count != 0 && b->size >= at_least && b->size <= at_most && b->size <= bound &&
+        a->spare_bytes <= bound - b->size) {
+      *tail = b;
+      tail = &b->next;
+      a->spare_bytes += b->size;
+      if (b->kind == TOFT_BLOCK_REGULAR) largest = toft_max(largest, b->size);
+      b->kind = TOFT_BLOCK_SPARE;
+      count--;
+    } else {
+      toft_put(a, b);
+    }
+  }
+  *tail = NULL;
+  return largest;
+}
+
+/* P10. Nothing is allocated any more; what is to stay for the next round? */
+static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
+  uint64_t high = toft_end_round(a);
+  toft_blk *newest = a->newest;
+  size_t others = 0, one_offs = 0;
+  for (toft_blk *b = newest; b != &a->home; b = b->next) {
+    others += b->size;
+    one_offs += b->kind == TOFT_BLOCK_ONEOFF;
+  }
+
+  /* One block of this size would do for the round; up to `most`, one that is there does. */
+  size_t wanted = toft_merged_size(high), most = 4 * wanted;
+  /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
+  size_t bound =
+      toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
+  int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
+  if (policy == TOFT_KEEP_ALL) {
+    wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
+    most = SIZE_MAX;
+    as_they_are = high > TOFT_MERGE || others > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP);
+    bound = others + a->spare_bytes;
+  } else if (policy == TOFT_KEEP_BYTES) {
+    bound = toft_min(keep, TOFT_MAX_REQUEST);
+    wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
+    most = toft_min(4 * wanted, toft_max(wanted, bound));
+    as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
+  }
+
+  /* Home may do: as it is, as a buffer, or as a block that its source extends. */
+  int extends = a->home.source != NULL && a->home.source->extend != NULL;
+  int fits = high <= (size_t)(a->home_end - a->home_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
+  int single = newest != &a->home && newest->next == &a->home && newest->kind == TOFT_BLOCK_REGULAR;
+  a->spare_keep = 0;
+  if (wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends) {
+    (void)toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
+    a->first = 0;
+    toft_home_current(a, 0);
+  } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
+    toft_put_spares(a, 0);
+    a->first = 0;
+    toft_home_current(a, 1); /* no mark of this round can name it */
+    a->newest = newest;
+    newest->index = 1;
+    toft_make_current(a, newest, toft_block_start(a, newest));
+  } else if (as_they_are) {
+    a->first = toft_max(TOFT_CAP, toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX));
+    a->spare_keep = bound;
+    toft_home_current(a, 1);
+  } else { /* a block that was rewound before the reset is as good as one that was not */
+    (void)toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
+    a->first = a->spares != NULL ? a->spares->size : wanted;
+    toft_home_current(a, 1);
+  }
+}
+
+static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_enter(a);
+  if (policy > TOFT_KEEP_BYTES) {
+    code = TOFT_EARG;
+  } else if (a->state & TOFT_CLOSED) {
+    code = TOFT_EBUSY;
+  } else {
+    toft_note_peak(a, a->live);
+    toft_run_cleanups(a, 0);
+    code = toft_look_at_shadows(a);
+    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
+    for (toft_blk *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
+      toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
+    toft_settle(a, policy, keep);
+    a->live = 0;
+    toft_round_over(a);
+    toft_bump(a);
+    a->home.born = a->current->born = toft_epoch(a);
+    toft_check_from_here(a);
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  return code;
+}
+
+static void toft_op_trim(toft_arena *head, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  if (TOFT_UNLIKELY(!toft_step_in(a, "trim", TOFT_CALLER()))) return;
+  toft_enter(a);
+  if (!(a->state & TOFT_CLOSED)) {
+    toft_put_spares(a, keep);
+    toft_blk *b = a->current;
+    a->spare_keep = toft_min(a->spare_keep, keep);
+    if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
+        a->head.cursor == toft_block_start(a, b) && b->size > keep) {
+      toft_records_trimmed(a);
+      toft_put(a, b);
+      a->first = 0;
+      toft_home_current(a, 0);
+      toft_bump(a);
+      a->emptied = toft_epoch(a);
+    } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
+      size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
+      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
+      if (size < b->size) toft_cut_checks(a, (unsigned char *)a + size);
+      if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
+        b->size = size;
+        a->end = a->home_end = (unsigned char *)a + size;
+      }
+    }
+  }
+  toft_aim(a);
+  toft_step_out(a);
+}
+
+/* ---- cleanups ---- */
+
+static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *), void *arg) {
+  toft_bump(a); /* so that a mark from before asks ops, which runs it */
+  node->user.fn = fn;
+  node->user.arg = arg;
+  node->older = a->cleanups;
+  node->born = toft_epoch(a);
+  a->cleanups = node;
+}
+
+static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
+  toft_state *a = toft_state_of(head);
+  toft_node *node = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "cleanup", TOFT_CALLER()))) return NULL;
+  toft_enter(a);
+  int busy = (a->state & TOFT_CLOSED) != 0;
+  if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
+  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
+    node = (toft_node *)toft_place(a, sizeof *node, 8);
+  if (node != NULL) {
+    toft_link_cleanup(a, node, fn, arg);
+    toft_tell_over(a);
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
+  return node != NULL ? &node->user : NULL;
+}
+
+/* ---- claimed ranges ---- */
+
+static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
+  toft_state *a = toft_state_of(head);
+  int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
+  unsigned char *p = NULL;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "claim", TOFT_CALLER()))) return NULL;
+  toft_enter(a);
+  uint32_t held = a->state & TOFT_CLAIMED;
+  if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
+    code = TOFT_EBUSY;
+  } else if (held ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
+    code = TOFT_EARG;
+  } else if (code == TOFT_OK) {
+    unsigned char *before = a->head.cursor;
+    uint64_t allocated = a->allocated, peak = a->peak;
+    a->state &= ~(uint32_t)TOFT_CLAIMED;
+    if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+    toft_sync(a);
+    uint64_t placed = a->allocated;
+    p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
+    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_place(a, size, align);
+    if (p != NULL) {
+      toft_note(a, size, placed, 0, TOFT_CALLER());
+      toft_aim(a); /* the range gets what the inline path would have had */
+      a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
+      a->claim_limit = a->head.limit;
+      /* The low bits tell a stale range from the present one. */
+      if (!held) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
+      r->cursor = a->head.cursor;
+      r->limit = a->claim_limit;
+      r->maker = a->claim_id;
+      a->state |= TOFT_CLAIMED;
+    } else {
+      a->head.cursor = before;
+      toft_sync(a);
+      a->allocated = allocated; /* what the range holds counts when it is given */
+      a->peak = peak;
+      toft_settle_tags(a);
+      a->state |= held;
+      code = TOFT_ENOMEM;
+    }
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  if (p == NULL) toft_fail(a, size, align, code);
+  return p;
+}
+
+static int toft_op_give(toft_arena *head, toft_range *r) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_EARG;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_enter(a);
+  if ((a->state & TOFT_CLOSED) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+      r->cursor <= a->claim_limit) {
+    a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+    a->state &= ~(uint32_t)TOFT_CLAIMED;
+    a->aside = NULL;
+    toft_sync(a);
+    toft_range_given(a);
+    r->cursor = r->limit = NULL;
+    r->maker = 0;
+    code = TOFT_OK;
+    toft_tell_over(a);
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  return code;
+}
+
+/* ---- the rest ---- */
+
+static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  toft_state *a = toft_state_of(head);
+  uint32_t closed = TOFT_CLOSED;
+  int code = TOFT_OK, inside = !(a->state & TOFT_FRESH) && a->checks != NULL; /* checks may begin here */
+  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
+  if (TOFT_UNLIKELY(!toft_step_in(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_enter(a);
+  if (a->state & closed) {
+    code = TOFT_EBUSY;
+  } else if (what == TOFT_SET_BUDGET) {
+    a->budget = value;
+  } else if (what == TOFT_SET_TAG) {
+    code = toft_set_tag_here(a, value, name, name_len);
+  } else if (what == TOFT_SET_SAMPLE) {
+    code = toft_set_period(a, value);
+  }
+  if (code == TOFT_OK) {
+    toft_bump(a);
+    if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
+      code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
+  }
+  toft_aim(a);
+  if (inside) toft_step_out(a);
+  return code;
+}
+
+static int toft_op_contains(const toft_arena *head, const void *p);
+static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
+static void toft_op_release(toft_arena *head);
+
+static const toft_arena_ops toft_ops = {
+    sizeof(toft_arena_ops), 1,
+    toft_op_alloc,          toft_op_resize,
+    toft_op_free,           toft_op_rewind,
+    toft_op_reset,          toft_op_trim,
+    toft_op_cleanup,        toft_op_claim,
+    toft_op_give,           toft_op_contains,
+    toft_op_stats,          toft_op_set,
+    toft_op_release,
+};
+
+/* Made by this library? */
+static int toft_is_held(const toft_arena *a); /* threads/lease_cache.c: an arena that a cache leases */
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
+
+#endif
+
+/* ==== core/reset_fast.c ==== */
+/* A reset of an arena that is as its last reset left it, but for its cursor: nothing to drop, to run or to decide. */
+#ifndef TOFT_CORE_RESET_FAST_C
+#define TOFT_CORE_RESET_FAST_C
+
+#define TOFT_AGAIN 512 /* short resets between two long ones, which forget what is not needed any more */
+
+static uint64_t toft_max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* How its last reset left it: empty, open and aimed. */
+typedef struct toft_settled {
+  uintptr_t epoch, from, last; /* even; from: of the last long one; at `last` the next is due */
+  unsigned char *start, *limit;
+  size_t high; /* no round since the last long one had more */
+} toft_settled;
+
+/* So it is to be after each short one. A block that is extended where it stands shows in nothing that those look at. */
+static void toft_settle_here(const toft_state *a, toft_settled *s) {
+  int extends = a->source != NULL && a->source->extend != NULL;
+  s->start = a->head.cursor;
+  s->limit = a->head.limit;
+  s->epoch = s->from = toft_epoch(a);
+  s->last = extends ? s->epoch : s->epoch + 2 * TOFT_AGAIN;
+}
+
+/* 0: not done, a long one is due. Blocks, cleanups, adopted arenas and settings raise the epoch; ranges, checks and
+ * what a budget refuses inline make it odd. The anchor may stay: live is what it is there. */
+TOFT_INLINE int toft_reset_again(toft_state *a, toft_settled *s) {
+  uintptr_t epoch = s->epoch;
+  unsigned char *start = s->start;
+  if (TOFT_UNLIKELY(a->head.epoch != epoch || epoch == s->last || (size_t)(a->head.cursor - start) > s->high)) return 0;
+  a->head.cursor = start;
+  a->head.epoch = a->home.born = a->current->born = s->epoch = epoch + 2;
+  return 1;
+}
+
+static int toft_reset_long(toft_state *a, toft_settled *s, uint32_t policy, size_t keep) {
+  size_t high = s->epoch == s->from ? 0 : s->high; /* of the short ones that are known to have been */
+  toft_enter(a);
+  size_t used = (size_t)toft_max64(a->live, high);
+  toft_note_peak(a, used + a->adopted_live);
+  toft_aim(a);
+  int due = s->epoch == s->last, code = toft_op_reset(&a->head, policy, keep);
+  if (code == TOFT_OK || code == TOFT_ECORRUPT) {
+    toft_settle_here(a, s);
+    s->high = due ? 0 : used;
+  }
+  return code;
+}
+
+#endif
+
+/* ==== core/create_release.c ==== */
+/* Create, release, adopt. The fast way through both ends: an arena that never saw a slow call is still as it was made,
+ * so releasing it is a push on the thread's cache and creating the next one a pop. */
+#ifndef TOFT_CORE_CREATE_RELEASE_C
+#define TOFT_CORE_CREATE_RELEASE_C
+
+/* The first half of the state; the second waits for toft_prepare. */
+static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
+                             uint32_t state) {
+  toft_state *a = (toft_state *)at;
+  a->head.cursor = a->anchor = a->home_start = start;
+  a->head.ops = &toft_ops;
+  a->head.limit = a->end = a->home_end = end;
+  a->head.epoch = toft_epoch_first();
+  a->state = TOFT_FRESH | state;
+  a->rounds = 0;
+  a->budget = UINT64_MAX;
+  a->source = source;
+  a->home_size = size;
+  toft_written(a, sizeof a->head);
+  return a;
+}
+
+static toft_state *toft_init_home(void *block, toft_source *source, uint32_t state) {
+  unsigned char *base = (unsigned char *)block;
+  return toft_init(block, base + TOFT_HOME_START, base + TOFT_HOME_SIZE, TOFT_HOME_SIZE, source, state);
+}
+
+static toft_state *toft_create_from(toft_source *source, uint32_t state) {
+  void *block = source->take(source, TOFT_HOME_SIZE);
+  if (block != NULL && ((uintptr_t)block & 63) != 0) {
+    source->put(source, block, TOFT_HOME_SIZE);
+    return NULL;
+  }
+  return block != NULL ? toft_init_home(block, source, state) : NULL;
+}
+
+static void toft_put_home(toft_state *a);
+
+/* Of an arena that was just made, where the whole process is checked. NULL: there is no memory. */
+static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
+  toft_enter(a);
+  if (toft_begin_checks(a) != TOFT_OK) {
+    toft_put_home(a);
+    return NULL;
+  }
+  if (a->source == NULL) {
+    a->source = &toft_heap_source;
+    toft_limit_to_buffer(a);
+  }
+  toft_aim(a);
+  return a;
+}
+
+TOFT_INLINE toft_state *toft_created(toft_state *a) {
+  return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
+}
+
+static TOFT_COLD toft_state *toft_create_slow(void) {
+  return toft_created(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
+}
+
+toft_arena *toft_create(void) {
+  toft_state *a = toft_cache_pop();
+  if (TOFT_UNLIKELY(a == NULL)) a = toft_create_slow();
+  return a != NULL ? &a->head : NULL;
+}
+
+toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
+  unsigned char *base = (unsigned char *)buffer;
+  size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
+  if (base == NULL || size < pad + TOFT_HOME_START) return NULL;
+  unsigned char *at = base + pad, *start = at + TOFT_HOME_START;
+  unsigned char *end = start + ((size - pad - TOFT_HOME_START) & ~(size_t)7);
+  toft_state *a = toft_created(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER));
+  return a != NULL ? &a->head : NULL;
+}
+
+toft_arena *toft_create_with(const toft_options *given) {
+  toft_options o = TOFT_OPTIONS;
+  if (given == NULL) return toft_create();
+  if (given->size < 2 * sizeof(void *)) return NULL;
+  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's is shorter: the rest keeps its defaults */
+  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
+  toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
+  toft_arena *head = NULL;
+  if (o.buffer != NULL) {
+    head = toft_create_in(o.buffer, o.buffer_size, o.source);
+  } else if (source == &toft_heap_source) {
+    head = toft_create();
+  } else {
+    toft_state *made = toft_created(toft_create_from(source, 0));
+    if (made != NULL) head = &made->head;
+  }
+  if (head == NULL) return NULL;
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  if (o.budget != 0) a->budget = o.budget;
+  a->failure = o.failure;
+  a->failure_arg = o.failure_arg;
+  size_t first = toft_merged_size((uint64_t)o.reserve + 512);
+  if (o.reserve != 0 && first > TOFT_HOME_SIZE && o.buffer == NULL && source->extend == NULL) {
+    a->first = first;
+    toft_home_current(a, 1);
+  }
+  if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
+    toft_put_home(a);
+    return NULL;
+  }
+  toft_aim(a);
+  return head;
+}
+
+/* Home itself, as it was made: to the cache, or to where it came from. */
+static void toft_put_home(toft_state *a) {
+  toft_source *source = a->source;
+  size_t size = a->home_size;
+  toft_epoch_seen(a->head.epoch);
+  if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
+  if (a->state & TOFT_BUFFER) return;
+  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
+      (toft_cache_takes(size) || toft_cache_make_room(size)))
+    toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
+  else
+    source->put(source, a, size);
+}
+
+/* Every block back to its source. */
+static void toft_destroy(toft_state *a) {
+  toft_forget_at_exit(a);
+  toft_run_cleanups(a, 0);
+  (void)toft_look_at_shadows(a);
+  (void)toft_check_records(a, 0);
+  while (a->newest != &a->home) {
+    toft_blk *b = a->newest;
+    a->newest = b->next;
+    toft_put(a, b);
+  }
+  toft_put_spares(a, 0);
+  toft_end_watch(a);
+  a->home_size = a->home.size; /* what its source extended it to */
+  toft_put_home(a);
+}
+
+static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
+  if (a->state & TOFT_HELD) return;
+  if (a->state & TOFT_FRESH) {
+    toft_put_home(a);
+    return;
+  }
+  if (TOFT_UNLIKELY(!toft_step_in(a, "release", site))) return;
+  toft_enter(a);
+  if (!(a->state & TOFT_CLOSED)) {
+    toft_destroy(a);
+    return;
+  }
+  toft_tell_not_released(a);
+  toft_aim(a);
+  toft_step_out(a);
+  toft_fail(a, 0, 0, TOFT_EBUSY);
+}
+
+/* The fast way saves no register: whatever is not it is a tail call. */
+static void toft_op_release(toft_arena *head) {
+  toft_state *a = toft_state_of(head);
+  toft_cache *c = &toft_tls;
+  if (TOFT_LIKELY(a->state == (TOFT_FRESH | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
+                  c->held + TOFT_HOME_SIZE <= TOFT_LOAD(&toft_cache_bytes))) {
+    head->cursor = a->home_start;
+    toft_cache_push(a);
+  } else if (a->state != (TOFT_FRESH | TOFT_BUFFER)) {
+    toft_release_slow(a, TOFT_CALLER());
+  }
+}
+
+/* ---- adopt ---- */
+
+/* The cleanup of an adopted arena: its place in the order is where it was adopted. */
+static void toft_end_adopted(void *donor) { toft_destroy((toft_state *)donor); }
+static void toft_end_foreign(void *donor) { toft_release((toft_arena *)donor); }
+
+static int toft_adopt_own(toft_state *a, toft_state *donor) {
+  toft_enter(donor);
+  if ((donor->state & (TOFT_CLOSED | TOFT_HELD)) || (a->state & TOFT_CLOSED)) {
+    toft_aim(donor);
+    return TOFT_EBUSY;
+  }
+  if (!toft_affords(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+    toft_aim(donor);
+    return TOFT_ENOMEM;
+  }
+  if (!toft_apart_room(a)) {
+    toft_aim(donor);
+    return TOFT_ENOMEM;
+  }
+  donor->state |= TOFT_BUSY; /* whoever still uses it is refused */
+  toft_aim(donor);
+  toft_link_cleanup(a, &donor->adopted, toft_end_adopted, donor);
+  a->live += donor->live;
+  a->allocated += donor->live;
+  a->adopted_live += donor->live;
+  toft_apart_add(a, donor, (size_t)donor->live);
+  toft_tell_over(a);
+  return TOFT_OK;
+}
+
+/* A rewind is refused with this code whatever the mark is, and this is none. */
+static int toft_is_closed(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
+
+/* Of another maker, one or both: nothing is taken over, the donor's own release waits on the list. */
+static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
+  if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
+  if (toft_is_closed(head) || toft_is_closed(donor)) return TOFT_EBUSY; /* a closed donor would ignore that release */
+  toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
+  if (node == NULL) return TOFT_ENOMEM;
+  node->fn = toft_end_foreign;
+  return TOFT_OK;
+}
+
+int toft_adopt(toft_arena *head, toft_arena *donor) {
+  if (head == donor || donor == NULL) return TOFT_EARG;
+  if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
+  toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
+  uintptr_t caller = TOFT_CALLER();
+  if (!toft_step_in(a, "adopt", caller)) return TOFT_EBUSY;
+  toft_enter(a);
+  int code = toft_step_in(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    code = toft_adopt_own(a, d);
+    toft_step_out(d);
+  }
+  toft_aim(a);
+  toft_step_out(a);
+  return code;
+}
+
+#endif
+
+/* ==== core/stats.c ==== */
+/* Looking at an arena: membership, statistics, the walk over blocks. */
+#ifndef TOFT_CORE_STATS_C
+#define TOFT_CORE_STATS_C
+
+static const unsigned char *toft_lookup_start(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
+}
+
+/* Home idling holds nothing, though its cursor is at its end. */
+static size_t toft_block_used(const toft_state *a, toft_blk *b) {
+  if (b == &a->home && (a->state & TOFT_IDLE)) return 0;
+  return (size_t)(toft_block_top(a, b) - toft_lookup_start(a, b));
+}
+
+static toft_state *toft_adopted_by(const toft_node *node) {
+  return node->user.fn == toft_end_adopted ? (toft_state *)node->user.arg : NULL;
+}
+
+static int toft_op_contains(const toft_arena *head, const void *p) {
+  const toft_state *a = toft_state_of(head);
+  const unsigned char *q = (const unsigned char *)p;
+  if (a->state & TOFT_FRESH) return q >= a->home_start && q < head->cursor;
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    const unsigned char *start = toft_lookup_start(a, b);
+    if (q >= start && q < start + toft_block_used(a, b)) return 1;
+  }
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_by(n);
+    if (donor != NULL && toft_op_contains(&donor->head, p)) return 1;
+  }
+  return 0;
+}
+
+/* `reserved` and the like of this arena and of those it adopted. */
+static void toft_add_stats(const toft_state *a, toft_stats *s) {
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    s->reserved += b->size;
+    s->blocks++;
+    s->wasted += b->size - toft_block_used(a, b);
+    if (b == a->current) s->wasted -= (size_t)(a->end - a->head.cursor);
+  }
+  s->reserved += a->spare_bytes;
+  s->source_calls += a->source_calls;
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_by(n);
+    if (donor != NULL) toft_add_stats(donor, s);
+  }
+}
+
+static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) {
+  toft_state *a = toft_state_of(head);
+  toft_stats s;
+  toft_enter(a);
+  memset(&s, 0, sizeof s);
+  toft_add_stats(a, &s);
+  s.live = a->live;
+  s.allocated = a->allocated;
+  s.peak = a->peak;
+  s.budget = a->budget;
+  toft_aim(a);
+  size_t n = toft_min(out_size, sizeof s);
+  memcpy(out, &s, n);
+  return n;
+}
+
+static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
+  toft_block v;
+  const toft_node *n = a->cleanups;
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    for (; n != NULL && n->born > b->born; n = n->older) {
+      toft_state *donor = toft_adopted_by(n);
+      int stop = donor != NULL ? toft_walk(donor, fn, arg) : 0;
+      if (stop != 0) return stop;
+    }
+    v.base = b == &a->home ? (const void *)a : (const void *)b;
+    v.size = b->size;
+    v.start = toft_lookup_start(a, b);
+    v.used = toft_block_used(a, b);
+    v.kind = (int)b->kind;
+    int stop = fn(arg, &v);
+    if (stop != 0) return stop;
+  }
+  for (toft_blk *b = a->spares; b != NULL; b = b->next) {
+    v.base = b;
+    v.size = b->size;
+    v.start = (const unsigned char *)b + TOFT_HEADER;
+    v.used = 0;
+    v.kind = TOFT_BLOCK_SPARE;
+    int stop = fn(arg, &v);
+    if (stop != 0) return stop;
+  }
+  return 0;
+}
+
+int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_state *a = toft_state_of(head);
+  toft_enter(a);
+  uint32_t was = toft_call_out(a);
+  int stop = toft_walk(a, fn, arg);
+  toft_call_back(a, was);
+  toft_aim(a);
+  return stop;
+}
+
+/* ---- names ---- */
+
+const char *toft_version(void) { return TOFT_VERSION; }
+
+const char *toft_error_name(int code) {
+  switch (code) {
+    case TOFT_OK: return "TOFT_OK";
+    case TOFT_ENOMEM: return "TOFT_ENOMEM";
+    case TOFT_EMARK: return "TOFT_EMARK";
+    case TOFT_EBUSY: return "TOFT_EBUSY";
+    case TOFT_EARG: return "TOFT_EARG";
+    case TOFT_ENOSYS: return "TOFT_ENOSYS";
+    case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
+    default: return "unknown";
+  }
+}
+
+#endif
+
+/* ==== core/malloc_hooks.c ==== */
+/* malloc, realloc and free for libraries that take such hooks: a header in front of each object keeps its size. In a
+ * checked arena the records know the size; the header, which may be damaged, is only looked at. */
+#ifndef TOFT_CORE_MALLOC_HOOKS_C
+#define TOFT_CORE_MALLOC_HOOKS_C
+
+static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
+
+static size_t toft_hook_whole(size_t size) {
+  return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
+}
+
+void *toft_hook_malloc(void *arena, size_t size) {
+  toft_arena *a = (toft_arena *)arena;
+  toft_from(a, TOFT_CALLER());
+  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_whole(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_made(a, base, size) : NULL;
+}
+
+void *toft_hook_realloc(void *arena, void *p, size_t size) {
+  toft_arena *a = (toft_arena *)arena;
+  toft_from(a, TOFT_CALLER());
+  if (p == NULL) return toft_hook_malloc(arena, size);
+  size_t old = toft_hook_size(a, p, "resize");
+  if (old == 0) return NULL;
+  unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
+                                                     toft_hook_whole(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_made(a, base, size) : NULL;
+}
+
+void toft_hook_free(void *arena, void *p) {
+  toft_arena *a = (toft_arena *)arena;
+  if (p == NULL) return;
+  toft_from(a, TOFT_CALLER());
+  size_t size = toft_hook_size(a, p, "free");
+  if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
+}
+
+toft_arena *toft_current(void) { return toft_current_arena; }
+
+toft_arena *toft_current_swap(toft_arena *a) {
+  toft_arena *before = toft_current_arena;
+  toft_current_arena = a;
+  return before;
+}
+
+void *toft_current_malloc(size_t size) {
+  return toft_current_arena != NULL ? toft_hook_malloc(toft_current_arena, size) : NULL;
+}
+
+void *toft_current_calloc(size_t count, size_t size) {
+  size_t bytes = toft_array_size(count, size);
+  void *p = toft_current_malloc(bytes);
+  if (p != NULL) memset(p, 0, bytes);
+  return p;
+}
+
+void *toft_current_realloc(void *p, size_t size) {
+  return toft_current_arena != NULL ? toft_hook_realloc(toft_current_arena, p, size) : NULL;
+}
+
+void toft_current_free(void *p) {
+  if (toft_current_arena != NULL) toft_hook_free(toft_current_arena, p);
+}
+
+#endif
+
+/* ==== core/strings.c ==== */
+/* Text in an arena: printf, and packed bytes. On the ABI alone: any maker's arena will do. */
+#ifndef TOFT_CORE_STRINGS_C
+#define TOFT_CORE_STRINGS_C
+
+/* Formats into the room there is; a second time only if that was too small. */
+char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
+  va_list again;
+  toft_from(a, TOFT_CALLER());
+  size_t room = toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* what vsnprintf takes everywhere */
+  va_copy(again, args);
+  int length = vsnprintf(room != 0 ? (char *)a->cursor : NULL, room, format, args);
+  char *s = NULL;
+  if (length >= 0) {
+    size_t size = (size_t)length + 1;
+    unsigned char *here = a->cursor;
+    s = (char *)toft_alloc(a, size);
+    if (s != NULL && ((unsigned char *)s != here || size > room)) (void)vsnprintf(s, size, format, again);
+  }
+  va_end(again);
+  return s;
+}
+
+char *toft_printf(toft_arena *a, const char *format, ...) {
+  va_list args;
+  toft_from(a, TOFT_CALLER());
+  va_start(args, format);
+  char *s = toft_vprintf(a, format, args);
+  va_end(args);
+  return s;
+}
+
+/* Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused;
+ * chunks double up to 4 KiB. */
+void *toft_pack_more(toft_pack *k, size_t n) {
+  toft_from(k->arena, TOFT_CALLER());
+  if (n > k->chunk / 4) return toft_alloc(k->arena, n);
+  unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
+  if (p == NULL) return toft_alloc(k->arena, n);
+  k->cursor = p + n;
+  k->limit = p + k->chunk;
+  if (k->chunk < 4096) k->chunk *= 2;
+  return p;
+}
+
+void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
+  void *q = toft_pack_alloc(k, n);
+  if (q != NULL && n != 0) memcpy(q, p, n);
+  return q;
+}
+
+#endif
+
+/* ---- debug: what can be switched on per arena while the program runs ---- */
+
+/* ==== debug/accounting.c ==== */
+/* What an arena knows of its allocations once somebody asks: bytes by tag and phase, budgets with callbacks. It hooks
+ * in by the one compare of the inline path: toft_aim lowers the limit to the next byte that must be seen, and sets the
+ * watched bit, so that whatever goes backwards calls.
+ *
+ * Bytes of a tag. What lies in line, in the regular blocks, is given back from its end alone. So a list of cuts says
+ * where on the way from 0 to the bytes in line which tag begins: a change of tag adds one, and a fall takes off those
+ * above it. What lies apart, in blocks of its own and in adopted arenas, may go at any time, and is listed. */
+#ifndef TOFT_DEBUG_ACCOUNTING_C
+#define TOFT_DEBUG_ACCOUNTING_C
+
+typedef struct toft_tag_entry {
+  char *name; /* its path; terminated */
+  size_t length;
+  uint64_t number;
+  int numbered;
+  uint64_t budget, allocated;
+  uint64_t closed; /* bytes in line between its cuts and the next ones; of the last cut: not yet */
+  uint64_t apart;
+} toft_tag_entry;
+
+typedef struct toft_cut {
+  uint64_t at;
+  size_t tag;
+} toft_cut;
+
+typedef struct toft_apart {
+  const void *what; /* a block, or an adopted arena */
+  size_t tag;
+  uint64_t bytes;
+} toft_apart;
+
+typedef struct toft_phase_entry {
+  char *name;
+  uint64_t entries, allocated;
+  int64_t kept;
+} toft_phase_entry;
+
+typedef struct toft_sampled toft_sampled; /* sampling.c */
+#define TOFT_SITE_LISTS 256
+
+struct toft_watch {
+  int metered;
+  size_t tag; /* the present one; 0 is none */
+  toft_tag_entry *tags;
+  size_t tag_count, tag_room;
+  toft_cut *cuts; /* while metered: ascending, the first at 0, the last one's tag is that of what comes next */
+  size_t cut_count, cut_room;
+  toft_apart *aparts; /* while metered: in the order in which they came */
+  size_t apart_count, apart_room;
+  uint64_t apart_bytes;
+  uint64_t in_line, counted;      /* when the tags were last settled: live - apart_bytes, and allocated */
+  size_t *outer;                  /* tags to come back to */
+  size_t depth, outer_room, lost; /* lost: pushes that failed */
+  int claimed;                    /* the bytes of the range that is out are claim_tag's */
+  size_t claim_tag;
+  toft_phase_entry *phases;
+  size_t phase_count, phase_room;
+
+  uint64_t soft;
+  int soft_passed; /* and told */
+  toft_over *over;
+  void *over_arg;
+  toft_ask *ask;
+  void *ask_arg;
+
+  uint64_t period, next_sample, random; /* the next sample is due when so much was allocated */
+  toft_unwinder *unwinder;
+  void *unwinder_arg;
+  toft_sampled **sites; /* TOFT_SITE_LISTS lists by hash; NULL until something was sampled */
+  size_t site_count;
+  double lost_count, lost_bytes; /* of samples that there was no memory for */
+};
+
+/* ---- lists that grow ---- */
+
+/* Room for `want` items. The list, maybe elsewhere, or NULL: it is as it was. */
+static void *toft_longer(void *list, size_t *room, size_t want, size_t item) {
+  if (want <= *room) return list;
+  size_t more = toft_max(want, 2 * *room);
+  void *longer = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
+  if (longer != NULL) *room = more;
+  return longer;
+}
+
+static int toft_cuts_room(toft_watch *w, size_t more) {
+  toft_cut *cuts = (toft_cut *)toft_longer(w->cuts, &w->cut_room, w->cut_count + more, sizeof *cuts);
+  if (cuts != NULL) w->cuts = cuts;
+  return cuts != NULL;
+}
+
+static int toft_aparts_room(toft_watch *w, size_t more) {
+  toft_apart *aparts = (toft_apart *)toft_longer(w->aparts, &w->apart_room, w->apart_count + more, sizeof *aparts);
+  if (aparts != NULL) w->aparts = aparts;
+  return aparts != NULL;
+}
+
+static char *toft_copy_name(const char *first, size_t n, const char *second, size_t m) {
+  char *s = (char *)malloc(n + m + 2);
+  if (s == NULL) return NULL;
+  if (n != 0) memcpy(s, first, n);
+  if (n != 0 && m != 0) s[n++] = '/';
+  if (m != 0) memcpy(s + n, second, m);
+  s[n + m] = 0;
+  return s;
+}
+
+/* ---- names ---- */
+
+/* The length of the UTF-8 character at the beginning of n > 0 bytes; 0: there is none. */
+static size_t toft_utf8(const unsigned char *s, size_t n) {
+  unsigned char c = s[0];
+  size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+  if (length == 0 || length > n) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  /* Longer than need be, a surrogate, or above 0x10FFFF. */
+  if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
+      (c == 0xF4 && s[1] > 0x8F))
+    return 0;
+  return length;
+}
+
+static int toft_is_name(const char *name, size_t length) {
+  if (name == NULL) return length == 0;
+  for (size_t at = 0; at < length;) {
+    size_t n = toft_utf8((const unsigned char *)name + at, length - at);
+    if (n == 0 || name[at] == 0) return 0;
+    at += n;
+  }
+  return 1;
+}
+
+/* The tag whose path is these two, with a / between them, or one that is new; number: what else it may be known by.
+ * SIZE_MAX: no memory. */
+static size_t toft_tag_of(toft_watch *w, const toft_tag_entry *outer, const char *name, size_t m,
+                          const uint64_t *number) {
+  const char *first = outer != NULL ? outer->name : "";
+  size_t n = outer != NULL ? outer->length : 0, whole = n + m + (n != 0 && m != 0);
+  static const uint64_t none = 0;
+  if (whole == 0 && number == NULL) number = &none;
+  for (size_t i = 0; i < w->tag_count; i++) {
+    toft_tag_entry *t = &w->tags[i];
+    int same = whole == 0 ? t->length == 0 && t->number == *number
+                          : t->length == whole && memcmp(t->name + (whole - m), name, m) == 0 &&
+                                memcmp(t->name, first, n) == 0 && (n == 0 || m == 0 || t->name[n] == '/');
+    if (!same && whole == 0) same = t->numbered && t->number == *number; /* it got a name meanwhile */
+    if (!same) continue;
+    if (number != NULL && whole != 0) {
+      t->number = *number;
+      t->numbered = 1;
+    }
+    return i;
+  }
+  toft_tag_entry *tags = (toft_tag_entry *)toft_longer(w->tags, &w->tag_room, w->tag_count + 1, sizeof *tags);
+  char *path = tags != NULL ? toft_copy_name(first, n, name, m) : NULL;
+  if (tags != NULL) w->tags = tags;
+  if (path == NULL) return SIZE_MAX;
+  toft_tag_entry *t = &tags[w->tag_count];
+  memset(t, 0, sizeof *t);
+  t->name = path;
+  t->length = whole;
+  t->numbered = number != NULL;
+  t->number = number != NULL ? *number : 0;
+  t->budget = UINT64_MAX;
+  return w->tag_count++;
+}
+
+/* ---- the watch ---- */
+
+/* Near numbers in, far ones out: of two seeds that differ in a bit. Never 0. */
+static uint64_t toft_scatter(uint64_t n) {
+  n = (n ^ n >> 30) * 0xBF58476D1CE4E5B9u;
+  n = (n ^ n >> 27) * 0x94D049BB133111EBu;
+  n ^= n >> 31;
+  return n != 0 ? n : 1;
+}
+
+static size_t toft_watches; /* made so far; updated atomically */
+
+static toft_watch *toft_watch_of(const toft_state *a) { return a->state & TOFT_FRESH ? NULL : a->watch; }
+
+/* Made when it is first wanted. NULL: no memory. */
+static toft_watch *toft_watched(toft_state *a) {
+  if (a->watch != NULL) return a->watch;
+  toft_watch *w = (toft_watch *)malloc(sizeof *w);
+  if (w == NULL) return NULL;
+  memset(w, 0, sizeof *w);
+  w->soft = UINT64_MAX;
+  /* Arenas come from the cache at the same address again: each has another first sample all the same. */
+  w->random = toft_scatter((uint64_t)TOFT_ADD(&toft_watches, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)a);
+  if (toft_tag_of(w, NULL, "", 0, NULL) != 0) {
+    free(w->tags);
+    free(w);
+    return NULL;
+  }
+  a->watch = w;
+  return w;
+}
+
+static void toft_clear_sites(toft_watch *w); /* sampling.c */
+
+static void toft_clear_phases(toft_watch *w) {
+  for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
+  w->phase_count = 0;
+}
+
+static void toft_end_watch(toft_state *a) {
+  toft_watch *w = a->watch;
+  if (w == NULL) return;
+  toft_clear_sites(w);
+  toft_clear_phases(w);
+  for (size_t i = 0; i < w->tag_count; i++) free(w->tags[i].name);
+  free(w->sites);
+  free(w->phases);
+  free(w->outer);
+  free(w->aparts);
+  free(w->cuts);
+  free(w->tags);
+  free(w);
+  a->watch = NULL;
+  a->state &= ~(uint32_t)TOFT_WATCHED;
+}
+
+/* Something was switched: is anything on? */
+static void toft_switched(toft_state *a) {
+  const toft_watch *w = a->watch;
+  int on = w->metered || w->period != 0 || w->soft != UINT64_MAX || w->ask != NULL;
+  a->state = on ? a->state | TOFT_WATCHED : a->state & ~(uint32_t)TOFT_WATCHED;
+}
+
+/* ---- bytes by tag ---- */
+
+/* What is charged now is this tag's: that of the claim where its own bytes come back, else the present one. */
+static size_t toft_charged_tag(const toft_state *a) {
+  const toft_watch *w = a->watch;
+  return w->claimed && !(a->state & TOFT_CLAIMED) ? w->claim_tag : w->tag;
+}
+
+/* Cuts above `at` are forgotten, and what comes from there on is the tag's. Never needs more room than there is: either
+ * one was taken off, or toft_change_tag saw to it. */
+static void toft_cut_at(toft_watch *w, uint64_t at, size_t tag) {
+  toft_cut *cuts = w->cuts;
+  size_t n = w->cut_count;
+  while (n != 0 && cuts[n - 1].at >= at) {
+    n--;
+    if (n != 0) w->tags[cuts[n - 1].tag].closed -= cuts[n].at - cuts[n - 1].at;
+  }
+  if (n == 0 || cuts[n - 1].tag != tag) {
+    if (n != 0) w->tags[cuts[n - 1].tag].closed += at - cuts[n - 1].at;
+    cuts[n].at = at;
+    cuts[n].tag = tag;
+    n++;
+  }
+  w->cut_count = n;
+}
+
+/* The cuts, as live is now. */
+static void toft_cut_tags(toft_state *a) {
+  toft_watch *w = a->watch;
+  uint64_t in_line = a->live - w->apart_bytes;
+  size_t tag = toft_charged_tag(a);
+  /* A range under another tag than the present one comes back: since the last cut nothing came in line but it. */
+  if (w->cuts[w->cut_count - 1].tag != tag) toft_cut_at(w, in_line < w->in_line ? in_line : w->in_line, tag);
+  toft_cut_at(w, in_line, tag);
+  w->in_line = in_line;
+}
+
+static void toft_settle_tags(toft_state *a) {
+  toft_watch *w = a->watch;
+  if (w == NULL || !w->metered) return;
+  toft_cut_tags(a);
+  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->counted; /* less than nothing if a range did not go on */
+  w->counted = a->allocated;
+}
+
+static uint64_t toft_live_of_tag(const toft_watch *w, size_t tag) {
+  const toft_cut *last = &w->cuts[w->cut_count - 1];
+  return w->tags[tag].closed + w->tags[tag].apart + (last->tag == tag ? w->in_line - last->at : 0);
+}
+
+/* The arena is entered. 0: no memory, and nothing changed. */
+static int toft_change_tag(toft_state *a, size_t tag) {
+  toft_watch *w = a->watch;
+  toft_settle_tags(a);
+  /* A cut for this change, for each pop that is to come, and for both ends of a range under another tag. */
+  if (!toft_cuts_room(w, w->depth + 4)) return 0;
+  w->tag = tag;
+  toft_settle_tags(a);
+  return 1;
+}
+
+/* ---- what lies apart ---- */
+
+/* Is there memory to note one more? */
+static int toft_apart_room(toft_state *a) {
+  return a->watch == NULL || !a->watch->metered || toft_aparts_room(a->watch, 1);
+}
+
+static void toft_apart_note(toft_watch *w, const void *what, size_t tag, uint64_t bytes) {
+  toft_apart *last = w->apart_count != 0 ? &w->aparts[w->apart_count - 1] : NULL;
+  if (last == NULL || last->what != what || last->tag != tag) {
+    last = &w->aparts[w->apart_count++];
+    last->what = what;
+    last->tag = tag;
+    last->bytes = 0;
+  }
+  last->bytes += bytes;
+  w->tags[tag].apart += bytes;
+  w->apart_bytes += bytes;
+}
+
+/* These bytes were added to live and allocated, and are not in line. */
+static void toft_apart_add(toft_state *a, const void *what, size_t bytes) {
+  toft_watch *w = a->watch;
+  if (w == NULL || !w->metered) return;
+  size_t tag = toft_charged_tag(a);
+  toft_apart_note(w, what, tag, bytes);
+  w->tags[tag].allocated += bytes;
+  w->counted += bytes;
+}
+
+/* They were taken from live. It is among the last. */
+static void toft_apart_gone(toft_state *a, const void *what) {
+  toft_watch *w = a->watch;
+  if (w == NULL || !w->metered) return;
+  size_t end = w->apart_count, first;
+  while (end != 0 && w->aparts[end - 1].what != what) end--;
+  for (first = end; first != 0 && w->aparts[first - 1].what == what; first--) {
+    const toft_apart *gone = &w->aparts[first - 1];
+    w->tags[gone->tag].apart -= gone->bytes;
+    w->apart_bytes -= gone->bytes;
+  }
+  memmove(w->aparts + first, w->aparts + end, (w->apart_count - end) * sizeof *w->aparts);
+  w->apart_count -= end - first;
+}
+
+/* All that lies apart already is nobody's. 0: no memory. */
+static int toft_apart_all(toft_state *a) {
+  toft_watch *w = a->watch;
+  for (const toft_blk *b = a->newest; b != NULL; b = b->next) {
+    if (b->kind != TOFT_BLOCK_ONEOFF) continue;
+    if (!toft_aparts_room(w, 1)) return 0;
+    toft_apart_note(w, b, 0, b->charge);
+  }
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_by(n);
+    if (donor == NULL) continue;
+    if (!toft_aparts_room(w, 1)) return 0;
+    toft_apart_note(w, donor, 0, donor->live);
+  }
+  return 1;
+}
+
+/* ---- hooks of the rest ---- */
+
+/* Part of toft_aim: how far the inline path may go. */
+static TOFT_COLD size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched) {
+  toft_watch *w = a->watch;
+  uint64_t most = room;
+  if (w->metered) {
+    toft_settle_tags(a);
+    if ((a->state & TOFT_CLAIMED) && !w->claimed) {
+      w->claimed = 1;
+      w->claim_tag = w->tag;
+    }
+    size_t tag = toft_charged_tag(a);
+    uint64_t live = toft_live_of_tag(w, tag), budget = w->tags[tag].budget;
+    if (budget != UINT64_MAX && most > (budget < live ? 0 : budget - live)) most = budget < live ? 0 : budget - live;
+  }
+  if (w->period != 0) { /* the allocation that passes the next sample is seen */
+    uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
+    if (most > ahead) most = ahead;
+  }
+  if (!w->soft_passed) {
+    uint64_t ahead = w->soft > a->live ? w->soft - a->live : 0;
+    if (most > ahead) most = ahead;
+  }
+  *watched |= w->metered || w->period != 0;
+  return (size_t)(most & ~(uint64_t)7);
+}
+
+static TOFT_COLD int toft_tag_affords(toft_state *a, size_t charge) {
+  toft_watch *w = a->watch;
+  size_t tag = w->metered ? toft_charged_tag(a) : 0;
+  uint64_t budget = w->tags[tag].budget;
+  if (!w->metered || budget == UINT64_MAX) return 1;
+  toft_cut_tags(a);
+  uint64_t live = toft_live_of_tag(w, tag);
+  if ((a->state & TOFT_CLAIMED) && w->claim_tag == tag) live += (uint64_t)(a->claim_limit - a->head.cursor);
+  return live <= budget && charge <= budget - live;
+}
+
+/* The range's bytes are back in live. */
+static void toft_range_given(toft_state *a) {
+  toft_settle_tags(a);
+  if (a->watch != NULL) a->watch->claimed = 0;
+}
+
+/* Nothing is live any more. */
+static void toft_round_over(toft_state *a) {
+  toft_watch *w = a->watch;
+  if (w == NULL) return;
+  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
+  w->apart_count = 0;
+  w->apart_bytes = 0;
+  w->soft_passed = 0;
+}
+
+static size_t toft_zoned_size(size_t size, size_t align); /* debug_ops.c */
+
+/* A request was refused: was it for the budget, and is that higher now? */
+static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
+  toft_watch *w = a->watch;
+  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
+  if (a->state & TOFT_IS_CHECKED) {
+    charge = toft_zoned_size(size, align);
+    pad = align + 8; /* zones are aligned to 16 */
+  }
+  uint64_t budget = a->budget, need = (uint64_t)charge + pad;
+  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;
+  uint32_t was = toft_call_out(a);
+  uint64_t answer = w->ask(w->ask_arg, &a->head, a->live, budget, size);
+  toft_call_back(a, was);
+  if (answer <= budget) return 0;
+  a->budget = answer;
+  return 1;
+}
+
+static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
+  return (a->state & TOFT_WATCHED) && a->watch->ask != NULL && toft_ask_for(a, size, align);
+}
+
+/* Part of each op by which live grows. */
+static void toft_tell_over(toft_state *a) {
+  if (!(a->state & TOFT_WATCHED)) return;
+  toft_watch *w = a->watch;
+  if (w->soft_passed || a->live <= w->soft) return;
+  w->soft_passed = 1;
+  toft_bump(a); /* the next reset is a long one, which forgets it */
+  if (w->over == NULL) return;
+  uint32_t was = toft_call_out(a);
+  w->over(w->over_arg, &a->head, a->live, w->soft);
+  toft_call_back(a, was);
+}
+
+/* ---- switches ---- */
+
+static int toft_meter(toft_state *a, int on) {
+  toft_watch *w = toft_watched(a);
+  if (w == NULL) return TOFT_ENOMEM;
+  if (on == w->metered) return TOFT_OK;
+  toft_settle_tags(a);
+  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].closed = w->tags[i].apart = 0;
+  w->cut_count = w->apart_count = w->depth = w->lost = 0;
+  w->apart_bytes = 0;
+  w->tag = 0;
+  w->metered = 0;
+  if (on) {
+    if (!toft_cuts_room(w, 4) || !toft_apart_all(a)) {
+      for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
+      return TOFT_ENOMEM;
+    }
+    w->metered = 1;
+    w->counted = a->allocated;
+    toft_cut_at(w, 0, 0);
+    w->in_line = a->live - w->apart_bytes;
+  }
+  toft_switched(a);
+  return TOFT_OK;
+}
+
+/* What ops->set does for a tag. */
+static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length) {
+  if ((a->state & TOFT_CLAIMED) && (a->watch == NULL || !a->watch->metered))
+    return TOFT_EBUSY; /* whose is the range? */
+  int was = a->watch != NULL && a->watch->metered;
+  if (toft_meter(a, 1) != TOFT_OK) return TOFT_ENOMEM;
+  if (length != 0 && name[0] == '/') name++, length--;
+  size_t tag = toft_tag_of(a->watch, NULL, name, length, &number);
+  if (tag != SIZE_MAX && toft_change_tag(a, tag)) return TOFT_OK;
+  (void)toft_meter(a, was); /* switching off takes no memory */
+  return TOFT_ENOMEM;
+}
+
+#endif
+
+/* ==== debug/live_registry.c ==== */
+/* The checked arenas and recyclers that are alive, so that the end of the process can look at them: a program that
+ * exits without releasing them gets their findings too. */
+#ifndef TOFT_DEBUG_LIVE_REGISTRY_C
+#define TOFT_DEBUG_LIVE_REGISTRY_C
+
+typedef struct toft_registered {
+  struct toft_registered *next, *previous;
+  /* Enters the object, so that its own thread's calls are refused meanwhile. 0: a call is running in it. With the
+   * registry's lock held. */
+  int (*enter)(struct toft_registered *self);
+  void (*look)(struct toft_registered *self); /* without the lock: findings call hooks */
+  int looked;
+} toft_registered;
+
+static toft_lock toft_registry_lock;
+static toft_registered toft_registry = {&toft_registry, &toft_registry, NULL, NULL, 0};
+
+static void toft_register(toft_registered *r, int (*enter)(toft_registered *), void (*look)(toft_registered *)) {
+  r->enter = enter;
+  r->look = look;
+  r->looked = 0;
+  toft_lock_take(&toft_registry_lock);
+  r->next = toft_registry.next;
+  r->previous = &toft_registry;
+  r->next->previous = r->previous->next = r;
+  TOFT_UNLOCK(&toft_registry_lock);
+}
+
+/* A second call does nothing. */
+static void toft_unregister(toft_registered *r) {
+  if (r->next == NULL) return;
+  toft_lock_take(&toft_registry_lock);
+  r->next->previous = r->previous;
+  r->previous->next = r->next;
+  r->next = NULL;
+  TOFT_UNLOCK(&toft_registry_lock);
+}
+
+/* The library is being unloaded: other threads may have been stopped with the lock held. */
+static void toft_registry_end(void) {
+  for (;;) {
+    toft_registered *r;
+    if (!toft_lock_take_to_end(&toft_registry_lock)) return;
+    for (r = toft_registry.next; r != &toft_registry && r->looked; r = r->next) continue;
+    int entered = r != &toft_registry && r->enter(r);
+    r->looked = r != &toft_registry;
+    int more = r->looked;
+    TOFT_UNLOCK(&toft_registry_lock);
+    if (entered) r->look(r);
+    if (!more) return;
+  }
+}
+
+#endif
+
+/* ==== debug/symbolize.c ==== */
 /* Which function an address of code is in: by the dynamic linker, or by libdw of elfutils, if it is there. */
+#ifndef TOFT_DEBUG_SYMBOLIZE_C
+#define TOFT_DEBUG_SYMBOLIZE_C
 
 /* A copy within a user's own file must not make that file's own calls of these weak, where a library of their own has
  * them: glibc before 2.34. */
@@ -1235,8 +3358,14 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
 
 #endif
 
-/* ==== findings.c ==== */
+#endif
+
+/* ==== debug/reports.c ==== */
 /* Findings of checked arenas and recyclers: their text, their delivery to hooks and files, and the process's switch. */
+#ifndef TOFT_DEBUG_REPORTS_C
+#define TOFT_DEBUG_REPORTS_C
+
+#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
 
 /* One call of the program; all zero: none. */
 typedef struct toft_call {
@@ -1265,10 +3394,6 @@ static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsign
   f->length = (size_t)(end - at);
   f->open_ended = open_ended;
   memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
-}
-
-static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
-  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
 }
 
 /* ---- text, without stdio: it has no %zu everywhere ---- */
@@ -1319,7 +3444,6 @@ static void toft_put_offset(toft_line *t, ptrdiff_t n) {
 /* ---- places ---- */
 
 static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
-static void toft_arm_fork(void);     /* seats.c: a child gets no lock that another thread has taken */
 
 typedef struct toft_named_site {
   struct toft_named_site *next;
@@ -1635,1097 +3759,17 @@ static void toft_findings_end(void) {
   toft_findings_file = NULL;
 }
 
-/* ==== registry.c ==== */
-/* The checked arenas and recyclers that are alive, so that the end of the process can look at them: a program that
- * exits without releasing them gets their findings too. */
-
-typedef struct toft_registered {
-  struct toft_registered *next, *previous;
-  /* Enters the object, so that its own thread's calls are refused meanwhile. 0: a call is running in it. With the
-   * registry's lock held. */
-  int (*enter)(struct toft_registered *self);
-  void (*look)(struct toft_registered *self); /* without the lock: findings call hooks */
-  int looked;
-} toft_registered;
-
-static toft_lock toft_registry_lock;
-static toft_registered toft_registry = {&toft_registry, &toft_registry, NULL, NULL, 0};
-
-static void toft_register(toft_registered *r, int (*enter)(toft_registered *), void (*look)(toft_registered *)) {
-  r->enter = enter;
-  r->look = look;
-  r->looked = 0;
-  toft_lock_take(&toft_registry_lock);
-  r->next = toft_registry.next;
-  r->previous = &toft_registry;
-  r->next->previous = r->previous->next = r;
-  TOFT_UNLOCK(&toft_registry_lock);
-}
-
-/* A second call does nothing. */
-static void toft_unregister(toft_registered *r) {
-  if (r->next == NULL) return;
-  toft_lock_take(&toft_registry_lock);
-  r->next->previous = r->previous;
-  r->previous->next = r->next;
-  r->next = NULL;
-  TOFT_UNLOCK(&toft_registry_lock);
-}
-
-/* The library is being unloaded: other threads may have been stopped with the lock held. */
-static void toft_registry_end(void) {
-  for (;;) {
-    toft_registered *r;
-    if (!toft_lock_take_to_end(&toft_registry_lock)) return;
-    for (r = toft_registry.next; r != &toft_registry && r->looked; r = r->next) continue;
-    int entered = r != &toft_registry && r->enter(r);
-    r->looked = r != &toft_registry;
-    int more = r->looked;
-    TOFT_UNLOCK(&toft_registry_lock);
-    if (entered) r->look(r);
-    if (!more) return;
-  }
-}
-
-/* ==== blocks.c ==== */
-/* The list of blocks, the accounting by subtraction, and the one writer of limit.
- * Every op begins with toft_enter and ends with toft_aim. */
-
-static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
-
-/* First use of the slow half of the state: an arena that never needs it never pays for it. */
-static TOFT_COLD void toft_prepare(toft_state *a) {
-  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->home.size = a->home_size;
-  a->home.source = a->state & TOFT_BUFFER ? NULL : a->source;
-  a->home.born = a->head.epoch;
-  a->current = a->newest = &a->home;
-  a->source_calls = a->home.source != NULL;
-  a->state &= ~(uint32_t)TOFT_FRESH;
-}
-
-/* Brings live up to the cursor. allocated counts what was added since; what was rewound inline between is not seen. */
-static void toft_sync(toft_state *a) {
-  ptrdiff_t moved = a->head.cursor - a->anchor;
-  if (moved > 0) a->allocated += (uint64_t)moved;
-  a->live += (uint64_t)(int64_t)moved;
-  a->anchor = a->head.cursor;
-  if (a->live > a->peak) a->peak = a->live;
-}
-
-static void toft_enter(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & TOFT_FRESH)) toft_prepare(a);
-  toft_sync(a);
-}
-
-static size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched); /* meter.c */
-
-/* Room of the inline path: up to the block's end, as far as the budget goes, or none while something must be slow. */
-static void toft_aim(toft_state *a) {
-  size_t room = (size_t)(a->end - a->head.cursor);
-  uintptr_t closed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  uintptr_t watched = closed | (a->live > a->budget); /* else an inline free would open room that is not there */
-  if (a->budget != UINT64_MAX) {
-    uint64_t left = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
-    if (left < room) room = (size_t)left;
-  }
-  if (a->state & TOFT_WATCHED) room = toft_aim_watch(a, room, &watched);
-  a->head.limit = a->head.cursor + (closed ? 0 : room);
-  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | watched;
-}
-
-/* An arena that waits for its next lease has no room. limit: what toft_aim found when it was as empty as it is now. */
-TOFT_INLINE void toft_shut(toft_state *a) { a->head.limit = a->head.cursor; }
-TOFT_INLINE void toft_reopen(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
-
-static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
-
-/* Marks from before this point must ask ops. */
-static void toft_bump(toft_state *a) { a->head.epoch += 2; }
-
-static int toft_tag_affords(toft_state *a, size_t charge); /* meter.c */
-
-/* All of a claimed range counts as used, until it is given. What costs nothing is always affordable. */
-static int toft_affords(toft_state *a, size_t charge) {
-  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  if (charge == 0) return 1;
-  if ((a->state & TOFT_WATCHED) && !toft_tag_affords(a, charge)) return 0;
-  return a->live + held <= a->budget && charge <= a->budget - a->live - held;
-}
-
-/* What a round needs of this arena's own blocks. */
-static void toft_note_peak(toft_state *a, uint64_t live) {
-  uint64_t own = live - a->adopted_live;
-  if (own > a->round_peak) a->round_peak = own;
-}
-
-/* ---- geometry ---- */
-
-/* A source that extends its blocks in place gives one block for good: no stagger, which would depend on its size. */
-static size_t toft_offset(const toft_blk *b) {
-  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
-  return toft_stagger(b->size, b->index);
-}
-
-static unsigned char *toft_block_start(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
-}
-
-static unsigned char *toft_block_end(const toft_state *a, toft_blk *b) {
-  if (b == &a->home) return a->home_end;
-  if (toft_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
-    return (unsigned char *)b + b->size;
-  return (unsigned char *)b + toft_offset(b) + toft_usable(b->size);
-}
-
-static unsigned char *toft_block_top(const toft_state *a, const toft_blk *b) {
-  return b == a->current ? a->head.cursor : b->left;
-}
-
-/* ---- taking ---- */
-
-/* A block of exactly `size` bytes: one kept for later, or the source's. NULL: there is none. */
-static toft_blk *toft_take(toft_state *a, size_t size) {
-  for (toft_blk **at = &a->spares; *at != NULL; at = &(*at)->next) {
-    toft_blk *b = *at;
-    if (b->size == size) {
-      *at = b->next;
-      a->spare_bytes -= size;
-      return b;
-    }
-  }
-  if (a->source == NULL) return NULL;
-  a->source_calls++;
-  toft_blk *b = (toft_blk *)a->source->take(a->source, size);
-  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* not a block by the source's contract */
-    a->source->put(a->source, b, size);
-    return NULL;
-  }
-  if (b != NULL) {
-    b->size = size;
-    b->source = a->source;
-  }
-  return b;
-}
-
-/* Puts a taken block on top of the list. */
-static void toft_push(toft_state *a, toft_blk *b, uint32_t kind) {
-  toft_bump(a);
-  b->kind = kind;
-  b->index = a->newest->index + 1;
-  b->born = toft_epoch(a);
-  b->charge = 0;
-  b->next = a->newest;
-  b->of.below = a->current;
-  a->newest = b;
-}
-
-static void toft_make_current(toft_state *a, toft_blk *b, unsigned char *cursor) {
-  a->current = b;
-  a->head.cursor = a->anchor = cursor;
-  a->end = toft_block_end(a, b);
-}
-
-/* ---- giving back ---- */
-
-static void toft_apart_gone(toft_state *a, const void *what); /* meter.c */
-static int toft_part_with(toft_state *a, toft_blk *b);        /* quarantine.c */
-
-static void toft_put(toft_state *a, toft_blk *b) {
-  if (TOFT_UNLIKELY(a->checks != NULL) && toft_part_with(a, b)) return;
-  b->source->put(b->source, b, b->size);
-}
-
-static void toft_keep(toft_state *a, toft_blk *b) {
-  b->kind = TOFT_BLOCK_SPARE;
-  b->next = a->spares;
-  a->spares = b;
-  a->spare_bytes += b->size;
-}
-
-/* P12: what is not needed now is a spare. Of more than the bound allows, the newest stay. */
-static void toft_drop(toft_state *a, toft_blk *b) {
-  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first);
-  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
-  toft_keep(a, b);
-  while (a->spare_bytes > bound) {
-    toft_blk **at = &a->spares;
-    while ((*at)->next != NULL) at = &(*at)->next;
-    a->spare_bytes -= (*at)->size;
-    toft_put(a, *at);
-    *at = NULL;
-  }
-}
-
-static void toft_put_spares(toft_state *a, size_t keep) {
-  while (a->spares != NULL && a->spare_bytes > keep) {
-    toft_blk *b = a->spares;
-    a->spares = b->next;
-    a->spare_bytes -= b->size;
-    toft_put(a, b);
-  }
-}
-
-/* Takes the newest block off the list, out of live, and makes what lies under it current. Not for home. */
-static toft_blk *toft_pop(toft_state *a) {
-  toft_blk *b = a->newest;
-  a->newest = b->next;
-  if (b->kind == TOFT_BLOCK_ONEOFF) {
-    a->live -= b->charge;
-    toft_apart_gone(a, b);
-  } else {
-    b->left = a->head.cursor;
-    a->live -= (uint64_t)(b->left - toft_block_start(a, b));
-    toft_make_current(a, b->of.below, b->of.below->left);
-  }
-  return b;
-}
-
-/* ---- cleanups ---- */
-
-/* Runs those born after `epoch`, newest first, each once. The arena is closed meanwhile: no room, every op refused. */
-static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
-  if (a->cleanups == NULL || a->cleanups->born <= epoch) return;
-  a->state |= TOFT_BUSY;
-  toft_aim(a);
-  while (a->cleanups != NULL && a->cleanups->born > epoch) {
-    toft_node *node = a->cleanups;
-    a->cleanups = node->older;
-    if (node->user.fn == toft_end_adopted) {
-      uint64_t live = ((const toft_state *)node->user.arg)->live;
-      a->live -= live;
-      a->adopted_live -= live;
-      toft_apart_gone(a, node->user.arg);
-    }
-    if (node->user.fn != NULL) node->user.fn(node->user.arg);
-  }
-  a->state &= ~(uint32_t)TOFT_BUSY;
-}
-
-/* ==== meter.c ==== */
-/* What an arena knows of its allocations once somebody asks: bytes by tag and phase, budgets with callbacks. It hooks
- * in by the one compare of the inline path: toft_aim lowers the limit to the next byte that must be seen, and sets the
- * watched bit, so that whatever goes backwards calls.
- *
- * Bytes of a tag. What lies in line, in the regular blocks, is given back from its end alone. So a list of cuts says
- * where on the way from 0 to the bytes in line which tag begins: a change of tag adds one, and a fall takes off those
- * above it. What lies apart, in blocks of its own and in adopted arenas, may go at any time, and is listed. */
-
-typedef struct toft_tag_entry {
-  char *name; /* its path; terminated */
-  size_t length;
-  uint64_t number;
-  int numbered;
-  uint64_t budget, allocated;
-  uint64_t closed; /* bytes in line between its cuts and the next ones; of the last cut: not yet */
-  uint64_t apart;
-} toft_tag_entry;
-
-typedef struct toft_cut {
-  uint64_t at;
-  size_t tag;
-} toft_cut;
-
-typedef struct toft_apart {
-  const void *what; /* a block, or an adopted arena */
-  size_t tag;
-  uint64_t bytes;
-} toft_apart;
-
-typedef struct toft_phase_entry {
-  char *name;
-  uint64_t entries, allocated;
-  int64_t kept;
-} toft_phase_entry;
-
-typedef struct toft_sampled toft_sampled; /* sample.c */
-#define TOFT_SITE_LISTS 256
-
-struct toft_watch {
-  int metered;
-  size_t tag; /* the present one; 0 is none */
-  toft_tag_entry *tags;
-  size_t tag_count, tag_room;
-  toft_cut *cuts; /* while metered: ascending, the first at 0, the last one's tag is that of what comes next */
-  size_t cut_count, cut_room;
-  toft_apart *aparts; /* while metered: in the order in which they came */
-  size_t apart_count, apart_room;
-  uint64_t apart_bytes;
-  uint64_t in_line, counted;      /* when the tags were last settled: live - apart_bytes, and allocated */
-  size_t *outer;                  /* tags to come back to */
-  size_t depth, outer_room, lost; /* lost: pushes that failed */
-  int claimed;                    /* the bytes of the range that is out are claim_tag's */
-  size_t claim_tag;
-  toft_phase_entry *phases;
-  size_t phase_count, phase_room;
-
-  uint64_t soft;
-  int soft_passed; /* and told */
-  toft_over *over;
-  void *over_arg;
-  toft_ask *ask;
-  void *ask_arg;
-
-  uint64_t period, next_sample, random; /* the next sample is due when so much was allocated */
-  toft_unwinder *unwinder;
-  void *unwinder_arg;
-  toft_sampled **sites; /* TOFT_SITE_LISTS lists by hash; NULL until something was sampled */
-  size_t site_count;
-  double lost_count, lost_bytes; /* of samples that there was no memory for */
-};
-
-/* ---- lists that grow ---- */
-
-/* Room for `want` items. The list, maybe elsewhere, or NULL: it is as it was. */
-static void *toft_longer(void *list, size_t *room, size_t want, size_t item) {
-  if (want <= *room) return list;
-  size_t more = toft_max(want, 2 * *room);
-  void *longer = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
-  if (longer != NULL) *room = more;
-  return longer;
-}
-
-static int toft_cuts_room(toft_watch *w, size_t more) {
-  toft_cut *cuts = (toft_cut *)toft_longer(w->cuts, &w->cut_room, w->cut_count + more, sizeof *cuts);
-  if (cuts != NULL) w->cuts = cuts;
-  return cuts != NULL;
-}
-
-static int toft_aparts_room(toft_watch *w, size_t more) {
-  toft_apart *aparts = (toft_apart *)toft_longer(w->aparts, &w->apart_room, w->apart_count + more, sizeof *aparts);
-  if (aparts != NULL) w->aparts = aparts;
-  return aparts != NULL;
-}
-
-static char *toft_copy_name(const char *first, size_t n, const char *second, size_t m) {
-  char *s = (char *)malloc(n + m + 2);
-  if (s == NULL) return NULL;
-  if (n != 0) memcpy(s, first, n);
-  if (n != 0 && m != 0) s[n++] = '/';
-  if (m != 0) memcpy(s + n, second, m);
-  s[n + m] = 0;
-  return s;
-}
-
-/* ---- names ---- */
-
-/* The length of the UTF-8 character at the beginning of n > 0 bytes; 0: there is none. */
-static size_t toft_utf8(const unsigned char *s, size_t n) {
-  unsigned char c = s[0];
-  size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-  if (length == 0 || length > n) return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80) return 0;
-  /* Longer than need be, a surrogate, or above 0x10FFFF. */
-  if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
-      (c == 0xF4 && s[1] > 0x8F))
-    return 0;
-  return length;
-}
-
-static int toft_is_name(const char *name, size_t length) {
-  if (name == NULL) return length == 0;
-  for (size_t at = 0; at < length;) {
-    size_t n = toft_utf8((const unsigned char *)name + at, length - at);
-    if (n == 0 || name[at] == 0) return 0;
-    at += n;
-  }
-  return 1;
-}
-
-/* The tag whose path is these two, with a / between them, or one that is new; number: what else it may be known by.
- * SIZE_MAX: no memory. */
-static size_t toft_tag_of(toft_watch *w, const toft_tag_entry *outer, const char *name, size_t m,
-                          const uint64_t *number) {
-  const char *first = outer != NULL ? outer->name : "";
-  size_t n = outer != NULL ? outer->length : 0, whole = n + m + (n != 0 && m != 0);
-  static const uint64_t none = 0;
-  if (whole == 0 && number == NULL) number = &none;
-  for (size_t i = 0; i < w->tag_count; i++) {
-    toft_tag_entry *t = &w->tags[i];
-    int same = whole == 0 ? t->length == 0 && t->number == *number
-                          : t->length == whole && memcmp(t->name + (whole - m), name, m) == 0 &&
-                                memcmp(t->name, first, n) == 0 && (n == 0 || m == 0 || t->name[n] == '/');
-    if (!same && whole == 0) same = t->numbered && t->number == *number; /* it got a name meanwhile */
-    if (!same) continue;
-    if (number != NULL && whole != 0) {
-      t->number = *number;
-      t->numbered = 1;
-    }
-    return i;
-  }
-  toft_tag_entry *tags = (toft_tag_entry *)toft_longer(w->tags, &w->tag_room, w->tag_count + 1, sizeof *tags);
-  char *path = tags != NULL ? toft_copy_name(first, n, name, m) : NULL;
-  if (tags != NULL) w->tags = tags;
-  if (path == NULL) return SIZE_MAX;
-  toft_tag_entry *t = &tags[w->tag_count];
-  memset(t, 0, sizeof *t);
-  t->name = path;
-  t->length = whole;
-  t->numbered = number != NULL;
-  t->number = number != NULL ? *number : 0;
-  t->budget = UINT64_MAX;
-  return w->tag_count++;
-}
-
-/* ---- the watch ---- */
-
-/* Near numbers in, far ones out: of two seeds that differ in a bit. Never 0. */
-static uint64_t toft_scatter(uint64_t n) {
-  n = (n ^ n >> 30) * 0xBF58476D1CE4E5B9u;
-  n = (n ^ n >> 27) * 0x94D049BB133111EBu;
-  n ^= n >> 31;
-  return n != 0 ? n : 1;
-}
-
-static size_t toft_watches; /* made so far; updated atomically */
-
-static toft_watch *toft_watch_of(const toft_state *a) { return a->state & TOFT_FRESH ? NULL : a->watch; }
-
-/* Made when it is first wanted. NULL: no memory. */
-static toft_watch *toft_watched(toft_state *a) {
-  if (a->watch != NULL) return a->watch;
-  toft_watch *w = (toft_watch *)malloc(sizeof *w);
-  if (w == NULL) return NULL;
-  memset(w, 0, sizeof *w);
-  w->soft = UINT64_MAX;
-  /* Arenas come from the cache at the same address again: each has another first sample all the same. */
-  w->random = toft_scatter((uint64_t)TOFT_ADD(&toft_watches, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)a);
-  if (toft_tag_of(w, NULL, "", 0, NULL) != 0) {
-    free(w->tags);
-    free(w);
-    return NULL;
-  }
-  a->watch = w;
-  return w;
-}
-
-static void toft_clear_sites(toft_watch *w); /* sample.c */
-
-static void toft_clear_phases(toft_watch *w) {
-  for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
-  w->phase_count = 0;
-}
-
-static void toft_end_watch(toft_state *a) {
-  toft_watch *w = a->watch;
-  if (w == NULL) return;
-  toft_clear_sites(w);
-  toft_clear_phases(w);
-  for (size_t i = 0; i < w->tag_count; i++) free(w->tags[i].name);
-  free(w->sites);
-  free(w->phases);
-  free(w->outer);
-  free(w->aparts);
-  free(w->cuts);
-  free(w->tags);
-  free(w);
-  a->watch = NULL;
-  a->state &= ~(uint32_t)TOFT_WATCHED;
-}
-
-/* Something was switched: is anything on? */
-static void toft_switched(toft_state *a) {
-  const toft_watch *w = a->watch;
-  int on = w->metered || w->period != 0 || w->soft != UINT64_MAX || w->ask != NULL;
-  a->state = on ? a->state | TOFT_WATCHED : a->state & ~(uint32_t)TOFT_WATCHED;
-}
-
-/* A callback begins: the arena is in order, and closed. What is returned goes to toft_call_back. */
-static uint32_t toft_call_out(toft_state *a) {
-  uint32_t was = a->state & TOFT_BUSY;
-  a->state |= TOFT_BUSY;
-  toft_aim(a);
-  return was;
-}
-
-static void toft_call_back(toft_state *a, uint32_t was) {
-  if (!was) a->state &= ~(uint32_t)TOFT_BUSY;
-}
-
-/* ---- bytes by tag ---- */
-
-/* What is charged now is this tag's: that of the claim where its own bytes come back, else the present one. */
-static size_t toft_charged_tag(const toft_state *a) {
-  const toft_watch *w = a->watch;
-  return w->claimed && !(a->state & TOFT_CLAIMED) ? w->claim_tag : w->tag;
-}
-
-/* Cuts above `at` are forgotten, and what comes from there on is the tag's. Never needs more room than there is: either
- * one was taken off, or toft_change_tag saw to it. */
-static void toft_cut_at(toft_watch *w, uint64_t at, size_t tag) {
-  toft_cut *cuts = w->cuts;
-  size_t n = w->cut_count;
-  while (n != 0 && cuts[n - 1].at >= at) {
-    n--;
-    if (n != 0) w->tags[cuts[n - 1].tag].closed -= cuts[n].at - cuts[n - 1].at;
-  }
-  if (n == 0 || cuts[n - 1].tag != tag) {
-    if (n != 0) w->tags[cuts[n - 1].tag].closed += at - cuts[n - 1].at;
-    cuts[n].at = at;
-    cuts[n].tag = tag;
-    n++;
-  }
-  w->cut_count = n;
-}
-
-/* The cuts, as live is now. */
-static void toft_cut_tags(toft_state *a) {
-  toft_watch *w = a->watch;
-  uint64_t in_line = a->live - w->apart_bytes;
-  size_t tag = toft_charged_tag(a);
-  /* A range under another tag than the present one comes back: since the last cut nothing came in line but it. */
-  if (w->cuts[w->cut_count - 1].tag != tag) toft_cut_at(w, in_line < w->in_line ? in_line : w->in_line, tag);
-  toft_cut_at(w, in_line, tag);
-  w->in_line = in_line;
-}
-
-static void toft_settle_tags(toft_state *a) {
-  toft_watch *w = a->watch;
-  if (w == NULL || !w->metered) return;
-  toft_cut_tags(a);
-  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->counted; /* less than nothing if a range did not go on */
-  w->counted = a->allocated;
-}
-
-static uint64_t toft_live_of_tag(const toft_watch *w, size_t tag) {
-  const toft_cut *last = &w->cuts[w->cut_count - 1];
-  return w->tags[tag].closed + w->tags[tag].apart + (last->tag == tag ? w->in_line - last->at : 0);
-}
-
-/* The arena is entered. 0: no memory, and nothing changed. */
-static int toft_change_tag(toft_state *a, size_t tag) {
-  toft_watch *w = a->watch;
-  toft_settle_tags(a);
-  /* A cut for this change, for each pop that is to come, and for both ends of a range under another tag. */
-  if (!toft_cuts_room(w, w->depth + 4)) return 0;
-  w->tag = tag;
-  toft_settle_tags(a);
-  return 1;
-}
-
-/* ---- what lies apart ---- */
-
-/* Is there memory to note one more? */
-static int toft_apart_room(toft_state *a) {
-  return a->watch == NULL || !a->watch->metered || toft_aparts_room(a->watch, 1);
-}
-
-static void toft_apart_note(toft_watch *w, const void *what, size_t tag, uint64_t bytes) {
-  toft_apart *last = w->apart_count != 0 ? &w->aparts[w->apart_count - 1] : NULL;
-  if (last == NULL || last->what != what || last->tag != tag) {
-    last = &w->aparts[w->apart_count++];
-    last->what = what;
-    last->tag = tag;
-    last->bytes = 0;
-  }
-  last->bytes += bytes;
-  w->tags[tag].apart += bytes;
-  w->apart_bytes += bytes;
-}
-
-/* These bytes were added to live and allocated, and are not in line. */
-static void toft_apart_add(toft_state *a, const void *what, size_t bytes) {
-  toft_watch *w = a->watch;
-  if (w == NULL || !w->metered) return;
-  size_t tag = toft_charged_tag(a);
-  toft_apart_note(w, what, tag, bytes);
-  w->tags[tag].allocated += bytes;
-  w->counted += bytes;
-}
-
-/* They were taken from live. It is among the last. */
-static void toft_apart_gone(toft_state *a, const void *what) {
-  toft_watch *w = a->watch;
-  if (w == NULL || !w->metered) return;
-  size_t end = w->apart_count, first;
-  while (end != 0 && w->aparts[end - 1].what != what) end--;
-  for (first = end; first != 0 && w->aparts[first - 1].what == what; first--) {
-    const toft_apart *gone = &w->aparts[first - 1];
-    w->tags[gone->tag].apart -= gone->bytes;
-    w->apart_bytes -= gone->bytes;
-  }
-  memmove(w->aparts + first, w->aparts + end, (w->apart_count - end) * sizeof *w->aparts);
-  w->apart_count -= end - first;
-}
-
-static toft_state *toft_adopted_by(const toft_node *node); /* inspect.c */
-
-/* All that lies apart already is nobody's. 0: no memory. */
-static int toft_apart_all(toft_state *a) {
-  toft_watch *w = a->watch;
-  for (const toft_blk *b = a->newest; b != NULL; b = b->next) {
-    if (b->kind != TOFT_BLOCK_ONEOFF) continue;
-    if (!toft_aparts_room(w, 1)) return 0;
-    toft_apart_note(w, b, 0, b->charge);
-  }
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
-    if (donor == NULL) continue;
-    if (!toft_aparts_room(w, 1)) return 0;
-    toft_apart_note(w, donor, 0, donor->live);
-  }
-  return 1;
-}
-
-/* ---- hooks of the rest ---- */
-
-/* Part of toft_aim: how far the inline path may go. */
-static TOFT_COLD size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched) {
-  toft_watch *w = a->watch;
-  uint64_t most = room;
-  if (w->metered) {
-    toft_settle_tags(a);
-    if ((a->state & TOFT_CLAIMED) && !w->claimed) {
-      w->claimed = 1;
-      w->claim_tag = w->tag;
-    }
-    size_t tag = toft_charged_tag(a);
-    uint64_t live = toft_live_of_tag(w, tag), budget = w->tags[tag].budget;
-    if (budget != UINT64_MAX && most > (budget < live ? 0 : budget - live)) most = budget < live ? 0 : budget - live;
-  }
-  if (w->period != 0) { /* the allocation that passes the next sample is seen */
-    uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
-    if (most > ahead) most = ahead;
-  }
-  if (!w->soft_passed) {
-    uint64_t ahead = w->soft > a->live ? w->soft - a->live : 0;
-    if (most > ahead) most = ahead;
-  }
-  *watched |= w->metered || w->period != 0;
-  return (size_t)(most & ~(uint64_t)7);
-}
-
-static TOFT_COLD int toft_tag_affords(toft_state *a, size_t charge) {
-  toft_watch *w = a->watch;
-  size_t tag = w->metered ? toft_charged_tag(a) : 0;
-  uint64_t budget = w->tags[tag].budget;
-  if (!w->metered || budget == UINT64_MAX) return 1;
-  toft_cut_tags(a);
-  uint64_t live = toft_live_of_tag(w, tag);
-  if ((a->state & TOFT_CLAIMED) && w->claim_tag == tag) live += (uint64_t)(a->claim_limit - a->head.cursor);
-  return live <= budget && charge <= budget - live;
-}
-
-/* The range's bytes are back in live. */
-static void toft_range_given(toft_state *a) {
-  toft_settle_tags(a);
-  if (a->watch != NULL) a->watch->claimed = 0;
-}
-
-/* Nothing is live any more. */
-static void toft_round_over(toft_state *a) {
-  toft_watch *w = a->watch;
-  if (w == NULL) return;
-  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
-  w->apart_count = 0;
-  w->apart_bytes = 0;
-  w->soft_passed = 0;
-}
-
-static size_t toft_zoned_size(size_t size, size_t align);
-
-/* A request was refused: was it for the budget, and is that higher now? */
-static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
-  toft_watch *w = a->watch;
-  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
-  if (a->state & TOFT_IS_CHECKED) {
-    charge = toft_zoned_size(size, align);
-    pad = align + 8; /* zones are aligned to 16 */
-  }
-  uint64_t budget = a->budget, need = (uint64_t)charge + pad;
-  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;
-  uint32_t was = toft_call_out(a);
-  uint64_t answer = w->ask(w->ask_arg, &a->head, a->live, budget, size);
-  toft_call_back(a, was);
-  if (answer <= budget) return 0;
-  a->budget = answer;
-  return 1;
-}
-
-static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
-  return (a->state & TOFT_WATCHED) && a->watch->ask != NULL && toft_ask_for(a, size, align);
-}
-
-/* Part of each op by which live grows. */
-static void toft_tell_over(toft_state *a) {
-  if (!(a->state & TOFT_WATCHED)) return;
-  toft_watch *w = a->watch;
-  if (w->soft_passed || a->live <= w->soft) return;
-  w->soft_passed = 1;
-  toft_bump(a); /* the next reset is a long one, which forgets it */
-  if (w->over == NULL) return;
-  uint32_t was = toft_call_out(a);
-  w->over(w->over_arg, &a->head, a->live, w->soft);
-  toft_call_back(a, was);
-}
-
-/* ---- switches ---- */
-
-static int toft_meter(toft_state *a, int on) {
-  toft_watch *w = toft_watched(a);
-  if (w == NULL) return TOFT_ENOMEM;
-  if (on == w->metered) return TOFT_OK;
-  toft_settle_tags(a);
-  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].closed = w->tags[i].apart = 0;
-  w->cut_count = w->apart_count = w->depth = w->lost = 0;
-  w->apart_bytes = 0;
-  w->tag = 0;
-  w->metered = 0;
-  if (on) {
-    if (!toft_cuts_room(w, 4) || !toft_apart_all(a)) {
-      for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
-      return TOFT_ENOMEM;
-    }
-    w->metered = 1;
-    w->counted = a->allocated;
-    toft_cut_at(w, 0, 0);
-    w->in_line = a->live - w->apart_bytes;
-  }
-  toft_switched(a);
-  return TOFT_OK;
-}
-
-/* What ops->set does for a tag. */
-static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length) {
-  if ((a->state & TOFT_CLAIMED) && (a->watch == NULL || !a->watch->metered))
-    return TOFT_EBUSY; /* whose is the range? */
-  int was = a->watch != NULL && a->watch->metered;
-  if (toft_meter(a, 1) != TOFT_OK) return TOFT_ENOMEM;
-  if (length != 0 && name[0] == '/') name++, length--;
-  size_t tag = toft_tag_of(a->watch, NULL, name, length, &number);
-  if (tag != SIZE_MAX && toft_change_tag(a, tag)) return TOFT_OK;
-  (void)toft_meter(a, was); /* switching off takes no memory */
-  return TOFT_ENOMEM;
-}
-
-/* ==== sample.c ==== */
-/* Sampling: one allocation in so many bytes is looked at, and stands for those that were not. */
-
-#if defined(_WIN32)
-#define TOFT_UNWIND(stack, most) RtlCaptureStackBackTrace(0, (DWORD)(most), stack, NULL)
-#elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
-#include <execinfo.h>
-#define TOFT_UNWIND(stack, most) (size_t) backtrace(stack, (int)(most))
-#elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
-#include <unwind.h>
-#define TOFT_UNWIND(stack, most) toft_unwind(stack, most)
-
-typedef struct toft_walked {
-  void **stack;
-  size_t depth, most;
-} toft_walked;
-
-static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
-  toft_walked *w = (toft_walked *)arg;
-  w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
-  return w->depth < w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-static size_t toft_unwind(void **stack, size_t most) {
-  toft_walked w = {stack, 0, most};
-  (void)_Unwind_Backtrace(toft_unwind_frame, &w);
-  return w.depth;
-}
-#else
-#define TOFT_UNWIND(stack, most) ((void)(stack), (void)(most), (size_t)0)
 #endif
 
-#define TOFT_STACK 64         /* calls that are kept of a stack */
-#define TOFT_FRAMES_BEFORE 16 /* of the library and the unwinder, at most, in front of them */
-#define TOFT_MAX_SITES 65536
-
-/* Behind it: the stack. */
-struct toft_sampled {
-  toft_sampled *next;
-  uint64_t hash;
-  uintptr_t site;
-  size_t tag, depth;
-  double count, bytes;
-};
-
-static void **toft_site_stack(toft_sampled *s) { return (void **)(void *)(s + 1); }
-
-static void toft_clear_sites(toft_watch *w) {
-  for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL; i++) {
-    toft_sampled *s = w->sites[i];
-    w->sites[i] = NULL;
-    while (s != NULL) {
-      toft_sampled *next = s->next;
-      free(s);
-      s = next;
-    }
-  }
-  w->site_count = 0;
-  w->lost_count = w->lost_bytes = 0;
-}
-
-/* Bytes to the next sample: `period` on average, and without memory. */
-static uint64_t toft_distance(toft_watch *w) {
-  w->random ^= w->random << 13;
-  w->random ^= w->random >> 7;
-  w->random ^= w->random << 17;
-  uint64_t u = (w->random >> 32) | 1; /* of 2^32 */
-  unsigned whole = 0;
-  while (u >> whole > 1) whole++;
-  /* The binary logarithm's bits behind the point, by squaring: there is no need of libm. */
-  uint64_t log = (uint64_t)whole << 16, y = u << (31 - whole);
-  for (unsigned bit = 16; bit-- > 0;) {
-    y = (y * y) >> 31;
-    if (y >> 32 != 0) {
-      log |= (uint64_t)1 << bit;
-      y >>= 1;
-    }
-  }
-  double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  /* Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms. */
-  double middle = (double)w->period + 0.5, part = 0.25 / (middle * middle);
-  double distance = nats * middle / (1 + part / 3 + part * part / 5);
-  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
-}
-
-static void toft_sample_after(toft_watch *w, uint64_t allocated) {
-  uint64_t distance = toft_distance(w);
-  w->next_sample = distance <= UINT64_MAX - allocated ? allocated + distance : UINT64_MAX;
-}
-
-/* What ops->set does for sampling. */
-static int toft_set_period(toft_state *a, uint64_t period) {
-  toft_watch *w = toft_watched(a);
-  if (w == NULL) return TOFT_ENOMEM;
-  w->period = period;
-  toft_sample_after(w, a->allocated);
-  toft_switched(a);
-  return TOFT_OK;
-}
-
-/* The stack from the call on the arena, which returns to `caller`; that alone where nobody can say more. */
-static size_t toft_capture(toft_state *a, void **stack, uintptr_t caller) {
-  void *all[TOFT_STACK + TOFT_FRAMES_BEFORE];
-  size_t n, first = 0, most = TOFT_STACK + TOFT_FRAMES_BEFORE;
-  toft_watch *w = a->watch;
-  if (w->unwinder != NULL) {
-    uint32_t was = toft_call_out(a);
-    n = toft_min(w->unwinder(w->unwinder_arg, all, most), most);
-    toft_call_back(a, was);
-  } else {
-    n = TOFT_UNWIND(all, most);
-  }
-  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may tell Thumb */
-  if (first == n && caller != 0) {
-    all[0] = (void *)caller;
-    first = 0;
-    n = 1;
-  }
-  n = toft_min(n - first, TOFT_STACK);
-  memcpy(stack, all + first, n * sizeof *stack);
-  return n;
-}
-
-static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t depth, uintptr_t site) {
-  uint64_t hash = (uint64_t)site * 31 + w->tag;
-  for (size_t i = 0; i < depth; i++) hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * 0x9E3779B97F4A7C15u;
-  if (w->sites == NULL) {
-    w->sites = (toft_sampled **)calloc(TOFT_SITE_LISTS, sizeof(void *));
-    if (w->sites == NULL) return NULL;
-  }
-  toft_sampled **list = &w->sites[hash >> 56];
-  for (toft_sampled *s = *list; s != NULL; s = s->next)
-    if (s->hash == hash && s->site == site && s->tag == w->tag && s->depth == depth &&
-        memcmp(toft_site_stack(s), stack, depth * sizeof *stack) == 0)
-      return s;
-  if (w->site_count == TOFT_MAX_SITES) return NULL;
-  toft_sampled *s = (toft_sampled *)malloc(sizeof *s + depth * sizeof *stack);
-  if (s == NULL) return NULL;
-  s->next = *list;
-  s->hash = hash;
-  s->site = site;
-  s->tag = w->tag;
-  s->depth = depth;
-  s->count = s->bytes = 0;
-  memcpy(toft_site_stack(s), stack, depth * sizeof *stack);
-  *list = s;
-  w->site_count++;
-  return s;
-}
-
-/* `size` bytes were asked for and allocated; `before`: what was allocated until then. */
-static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  toft_watch *w = a->watch;
-  uint64_t hits = 0, from = w->next_sample > before ? w->next_sample : before;
-  uint64_t many = a->allocated > from ? (a->allocated - from) / w->period : 0;
-  if (many > 256) { /* as good as one by one, and not so slow */
-    hits = many;
-    toft_sample_after(w, a->allocated);
-  }
-  while (w->next_sample < a->allocated) {
-    hits += w->next_sample >= before; /* else it was in a range, or the arena's own */
-    toft_sample_after(w, w->next_sample);
-  }
-  if (hits == 0) return;
-  void *stack[TOFT_STACK];
-  size_t depth = toft_capture(a, stack, caller);
-  toft_sampled *s = toft_site_of(w, stack, depth, site);
-  /* One that takes so many bytes of the arena is met once in period / bytes times. */
-  double count = (double)hits * (double)w->period / (double)(a->allocated - before);
-  *(s != NULL ? &s->count : &w->lost_count) += count;
-  *(s != NULL ? &s->bytes : &w->lost_bytes) += count * (double)size;
-}
-
-static TOFT_COLD void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  if (a->allocated <= before) return;
-  if (a->watch->period != 0) toft_sample(a, size, before, site, caller);
-  toft_tell_over(a);
-}
-
-/* Part of each op that allocates: TOFT_CALLER() is its user. */
-static void toft_note(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  if (TOFT_UNLIKELY(a->state & TOFT_WATCHED)) toft_note_watched(a, size, before, site, caller);
-}
-
-/* ==== place.c ==== */
-/* Where an allocation goes when the inline path has no answer. Fit is decided against the block's true end, never
- * against limit: a budget, a sample or a claim does not move anything. */
-
-static int toft_is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
-
-static int toft_check_request(size_t size, size_t align) {
-  if (!toft_is_power(align)) return TOFT_EARG;
-  return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
-}
-
-static void *toft_place_checked(toft_state *a, size_t size, size_t align);
-
-/* After a reset that found home too small: home is full, and `first` says how large the next block is. */
-static int toft_home_idles(const toft_state *a) { return (a->state & TOFT_IDLE) != 0 && a->current == &a->home; }
-
-/* In the current block; NULL if it does not fit or is not affordable. */
-static void *toft_place_here(toft_state *a, size_t size, size_t align) {
-  size_t pad = toft_pad(a->head.cursor, align);
-  size_t room = (size_t)(a->end - a->head.cursor);
-  size_t take = pad + TOFT_ROUND8(size);
-  if (pad > room || TOFT_ROUND8(size) > room - pad || !toft_affords(a, take)) return NULL;
-  unsigned char *p = a->head.cursor + pad;
-  a->head.cursor += take;
-  toft_sync(a);
-  return p;
-}
-
-static int toft_fits_here(const toft_state *a, size_t size, size_t align) {
-  size_t pad = toft_pad(a->head.cursor, align);
-  size_t room = (size_t)(a->end - a->head.cursor);
-  return pad <= room && TOFT_ROUND8(size) <= room - pad;
-}
-
-/* P7: a block of its own; the current one stays. */
-static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
-  size_t need = toft_need(size, align);
-  if (!toft_affords(a, need) || !toft_apart_room(a)) return NULL;
-  toft_blk *b = toft_take(a, toft_oneoff_size(need));
-  if (b == NULL) return NULL;
-  toft_push(a, b, TOFT_BLOCK_ONEOFF);
-  unsigned char *p = (unsigned char *)b + TOFT_HEADER;
-  p += toft_pad(p, align);
-  b->of.payload = p;
-  b->left = p + TOFT_ROUND8(size);
-  b->charge = need;
-  a->live += need;
-  a->allocated += need;
-  toft_apart_add(a, b, need);
-  return p;
-}
-
-/* The current block grows where it stands, when its source can do that: by half at least, as reallocs do. */
-static int toft_extend_here(toft_state *a, size_t size, size_t align) {
-  toft_blk *b = a->current;
-  if (b->source == NULL || b->source->extend == NULL || toft_home_idles(a)) return 0;
-  unsigned char *base = b == &a->home ? (unsigned char *)a : (unsigned char *)b;
-  size_t used = (size_t)(a->head.cursor - base);
-  size_t want = toft_round(used + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size), TOFT_HOME_SIZE);
-  size_t roomy = toft_round(b->size + b->size / 2, TOFT_HOME_SIZE);
-  if (want < roomy && b->source->extend(b->source, base, b->size, roomy))
-    want = roomy;
-  else if (!b->source->extend(b->source, base, b->size, want))
-    return 0;
-  b->size = want;
-  if (b == &a->home) a->home_end = base + want;
-  a->end = base + want;
-  return 1;
-}
-
-/* P5, P6: a further regular block, which becomes current. */
-static void *toft_place_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
-  /* The budget is asked before the source; where the base decides the padding, bases are taken as pages. */
-  size_t start = toft_stagger(block_size, a->newest->index + 1);
-  size_t pad = (0 - start) & (align - 1) & (TOFT_HOME_SIZE - 1);
-  if (!toft_affords(a, pad + TOFT_ROUND8(size))) return NULL;
-  toft_blk *b = toft_take(a, block_size);
-  if (b == NULL) return NULL;
-  a->current->left = a->head.cursor;
-  toft_push(a, b, TOFT_BLOCK_REGULAR);
-  toft_make_current(a, b, toft_block_start(a, b));
-  void *p = toft_place_here(a, size, align);
-  if (p == NULL) toft_drop(a, toft_pop(a)); /* the base was no page, and the padding above the budget */
-  return p;
-}
-
-static void *toft_place_further(toft_state *a, size_t size, size_t align) {
-  size_t need = toft_need(size, align);
-  int idle = toft_home_idles(a);
-  size_t next = idle ? a->first : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
-  size_t block_size = toft_regular_size(need, next, idle);
-  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_oneoff_size(need);
-  uint64_t wanted = a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* of the block that was too small */
-  void *p = block_size != 0 ? toft_place_regular(a, size, align, block_size) : toft_place_alone(a, size, align);
-  if (p != NULL) toft_note_peak(a, a->live > wanted ? a->live : wanted);
-  return p;
-}
-
-/* While a range is claimed the others are served outside it, and outside the blocks it may grow into. */
-static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
-  toft_blk *b = a->aside;
-  if (b != NULL) {
-    size_t pad = toft_pad(b->left, align), room = (size_t)(toft_block_end(a, b) - b->left);
-    size_t take = pad + TOFT_ROUND8(size);
-    if (pad <= room && TOFT_ROUND8(size) <= room - pad) {
-      if (!toft_affords(a, take) || !toft_apart_room(a)) return NULL;
-      unsigned char *p = b->left + pad;
-      b->left += take;
-      b->charge += take;
-      a->live += take;
-      a->allocated += take;
-      toft_apart_add(a, b, take);
-      return p;
-    }
-  }
-  void *p = toft_place_alone(a, size, align);
-  if (p != NULL) {
-    a->aside = a->newest;
-    a->aside->of.payload = NULL; /* may come to hold several: not one to give back with its first */
-    toft_note_peak(a, a->live);
-  }
-  return p;
-}
-
-/* The whole rule: a request that passed toft_check_request, in an arena that is not busy. NULL: nothing changed. */
-static void *toft_place(toft_state *a, size_t size, size_t align) {
-  if (a->state & TOFT_IS_CHECKED) return toft_place_checked(a, size, align);
-  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, size, align);
-  if (toft_fits_here(a, size, align)) return toft_place_here(a, size, align);
-  if (!toft_affords(a, TOFT_ROUND8(size))) return NULL;
-  if (toft_extend_here(a, size, align)) return toft_place_here(a, size, align);
-  return toft_place_further(a, size, align);
-}
-
-/* ==== checks.c ==== */
+/* ==== debug/debug_records.c ==== */
 /* What a checked arena knows: a record of each allocation, with its red zones; what was given back, which is filled,
  * remembered, and looked at before it is handed out again; and who is in a call. All of it lives apart from what it
  * describes, so that a wild write cannot lose it. */
+#ifndef TOFT_DEBUG_DEBUG_RECORDS_C
+#define TOFT_DEBUG_DEBUG_RECORDS_C
 
 #define TOFT_ZONE 16
-#define TOFT_HOOK_HEADER 16 /* hooks.c keeps an object's size there */
-#define TOFT_FACTS 1000     /* that an arena keeps; more are counted */
+#define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
 enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
 
 /* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
@@ -2850,7 +3894,7 @@ static int toft_tell_written(toft_state *a, int kind, const toft_record *r, cons
 
 /* ---- who is in the arena ---- */
 
-/* Every op that changes something begins with toft_step_in and ends with toft_step_out. 0: this thread must not. */
+/* The slow half of toft_step_in. */
 static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site) {
   toft_checks *c = a->checks;
   size_t me = toft_thread(), pinned = TOFT_LOAD(&c->pinned), other = 0;
@@ -2873,11 +3917,6 @@ static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr
   return 0;
 }
 
-TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
-  if (TOFT_LIKELY((a->state & TOFT_FRESH) != 0 || a->checks == NULL)) return 1;
-  return toft_step_in_checked(a, by, site);
-}
-
 TOFT_INLINE void toft_step_out(toft_state *a) {
   toft_checks *c = a->checks;
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
@@ -2897,7 +3936,7 @@ static int toft_written_part(const unsigned char **from, const unsigned char **t
   return *from < *to;
 }
 
-/* The header that the hooks of hooks.c keep in front of an object: its size, and a zone up to the object. */
+/* The header that the hooks of malloc_hooks.c keep in front of an object: its size, and a zone up to the object. */
 static void toft_fill_header(unsigned char *p, size_t size) {
   memset(p, TOFT_BYTE_ZONE, TOFT_HOOK_HEADER);
   memcpy(p, &size, sizeof size);
@@ -3085,1075 +4124,195 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   return code;
 }
 
-/* ==== checked.c ==== */
-/* What the ops do in a checked arena. limit == cursor, so every allocation from every language comes here and gets a
- * record, red zones on both sides and a fill. Slow, and exact. */
+#endif
 
-/* ---- allocation ---- */
+/* ==== debug/sampling.c ==== */
+/* Sampling: one allocation in so many bytes is looked at, and stands for those that were not. */
+#ifndef TOFT_DEBUG_SAMPLING_C
+#define TOFT_DEBUG_SAMPLING_C
 
-/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
- * call would be refused. */
-static void toft_limit_first(toft_state *a, size_t take) {
-  if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
+#if defined(_WIN32)
+#define TOFT_UNWIND(stack, most) RtlCaptureStackBackTrace(0, (DWORD)(most), stack, NULL)
+#elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
+#include <execinfo.h>
+#define TOFT_UNWIND(stack, most) (size_t) backtrace(stack, (int)(most))
+#elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
+#include <unwind.h>
+#define TOFT_UNWIND(stack, most) toft_unwind(stack, most)
+
+typedef struct toft_walked {
+  void **stack;
+  size_t depth, most;
+} toft_walked;
+
+static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
+  toft_walked *w = (toft_walked *)arg;
+  w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
+  return w->depth < w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
-  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
-  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align))) {
-    toft_limit_first(a, toft_pad(a->head.cursor, align) + whole);
-    return toft_place_here(a, whole, align);
-  }
-  return toft_place_further(a, whole, align);
+static size_t toft_unwind(void **stack, size_t most) {
+  toft_walked w = {stack, 0, most};
+  (void)_Unwind_Backtrace(toft_unwind_frame, &w);
+  return w.depth;
 }
+#else
+#define TOFT_UNWIND(stack, most) ((void)(stack), (void)(most), (size_t)0)
+#endif
 
-static int toft_room_for_record(toft_checks *c) {
-  if (c->count < c->room) return 1;
-  toft_record *more = (toft_record *)toft_more_room(c->records, &c->room, sizeof *more);
-  if (more != NULL) c->records = more;
-  return more != NULL;
-}
+#define TOFT_STACK 64         /* calls that are kept of a stack */
+#define TOFT_FRAMES_BEFORE 16 /* of the library and the unwinder, at most, in front of them */
+#define TOFT_MAX_SITES 65536
 
-/* With its zones. */
-static size_t toft_zoned_size(size_t size, size_t align) {
-  return toft_max(align, TOFT_ZONE) + TOFT_ROUND8(size) + TOFT_ZONE;
-}
+/* Behind it: the stack. */
+struct toft_sampled {
+  toft_sampled *next;
+  uint64_t hash;
+  uintptr_t site;
+  size_t tag, depth;
+  double count, bytes;
+};
 
-static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
-  toft_checks *c = a->checks;
-  size_t front = toft_max(align, TOFT_ZONE);
-  size_t whole = toft_zoned_size(size, align);
-  if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
-  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain, c->plain_limit)) return NULL;
-  unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
-  if (base == NULL) return NULL;
-  toft_blk *b = a->current;
-  if (a->state & TOFT_CLAIMED)
-    b = a->aside;
-  else if (base < toft_block_start(a, b) || base >= a->head.cursor)
-    b = a->newest;
-  (void)toft_look_back(a, b, base + whole);
-  unsigned char *p = base + front;
-  toft_open(base, whole);
-  memset(base, TOFT_BYTE_ZONE, whole);
-  memset(p, TOFT_BYTE_NEW, size);
-  toft_close(base, front);
-  toft_hand_out(p, size);
-  toft_close(p + size, whole - front - size);
-  toft_bump(a); /* a mark between any two allocations tells them apart */
-  toft_remember_live(c, b, c->count);
-  toft_record *r = &c->records[c->count++];
-  memset(r, 0, sizeof *r);
-  r->block = b;
-  r->start = base;
-  r->p = p;
-  r->end = base + whole;
-  r->size = size;
-  r->born = toft_epoch(a);
-  r->cursor = a->head.cursor;
-  r->made = c->call;
-  c->plain += TOFT_ROUND8(size);
-  return p;
-}
+static void **toft_site_stack(toft_sampled *s) { return (void **)(void *)(s + 1); }
 
-/* ---- marks ---- */
-
-static void toft_check_from_here(toft_state *a) {
-  if (a->checks == NULL) return;
-  a->checks->since = toft_epoch(a);
-  a->checks->from = a->head.cursor;
-  a->checks->gone_marks_count = 0;
-}
-
-/* The newest of the first `count` records, if the checks made it. */
-static toft_record *toft_last_of(const toft_checks *c, size_t count) {
-  return count != 0 && c->records[count - 1].born > c->since ? &c->records[count - 1] : NULL;
-}
-
-#define TOFT_GONE_MARKS 4096 /* so many are told apart: of those from before no more is known */
-
-/* A rewind forgot the records from this one on. */
-static void toft_note_gone_marks(toft_state *a, const toft_record *forgotten) {
-  toft_checks *c = a->checks;
-  const toft_record *below = toft_last_of(c, c->count);
-  if (forgotten->cursor != (below != NULL ? below->cursor : c->from)) return;
-  toft_bump(a); /* marks that are taken now are good */
-  while (c->gone_marks_count != 0 && c->gone_marks[c->gone_marks_count - 1].from > forgotten->born)
-    c->gone_marks_count--;
-  if (c->gone_marks_count == TOFT_GONE_MARKS) {
-    c->gone_marks_count /= 2;
-    memcpy(c->gone_marks, c->gone_marks + c->gone_marks_count, c->gone_marks_count * sizeof *c->gone_marks);
-  }
-  if (c->gone_marks_count == c->gone_marks_room) {
-    void *more = toft_more_room(c->gone_marks, &c->gone_marks_room, sizeof *c->gone_marks);
-    if (more == NULL) return;
-    c->gone_marks = (toft_gone_marks *)more;
-  }
-  toft_gone_marks *gone = &c->gone_marks[c->gone_marks_count++];
-  gone->from = forgotten->born;
-  gone->to = toft_epoch(a);
-}
-
-static int toft_mark_is_gone(const toft_checks *c, uintptr_t epoch) {
-  size_t i = c->gone_marks_count;
-  while (i != 0 && c->gone_marks[i - 1].from > epoch) i--;
-  return i != 0 && epoch < c->gone_marks[i - 1].to;
-}
-
-/* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
-static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
-  const toft_checks *c = a->checks;
-  if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since) return 0;
-  size_t low = 0, high = c->count; /* the first record that is younger than the mark */
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (c->records[middle].born > epoch)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  const toft_record *r = toft_last_of(c, low);
-  if (toft_mark_is_gone(c, epoch)) return 1;
-  return cursor != (r != NULL ? r->cursor : epoch < a->emptied ? c->before : c->from);
-}
-
-static void toft_note_stale_mark(toft_state *a) {
-  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
-}
-
-/* ---- resize and free ---- */
-
-static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
-  toft_checks *c = a->checks;
-  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next) {
-    size_t low = 0, high = s->live_count;
-    while (low < high) {
-      size_t middle = low + (high - low) / 2;
-      if (c->records[s->live[middle]].p < p)
-        low = middle + 1;
-      else
-        high = middle;
+static void toft_clear_sites(toft_watch *w) {
+  for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL; i++) {
+    toft_sampled *s = w->sites[i];
+    w->sites[i] = NULL;
+    while (s != NULL) {
+      toft_sampled *next = s->next;
+      free(s);
+      s = next;
     }
-    if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
-  for (size_t i = c->count; i-- > 0;) /* there was no memory to remember where it is */
-    if (c->records[i].p == p) return &c->records[i];
-  return NULL;
+  w->site_count = 0;
+  w->lost_count = w->lost_bytes = 0;
 }
 
-/* Allocated before the checks began? */
-static int toft_is_older(const toft_state *a, const unsigned char *p) {
-  const toft_checks *c = a->checks;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
-    if (p < start || p >= toft_block_top(a, b)) continue;
-    return b->born <= c->since && !(c->from >= start && c->from <= end && p >= c->from);
+/* Bytes to the next sample: `period` on average, and without memory. */
+static uint64_t toft_distance(toft_watch *w) {
+  w->random ^= w->random << 13;
+  w->random ^= w->random >> 7;
+  w->random ^= w->random << 17;
+  uint64_t u = (w->random >> 32) | 1; /* of 2^32 */
+  unsigned whole = 0;
+  while (u >> whole > 1) whole++;
+  /* The binary logarithm's bits behind the point, by squaring: there is no need of libm. */
+  uint64_t log = (uint64_t)whole << 16, y = u << (31 - whole);
+  for (unsigned bit = 16; bit-- > 0;) {
+    y = (y * y) >> 31;
+    if (y >> 32 != 0) {
+      log |= (uint64_t)1 << bit;
+      y >>= 1;
+    }
   }
-  return 0;
+  double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
+  /* Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms. */
+  double middle = (double)w->period + 0.5, part = 0.25 / (middle * middle);
+  double distance = nats * middle / (1 + part / 3 + part * part / 5);
+  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
 }
 
-/* The record of a live allocation of that size; else NULL, and a finding. */
-static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, size_t size) {
-  toft_record *r = toft_find_record(a, p);
-  int kind = r == NULL            ? TOFT_FOUND_FOREIGN
-             : r->gone.by != NULL ? TOFT_FOUND_DOUBLE_FREE
-             : r->size != size    ? TOFT_FOUND_WRONG_SIZE
-                                  : 0;
-  if (kind == 0) return r;
-  toft_tell_misuse(a, kind, p, size, r);
-  return NULL;
+static void toft_sample_after(toft_watch *w, uint64_t allocated) {
+  uint64_t distance = toft_distance(w);
+  w->next_sample = distance <= UINT64_MAX - allocated ? allocated + distance : UINT64_MAX;
 }
 
-static void toft_free_record(toft_state *a, toft_record *r) {
-  (void)toft_check_record(a, (size_t)(r - a->checks->records));
-  a->checks->plain -= TOFT_ROUND8(r->size);
-  toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
-  r->gone = a->checks->call;
-}
-
-static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                 uint32_t flags, int *code) {
-  *code = TOFT_ENOMEM;
-  if (old_size == 0) { /* an address without bytes has no record */
-    if (new_size == 0 && toft_pad(p, align) == 0) return p;
-    return (flags & TOFT_STAY) ? NULL : toft_place(a, new_size, align);
-  }
-  int older = toft_is_older(a, p);
-  toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
-  if (r == NULL && (!older || old_size > TOFT_MAX_REQUEST)) {
-    *code = TOFT_EARG;
-    return NULL;
-  }
-  if (new_size <= old_size && toft_pad(p, align) == 0) {
-    if (older) return p;
-    (void)toft_check_record(a, (size_t)(r - a->checks->records));
-    toft_open(p + new_size, (size_t)(r->end - p) - new_size);
-    memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
-    toft_close(p + new_size, (size_t)(r->end - p) - new_size);
-    a->checks->plain -= TOFT_ROUND8(r->size) - TOFT_ROUND8(new_size);
-    r->size = new_size;
-    return p;
-  }
-  if (flags & TOFT_STAY) return NULL;
-  size_t index = older ? 0 : (size_t)(r - a->checks->records);
-  void *q = toft_place(a, new_size, align);
-  if (q == NULL) return NULL;
-  if (!older) toft_open(p, a->checks->records[index].header);
-  memcpy(q, p, toft_min(old_size, new_size));
-  if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
-  return q;
-}
-
-static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
-  if (size == 0 || toft_is_older(a, p)) return TOFT_OK;
-  toft_record *r = toft_claimed_record(a, p, size);
-  if (r == NULL) return TOFT_EARG;
-  toft_free_record(a, r);
+/* What ops->set does for sampling. */
+static int toft_set_period(toft_state *a, uint64_t period) {
+  toft_watch *w = toft_watched(a);
+  if (w == NULL) return TOFT_ENOMEM;
+  w->period = period;
+  toft_sample_after(w, a->allocated);
+  toft_switched(a);
   return TOFT_OK;
 }
 
-/* ---- on and off ---- */
-
-/* ---- at exit ---- */
-
-static toft_checks *toft_checks_of(toft_registered *r) {
-  return (toft_checks *)(void *)((unsigned char *)r - offsetof(toft_checks, registered));
-}
-
-static int toft_enter_at_exit(toft_registered *r) {
-  toft_checks *c = toft_checks_of(r);
-  size_t none = 0;
-  return TOFT_TAKE(&c->inside, &none, toft_thread());
-}
-
-/* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
-static void toft_look_at_heap_blocks(toft_state *a) {
-  toft_checks *c = a->checks;
-  if (!(a->state & TOFT_CACHEABLE)) return;
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older)
-    if (n->user.fn == toft_end_adopted) toft_look_at_heap_blocks((toft_state *)n->user.arg);
-  if (c == NULL) return;
-  toft_failure *failure = a->failure;
-  a->failure = NULL; /* what it uses may have ended */
-  memset(&c->call, 0, sizeof c->call);
-  c->call.by = "exit";
-  c->call.thread = toft_thread();
-  for (size_t i = 0; i < c->count; i++)
-    if (c->records[i].block->source == &toft_heap_source) (void)toft_check_record(a, i);
-  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next)
-    if (s->block->source == &toft_heap_source) (void)toft_look_at_shadow(a, s);
-  a->failure = failure;
-}
-
-static void toft_look_at_exit(toft_registered *r) {
-  toft_checks *c = toft_checks_of(r);
-  toft_look_at_heap_blocks(c->arena);
-  TOFT_LEAVE(&c->inside);
-}
-
-static int toft_begin_checks(toft_state *a) {
-  toft_arm_fork();
-  if (a->checks == NULL) {
-    a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
-    if (a->checks == NULL) return TOFT_ENOMEM;
-    a->checks->arena = a;
-    a->checks->plain_limit = SIZE_MAX;
-    /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
-    if (a->state & TOFT_CACHEABLE) toft_register(&a->checks->registered, toft_enter_at_exit, toft_look_at_exit);
-  }
-  a->state |= TOFT_IS_CHECKED;
-  toft_check_from_here(a);
-  return TOFT_OK;
-}
-
-static void toft_forget_shadow(toft_checks *c, const toft_blk *b) {
-  toft_shadow **at = toft_shadow_of(c, b), *s = *at;
-  if (s == NULL) return;
-  *at = s->next;
-  free(s->live);
-  free(s->gone);
-  free(s);
-}
-
-static unsigned char *toft_first_byte(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + TOFT_HEADER;
-}
-
-static unsigned char *toft_last_byte(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_end : (unsigned char *)b + b->size;
-}
-
-/* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
-static int toft_end_checks(toft_state *a) {
-  int code = toft_look_at_shadows(a);
-  while (a->checks->shadows != NULL) toft_forget_shadow(a->checks, a->checks->shadows->block);
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
-    unsigned char *top = b == &a->home && (a->state & TOFT_IDLE) ? a->home_start : toft_block_top(a, b);
-    toft_open(top, (size_t)(toft_last_byte(a, b) - top));
-    if (b != &a->home) /* where it began when it had another place among the blocks */
-      toft_open(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
-  }
-  for (toft_blk *b = a->spares; b != NULL; b = b->next)
-    toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
-  a->state &= ~(uint32_t)TOFT_IS_CHECKED;
-  toft_check_from_here(a);
-  return code;
-}
-
-/* Home is about to end at `end`. */
-static void toft_cut_checks(toft_state *a, unsigned char *end) {
-  if (a->checks == NULL) return;
-  (void)toft_look_at_shadows(a);
-  toft_forget_shadow(a->checks, &a->home);
-  toft_open(end, (size_t)(a->home_end - end));
-}
-
-static void toft_drop_checks(toft_checks *c) {
-  toft_unregister(&c->registered);
-  while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
-  free(c->records);
-  free(c->gone_marks);
-  free(c->facts);
-  free(c);
-}
-
-/* ==== quarantine.c ==== */
-/* After the end. Blocks of the heap that checked arenas gave back wait here, filled and closed, before they are used
- * again; the head of a released arena answers that it is one. The oldest go when there are more bytes than the bound,
- * and all when the process or the library ends: each is looked at before it goes. */
-
-#define TOFT_QUARANTINE TOFT_MIB /* bytes in all */
-
-typedef struct toft_detained {
-  struct toft_detained *next;
-  unsigned char *block;
-  size_t size, open; /* open: bytes at its start that may be read: the head of an arena, or 0 */
-  toft_record *gone; /* what was in it last */
-  size_t count;
-  toft_call released;
-} toft_detained;
-
-static toft_lock toft_quarantine_lock;
-static toft_detained *toft_oldest, **toft_youngest = &toft_oldest;
-static size_t toft_detained_bytes;
-
-/* ---- the head of a released arena ---- */
-
-static void toft_tell_dead(toft_arena *head, const char *by, uintptr_t site) {
-  toft_fact f;
-  memset(&f, 0, sizeof f);
-  f.kind = TOFT_FOUND_RELEASED;
-  f.arena = head;
-  f.p = (const unsigned char *)head;
-  f.seen.by = by;
-  f.seen.site = toft_said != 0 ? toft_said : site;
-  f.seen.thread = toft_thread();
-  toft_said = 0;
-  toft_lock_take(&toft_quarantine_lock);
-  for (const toft_detained *d = toft_oldest; d != NULL; d = d->next)
-    if (d->block == (const unsigned char *)head) f.gone = d->released;
-  TOFT_UNLOCK(&toft_quarantine_lock);
-  toft_publish(&f);
-}
-
-static void *toft_dead_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  (void)size, (void)align, (void)flags;
-  toft_tell_dead(a, "alloc", site != 0 ? site : TOFT_CALLER());
-  return NULL;
-}
-static void *toft_dead_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                              uintptr_t site) {
-  (void)p, (void)old_size, (void)new_size, (void)align, (void)flags;
-  toft_tell_dead(a, "resize", site != 0 ? site : TOFT_CALLER());
-  return NULL;
-}
-static void toft_dead_free(toft_arena *a, void *p, size_t size) {
-  (void)p, (void)size;
-  toft_tell_dead(a, "free", TOFT_CALLER());
-}
-static int toft_dead_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
-  (void)cursor, (void)epoch;
-  toft_tell_dead(a, "rewind", TOFT_CALLER());
-  return TOFT_EMARK;
-}
-static int toft_dead_reset(toft_arena *a, uint32_t policy, size_t keep) {
-  (void)policy, (void)keep;
-  toft_tell_dead(a, "reset", TOFT_CALLER());
-  return TOFT_EBUSY;
-}
-static void toft_dead_trim(toft_arena *a, size_t keep) {
-  (void)keep;
-  toft_tell_dead(a, "trim", TOFT_CALLER());
-}
-static toft_cleanup *toft_dead_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
-  (void)fn, (void)arg;
-  toft_tell_dead(a, "cleanup", TOFT_CALLER());
-  return NULL;
-}
-static void *toft_dead_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
-  (void)r, (void)size, (void)align;
-  toft_tell_dead(a, "claim", TOFT_CALLER());
-  return NULL;
-}
-static int toft_dead_give(toft_arena *a, toft_range *r) {
-  (void)r;
-  toft_tell_dead(a, "give", TOFT_CALLER());
-  return TOFT_EARG;
-}
-static int toft_dead_contains(const toft_arena *a, const void *p) {
-  (void)a, (void)p;
-  return 0;
-}
-static size_t toft_dead_stats(toft_arena *a, toft_stats *out, size_t out_size) {
-  (void)out, (void)out_size;
-  toft_tell_dead(a, "stats", TOFT_CALLER());
-  return 0;
-}
-static int toft_dead_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  (void)what, (void)value, (void)name, (void)name_len;
-  toft_tell_dead(a, "set", TOFT_CALLER());
-  return TOFT_EBUSY;
-}
-static void toft_dead_release(toft_arena *a) { toft_tell_dead(a, "release", TOFT_CALLER()); }
-
-static const toft_arena_ops toft_dead_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_dead_alloc,        toft_dead_resize,
-    toft_dead_free,         toft_dead_rewind,
-    toft_dead_reset,        toft_dead_trim,
-    toft_dead_cleanup,      toft_dead_claim,
-    toft_dead_give,         toft_dead_contains,
-    toft_dead_stats,        toft_dead_set,
-    toft_dead_release,
-};
-
-/* No room, and watched: every inline path ends in the table above. */
-static void toft_bury(toft_arena *head) {
-  head->cursor = head->limit = (unsigned char *)head;
-  head->ops = &toft_dead_ops;
-  head->epoch = 1;
-  toft_written(head, sizeof *head);
-}
-
-/* ---- blocks ---- */
-
-static void toft_look_at_detained(const toft_detained *d) {
-  unsigned char *from = d->block + d->open, *end = d->block + d->size;
-  toft_open(from, d->size - d->open);
-  const unsigned char *at = from, *to = end;
-  if (!toft_written_part(&at, &to, TOFT_BYTE_GONE)) return;
-  toft_fact f;
-  memset(&f, 0, sizeof f);
-  f.kind = TOFT_FOUND_LATE_WRITE;
-  f.p = d->block;
-  f.size = d->size;
-  f.gone = d->released;
-  for (size_t i = 0; i < d->count; i++) {
-    const toft_record *r = &d->gone[i];
-    if (at < r->start || at >= r->end) continue;
-    toft_fact_of(&f, r);
-  }
-  toft_fact_written(&f, f.p, at, to, to == end);
-  f.seen.by = "a look at released memory";
-  f.seen.thread = toft_thread();
-  toft_publish(&f);
-}
-
-static void toft_discharge(size_t bytes) {
-  for (;;) {
-    toft_lock_take(&toft_quarantine_lock);
-    toft_detained *d = toft_detained_bytes > bytes ? toft_oldest : NULL;
-    if (d != NULL) {
-      toft_oldest = d->next;
-      if (toft_oldest == NULL) toft_youngest = &toft_oldest;
-      toft_detained_bytes -= d->size;
-    }
-    TOFT_UNLOCK(&toft_quarantine_lock);
-    if (d == NULL) return;
-    toft_look_at_detained(d);
-    toft_open(d->block, d->size);
-    toft_heap_put(NULL, d->block, d->size);
-    free(d->gone);
-    free(d);
-  }
-}
-
-void toft_quarantine_trim(void) { toft_discharge(0); }
-
-/* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
-static int toft_detain(toft_checks *c, const toft_blk *shadowed, void *block, size_t size, size_t open) {
-  if (size > TOFT_QUARANTINE / 2) return 0;
-  toft_detained *d = (toft_detained *)calloc(1, sizeof *d);
-  if (d == NULL) return 0;
-  d->block = (unsigned char *)block;
-  d->size = size;
-  d->open = open;
-  d->released = c->call;
-  toft_shadow *s = *toft_shadow_of(c, shadowed);
-  if (s != NULL) {
-    d->gone = s->gone;
-    d->count = s->count;
-    s->gone = NULL;
-    s->count = s->room = 0;
-  }
-  toft_fill_gone(d->block + open, d->block + size);
-  toft_lock_take(&toft_quarantine_lock);
-  *toft_youngest = d;
-  toft_youngest = &d->next;
-  toft_detained_bytes += size;
-  TOFT_UNLOCK(&toft_quarantine_lock);
-  toft_discharge(TOFT_QUARANTINE);
-  return 1;
-}
-
-/* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
-static int toft_part_with(toft_state *a, toft_blk *b) {
-  toft_checks *c = a->checks;
-  size_t size = b->size;
-  (void)toft_look_at_shadow(a, *toft_shadow_of(c, b));
-  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_detain(c, b, b, size, 0);
-  if (!stays) toft_open(b, size);
-  toft_forget_shadow(c, b);
-  return stays;
-}
-
-/* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
-static int toft_part_with_home(toft_state *a, size_t size) {
-  int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
-  toft_checks *c = a->checks;
-  toft_open(a, size);
-  toft_bury(&a->head);
-  stays = stays && toft_detain(c, &a->home, a, size, sizeof a->head);
-  toft_drop_checks(c);
-  return stays;
-}
-
-/* ==== ops.c ==== */
-/* The table behind every head that this library makes. */
-
-#define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
-
-/* `site` is what the user gave; `caller`, where the op returns to. */
-static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
-                            uintptr_t caller) {
-  toft_state *a = toft_state_of(head);
-  int code = toft_check_request(size, align);
-  void *p = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "alloc", site != 0 ? site : caller))) return NULL;
-  toft_enter(a);
-  uint64_t before = a->allocated;
-  if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
-    p = head->cursor; /* as the inline path says, whatever the state */
-  } else if (a->state & TOFT_BUSY) {
-    code = TOFT_EBUSY;
-  } else if (code == TOFT_OK) {
-    p = toft_place(a, size, align);
-    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_place(a, size, align);
-    code = TOFT_ENOMEM;
-  }
-  if (p != NULL) toft_note(a, size, before, site, caller);
-  toft_aim(a);
-  toft_step_out(a);
-  if (TOFT_UNLIKELY(p == NULL))
-    toft_fail(a, size, align, code);
-  else if (flags & TOFT_ZERO)
-    memset(p, 0, size);
-  return p;
-}
-
-static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  return toft_alloc_for(head, size, align, flags, site, TOFT_CALLER());
-}
-
-/* ---- resize and free ---- */
-
-static int toft_is_last(const toft_state *a, const unsigned char *p, size_t size) {
-  return !(a->state & TOFT_CLAIMED) && p >= toft_block_start(a, a->current) &&
-         (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
-}
-
-/* The newest block, if it is a one-off that holds p and nothing else. */
-static toft_blk *toft_lone(const toft_state *a, const unsigned char *p) {
-  toft_blk *b = a->newest;
-  return b->kind == TOFT_BLOCK_ONEOFF && b->of.payload == p ? b : NULL;
-}
-
-static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                               uint32_t flags) {
-  int aligned = toft_pad(p, align) == 0;
-  size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
-  if (toft_is_last(a, p, old_size) && aligned) {
-    if (new_round <= old_round) {
-      a->head.cursor = p + new_round;
-      toft_sync(a);
-      return p;
-    }
-    size_t more = new_round - old_round;
-    int room = more <= (size_t)(a->end - a->head.cursor);
-    if (toft_affords(a, more) && (room || toft_extend_here(a, more, 1))) {
-      a->head.cursor = p + new_round;
-      toft_sync(a);
-      return p;
-    }
-  } else if (new_size <= old_size && aligned) {
-    return p;
-  }
-  toft_blk *alone = toft_lone(a, p);
-  if (alone != NULL && aligned && new_size <= (size_t)((unsigned char *)alone + alone->size - p)) {
-    if (new_round > old_round) alone->left = p + new_round;
-    return p;
-  }
-  if (flags & TOFT_STAY) return NULL;
-  unsigned char *q = (unsigned char *)toft_place(a, new_size, align);
-  if (q == NULL) return NULL;
-  memcpy(q, p, toft_min(old_size, new_size));
-  if (alone != NULL) { /* nothing else is in its old block: what came on top of it is q's block, or nothing */
-    toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
-    *at = alone->next;
-    a->live -= alone->charge;
-    toft_apart_gone(a, alone);
-    toft_drop(a, alone);
-  }
-  return q;
-}
-
-static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                             uint32_t flags, int *code) {
-  if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
-  return toft_resize_place(a, p, old_size, new_size, align, flags);
-}
-
-static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                            uintptr_t site) {
-  uintptr_t caller = TOFT_CALLER();
-  if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
-  toft_state *a = toft_state_of(head);
-  int absurd = old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* the checks have a finding for it */
-  int code = p == NULL || absurd ? TOFT_EARG : toft_check_request(new_size, align);
-  void *q = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
-  toft_enter(a);
-  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
-  if (code == TOFT_OK) {
-    uint64_t before = a->allocated;
-    code = TOFT_ENOMEM;
-    q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
-    if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
-      q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    if (q != NULL) toft_note(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
-  }
-  toft_aim(a);
-  toft_step_out(a);
-  if (TOFT_UNLIKELY(q == NULL))
-    toft_fail(a, new_size, align, code);
-  else if ((flags & TOFT_ZERO) && new_size > old_size)
-    memset((unsigned char *)q + old_size, 0, new_size - old_size);
-  return q;
-}
-
-static void toft_op_free(toft_arena *head, void *p, size_t size) {
-  toft_state *a = toft_state_of(head);
-  int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
-    if (a->state & TOFT_IS_CHECKED) {
-      code = toft_free_checked(a, (unsigned char *)p, size);
-    } else if (toft_is_last(a, (unsigned char *)p, size)) {
-      a->head.cursor = (unsigned char *)p;
-      toft_sync(a);
-    } else if (toft_lone(a, (unsigned char *)p) != NULL) {
-      toft_drop(a, toft_pop(a));
-    }
-  }
-  toft_aim(a);
-  toft_step_out(a);
-  if (code != TOFT_OK) toft_fail(a, size, 0, code);
-}
-
-/* ---- marks ---- */
-
-/* The block that a mark points into: the newest regular one that was there. NULL: no mark of this arena and round. */
-static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
-  unsigned char *cursor = *at;
-  if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
-  toft_blk *b = a->current;
-  while (b != NULL && b->born > epoch) b = b->of.below;
-  if (b == &a->home && epoch < a->emptied) cursor = *at = a->home_start; /* nothing was allocated then */
-  if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
-  if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
-  return b;
-}
-
-static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
-  if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
-  toft_run_cleanups(a, epoch);
-  size_t records = a->checks != NULL ? a->checks->count : 0;
-  int code = toft_check_records(a, epoch);
-  if (records != 0 && a->checks->count != records) toft_note_gone_marks(a, &a->checks->records[a->checks->count]);
-  int moved = b != a->current;
-  while (a->newest->born > epoch) {
-    toft_blk *gone = toft_pop(a);
-    toft_poison(a, (unsigned char *)gone + toft_offset(gone), gone->left);
-    toft_drop(a, gone);
-  }
-  if (cursor < a->head.cursor) { /* above it: the newest allocation below the mark was given back meanwhile */
-    toft_poison(a, cursor, a->head.cursor);
-    a->head.cursor = cursor;
-    toft_sync(a);
-  }
-  if (moved) toft_bump(a);
-  if (a->checks != NULL && epoch < a->checks->since) toft_check_from_here(a);
-  return code;
-}
-
-static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
-  toft_state *a = toft_state_of(head);
-  const unsigned char *marked = cursor;
-  int code = TOFT_EMARK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (a->state & TOFT_CLOSED) {
-    code = TOFT_EBUSY;
+/* The stack from the call on the arena, which returns to `caller`; that alone where nobody can say more. */
+static size_t toft_capture(toft_state *a, void **stack, uintptr_t caller) {
+  void *all[TOFT_STACK + TOFT_FRAMES_BEFORE];
+  size_t n, first = 0, most = TOFT_STACK + TOFT_FRAMES_BEFORE;
+  toft_watch *w = a->watch;
+  if (w->unwinder != NULL) {
+    uint32_t was = toft_call_out(a);
+    n = toft_min(w->unwinder(w->unwinder_arg, all, most), most);
+    toft_call_back(a, was);
   } else {
-    toft_blk *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
-      code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* else somebody asks whether the arena is closed */
-      toft_note_stale_mark(a);
+    n = TOFT_UNWIND(all, most);
   }
-  toft_aim(a);
-  toft_step_out(a);
-  return code;
-}
-
-/* ---- reset and trim ---- */
-
-/* The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H. */
-static uint64_t toft_end_round(toft_state *a) {
-  uint64_t *window = &a->window_peaks[a->rounds / TOFT_WINDOW % TOFT_WINDOWS], high = 0;
-  if (a->rounds++ % TOFT_WINDOW == 0) *window = 0;
-  if (a->round_peak > *window) *window = a->round_peak;
-  a->round_peak = 0;
-  for (int i = 0; i < TOFT_WINDOWS; i++)
-    if (a->window_peaks[i] > high) high = a->window_peaks[i];
-  return high + 512;
-}
-
-static void toft_home_current(toft_state *a, int idle) {
-  a->newest = &a->home;
-  a->state &= ~(uint32_t)TOFT_IDLE;
-  if (idle) a->state |= TOFT_IDLE;
-  toft_make_current(a, &a->home, idle ? a->home_end : a->home_start);
-  a->home.left = a->head.cursor;
-}
-
-/* Takes everything but home into one list: the blocks, newest first, then the spares as they were. */
-static toft_blk *toft_take_apart(toft_state *a) {
-  toft_blk *all = a->newest, **tail = &all;
-  while (*tail != &a->home) tail = &(*tail)->next;
-  *tail = a->spares;
-  a->spares = NULL;
-  a->spare_bytes = 0;
-  return all;
-}
-
-/* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
- * regular block that was in use and stays. */
-static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound,
-                             size_t count) {
-  toft_blk **tail = &a->spares;
-  size_t largest = 0;
-  while (list != NULL) {
-    toft_blk *b = list;
-    list = b->next;
-    if (count != 0 && b->size >= at_least && b->size <= at_most && b->size <= bound &&
-        a->spare_bytes <= bound - b->size) {
-      *tail = b;
-      tail = &b->next;
-      a->spare_bytes += b->size;
-      if (b->kind == TOFT_BLOCK_REGULAR) largest = toft_max(largest, b->size);
-      b->kind = TOFT_BLOCK_SPARE;
-      count--;
-    } else {
-      toft_put(a, b);
-    }
+  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may tell Thumb */
+  if (first == n && caller != 0) {
+    all[0] = (void *)caller;
+    first = 0;
+    n = 1;
   }
-  *tail = NULL;
-  return largest;
+  n = toft_min(n - first, TOFT_STACK);
+  memcpy(stack, all + first, n * sizeof *stack);
+  return n;
 }
 
-/* P10. Nothing is allocated any more; what is to stay for the next round? */
-static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
-  uint64_t high = toft_end_round(a);
-  toft_blk *newest = a->newest;
-  size_t others = 0, one_offs = 0;
-  for (toft_blk *b = newest; b != &a->home; b = b->next) {
-    others += b->size;
-    one_offs += b->kind == TOFT_BLOCK_ONEOFF;
+static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t depth, uintptr_t site) {
+  uint64_t hash = (uint64_t)site * 31 + w->tag;
+  for (size_t i = 0; i < depth; i++) hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * 0x9E3779B97F4A7C15u;
+  if (w->sites == NULL) {
+    w->sites = (toft_sampled **)calloc(TOFT_SITE_LISTS, sizeof(void *));
+    if (w->sites == NULL) return NULL;
   }
-
-  /* One block of this size would do for the round; up to `most`, one that is there does. */
-  size_t wanted = toft_merged_size(high), most = 4 * wanted;
-  /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
-  size_t bound =
-      toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
-  /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
-  int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
-  if (policy == TOFT_KEEP_ALL) {
-    wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
-    most = SIZE_MAX;
-    as_they_are = high > TOFT_MERGE || others > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP);
-    bound = others + a->spare_bytes;
-  } else if (policy == TOFT_KEEP_BYTES) {
-    bound = toft_min(keep, TOFT_MAX_REQUEST);
-    wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
-    most = toft_min(4 * wanted, toft_max(wanted, bound));
-    as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
-  }
-
-  /* Home may do: as it is, as a buffer, or as a block that its source extends. */
-  int extends = a->home.source != NULL && a->home.source->extend != NULL;
-  int fits = high <= (size_t)(a->home_end - a->home_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
-  int single = newest != &a->home && newest->next == &a->home && newest->kind == TOFT_BLOCK_REGULAR;
-  a->spare_keep = 0;
-  if (wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends) {
-    (void)toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
-    a->first = 0;
-    toft_home_current(a, 0);
-  } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
-    toft_put_spares(a, 0);
-    a->first = 0;
-    toft_home_current(a, 1); /* no mark of this round can name it */
-    a->newest = newest;
-    newest->index = 1;
-    toft_make_current(a, newest, toft_block_start(a, newest));
-  } else if (as_they_are) {
-    a->first = toft_max(TOFT_CAP, toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX));
-    a->spare_keep = bound;
-    toft_home_current(a, 1);
-  } else { /* a block that was rewound before the reset is as good as one that was not */
-    (void)toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
-    a->first = a->spares != NULL ? a->spares->size : wanted;
-    toft_home_current(a, 1);
-  }
+  toft_sampled **list = &w->sites[hash >> 56];
+  for (toft_sampled *s = *list; s != NULL; s = s->next)
+    if (s->hash == hash && s->site == site && s->tag == w->tag && s->depth == depth &&
+        memcmp(toft_site_stack(s), stack, depth * sizeof *stack) == 0)
+      return s;
+  if (w->site_count == TOFT_MAX_SITES) return NULL;
+  toft_sampled *s = (toft_sampled *)malloc(sizeof *s + depth * sizeof *stack);
+  if (s == NULL) return NULL;
+  s->next = *list;
+  s->hash = hash;
+  s->site = site;
+  s->tag = w->tag;
+  s->depth = depth;
+  s->count = s->bytes = 0;
+  memcpy(toft_site_stack(s), stack, depth * sizeof *stack);
+  *list = s;
+  w->site_count++;
+  return s;
 }
 
-static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
-  toft_state *a = toft_state_of(head);
-  int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (policy > TOFT_KEEP_BYTES) {
-    code = TOFT_EARG;
-  } else if (a->state & TOFT_CLOSED) {
-    code = TOFT_EBUSY;
-  } else {
-    toft_note_peak(a, a->live);
-    toft_run_cleanups(a, 0);
-    code = toft_look_at_shadows(a);
-    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
-    for (toft_blk *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-      toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
-    toft_settle(a, policy, keep);
-    a->live = 0;
-    toft_round_over(a);
-    toft_bump(a);
-    a->home.born = a->current->born = toft_epoch(a);
-    toft_check_from_here(a);
+/* `size` bytes were asked for and allocated; `before`: what was allocated until then. */
+static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  toft_watch *w = a->watch;
+  uint64_t hits = 0, from = w->next_sample > before ? w->next_sample : before;
+  uint64_t many = a->allocated > from ? (a->allocated - from) / w->period : 0;
+  if (many > 256) { /* as good as one by one, and not so slow */
+    hits = many;
+    toft_sample_after(w, a->allocated);
   }
-  toft_aim(a);
-  toft_step_out(a);
-  return code;
+  while (w->next_sample < a->allocated) {
+    hits += w->next_sample >= before; /* else it was in a range, or the arena's own */
+    toft_sample_after(w, w->next_sample);
+  }
+  if (hits == 0) return;
+  void *stack[TOFT_STACK];
+  size_t depth = toft_capture(a, stack, caller);
+  toft_sampled *s = toft_site_of(w, stack, depth, site);
+  /* One that takes so many bytes of the arena is met once in period / bytes times. */
+  double count = (double)hits * (double)w->period / (double)(a->allocated - before);
+  *(s != NULL ? &s->count : &w->lost_count) += count;
+  *(s != NULL ? &s->bytes : &w->lost_bytes) += count * (double)size;
 }
 
-static void toft_op_trim(toft_arena *head, size_t keep) {
-  toft_state *a = toft_state_of(head);
-  if (TOFT_UNLIKELY(!toft_step_in(a, "trim", TOFT_CALLER()))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED)) {
-    toft_put_spares(a, keep);
-    toft_blk *b = a->current;
-    a->spare_keep = toft_min(a->spare_keep, keep);
-    if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
-        a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      if (a->checks != NULL) {
-        a->checks->before = a->checks->from;
-        a->checks->from = a->home_start;
-      }
-      toft_put(a, b);
-      a->first = 0;
-      toft_home_current(a, 0);
-      toft_bump(a);
-      a->emptied = toft_epoch(a);
-    } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
-      size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
-      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
-      if (size < b->size) toft_cut_checks(a, (unsigned char *)a + size);
-      if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
-        b->size = size;
-        a->end = a->home_end = (unsigned char *)a + size;
-      }
-    }
-  }
-  toft_aim(a);
-  toft_step_out(a);
+static TOFT_COLD void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (a->allocated <= before) return;
+  if (a->watch->period != 0) toft_sample(a, size, before, site, caller);
+  toft_tell_over(a);
 }
 
-/* ---- cleanups ---- */
+#endif
 
-static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *), void *arg) {
-  toft_bump(a); /* so that a mark from before asks ops, which runs it */
-  node->user.fn = fn;
-  node->user.arg = arg;
-  node->older = a->cleanups;
-  node->born = toft_epoch(a);
-  a->cleanups = node;
-}
-
-static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
-  toft_state *a = toft_state_of(head);
-  toft_node *node = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "cleanup", TOFT_CALLER()))) return NULL;
-  toft_enter(a);
-  int busy = (a->state & TOFT_CLOSED) != 0;
-  if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
-  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
-    node = (toft_node *)toft_place(a, sizeof *node, 8);
-  if (node != NULL) {
-    toft_link_cleanup(a, node, fn, arg);
-    toft_tell_over(a);
-  }
-  toft_aim(a);
-  toft_step_out(a);
-  if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
-  return node != NULL ? &node->user : NULL;
-}
-
-/* ---- claimed ranges ---- */
-
-static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
-  toft_state *a = toft_state_of(head);
-  int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
-  unsigned char *p = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "claim", TOFT_CALLER()))) return NULL;
-  toft_enter(a);
-  uint32_t held = a->state & TOFT_CLAIMED;
-  if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
-    code = TOFT_EBUSY;
-  } else if (held ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
-    code = TOFT_EARG;
-  } else if (code == TOFT_OK) {
-    unsigned char *before = a->head.cursor;
-    uint64_t allocated = a->allocated, peak = a->peak;
-    a->state &= ~(uint32_t)TOFT_CLAIMED;
-    if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
-    toft_sync(a);
-    uint64_t placed = a->allocated;
-    p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_place(a, size, align);
-    if (p != NULL) {
-      toft_note(a, size, placed, 0, TOFT_CALLER());
-      toft_aim(a); /* the range gets what the inline path would have had */
-      a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
-      a->claim_limit = a->head.limit;
-      /* The low bits tell a stale range from the present one. */
-      if (!held) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
-      r->cursor = a->head.cursor;
-      r->limit = a->claim_limit;
-      r->maker = a->claim_id;
-      a->state |= TOFT_CLAIMED;
-    } else {
-      a->head.cursor = before;
-      toft_sync(a);
-      a->allocated = allocated; /* what the range holds counts when it is given */
-      a->peak = peak;
-      toft_settle_tags(a);
-      a->state |= held;
-      code = TOFT_ENOMEM;
-    }
-  }
-  toft_aim(a);
-  toft_step_out(a);
-  if (p == NULL) toft_fail(a, size, align, code);
-  return p;
-}
-
-static int toft_op_give(toft_arena *head, toft_range *r) {
-  toft_state *a = toft_state_of(head);
-  int code = TOFT_EARG;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if ((a->state & TOFT_CLOSED) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
-      r->cursor <= a->claim_limit) {
-    a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
-    a->state &= ~(uint32_t)TOFT_CLAIMED;
-    a->aside = NULL;
-    toft_sync(a);
-    toft_range_given(a);
-    r->cursor = r->limit = NULL;
-    r->maker = 0;
-    code = TOFT_OK;
-    toft_tell_over(a);
-  }
-  toft_aim(a);
-  toft_step_out(a);
-  return code;
-}
-
-/* ---- the rest ---- */
-
-static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  toft_state *a = toft_state_of(head);
-  uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK, inside = !(a->state & TOFT_FRESH) && a->checks != NULL; /* checks may begin here */
-  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
-  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
-  if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (a->state & closed) {
-    code = TOFT_EBUSY;
-  } else if (what == TOFT_SET_BUDGET) {
-    a->budget = value;
-  } else if (what == TOFT_SET_TAG) {
-    code = toft_set_tag_here(a, value, name, name_len);
-  } else if (what == TOFT_SET_SAMPLE) {
-    code = toft_set_period(a, value);
-  }
-  if (code == TOFT_OK) {
-    toft_bump(a);
-    if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
-      code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
-  }
-  toft_aim(a);
-  if (inside) toft_step_out(a);
-  return code;
-}
-
-static int toft_op_contains(const toft_arena *head, const void *p);
-static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
-static void toft_op_release(toft_arena *head);
-
-static const toft_arena_ops toft_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_op_alloc,          toft_op_resize,
-    toft_op_free,           toft_op_rewind,
-    toft_op_reset,          toft_op_trim,
-    toft_op_cleanup,        toft_op_claim,
-    toft_op_give,           toft_op_contains,
-    toft_op_stats,          toft_op_set,
-    toft_op_release,
-};
-
-/* Made by this library? */
-static int toft_is_held(const toft_arena *a); /* lease_stands.c: an arena that a cache leases */
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
-
-/* ==== meter_calls.c ==== */
+/* ==== debug/accounting_api.c ==== */
 /* The calls of toft/meter.h. */
+#ifndef TOFT_DEBUG_ACCOUNTING_API_C
+#define TOFT_DEBUG_ACCOUNTING_API_C
 
 static void toft_leave(toft_state *a) {
   toft_aim(a);
@@ -4441,345 +4600,590 @@ int toft_clear_report(toft_arena *head) {
   return code;
 }
 
-/* ==== life.c ==== */
-/* Create, release, adopt. The fast way through both ends: an arena that never saw a slow call is still as it was made,
- * so releasing it is a push on the thread's cache and creating the next one a pop. */
+#endif
 
-/* The first half of the state; the second waits for toft_prepare. */
-static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
-                             uint32_t state) {
-  toft_state *a = (toft_state *)at;
-  a->head.cursor = a->anchor = a->home_start = start;
-  a->head.ops = &toft_ops;
-  a->head.limit = a->end = a->home_end = end;
-  a->head.epoch = toft_epoch_first();
-  a->state = TOFT_FRESH | state;
-  a->rounds = 0;
-  a->budget = UINT64_MAX;
-  a->source = source;
-  a->home_size = size;
-  toft_written(a, sizeof a->head);
-  return a;
+/* ==== debug/debug_ops.c ==== */
+/* What the ops do in a checked arena. limit == cursor, so every allocation from every language comes here and gets a
+ * record, red zones on both sides and a fill. Slow, and exact. */
+#ifndef TOFT_DEBUG_DEBUG_OPS_C
+#define TOFT_DEBUG_DEBUG_OPS_C
+
+/* ---- allocation ---- */
+
+/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
+ * call would be refused. */
+static void toft_limit_first(toft_state *a, size_t take) {
+  if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
 }
 
-static toft_state *toft_init_home(void *block, toft_source *source, uint32_t state) {
-  unsigned char *base = (unsigned char *)block;
-  return toft_init(block, base + TOFT_HOME_START, base + TOFT_HOME_SIZE, TOFT_HOME_SIZE, source, state);
-}
-
-static toft_state *toft_create_from(toft_source *source, uint32_t state) {
-  void *block = source->take(source, TOFT_HOME_SIZE);
-  if (block != NULL && ((uintptr_t)block & 63) != 0) {
-    source->put(source, block, TOFT_HOME_SIZE);
-    return NULL;
+static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
+  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
+  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align))) {
+    toft_limit_first(a, toft_pad(a->head.cursor, align) + whole);
+    return toft_place_here(a, whole, align);
   }
-  return block != NULL ? toft_init_home(block, source, state) : NULL;
+  return toft_place_further(a, whole, align);
 }
 
-static void toft_put_home(toft_state *a);
-
-/* Of an arena that was just made, where the whole process is checked. NULL: there is no memory. */
-static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
-  toft_enter(a);
-  if (toft_begin_checks(a) != TOFT_OK) {
-    toft_put_home(a);
-    return NULL;
-  }
-  if (a->source == NULL) {
-    a->source = &toft_heap_source;
-    a->checks->plain_limit = (size_t)(a->home_end - a->home_start);
-  }
-  toft_aim(a);
-  return a;
+static int toft_room_for_record(toft_checks *c) {
+  if (c->count < c->room) return 1;
+  toft_record *more = (toft_record *)toft_more_room(c->records, &c->room, sizeof *more);
+  if (more != NULL) c->records = more;
+  return more != NULL;
 }
 
-TOFT_INLINE toft_state *toft_created(toft_state *a) {
-  return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
+/* With its zones. */
+static size_t toft_zoned_size(size_t size, size_t align) {
+  return toft_max(align, TOFT_ZONE) + TOFT_ROUND8(size) + TOFT_ZONE;
 }
 
-static TOFT_COLD toft_state *toft_create_slow(void) {
-  return toft_created(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
+static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
+  toft_checks *c = a->checks;
+  size_t front = toft_max(align, TOFT_ZONE);
+  size_t whole = toft_zoned_size(size, align);
+  if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
+  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain, c->plain_limit)) return NULL;
+  unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
+  if (base == NULL) return NULL;
+  toft_blk *b = a->current;
+  if (a->state & TOFT_CLAIMED)
+    b = a->aside;
+  else if (base < toft_block_start(a, b) || base >= a->head.cursor)
+    b = a->newest;
+  (void)toft_look_back(a, b, base + whole);
+  unsigned char *p = base + front;
+  toft_open(base, whole);
+  memset(base, TOFT_BYTE_ZONE, whole);
+  memset(p, TOFT_BYTE_NEW, size);
+  toft_close(base, front);
+  toft_hand_out(p, size);
+  toft_close(p + size, whole - front - size);
+  toft_bump(a); /* a mark between any two allocations tells them apart */
+  toft_remember_live(c, b, c->count);
+  toft_record *r = &c->records[c->count++];
+  memset(r, 0, sizeof *r);
+  r->block = b;
+  r->start = base;
+  r->p = p;
+  r->end = base + whole;
+  r->size = size;
+  r->born = toft_epoch(a);
+  r->cursor = a->head.cursor;
+  r->made = c->call;
+  c->plain += TOFT_ROUND8(size);
+  return p;
 }
 
-toft_arena *toft_create(void) {
-  toft_state *a = toft_cache_pop();
-  if (TOFT_UNLIKELY(a == NULL)) a = toft_create_slow();
-  return a != NULL ? &a->head : NULL;
+/* ---- marks ---- */
+
+static void toft_check_from_here(toft_state *a) {
+  if (a->checks == NULL) return;
+  a->checks->since = toft_epoch(a);
+  a->checks->from = a->head.cursor;
+  a->checks->gone_marks_count = 0;
 }
 
-toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
-  unsigned char *base = (unsigned char *)buffer;
-  size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
-  if (base == NULL || size < pad + TOFT_HOME_START) return NULL;
-  unsigned char *at = base + pad, *start = at + TOFT_HOME_START;
-  unsigned char *end = start + ((size - pad - TOFT_HOME_START) & ~(size_t)7);
-  toft_state *a = toft_created(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER));
-  return a != NULL ? &a->head : NULL;
+/* The newest of the first `count` records, if the checks made it. */
+static toft_record *toft_last_of(const toft_checks *c, size_t count) {
+  return count != 0 && c->records[count - 1].born > c->since ? &c->records[count - 1] : NULL;
 }
 
-toft_arena *toft_create_with(const toft_options *given) {
-  toft_options o = TOFT_OPTIONS;
-  if (given == NULL) return toft_create();
-  if (given->size < 2 * sizeof(void *)) return NULL;
-  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's is shorter: the rest keeps its defaults */
-  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
-  toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
-  toft_arena *head = NULL;
-  if (o.buffer != NULL) {
-    head = toft_create_in(o.buffer, o.buffer_size, o.source);
-  } else if (source == &toft_heap_source) {
-    head = toft_create();
-  } else {
-    toft_state *made = toft_created(toft_create_from(source, 0));
-    if (made != NULL) head = &made->head;
+#define TOFT_GONE_MARKS 4096 /* so many are told apart: of those from before no more is known */
+
+/* A rewind forgot the records from this one on. */
+static void toft_note_gone_marks(toft_state *a, const toft_record *forgotten) {
+  toft_checks *c = a->checks;
+  const toft_record *below = toft_last_of(c, c->count);
+  if (forgotten->cursor != (below != NULL ? below->cursor : c->from)) return;
+  toft_bump(a); /* marks that are taken now are good */
+  while (c->gone_marks_count != 0 && c->gone_marks[c->gone_marks_count - 1].from > forgotten->born)
+    c->gone_marks_count--;
+  if (c->gone_marks_count == TOFT_GONE_MARKS) {
+    c->gone_marks_count /= 2;
+    memcpy(c->gone_marks, c->gone_marks + c->gone_marks_count, c->gone_marks_count * sizeof *c->gone_marks);
   }
-  if (head == NULL) return NULL;
-  toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  if (o.budget != 0) a->budget = o.budget;
-  a->failure = o.failure;
-  a->failure_arg = o.failure_arg;
-  size_t first = toft_merged_size((uint64_t)o.reserve + 512);
-  if (o.reserve != 0 && first > TOFT_HOME_SIZE && o.buffer == NULL && source->extend == NULL) {
-    a->first = first;
-    toft_home_current(a, 1);
+  if (c->gone_marks_count == c->gone_marks_room) {
+    void *more = toft_more_room(c->gone_marks, &c->gone_marks_room, sizeof *c->gone_marks);
+    if (more == NULL) return;
+    c->gone_marks = (toft_gone_marks *)more;
   }
-  if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
-    toft_put_home(a);
-    return NULL;
-  }
-  toft_aim(a);
-  return head;
+  toft_gone_marks *gone = &c->gone_marks[c->gone_marks_count++];
+  gone->from = forgotten->born;
+  gone->to = toft_epoch(a);
 }
 
-/* Home itself, as it was made: to the cache, or to where it came from. */
-static void toft_put_home(toft_state *a) {
-  toft_source *source = a->source;
-  size_t size = a->home_size;
-  toft_epoch_seen(a->head.epoch);
-  if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
-  if (a->state & TOFT_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
-      (toft_cache_takes(size) || toft_cache_make_room(size)))
-    toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
-  else
-    source->put(source, a, size);
+static int toft_mark_is_gone(const toft_checks *c, uintptr_t epoch) {
+  size_t i = c->gone_marks_count;
+  while (i != 0 && c->gone_marks[i - 1].from > epoch) i--;
+  return i != 0 && epoch < c->gone_marks[i - 1].to;
 }
 
-/* Every block back to its source. */
-static void toft_destroy(toft_state *a) {
-  if (a->checks != NULL) toft_unregister(&a->checks->registered);
-  toft_run_cleanups(a, 0);
-  (void)toft_look_at_shadows(a);
-  (void)toft_check_records(a, 0);
-  while (a->newest != &a->home) {
-    toft_blk *b = a->newest;
-    a->newest = b->next;
-    toft_put(a, b);
+/* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
+static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
+  const toft_checks *c = a->checks;
+  if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since) return 0;
+  size_t low = 0, high = c->count; /* the first record that is younger than the mark */
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (c->records[middle].born > epoch)
+      high = middle;
+    else
+      low = middle + 1;
   }
-  toft_put_spares(a, 0);
-  toft_end_watch(a);
-  a->home_size = a->home.size; /* what its source extended it to */
-  toft_put_home(a);
+  const toft_record *r = toft_last_of(c, low);
+  if (toft_mark_is_gone(c, epoch)) return 1;
+  return cursor != (r != NULL ? r->cursor : epoch < a->emptied ? c->before : c->from);
 }
 
-static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
-  if (a->state & TOFT_HELD) return;
-  if (a->state & TOFT_FRESH) {
-    toft_put_home(a);
-    return;
-  }
-  if (TOFT_UNLIKELY(!toft_step_in(a, "release", site))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED)) {
-    toft_destroy(a);
-    return;
-  }
-  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
-  toft_aim(a);
-  toft_step_out(a);
-  toft_fail(a, 0, 0, TOFT_EBUSY);
+static void toft_note_stale_mark(toft_state *a) {
+  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
 
-/* The fast way saves no register: whatever is not it is a tail call. */
-static void toft_op_release(toft_arena *head) {
-  toft_state *a = toft_state_of(head);
-  toft_cache *c = &toft_tls;
-  if (TOFT_LIKELY(a->state == (TOFT_FRESH | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
-                  c->held + TOFT_HOME_SIZE <= TOFT_LOAD(&toft_cache_bytes))) {
-    head->cursor = a->home_start;
-    toft_cache_push(a);
-  } else if (a->state != (TOFT_FRESH | TOFT_BUFFER)) {
-    toft_release_slow(a, TOFT_CALLER());
-  }
-}
-
-/* ---- adopt ---- */
-
-/* The cleanup of an adopted arena: its place in the order is where it was adopted. */
-static void toft_end_adopted(void *donor) { toft_destroy((toft_state *)donor); }
-static void toft_end_foreign(void *donor) { toft_release((toft_arena *)donor); }
-
-static int toft_adopt_own(toft_state *a, toft_state *donor) {
-  toft_enter(donor);
-  if ((donor->state & (TOFT_CLOSED | TOFT_HELD)) || (a->state & TOFT_CLOSED)) {
-    toft_aim(donor);
-    return TOFT_EBUSY;
-  }
-  if (!toft_affords(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
-    toft_aim(donor);
-    return TOFT_ENOMEM;
-  }
-  if (!toft_apart_room(a)) {
-    toft_aim(donor);
-    return TOFT_ENOMEM;
-  }
-  donor->state |= TOFT_BUSY; /* whoever still uses it is refused */
-  toft_aim(donor);
-  toft_link_cleanup(a, &donor->adopted, toft_end_adopted, donor);
-  a->live += donor->live;
-  a->allocated += donor->live;
-  a->adopted_live += donor->live;
-  toft_apart_add(a, donor, (size_t)donor->live);
-  toft_tell_over(a);
-  return TOFT_OK;
-}
-
-/* A rewind is refused with this code whatever the mark is, and this is none. */
-static int toft_is_closed(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
-
-/* Of another maker, one or both: nothing is taken over, the donor's own release waits on the list. */
-static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
-  if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
-  if (toft_is_closed(head) || toft_is_closed(donor)) return TOFT_EBUSY; /* a closed donor would ignore that release */
-  toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
-  if (node == NULL) return TOFT_ENOMEM;
-  node->fn = toft_end_foreign;
-  return TOFT_OK;
-}
-
-int toft_adopt(toft_arena *head, toft_arena *donor) {
-  if (head == donor || donor == NULL) return TOFT_EARG;
-  if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
-  toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
-  uintptr_t caller = TOFT_CALLER();
-  if (!toft_step_in(a, "adopt", caller)) return TOFT_EBUSY;
-  toft_enter(a);
-  int code = toft_step_in(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
-  if (code == TOFT_OK) {
-    code = toft_adopt_own(a, d);
-    toft_step_out(d);
-  }
-  toft_aim(a);
-  toft_step_out(a);
+static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
+  size_t records = a->checks != NULL ? a->checks->count : 0;
+  int code = toft_check_records(a, epoch);
+  if (records != 0 && a->checks->count != records) toft_note_gone_marks(a, &a->checks->records[a->checks->count]);
   return code;
 }
 
-/* ==== inspect.c ==== */
-/* Looking at an arena: membership, statistics, the walks over blocks and findings. */
-
-static const unsigned char *toft_lookup_start(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
+static void toft_records_rewound(toft_state *a, uintptr_t epoch) {
+  if (a->checks != NULL && epoch < a->checks->since) toft_check_from_here(a);
 }
 
-/* Home idling holds nothing, though its cursor is at its end. */
-static size_t toft_block_used(const toft_state *a, toft_blk *b) {
-  if (b == &a->home && (a->state & TOFT_IDLE)) return 0;
-  return (size_t)(toft_block_top(a, b) - toft_lookup_start(a, b));
+static void toft_records_trimmed(toft_state *a) {
+  if (a->checks == NULL) return;
+  a->checks->before = a->checks->from;
+  a->checks->from = a->home_start;
 }
 
-static toft_state *toft_adopted_by(const toft_node *node) {
-  return node->user.fn == toft_end_adopted ? (toft_state *)node->user.arg : NULL;
-}
+/* ---- resize and free ---- */
 
-static int toft_op_contains(const toft_arena *head, const void *p) {
-  const toft_state *a = toft_state_of(head);
-  const unsigned char *q = (const unsigned char *)p;
-  if (a->state & TOFT_FRESH) return q >= a->home_start && q < head->cursor;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_lookup_start(a, b);
-    if (q >= start && q < start + toft_block_used(a, b)) return 1;
-  }
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
-    if (donor != NULL && toft_op_contains(&donor->head, p)) return 1;
-  }
-  return 0;
-}
-
-/* `reserved` and the like of this arena and of those it adopted. */
-static void toft_add_stats(const toft_state *a, toft_stats *s) {
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    s->reserved += b->size;
-    s->blocks++;
-    s->wasted += b->size - toft_block_used(a, b);
-    if (b == a->current) s->wasted -= (size_t)(a->end - a->head.cursor);
-  }
-  s->reserved += a->spare_bytes;
-  s->source_calls += a->source_calls;
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
-    if (donor != NULL) toft_add_stats(donor, s);
-  }
-}
-
-static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) {
-  toft_state *a = toft_state_of(head);
-  toft_stats s;
-  toft_enter(a);
-  memset(&s, 0, sizeof s);
-  toft_add_stats(a, &s);
-  s.live = a->live;
-  s.allocated = a->allocated;
-  s.peak = a->peak;
-  s.budget = a->budget;
-  toft_aim(a);
-  size_t n = toft_min(out_size, sizeof s);
-  memcpy(out, &s, n);
-  return n;
-}
-
-static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
-  toft_block v;
-  const toft_node *n = a->cleanups;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    for (; n != NULL && n->born > b->born; n = n->older) {
-      toft_state *donor = toft_adopted_by(n);
-      int stop = donor != NULL ? toft_walk(donor, fn, arg) : 0;
-      if (stop != 0) return stop;
+static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
+  toft_checks *c = a->checks;
+  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next) {
+    size_t low = 0, high = s->live_count;
+    while (low < high) {
+      size_t middle = low + (high - low) / 2;
+      if (c->records[s->live[middle]].p < p)
+        low = middle + 1;
+      else
+        high = middle;
     }
-    v.base = b == &a->home ? (const void *)a : (const void *)b;
-    v.size = b->size;
-    v.start = toft_lookup_start(a, b);
-    v.used = toft_block_used(a, b);
-    v.kind = (int)b->kind;
-    int stop = fn(arg, &v);
-    if (stop != 0) return stop;
+    if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
-  for (toft_blk *b = a->spares; b != NULL; b = b->next) {
-    v.base = b;
-    v.size = b->size;
-    v.start = (const unsigned char *)b + TOFT_HEADER;
-    v.used = 0;
-    v.kind = TOFT_BLOCK_SPARE;
-    int stop = fn(arg, &v);
-    if (stop != 0) return stop;
+  for (size_t i = c->count; i-- > 0;) /* there was no memory to remember where it is */
+    if (c->records[i].p == p) return &c->records[i];
+  return NULL;
+}
+
+/* Allocated before the checks began? */
+static int toft_is_older(const toft_state *a, const unsigned char *p) {
+  const toft_checks *c = a->checks;
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
+    if (p < start || p >= toft_block_top(a, b)) continue;
+    return b->born <= c->since && !(c->from >= start && c->from <= end && p >= c->from);
   }
   return 0;
 }
 
-int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  uint32_t was = toft_call_out(a);
-  int stop = toft_walk(a, fn, arg);
-  toft_call_back(a, was);
-  toft_aim(a);
-  return stop;
+/* The record of a live allocation of that size; else NULL, and a finding. */
+static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, size_t size) {
+  toft_record *r = toft_find_record(a, p);
+  int kind = r == NULL            ? TOFT_FOUND_FOREIGN
+             : r->gone.by != NULL ? TOFT_FOUND_DOUBLE_FREE
+             : r->size != size    ? TOFT_FOUND_WRONG_SIZE
+                                  : 0;
+  if (kind == 0) return r;
+  toft_tell_misuse(a, kind, p, size, r);
+  return NULL;
 }
 
-/* ---- checked arenas ---- */
+static void toft_free_record(toft_state *a, toft_record *r) {
+  (void)toft_check_record(a, (size_t)(r - a->checks->records));
+  a->checks->plain -= TOFT_ROUND8(r->size);
+  toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
+  r->gone = a->checks->call;
+}
+
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code) {
+  *code = TOFT_ENOMEM;
+  if (old_size == 0) { /* an address without bytes has no record */
+    if (new_size == 0 && toft_pad(p, align) == 0) return p;
+    return (flags & TOFT_STAY) ? NULL : toft_place(a, new_size, align);
+  }
+  int older = toft_is_older(a, p);
+  toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
+  if (r == NULL && (!older || old_size > TOFT_MAX_REQUEST)) {
+    *code = TOFT_EARG;
+    return NULL;
+  }
+  if (new_size <= old_size && toft_pad(p, align) == 0) {
+    if (older) return p;
+    (void)toft_check_record(a, (size_t)(r - a->checks->records));
+    toft_open(p + new_size, (size_t)(r->end - p) - new_size);
+    memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
+    toft_close(p + new_size, (size_t)(r->end - p) - new_size);
+    a->checks->plain -= TOFT_ROUND8(r->size) - TOFT_ROUND8(new_size);
+    r->size = new_size;
+    return p;
+  }
+  if (flags & TOFT_STAY) return NULL;
+  size_t index = older ? 0 : (size_t)(r - a->checks->records);
+  void *q = toft_place(a, new_size, align);
+  if (q == NULL) return NULL;
+  if (!older) toft_open(p, a->checks->records[index].header);
+  memcpy(q, p, toft_min(old_size, new_size));
+  if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
+  return q;
+}
+
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
+  if (size == 0 || toft_is_older(a, p)) return TOFT_OK;
+  toft_record *r = toft_claimed_record(a, p, size);
+  if (r == NULL) return TOFT_EARG;
+  toft_free_record(a, r);
+  return TOFT_OK;
+}
+
+/* ---- at exit ---- */
+
+static toft_checks *toft_checks_of(toft_registered *r) {
+  return (toft_checks *)(void *)((unsigned char *)r - offsetof(toft_checks, registered));
+}
+
+static int toft_enter_at_exit(toft_registered *r) {
+  toft_checks *c = toft_checks_of(r);
+  size_t none = 0;
+  return TOFT_TAKE(&c->inside, &none, toft_thread());
+}
+
+/* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
+static void toft_look_at_heap_blocks(toft_state *a) {
+  toft_checks *c = a->checks;
+  if (!(a->state & TOFT_CACHEABLE)) return;
+  for (const toft_node *n = a->cleanups; n != NULL; n = n->older)
+    if (n->user.fn == toft_end_adopted) toft_look_at_heap_blocks((toft_state *)n->user.arg);
+  if (c == NULL) return;
+  toft_failure *failure = a->failure;
+  a->failure = NULL; /* what it uses may have ended */
+  memset(&c->call, 0, sizeof c->call);
+  c->call.by = "exit";
+  c->call.thread = toft_thread();
+  for (size_t i = 0; i < c->count; i++)
+    if (c->records[i].block->source == &toft_heap_source) (void)toft_check_record(a, i);
+  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next)
+    if (s->block->source == &toft_heap_source) (void)toft_look_at_shadow(a, s);
+  a->failure = failure;
+}
+
+static void toft_look_at_exit(toft_registered *r) {
+  toft_checks *c = toft_checks_of(r);
+  toft_look_at_heap_blocks(c->arena);
+  TOFT_LEAVE(&c->inside);
+}
+
+static void toft_forget_at_exit(toft_state *a) {
+  if (a->checks != NULL) toft_unregister(&a->checks->registered);
+}
+
+/* ---- on and off ---- */
+
+static int toft_begin_checks(toft_state *a) {
+  toft_arm_fork();
+  if (a->checks == NULL) {
+    a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+    if (a->checks == NULL) return TOFT_ENOMEM;
+    a->checks->arena = a;
+    a->checks->plain_limit = SIZE_MAX;
+    /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
+    if (a->state & TOFT_CACHEABLE) toft_register(&a->checks->registered, toft_enter_at_exit, toft_look_at_exit);
+  }
+  a->state |= TOFT_IS_CHECKED;
+  toft_check_from_here(a);
+  return TOFT_OK;
+}
+
+static void toft_limit_to_buffer(toft_state *a) { a->checks->plain_limit = (size_t)(a->home_end - a->home_start); }
+
+static void toft_tell_not_released(toft_state *a) {
+  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
+}
+
+static void toft_forget_shadow(toft_checks *c, const toft_blk *b) {
+  toft_shadow **at = toft_shadow_of(c, b), *s = *at;
+  if (s == NULL) return;
+  *at = s->next;
+  free(s->live);
+  free(s->gone);
+  free(s);
+}
+
+static unsigned char *toft_first_byte(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_start : (unsigned char *)b + TOFT_HEADER;
+}
+
+static unsigned char *toft_last_byte(const toft_state *a, toft_blk *b) {
+  return b == &a->home ? a->home_end : (unsigned char *)b + b->size;
+}
+
+/* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
+static int toft_end_checks(toft_state *a) {
+  int code = toft_look_at_shadows(a);
+  while (a->checks->shadows != NULL) toft_forget_shadow(a->checks, a->checks->shadows->block);
+  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+    /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
+    unsigned char *top = b == &a->home && (a->state & TOFT_IDLE) ? a->home_start : toft_block_top(a, b);
+    toft_open(top, (size_t)(toft_last_byte(a, b) - top));
+    if (b != &a->home) /* where it began when it had another place among the blocks */
+      toft_open(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
+  }
+  for (toft_blk *b = a->spares; b != NULL; b = b->next)
+    toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
+  a->state &= ~(uint32_t)TOFT_IS_CHECKED;
+  toft_check_from_here(a);
+  return code;
+}
+
+/* Home is about to end at `end`. */
+static void toft_cut_checks(toft_state *a, unsigned char *end) {
+  if (a->checks == NULL) return;
+  (void)toft_look_at_shadows(a);
+  toft_forget_shadow(a->checks, &a->home);
+  toft_open(end, (size_t)(a->home_end - end));
+}
+
+static void toft_drop_checks(toft_checks *c) {
+  toft_unregister(&c->registered);
+  while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
+  free(c->records);
+  free(c->gone_marks);
+  free(c->facts);
+  free(c);
+}
+
+#endif
+
+/* ==== debug/quarantine.c ==== */
+/* After the end. Blocks of the heap that checked arenas gave back wait here, filled and closed, before they are used
+ * again; the head of a released arena answers that it is one. The oldest go when there are more bytes than the bound,
+ * and all when the process or the library ends: each is looked at before it goes. */
+#ifndef TOFT_DEBUG_QUARANTINE_C
+#define TOFT_DEBUG_QUARANTINE_C
+
+#define TOFT_QUARANTINE TOFT_MIB /* bytes in all */
+
+typedef struct toft_detained {
+  struct toft_detained *next;
+  unsigned char *block;
+  size_t size, open; /* open: bytes at its start that may be read: the head of an arena, or 0 */
+  toft_record *gone; /* what was in it last */
+  size_t count;
+  toft_call released;
+} toft_detained;
+
+static toft_lock toft_quarantine_lock;
+static toft_detained *toft_oldest, **toft_youngest = &toft_oldest;
+static size_t toft_detained_bytes;
+
+/* ---- the head of a released arena ---- */
+
+static void toft_tell_dead(toft_arena *head, const char *by, uintptr_t site) {
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = TOFT_FOUND_RELEASED;
+  f.arena = head;
+  f.p = (const unsigned char *)head;
+  f.seen.by = by;
+  f.seen.site = toft_said != 0 ? toft_said : site;
+  f.seen.thread = toft_thread();
+  toft_said = 0;
+  toft_lock_take(&toft_quarantine_lock);
+  for (const toft_detained *d = toft_oldest; d != NULL; d = d->next)
+    if (d->block == (const unsigned char *)head) f.gone = d->released;
+  TOFT_UNLOCK(&toft_quarantine_lock);
+  toft_publish(&f);
+}
+
+static void *toft_dead_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  (void)size, (void)align, (void)flags;
+  toft_tell_dead(a, "alloc", site != 0 ? site : TOFT_CALLER());
+  return NULL;
+}
+static void *toft_dead_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                              uintptr_t site) {
+  (void)p, (void)old_size, (void)new_size, (void)align, (void)flags;
+  toft_tell_dead(a, "resize", site != 0 ? site : TOFT_CALLER());
+  return NULL;
+}
+static void toft_dead_free(toft_arena *a, void *p, size_t size) {
+  (void)p, (void)size;
+  toft_tell_dead(a, "free", TOFT_CALLER());
+}
+static int toft_dead_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+  (void)cursor, (void)epoch;
+  toft_tell_dead(a, "rewind", TOFT_CALLER());
+  return TOFT_EMARK;
+}
+static int toft_dead_reset(toft_arena *a, uint32_t policy, size_t keep) {
+  (void)policy, (void)keep;
+  toft_tell_dead(a, "reset", TOFT_CALLER());
+  return TOFT_EBUSY;
+}
+static void toft_dead_trim(toft_arena *a, size_t keep) {
+  (void)keep;
+  toft_tell_dead(a, "trim", TOFT_CALLER());
+}
+static toft_cleanup *toft_dead_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+  (void)fn, (void)arg;
+  toft_tell_dead(a, "cleanup", TOFT_CALLER());
+  return NULL;
+}
+static void *toft_dead_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  (void)r, (void)size, (void)align;
+  toft_tell_dead(a, "claim", TOFT_CALLER());
+  return NULL;
+}
+static int toft_dead_give(toft_arena *a, toft_range *r) {
+  (void)r;
+  toft_tell_dead(a, "give", TOFT_CALLER());
+  return TOFT_EARG;
+}
+static int toft_dead_contains(const toft_arena *a, const void *p) {
+  (void)a, (void)p;
+  return 0;
+}
+static size_t toft_dead_stats(toft_arena *a, toft_stats *out, size_t out_size) {
+  (void)out, (void)out_size;
+  toft_tell_dead(a, "stats", TOFT_CALLER());
+  return 0;
+}
+static int toft_dead_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  (void)what, (void)value, (void)name, (void)name_len;
+  toft_tell_dead(a, "set", TOFT_CALLER());
+  return TOFT_EBUSY;
+}
+static void toft_dead_release(toft_arena *a) { toft_tell_dead(a, "release", TOFT_CALLER()); }
+
+static const toft_arena_ops toft_dead_ops = {
+    sizeof(toft_arena_ops), 1,
+    toft_dead_alloc,        toft_dead_resize,
+    toft_dead_free,         toft_dead_rewind,
+    toft_dead_reset,        toft_dead_trim,
+    toft_dead_cleanup,      toft_dead_claim,
+    toft_dead_give,         toft_dead_contains,
+    toft_dead_stats,        toft_dead_set,
+    toft_dead_release,
+};
+
+/* No room, and watched: every inline path ends in the table above. */
+static void toft_bury(toft_arena *head) {
+  head->cursor = head->limit = (unsigned char *)head;
+  head->ops = &toft_dead_ops;
+  head->epoch = 1;
+  toft_written(head, sizeof *head);
+}
+
+/* ---- blocks ---- */
+
+static void toft_look_at_detained(const toft_detained *d) {
+  unsigned char *from = d->block + d->open, *end = d->block + d->size;
+  toft_open(from, d->size - d->open);
+  const unsigned char *at = from, *to = end;
+  if (!toft_written_part(&at, &to, TOFT_BYTE_GONE)) return;
+  toft_fact f;
+  memset(&f, 0, sizeof f);
+  f.kind = TOFT_FOUND_LATE_WRITE;
+  f.p = d->block;
+  f.size = d->size;
+  f.gone = d->released;
+  for (size_t i = 0; i < d->count; i++) {
+    const toft_record *r = &d->gone[i];
+    if (at < r->start || at >= r->end) continue;
+    toft_fact_of(&f, r);
+  }
+  toft_fact_written(&f, f.p, at, to, to == end);
+  f.seen.by = "a look at released memory";
+  f.seen.thread = toft_thread();
+  toft_publish(&f);
+}
+
+static void toft_discharge(size_t bytes) {
+  for (;;) {
+    toft_lock_take(&toft_quarantine_lock);
+    toft_detained *d = toft_detained_bytes > bytes ? toft_oldest : NULL;
+    if (d != NULL) {
+      toft_oldest = d->next;
+      if (toft_oldest == NULL) toft_youngest = &toft_oldest;
+      toft_detained_bytes -= d->size;
+    }
+    TOFT_UNLOCK(&toft_quarantine_lock);
+    if (d == NULL) return;
+    toft_look_at_detained(d);
+    toft_open(d->block, d->size);
+    toft_heap_put(NULL, d->block, d->size);
+    free(d->gone);
+    free(d);
+  }
+}
+
+void toft_quarantine_trim(void) { toft_discharge(0); }
+
+/* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
+static int toft_detain(toft_checks *c, const toft_blk *shadowed, void *block, size_t size, size_t open) {
+  if (size > TOFT_QUARANTINE / 2) return 0;
+  toft_detained *d = (toft_detained *)calloc(1, sizeof *d);
+  if (d == NULL) return 0;
+  d->block = (unsigned char *)block;
+  d->size = size;
+  d->open = open;
+  d->released = c->call;
+  toft_shadow *s = *toft_shadow_of(c, shadowed);
+  if (s != NULL) {
+    d->gone = s->gone;
+    d->count = s->count;
+    s->gone = NULL;
+    s->count = s->room = 0;
+  }
+  toft_fill_gone(d->block + open, d->block + size);
+  toft_lock_take(&toft_quarantine_lock);
+  *toft_youngest = d;
+  toft_youngest = &d->next;
+  toft_detained_bytes += size;
+  TOFT_UNLOCK(&toft_quarantine_lock);
+  toft_discharge(TOFT_QUARANTINE);
+  return 1;
+}
+
+/* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
+static int toft_part_with(toft_state *a, toft_blk *b) {
+  toft_checks *c = a->checks;
+  size_t size = b->size;
+  (void)toft_look_at_shadow(a, *toft_shadow_of(c, b));
+  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_detain(c, b, b, size, 0);
+  if (!stays) toft_open(b, size);
+  toft_forget_shadow(c, b);
+  return stays;
+}
+
+/* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
+static int toft_part_with_home(toft_state *a, size_t size) {
+  int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
+  toft_checks *c = a->checks;
+  toft_open(a, size);
+  toft_bury(&a->head);
+  stays = stays && toft_detain(c, &a->home, a, size, sizeof a->head);
+  toft_drop_checks(c);
+  return stays;
+}
+
+#endif
+
+/* ==== debug/debug_api.c ==== */
+/* The calls of toft/findings.h, and what the malloc-like hooks do in a checked arena. */
+#ifndef TOFT_DEBUG_DEBUG_API_C
+#define TOFT_DEBUG_DEBUG_API_C
 
 /* Will the next call look where it comes from? */
 static int toft_asks_place(const toft_arena *head) {
@@ -4824,25 +5228,62 @@ int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
   return (int)toft_min(all, INT_MAX);
 }
 
-/* ---- names ---- */
+/* ---- malloc-like hooks ---- */
 
-const char *toft_version(void) { return TOFT_VERSION; }
-
-const char *toft_error_name(int code) {
-  switch (code) {
-    case TOFT_OK: return "TOFT_OK";
-    case TOFT_ENOMEM: return "TOFT_ENOMEM";
-    case TOFT_EMARK: return "TOFT_EMARK";
-    case TOFT_EBUSY: return "TOFT_EBUSY";
-    case TOFT_EARG: return "TOFT_EARG";
-    case TOFT_ENOSYS: return "TOFT_ENOSYS";
-    case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
-    default: return "unknown";
-  }
+/* NULL: the arena is not checked, or another provider's. */
+static toft_checks *toft_hook_checks(const toft_arena *arena) {
+  const toft_state *a = toft_state_of(arena);
+  if (TOFT_LIKELY(!(arena->epoch & 1)) || !toft_is_own(arena) || !(a->state & TOFT_IS_CHECKED)) return NULL;
+  return a->checks;
 }
 
-/* ==== snapshot.c ==== */
+/* An object of `size` bytes was placed behind the header at base. Returns it. */
+static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size) {
+  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
+  if (TOFT_UNLIKELY(r != NULL)) {
+    r->header = TOFT_HOOK_HEADER;
+    toft_open(base, TOFT_HOOK_HEADER);
+    toft_fill_header(base, size);
+    toft_close(base, TOFT_HOOK_HEADER);
+  } else {
+    memcpy(base, &size, sizeof size);
+  }
+  return base + TOFT_HOOK_HEADER;
+}
+
+/* p is no object of the checked arena. */
+static TOFT_COLD void toft_hook_foreign(toft_state *a, const void *p, const char *by) {
+  int closed = 1;
+  if (!toft_step_in(a, by, 0)) return;
+  toft_enter(a);
+  closed = (a->state & TOFT_CLOSED) != 0;
+  if (!closed) toft_tell_misuse(a, TOFT_FOUND_FOREIGN, p, 0, NULL);
+  toft_aim(a);
+  toft_step_out(a);
+  toft_fail(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
+}
+
+/* The size of the object at p, with its header; 0: it is none, which was reported. */
+static size_t toft_hook_size(toft_arena *arena, void *p, const char *by) {
+  unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
+  toft_state *a = toft_state_of(arena);
+  size_t size;
+  if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_is_older(a, base)) {
+    const toft_record *r = toft_find_record(a, base);
+    if (r != NULL) return r->size;
+    toft_hook_foreign(a, p, by);
+    return 0;
+  }
+  memcpy(&size, base, sizeof size);
+  return size + TOFT_HOOK_HEADER;
+}
+
+#endif
+
+/* ==== debug/snapshot.c ==== */
 /* What an arena holds, as JSON: docs/snapshot.md. Takes no memory, and writes where it is told. */
+#ifndef TOFT_DEBUG_SNAPSHOT_C
+#define TOFT_DEBUG_SNAPSHOT_C
 
 typedef struct toft_json {
   toft_write *write;
@@ -5137,170 +5578,16 @@ size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, cha
   return t.length;
 }
 
-/* ==== text.c ==== */
-/* Text in an arena: printf, and packed bytes. On the ABI alone: any maker's arena will do. */
+#endif
 
-/* Formats into the room there is; a second time only if that was too small. */
-char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
-  va_list again;
-  toft_from(a, TOFT_CALLER());
-  size_t room = toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* what vsnprintf takes everywhere */
-  va_copy(again, args);
-  int length = vsnprintf(room != 0 ? (char *)a->cursor : NULL, room, format, args);
-  char *s = NULL;
-  if (length >= 0) {
-    size_t size = (size_t)length + 1;
-    unsigned char *here = a->cursor;
-    s = (char *)toft_alloc(a, size);
-    if (s != NULL && ((unsigned char *)s != here || size > room)) (void)vsnprintf(s, size, format, again);
-  }
-  va_end(again);
-  return s;
-}
+/* ---- pool: slots of one size ---- */
 
-char *toft_printf(toft_arena *a, const char *format, ...) {
-  va_list args;
-  toft_from(a, TOFT_CALLER());
-  va_start(args, format);
-  char *s = toft_vprintf(a, format, args);
-  va_end(args);
-  return s;
-}
-
-/* Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused;
- * chunks double up to 4 KiB. */
-void *toft_pack_more(toft_pack *k, size_t n) {
-  toft_from(k->arena, TOFT_CALLER());
-  if (n > k->chunk / 4) return toft_alloc(k->arena, n);
-  unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
-  if (p == NULL) return toft_alloc(k->arena, n);
-  k->cursor = p + n;
-  k->limit = p + k->chunk;
-  if (k->chunk < 4096) k->chunk *= 2;
-  return p;
-}
-
-void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
-  void *q = toft_pack_alloc(k, n);
-  if (q != NULL && n != 0) memcpy(q, p, n);
-  return q;
-}
-
-/* ==== hooks.c ==== */
-/* malloc, realloc and free for libraries that take such hooks: a header in front of each object keeps its size. In a
- * checked arena the records know the size; the header, which may be damaged, is only looked at. */
-
-static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
-
-static size_t toft_hook_whole(size_t size) {
-  return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
-}
-
-/* NULL: the arena is not checked, or another provider's. */
-static toft_checks *toft_hook_checks(const toft_arena *arena) {
-  const toft_state *a = toft_state_of(arena);
-  if (TOFT_LIKELY(!(arena->epoch & 1)) || !toft_is_own(arena) || !(a->state & TOFT_IS_CHECKED)) return NULL;
-  return a->checks;
-}
-
-/* An object of `size` bytes was placed behind the header at base. Returns it. */
-static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size) {
-  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
-  if (TOFT_UNLIKELY(r != NULL)) {
-    r->header = TOFT_HOOK_HEADER;
-    toft_open(base, TOFT_HOOK_HEADER);
-    toft_fill_header(base, size);
-    toft_close(base, TOFT_HOOK_HEADER);
-  } else {
-    memcpy(base, &size, sizeof size);
-  }
-  return base + TOFT_HOOK_HEADER;
-}
-
-/* p is no object of the checked arena. */
-static TOFT_COLD void toft_hook_foreign(toft_state *a, const void *p, const char *by) {
-  int closed = 1;
-  if (!toft_step_in(a, by, 0)) return;
-  toft_enter(a);
-  closed = (a->state & TOFT_CLOSED) != 0;
-  if (!closed) toft_tell_misuse(a, TOFT_FOUND_FOREIGN, p, 0, NULL);
-  toft_aim(a);
-  toft_step_out(a);
-  toft_fail(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
-}
-
-/* The size of the object at p, with its header; 0: it is none, which was reported. */
-static size_t toft_hook_size(toft_arena *arena, void *p, const char *by) {
-  unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
-  toft_state *a = toft_state_of(arena);
-  size_t size;
-  if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_is_older(a, base)) {
-    const toft_record *r = toft_find_record(a, base);
-    if (r != NULL) return r->size;
-    toft_hook_foreign(a, p, by);
-    return 0;
-  }
-  memcpy(&size, base, sizeof size);
-  return size + TOFT_HOOK_HEADER;
-}
-
-void *toft_hook_malloc(void *arena, size_t size) {
-  toft_arena *a = (toft_arena *)arena;
-  toft_from(a, TOFT_CALLER());
-  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_whole(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_made(a, base, size) : NULL;
-}
-
-void *toft_hook_realloc(void *arena, void *p, size_t size) {
-  toft_arena *a = (toft_arena *)arena;
-  toft_from(a, TOFT_CALLER());
-  if (p == NULL) return toft_hook_malloc(arena, size);
-  size_t old = toft_hook_size(a, p, "resize");
-  if (old == 0) return NULL;
-  unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
-                                                     toft_hook_whole(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_made(a, base, size) : NULL;
-}
-
-void toft_hook_free(void *arena, void *p) {
-  toft_arena *a = (toft_arena *)arena;
-  if (p == NULL) return;
-  toft_from(a, TOFT_CALLER());
-  size_t size = toft_hook_size(a, p, "free");
-  if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
-}
-
-toft_arena *toft_current(void) { return toft_current_arena; }
-
-toft_arena *toft_current_swap(toft_arena *a) {
-  toft_arena *before = toft_current_arena;
-  toft_current_arena = a;
-  return before;
-}
-
-void *toft_current_malloc(size_t size) {
-  return toft_current_arena != NULL ? toft_hook_malloc(toft_current_arena, size) : NULL;
-}
-
-void *toft_current_calloc(size_t count, size_t size) {
-  size_t bytes = toft_array_size(count, size);
-  void *p = toft_current_malloc(bytes);
-  if (p != NULL) memset(p, 0, bytes);
-  return p;
-}
-
-void *toft_current_realloc(void *p, size_t size) {
-  return toft_current_arena != NULL ? toft_hook_realloc(toft_current_arena, p, size) : NULL;
-}
-
-void toft_current_free(void *p) {
-  if (toft_current_arena != NULL) toft_hook_free(toft_current_arena, p);
-}
-
-/* ==== pool.c ==== */
+/* ==== pool/pool.c ==== */
 /* Pools, where the inline layer has no answer: making, growing, clearing, trimming. A pool that grows is one range of
  * address space with three parts, each committed from its front: bits, keys, slots. A fixed one is one block with the
  * same parts. */
+#ifndef TOFT_POOL_POOL_C
+#define TOFT_POOL_POOL_C
 
 #define TOFT_POOL_STEP (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
 #define TOFT_POOL_LEAP (64 * TOFT_MIB)
@@ -5676,12 +5963,18 @@ toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
   return s;
 }
 
-/* ==== recycler.c ==== */
+#endif
+
+/* ---- recycler: individual deallocation ---- */
+
+/* ==== recycler/recycler.c ==== */
 /* Recyclers: blocks that count what is live in them. See recycler.h for the layout and the inline layer.
  *
  * A block is fresh, being filled (now or aside), full, sparse or empty. What is freed in it is chained up through the
  * freed bytes themselves and not looked at again, until the block is empty, or sparse enough to be worth a sweep: then
  * the pieces are sorted and joined by a bitmap on the stack, and filled in the order of their addresses. */
+#ifndef TOFT_RECYCLER_RECYCLER_C
+#define TOFT_RECYCLER_RECYCLER_C
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
@@ -6451,7 +6744,9 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
 
 void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }
 
-/* ==== recycler_large.c ==== */
+#endif
+
+/* ==== recycler/recycler_large.c ==== */
 /* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 512 KiB of them is
  * in use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
  * enough, so what is in use stays together, in few pages and in the caches; and one region fits the thread's cache,
@@ -6460,6 +6755,8 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_tri
  *
  * What is free in a region is known by its header alone: neither search nor free reads the memory that is given out,
  * but for the line before the object. */
+#ifndef TOFT_RECYCLER_RECYCLER_LARGE_C
+#define TOFT_RECYCLER_RECYCLER_LARGE_C
 
 #define TOFT_RECYCLER_SHARED TOFT_MIB      /* what needs more has a block of its own */
 #define TOFT_RECYCLER_FEW (512 * TOFT_KIB) /* and all has, while no more is in use */
@@ -6845,10 +7142,14 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
   s->kept += r->spare_bytes;
 }
 
-/* ==== recycler_checked.c ==== */
+#endif
+
+/* ==== recycler/recycler_checked.c ==== */
 /* Recyclers of a checked process. Their inline path never has room (cursor == limit) and `direct` is 0, so every call
  * comes here. Each object gets red zones and a record, which lives apart from it, and lies in a second recycler on the
  * same source. A freed object waits, filled, until TOFT_QUARANTINE bytes were freed after it. */
+#ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
+#define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
 typedef struct toft_object {
   struct toft_object *next;  /* in its bucket */
@@ -7185,8 +7486,12 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   return s;
 }
 
-/* ==== recycler_sync.c ==== */
+#endif
+
+/* ==== recycler/recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
+#ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
+#define TOFT_RECYCLER_RECYCLER_SYNC_C
 
 /* Who finds a shard's lock taken mostly goes to another shard. */
 #define TOFT_SHARDS 8
@@ -7353,56 +7658,14 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
   return sum;
 }
 
-/* ==== again.c ==== */
-/* A reset of an arena that is as its last reset left it, but for its cursor: nothing to drop, to run or to decide. */
+#endif
 
-#define TOFT_AGAIN 512 /* short resets between two long ones, which forget what is not needed any more */
+/* ---- threads: leases, frames, shared arenas ---- */
 
-static uint64_t toft_max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-/* How its last reset left it: empty, open and aimed. */
-typedef struct toft_settled {
-  uintptr_t epoch, from, last; /* even; from: of the last long one; at `last` the next is due */
-  unsigned char *start, *limit;
-  size_t high; /* no round since the last long one had more */
-} toft_settled;
-
-/* So it is to be after each short one. A block that is extended where it stands shows in nothing that those look at. */
-static void toft_settle_here(const toft_state *a, toft_settled *s) {
-  int extends = a->source != NULL && a->source->extend != NULL;
-  s->start = a->head.cursor;
-  s->limit = a->head.limit;
-  s->epoch = s->from = toft_epoch(a);
-  s->last = extends ? s->epoch : s->epoch + 2 * TOFT_AGAIN;
-}
-
-/* 0: not done, a long one is due. Blocks, cleanups, adopted arenas and settings raise the epoch; ranges, checks and
- * what a budget refuses inline make it odd. The anchor may stay: live is what it is there. */
-TOFT_INLINE int toft_reset_again(toft_state *a, toft_settled *s) {
-  uintptr_t epoch = s->epoch;
-  unsigned char *start = s->start;
-  if (TOFT_UNLIKELY(a->head.epoch != epoch || epoch == s->last || (size_t)(a->head.cursor - start) > s->high)) return 0;
-  a->head.cursor = start;
-  a->head.epoch = a->home.born = a->current->born = s->epoch = epoch + 2;
-  return 1;
-}
-
-static int toft_reset_long(toft_state *a, toft_settled *s, uint32_t policy, size_t keep) {
-  size_t high = s->epoch == s->from ? 0 : s->high; /* of the short ones that are known to have been */
-  toft_enter(a);
-  size_t used = (size_t)toft_max64(a->live, high);
-  toft_note_peak(a, used + a->adopted_live);
-  toft_aim(a);
-  int due = s->epoch == s->last, code = toft_op_reset(&a->head, policy, keep);
-  if (code == TOFT_OK || code == TOFT_ECORRUPT) {
-    toft_settle_here(a, s);
-    s->high = due ? 0 : used;
-  }
-  return code;
-}
-
-/* ==== seats.c ==== */
+/* ==== threads/thread_state.c ==== */
 /* A thread's seats: what caches of leases and frames keep for it, and that it says goodbye when it ends. */
+#ifndef TOFT_THREADS_THREAD_STATE_C
+#define TOFT_THREADS_THREAD_STATE_C
 
 typedef struct toft_stand toft_stand;
 typedef struct toft_seat toft_seat;
@@ -7491,7 +7754,7 @@ static int toft_seat_close(toft_seat *s) {
 
 /* ---- the end of a thread ---- */
 
-/* lease_stands.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
+/* lease_cache.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
 static int toft_leases_leave(toft_seat *s, toft_state **over);
 static void toft_lease_end_list(toft_state *list);
 static void toft_frames_leave(toft_here *h); /* frame.c */
@@ -7524,7 +7787,7 @@ static void toft_seats_end(void) {
 /* ---- fork ---- */
 
 static void toft_frames_bury(void);      /* frame.c */
-static void toft_leases_fork(int phase); /* lease_stands.c: 0 before, 1 in the parent, 2 in the child */
+static void toft_leases_fork(int phase); /* lease_cache.c: 0 before, 1 in the parent, 2 in the child */
 
 static void toft_seats_before_fork(void) {
   toft_lock_take(&toft_seats_lock);
@@ -7593,9 +7856,13 @@ static const toft_options *toft_options_keep(toft_options *to, const toft_option
   return to;
 }
 
-/* ==== lease_stands.c ==== */
+#endif
+
+/* ==== threads/lease_cache.c ==== */
 /* The half of a cache of leases that is behind its lock: what it has, who waits for whom, threads that sit down and
  * leave. */
+#ifndef TOFT_THREADS_LEASE_CACHE_C
+#define TOFT_THREADS_LEASE_CACHE_C
 
 #define TOFT_CHUNK 64 /* places of the first chunk; each next one has twice as many */
 #define TOFT_CHUNKS 18
@@ -7930,8 +8197,12 @@ static void toft_leases_fork(int phase) {
   }
 }
 
-/* ==== lease.c ==== */
+#endif
+
+/* ==== threads/lease.c ==== */
 /* Leases: the calls. The fast way of both is a thread in its own seat. */
+#ifndef TOFT_THREADS_LEASE_C
+#define TOFT_THREADS_LEASE_C
 
 /* ---- get ---- */
 
@@ -8224,8 +8495,12 @@ toft_lease_stats toft_leases_stats(toft_leases *l) {
   return s;
 }
 
-/* ==== barrier.c ==== */
+#endif
+
+/* ==== threads/barrier.c ==== */
 /* A barrier. Who finds that all have come ends the turn, be it the last to come or one that another's leaving woke. */
+#ifndef TOFT_THREADS_BARRIER_C
+#define TOFT_THREADS_BARRIER_C
 
 struct toft_barrier {
   toft_os_mutex mutex;
@@ -8295,8 +8570,12 @@ int toft_barrier_leave(toft_barrier *b) {
   return code;
 }
 
-/* ==== frame.c ==== */
+#endif
+
+/* ==== threads/frame.c ==== */
 /* Frames: arenas of all threads that are emptied together. */
+#ifndef TOFT_THREADS_FRAME_C
+#define TOFT_THREADS_FRAME_C
 
 /* A thread in some frames. It stays as long as they do: when the thread ends, it is the next new one's. */
 struct toft_frame_seat {
@@ -8655,9 +8934,13 @@ int toft_frames_destroy(toft_frames *f) {
   return TOFT_OK;
 }
 
-/* ==== shared.c ==== */
+#endif
+
+/* ==== threads/shared.c ==== */
 /* Shared arenas: a block that many threads fill by compare-and-exchange; behind a lock, the blocks before it, those
  * that are kept for later, and the parts. */
+#ifndef TOFT_THREADS_SHARED_C
+#define TOFT_THREADS_SHARED_C
 
 #define TOFT_SHARED_FIRST (16 * TOFT_KIB) /* the first block; each next one is twice as large, up to TOFT_CAP */
 #define TOFT_SHARED_LARGE (64 * TOFT_KIB) /* what takes more has a block of its own */
@@ -8992,3 +9275,5 @@ int toft_shared_contains(toft_shared *s, const void *p) {
   TOFT_UNLOCK(&s->lock);
   return is;
 }
+
+#endif
