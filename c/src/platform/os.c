@@ -13,7 +13,9 @@
 static int toft_os_arm(void);
 static int toft_os_unloads; /* threads may have been stopped anywhere: nobody is waited for */
 
-#ifdef _WIN32
+#ifdef TOFT_NO_OS
+#include "no_os.c"
+#elif defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <malloc.h>
 #include <windows.h>
@@ -243,7 +245,7 @@ static int toft_os_arm(void) {
 
 /* At exit, and at dlclose: no later thread may call into code that is gone. The caches of threads still running are
  * theirs; what they hold at a dlclose is lost. */
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
   toft_os_unloads = 1;
   toft_seats_end();
