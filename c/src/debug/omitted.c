@@ -20,12 +20,12 @@
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
 static int toft_process_checks(void) { return 0; }
-static int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site) {
+static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
   (void)a, (void)by, (void)site;
   return 1;
 }
-TOFT_INLINE void toft_step_out(toft_state *a) { (void)a; }
-static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
+TOFT_INLINE void toft_debug_end_call(toft_state *a) { (void)a; }
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   (void)a, (void)size, (void)align;
   return NULL;
 }
@@ -42,7 +42,7 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   (void)a, (void)cursor, (void)epoch;
   return 0;
 }
-static void toft_note_stale_mark(toft_state *a) { (void)a; }
+static void toft_report_stale_mark(toft_state *a) { (void)a; }
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   (void)a, (void)epoch;
   return TOFT_OK;
@@ -53,12 +53,12 @@ static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
 }
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) { (void)a, (void)epoch; }
 static void toft_records_trimmed(toft_state *a) { (void)a; }
-static int toft_look_at_shadows(toft_state *a) {
+static int toft_verify_freed(toft_state *a) {
   (void)a;
   return TOFT_OK;
 }
-static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to) { (void)a, (void)from, (void)to; }
-static void toft_check_from_here(toft_state *a) { (void)a; }
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) { (void)a, (void)from, (void)to; }
+static void toft_restart_checks(toft_state *a) { (void)a; }
 static int toft_begin_checks(toft_state *a) {
   (void)a;
   return TOFT_ENOSYS;
@@ -68,24 +68,24 @@ static int toft_end_checks(toft_state *a) {
   return TOFT_OK;
 }
 static void toft_limit_to_buffer(toft_state *a) { (void)a; }
-static void toft_forget_at_exit(toft_state *a) { (void)a; }
-static void toft_tell_not_released(toft_state *a) { (void)a; }
-static int toft_part_with(toft_state *a, toft_blk *b) {
+static void toft_unregister_arena(toft_state *a) { (void)a; }
+static void toft_report_not_released(toft_state *a) { (void)a; }
+static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   (void)a, (void)b;
   return 0;
 }
-static int toft_part_with_home(toft_state *a, size_t size) {
+static int toft_quarantine_initial(toft_state *a, size_t size) {
   (void)a, (void)size;
   return 0;
 }
-static void toft_cut_checks(toft_state *a, unsigned char *end) { (void)a, (void)end; }
-static void toft_from(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
-static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size) {
+static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
+static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
+static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);
   return base + TOFT_HOOK_HEADER;
 }
-static size_t toft_hook_size(toft_arena *arena, void *p, const char *by) {
+static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
   size_t size;
   (void)arena, (void)by;
   memcpy(&size, (unsigned char *)p - TOFT_HOOK_HEADER, sizeof size);
@@ -98,12 +98,12 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
   (void)a, (void)thread;
   return 0;
 }
-static size_t toft_zoned_size(size_t size, size_t align) {
+static size_t toft_size_with_redzones(size_t size, size_t align) {
   (void)align;
   return size;
 }
 static void toft_registry_end(void) {}
-static void toft_discharge(size_t bytes) { (void)bytes; }
+static void toft_quarantine_flush(size_t bytes) { (void)bytes; }
 static void toft_findings_end(void) {}
 
 /* No recycler has `checked` set. */
@@ -142,11 +142,11 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
-static size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched) {
+static size_t toft_instrumented_limit(toft_state *a, size_t room, uintptr_t *watched) {
   (void)a, (void)watched;
   return room;
 }
-static int toft_tag_affords(toft_state *a, size_t charge) {
+static int toft_fits_tag_budget(toft_state *a, size_t charge) {
   (void)a, (void)charge;
   return 1;
 }
@@ -154,30 +154,30 @@ static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
   (void)a, (void)size, (void)align;
   return 0;
 }
-static void toft_tell_over(toft_state *a) { (void)a; }
-static void toft_settle_tags(toft_state *a) { (void)a; }
-static int toft_apart_room(toft_state *a) {
+static void toft_check_soft_budget(toft_state *a) { (void)a; }
+static void toft_sync_tags(toft_state *a) { (void)a; }
+static int toft_reserve_detached(toft_state *a) {
   (void)a;
   return 1;
 }
-static void toft_apart_add(toft_state *a, const void *what, size_t bytes) { (void)a, (void)what, (void)bytes; }
-static void toft_apart_gone(toft_state *a, const void *what) { (void)a, (void)what; }
-static void toft_range_given(toft_state *a) { (void)a; }
-static void toft_round_over(toft_state *a) { (void)a; }
+static void toft_detached_add(toft_state *a, const void *what, size_t bytes) { (void)a, (void)what, (void)bytes; }
+static void toft_detached_remove(toft_state *a, const void *what) { (void)a, (void)what; }
+static void toft_accounting_unclaim(toft_state *a) { (void)a; }
+static void toft_accounting_reset(toft_state *a) { (void)a; }
 static int toft_is_name(const char *name, size_t length) {
   (void)name, (void)length;
   return 1;
 }
-static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length) {
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
   (void)a, (void)number, (void)name, (void)length;
   return TOFT_ENOSYS;
 }
-static int toft_set_period(toft_state *a, uint64_t period) {
+static int toft_apply_sampling(toft_state *a, uint64_t period) {
   (void)a, (void)period;
   return TOFT_ENOSYS;
 }
-static void toft_end_watch(toft_state *a) { (void)a; }
-static void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+static void toft_instruments_release(toft_state *a) { (void)a; }
+static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
   (void)a, (void)size, (void)before, (void)site, (void)caller;
 }
 #endif
@@ -191,11 +191,11 @@ static void toft_pool_drop_kept(void) {}
 #endif
 
 #ifdef TOFT_OMIT_THREADS
-static void toft_seats_leave(void) {}
-static void toft_seats_end(void) {}
+static void toft_thread_release_leases(void) {}
+static void toft_thread_state_release(void) {}
 static void toft_leases_unload(void) {}
 static void toft_arm_fork(void) {}
-static int toft_is_held(const toft_arena *a) {
+static int toft_is_leased(const toft_arena *a) {
   (void)a;
   return 0;
 }

@@ -25,7 +25,7 @@ static void toft_os_unmap(void *p, size_t size) {
   (void)size;
   TOFT_HEAP_FREE(p);
 }
-static void toft_os_lazy(void *p, size_t size) { (void)p, (void)size; }
+static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
 static void *toft_os_reserve(size_t size) {
   (void)size;
   return NULL;
@@ -37,11 +37,11 @@ static int toft_os_commit(void *p, size_t size) {
 static void toft_os_decommit(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_yield(void) {}
 
-static int toft_os_fence_open(void) { return 0; }
+static int toft_os_fence_register(void) { return 0; }
 
-#define TOFT_OS_SPLITS 0
+#define TOFT_OS_CAN_SPLIT 0
 
 /* Nothing ends but the program, so the cache is always open. */
-static int toft_os_arm(void) { return 1; }
+static int toft_os_arm_thread_exit(void) { return 1; }
 
 #endif
