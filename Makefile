@@ -132,7 +132,7 @@ check-vectors: ; $(RUN) "python3 -B abi/model/generate.py --check; python3 -B ab
 check-conformance: ; $(TESTS) --need gcc,g++,cargo,go conformance/run
 check-conformance-asan: ; $(TESTS) --need gcc,g++,cargo,go "conformance/run --asan"
 check-conformance-broken: ; $(TESTS) --need gcc,g++,cargo,go "conformance/run --broken $(if $(FULL),--all)"
-check-snapshot: ; $(RUN) --need cargo,gcc scripts/check-snapshot
+check-snapshot: ; $(RUN) --need cargo,gcc abi/check-snapshot
 
 # ---- Rust ----
 
@@ -154,7 +154,7 @@ check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked -p toft $(FEA
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --release -p toft-loom"
 check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
-check-rust-fast-path: ; $(TESTS) --need cargo,objdump scripts/check-rust-fast-path
+check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked -p toft --lib --no-default-features; \
   for features in allocator-api2 derive hashbrown serde std allocator-api2,derive,hashbrown,serde; do \
     cargo check --locked -p toft --no-default-features --features \$$features; done; \
@@ -164,7 +164,7 @@ check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked -p toft --all-targ
   cargo clippy --locked -p toft --no-default-features -- -D warnings; \
   cargo clippy --locked -p toft-derive -p conformance-maker -p conformance-user -- -D warnings; \
   cargo check --locked -p toft-fuzz; \
-  RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft --no-deps $(FEATURES); scripts/check-rust-examples"
+  RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft --no-deps $(FEATURES); rust/check-examples"
 msrv := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' rust/Cargo.toml)
 check-rust-msrv: ; $(RUN) --need cargo,rustup "scripts/rust-toolchain $(msrv); \
   cargo +$(msrv) check --locked -p toft $(FEATURES); cargo +$(msrv) check --locked -p toft --no-default-features"
@@ -228,19 +228,19 @@ check-go-examples: ; $(TESTS) --need go,gcc,cargo "examples/relay/build; for fol
 
 # ---- Julia ----
 
-julia = scripts/check-julia $(@:check-%=%)
+julia = julia/check $(@:check-%=%)
 check-julia check-julia-pkg check-julia-nolib check-julia-xmltree check-julia-long check-julia-bounds:
 	$(TESTS) --need gcc "$(julia)"
 
 # ---- programs, pages, formatting ----
 
-check-python-user: ; $(TESTS) --need python3,gcc,cargo "scripts/check-programs python-user"
-check-relay: ; $(TESTS) --need go,gcc,cargo "scripts/check-programs relay"
-check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "scripts/check-programs programs"
+check-python-user: ; $(TESTS) --need python3,gcc,cargo "examples/check python-user"
+check-relay: ; $(TESTS) --need go,gcc,cargo "examples/check relay"
+check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check programs"
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
-check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps scripts/check-dist
+check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps packaging/check-dist
 check-format: ; $(RUN) "scripts/lint format"
 check-lint: ; $(RUN) "scripts/lint analysis"
 
@@ -260,7 +260,7 @@ bench:
 
 dist:
 	@scripts/bootstrap dist
-	@. scripts/paths; scripts/dist
+	@. scripts/paths; packaging/dist
 
 clean:
 	rm -rf build

@@ -1,5 +1,5 @@
 //! The same calls on an arena of C and on one of Rust: the same bytes by tag and phase, and snapshots of the same shape.
-//! With TOFT_SNAPSHOTS, a folder, they are kept there: scripts/check-snapshot holds them against the schema.
+//! With TOFT_SNAPSHOTS, a folder, they are kept there: abi/check-snapshot holds them against the schema.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::ffi::CString;
