@@ -4,7 +4,7 @@
 # at a time, print a line for each, and end with the number of tests that passed and failed. The output of a check is in
 # build/logs/ while it runs.
 # SPDX-License-Identifier: MIT OR Apache-2.0
-.PHONY: help run test check bench format dist clean
+.PHONY: help run test check bench format docs dist clean
 .DEFAULT_GOAL := help
 SHELL := bash
 WORKLOAD ?=
@@ -18,6 +18,7 @@ help:
 	@echo "make check-NAME         one check; make list shows their names"
 	@echo "make bench WORKLOAD=W1  a workload against its rivals"
 	@echo "make format             formats C, C++, Go and Rust"
+	@echo "make docs               the documents as a site, in build/site/"
 	@echo "make dist               what a release publishes, in build/dist/"
 	@echo "make clean              removes build/"
 
@@ -34,7 +35,7 @@ TEST := check-julia check-rust check-c check-cpp check-go check-conformance chec
 CROSS := check-aarch64 check-armhf check-s390x check-m32 check-musl check-mingw
 CARGO := check-rust-streams check-rust-lint check-rust-ffi check-rust-features check-rust-loom check-rust-bevy check-rust-fast-path \
   check-rust-msrv check-rust-nightly check-rust-miri check-snapshot check-snippets check-misuse check-conformance-asan \
-  check-conformance-broken check-python-user check-relay
+  check-conformance-broken check-python-user check-relay check-docs
 CHECK := check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared check-mutants check-lint $(CARGO) \
   check-cpp-headers check-install check-single check-findings check-report check-programs check-go-race \
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
@@ -240,6 +241,7 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
+check-docs: ; $(RUN) --need mkdocs,doxygen,cargo scripts/docs
 check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps packaging/check-dist
 check-format: ; $(RUN) "scripts/lint format"
 check-lint: ; $(RUN) "scripts/lint analysis"
@@ -257,6 +259,10 @@ run:
 bench:
 	@scripts/bootstrap bench
 	@. scripts/paths; bench/run $(WORKLOAD)
+
+docs:
+	@scripts/bootstrap docs
+	@. scripts/paths; scripts/docs
 
 dist:
 	@scripts/bootstrap dist
