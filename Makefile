@@ -36,7 +36,7 @@ CROSS := check-aarch64 check-armhf check-s390x check-m32 check-musl check-mingw
 CARGO := check-rust-streams check-rust-lint check-rust-ffi check-rust-features check-rust-loom check-rust-bevy check-rust-fast-path \
   check-rust-msrv check-rust-nightly check-rust-miri check-snapshot check-snippets check-misuse check-conformance-asan \
   check-conformance-broken check-python-user check-relay check-docs
-CHECK := check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared check-mutants check-lint $(CARGO) \
+CHECK := $(CARGO) check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared check-mutants check-lint \
   check-cpp-headers check-install check-single check-findings check-report check-programs check-go-race \
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
@@ -47,16 +47,16 @@ CHECK += $(LONG)
 CARGO += $(LONG_CARGO)
 endif
 
-# Checks that build into one folder run one after another.
+# Cargo locks its target directory, so its checks run one after another, as one of the two jobs. C++ uses what C built.
+.PHONY: cargo-checks
+cargo-checks: ; @env -u MAKEFLAGS -u MFLAGS $(MAKE) -s -k --no-print-directory $(CARGO)
 ifdef CHECKS
-in_order = $(foreach n,$(wordlist 2,$(words $1),$(call count,$1)),$(eval $(word $n,$1): | $(word $(call before,$n,$1),$1)))
-count = $(shell seq 1 $(words $1))
-before = $(shell echo $$(($1 - 1)))
-$(call in_order,check-c check-cpp)
-$(call in_order,$(CARGO))
+check-cpp: | check-c
 endif
 
-CHECKS_OF = @rm -f $(1:check-%=build/results/%); CHECKS=continue $(MAKE) -s -j2 -k -O --no-print-directory $1; scripts/check --summary $1
+# $1: the checks; $2: targets that run several of them.
+CHECKS_OF = @rm -f $(1:check-%=build/results/%); CHECKS=continue $(MAKE) -s -j2 -k -O --no-print-directory \
+  $2 $(filter-out $(if $2,$(CARGO)),$1); scripts/check --summary $1
 
 test:
 	@scripts/bootstrap test
@@ -72,7 +72,7 @@ test-%:
 
 .PHONY: tier-test tier-check tier-test-c tier-test-cpp tier-test-rust tier-test-go tier-test-julia list
 tier-test: ; $(call CHECKS_OF,$(TEST))
-tier-check: ; $(call CHECKS_OF,$(CHECK))
+tier-check: ; $(call CHECKS_OF,$(CHECK),cargo-checks)
 tier-test-c: ; $(call CHECKS_OF,$(TEST_C))
 tier-test-cpp: ; $(call CHECKS_OF,$(TEST_CPP))
 tier-test-rust: ; $(call CHECKS_OF,$(TEST_RUST))
@@ -96,8 +96,10 @@ check-cpp: ; $(TESTS) "$(call preset,gcc,all) -L cpp"
 check-clang-shared: ; $(TESTS) "echo '#include <vector>' | \$$CLANGXX -stdlib=libc++ -x c++ -E - >/dev/null || \
   { echo 'no libc++: scripts/bootstrap check installs it'; exit 77; }; $(call preset,clang-shared,all)"
 check-asan: ; $(TESTS) "$(call preset,asan,all)"
-# Of the C++ containers, whose tests have one thread, ThreadSanitizer sees those of the long tier only.
-check-tsan: ; $(TESTS) "$(call preset,tsan,all,-DTOFT_TESTS_LEFT_OUT=$(call unless_full,container_test)) -E '$(long_tests)'"
+# Outside the long tier ThreadSanitizer runs the tests that have threads.
+one_thread := test_(recycler|recycler_checked|sources|pool|findings|streams)$$$$
+check-tsan: ; $(TESTS) "$(call preset,tsan,all,-DTOFT_TESTS_LEFT_OUT=$(call unless_full,container_test)) \
+  -E '$(long_tests)$(call unless_full,|$(one_thread))'"
 # On the programs that check-c and check-cpp build.
 memcheck := valgrind -q --error-exitcode=99 --leak-check=full --fair-sched=yes \
   --errors-for-leak-kinds=definite,indirect,possible
@@ -222,7 +224,7 @@ check-go-arm64: ; $(TESTS) --need go,qemu-aarch64,aarch64-linux-gnu-gcc "export 
   CC=aarch64-linux-gnu-gcc; $(go_test) '-exec=qemu-aarch64 -L /usr/aarch64-linux-gnu' ./..."
 # By count: up to Go 1.26 the end of a time may be reported as a failure (golang/go#75804).
 check-go-fuzz: ; $(RUN) --need go,gcc "cd go && for name in \$$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' *_test.go); do \
-  go test '-run=^$$' -fuzz=^\$$name\$$ -fuzztime=$(if $(FULL),150000x,6000x) -fuzzminimizetime=20x .; done"
+  go test '-run=^$$' -fuzz=^\$$name\$$ -fuzztime=$(if $(FULL),150000x,2000x) -fuzzminimizetime=20x .; done"
 check-go-examples: ; $(TESTS) --need go,gcc,cargo "examples/relay/build; for folder in sqlite relay; do cd examples/\$$folder; \
   go test -v -count=1 -short -race ./... && GOEXPERIMENT=cgocheck2 TOFT_DEBUG=1 go test -v -count=1 -short ./... && \
   go test -v -count=1 -short -asan ./...; cd ../..; done"
