@@ -761,6 +761,7 @@ static void a_cache_ends_before_its_threads(void **state) {
   }
 }
 
+#if !defined(_WIN32) && !defined(__APPLE__)
 /* All return the same lease at once: one of them does. */
 static struct race {
   toft_leases *leases;
@@ -769,7 +770,6 @@ static struct race {
   size_t won, refused, rounds;
 } race;
 
-#if !defined(_WIN32) && !defined(__APPLE__)
 static void *racer(void *arg) {
   int leads = arg != NULL;
   for (size_t i = 0; i < race.rounds; i++) {
