@@ -1,4 +1,4 @@
-"""Builds that are wrong, with each of which the pairs must fail: makers that are not what they say, and a user whose copy
+"""Builds that are wrong, with each of which the pairs must fail: providers that are not what they say, and a client whose copy
 of toft_abi.h has two members swapped.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
@@ -52,11 +52,11 @@ def swaps(text, every):
 
 
 def with_header(made, folder, text):
-    """The user in C, compiled against this toft_abi.h. None: it did not compile, and the compiler's words."""
+    """The client in C, compiled against this toft_abi.h. None: it did not compile, and the compiler's words."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "toft_abi.h").write_text(text)
     try:
-        return made.user_c(os.path.join("broken", folder.name), ["-I", folder]), ""
+        return made.client_c(os.path.join("broken", folder.name), ["-I", folder]), ""
     except build.Failed as why:
         return None, str(why)
 
@@ -67,8 +67,8 @@ def limited():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def play_user(made, user):
-    argv = [made.folder / "driver", *pairs.loads(made, "Rust", ["Rust"]), "--user", user, "--row", "C", "--ways", "0"]
+def play_client(made, client):
+    argv = [made.folder / "driver", *pairs.loads(made, "Rust", ["Rust"]), "--client", client, "--row", "C", "--ways", "0"]
     return pairs.play(argv, seconds=30, before=limited)
 
 
@@ -82,14 +82,14 @@ class Report:
         print("%s%s: %s" % ("" if good else "FAILED ", what, how), flush=True)
 
 
-def wrong_makers(made, report):
-    others = pairs.misnamed(made, {"Rust": "maker_c", "C": "maker_rust"})
-    report.case("makers under each other's names", len(others) == 2, "told by what compiled them")
-    made.c("wrong_maker", ["wrong_maker.c"], *build.INCLUDE, '-DOTHER="%s"' % made.path("maker_c"))
-    argv = [made.folder / "driver", "--maker", made.path("wrong_maker"), "--user", made.path("user_c"), "--row", "C",
+def wrong_providers(made, report):
+    others = pairs.misnamed(made, {"Rust": "provider_c", "C": "provider_rust"})
+    report.case("providers under each other's names", len(others) == 2, "told by what compiled them")
+    made.c("wrong_provider", ["wrong_provider.c"], *build.INCLUDE, '-DOTHER="%s"' % made.path("provider_c"))
+    argv = [made.folder / "driver", "--provider", made.path("wrong_provider"), "--client", made.path("client_c"), "--row", "C",
             "--ways", "0"]
     told = [line for line in pairs.play(argv).failures if "table: M20: alloc is in" in line]
-    report.case("a maker whose slow path is another object's", told, told[0] if told else "went unnoticed")
+    report.case("a provider whose slow path is another object's", told, told[0] if told else "went unnoticed")
 
 
 def one_swap(made, text, struct, i, j):
@@ -99,17 +99,17 @@ def one_swap(made, text, struct, i, j):
     wrong = swapped(text, struct, i, j)
     how = []
     if struct == "toft_arena":
-        user, said = with_header(made, folder, wrong)
+        client, said = with_header(made, folder, wrong)
         asserted = re.search(r"toft_assert_\w+", said)
-        if user is not None or not asserted:
+        if client is not None or not asserted:
             return what, False, "it compiles: no static assert sees it"
         how.append("does not compile (%s)" % asserted[0])
-    user, said = with_header(made, folder, without_asserts(wrong))
-    if user is None:
+    client, said = with_header(made, folder, without_asserts(wrong))
+    if client is None:
         return what, False, "without the asserts it does not compile either:\n" + said
-    failures = play_user(made, user).failures
+    failures = play_client(made, client).failures
     shutil.rmtree(folder)
-    user.unlink()
+    client.unlink()
     if not failures:
         return what, False, "went unnoticed"
     how.append(re.sub(r"^FAILED ", "", failures[0]))
@@ -120,10 +120,10 @@ def play(made, every):
     """Returns how many wrong builds went unnoticed."""
     report = Report()
     (made.folder / "broken").mkdir(exist_ok=True)
-    wrong_makers(made, report)
+    wrong_providers(made, report)
     text = HEADER.read_text()
-    user, said = with_header(made, made.folder / "broken" / "as_it_is", without_asserts(text))
-    failures = play_user(made, user).failures if user is not None else [said]
+    client, said = with_header(made, made.folder / "broken" / "as_it_is", without_asserts(text))
+    failures = play_client(made, client).failures if client is not None else [said]
     report.case("the header as it is, without its asserts", not failures, failures[0] if failures else "works")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(one_swap, made, text, *swap) for swap in swaps(text, every)]

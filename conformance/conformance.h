@@ -1,5 +1,5 @@
-/* What the driver asks of a maker and of a user. Each is one shared object that exports one function:
- * conformance_maker_table or conformance_user_table. Nothing here is Toft's: the arenas are those of toft_abi.h, and
+/* What the driver asks of a provider and of a client. Each is one shared object that exports one function:
+ * conformance_provider_table or conformance_client_table. Nothing here is Toft's: the arenas are those of toft_abi.h, and
  * between the two sides there is that header alone.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef CONFORMANCE_H
@@ -13,35 +13,35 @@
 extern "C" {
 #endif
 
-/* Where a maker gets its blocks: the driver, which counts them. */
+/* Where a provider gets its blocks: the driver, which counts them. */
 typedef struct conformance_source conformance_source;
 struct conformance_source {
   void *(*take)(conformance_source *self, size_t size);
   void (*put)(conformance_source *self, void *block, size_t size);
 };
 
-typedef struct conformance_maker {
+typedef struct conformance_provider {
   const char *name;
-  /* An arena on `source`, or on the maker's own memory where that is NULL. budget: UINT64_MAX is none. NULL: no
+  /* An arena on `source`, or on the provider's own memory where that is NULL. budget: UINT64_MAX is none. NULL: no
    * memory. */
   toft_arena *(*make)(conformance_source *source, uint64_t budget, size_t reserve);
-  /* Ends an arena of this maker's, as the language's own users do. */
+  /* Ends an arena of this provider's, as the language's own clients do. */
   void (*release)(toft_arena *a);
-  /* Bytes that the maker keeps of released arenas on its own memory, once it was asked to keep none. */
+  /* Bytes that the provider keeps of released arenas on its own memory, once it was asked to keep none. */
   size_t (*kept)(void);
-} conformance_maker;
+} conformance_provider;
 
-/* What users write into arenas, and read in another language. */
+/* What clients write into arenas, and read in another language. */
 typedef struct conformance_record conformance_record;
 struct conformance_record {
   const conformance_record *older;
   uint64_t size, seed; /* byte i behind it is (seed * 131 + i * 7 + i / 256) mod 256 */
 };
 
-/* What a user's package does with an arena that it did not make, through its public interface and its own inline
+/* What a client's package does with an arena that it did not make, through its public interface and its own inline
  * paths. A member is NULL where the package offers no such call: then the driver calls ops. Results and codes are
  * those of ops, whatever the language makes of them. */
-typedef struct conformance_user {
+typedef struct conformance_client {
   const char *name;
   /* Shown every arena before it is used: TOFT_OK, or another code where the package refuses it (U1). NULL: never. */
   int (*meet)(toft_arena *a);
@@ -71,7 +71,7 @@ typedef struct conformance_user {
                                size_t align);
   /* How many records of the list are whole, from the newest to the first that is not. */
   uint64_t (*read)(const conformance_record *newest);
-} conformance_user;
+} conformance_client;
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* One maker, one user, and every other user beside them, in one process. What is asked here of each pair names the
+/* One provider, one client, and every other client beside them, in one process. What is asked here of each pair names the
  * rule of abi/SPEC.md that it is about: U, M and P are its own names, "4 alloc" is that word in section 4.
  *
  * The driver is a stranger to all of them. It knows toft_abi.h; its source of blocks counts what it gives and gets,
@@ -21,7 +21,7 @@ static int failures;
 static int ways = 2;
 
 static void play_vectors(void) {
-  conformance_vectors result = conformance_play(maker, row, ways);
+  conformance_vectors result = conformance_play(provider, row, ways);
   checks += result.played;
   if (result.wrong != NULL) broken("13", "%s", result.wrong);
   printf("vectors %d own %ld of %ld\n", result.played, result.own, result.all);
@@ -31,10 +31,10 @@ static const struct {
   const char *name;
   void (*play)(void);
 } scenarios[] = {
-    {"table", table_is_the_makers}, {"inline", paths_are_inline},    {"version", versions_are_told},
-    {"fill", all_fill_and_read},    {"marks", marks_pass_languages}, {"budget", budgets_bind_all},
-    {"source", sources_refuse_all}, {"claim", claims_hold},          {"reset", resets_and_trims},
-    {"release", users_release},     {"memory", makers_own_memory},   {"checked", checks_find_faults},
+    {"table", table_is_the_providers}, {"inline", paths_are_inline},     {"version", versions_are_told},
+    {"fill", all_fill_and_read},       {"marks", marks_pass_languages},  {"budget", budgets_bind_all},
+    {"source", sources_refuse_all},    {"claim", claims_hold},           {"reset", resets_and_trims},
+    {"release", clients_release},      {"memory", providers_own_memory}, {"checked", checks_find_faults},
     {"vectors", play_vectors},
 };
 
@@ -56,35 +56,35 @@ static void *load(const char *path, const char *symbol) {
   return found;
 }
 
-static int is_row(const conformance_user *u, const char *name) { return strcmp(u->name, name) == 0; }
+static int is_row(const conformance_client *c, const char *name) { return strcmp(c->name, name) == 0; }
 
-int conformance_main(int argc, char **argv, const conformance_user *host) {
+int conformance_main(int argc, char **argv, const conformance_client *host) {
   const char *about = "";
-  if (host != NULL) users[user_count++] = host;
+  if (host != NULL) clients[client_count++] = host;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--row") == 0) about = argv[i + 1];
     if (strcmp(argv[i], "--ways") == 0) ways = atoi(argv[i + 1]);
-    if (strcmp(argv[i], "--maker") == 0) {
-      const conformance_maker *(*table)(void);
-      void *found = load(argv[i + 1], "conformance_maker_table");
+    if (strcmp(argv[i], "--provider") == 0) {
+      const conformance_provider *(*table)(void);
+      void *found = load(argv[i + 1], "conformance_provider_table");
       if (found == NULL) return 2;
       memcpy(&table, &found, sizeof table);
-      maker = table();
-      if (maker == NULL) return 2;
-      maker_path = argv[i + 1];
+      provider = table();
+      if (provider == NULL) return 2;
+      provider_path = argv[i + 1];
     }
-    if (strcmp(argv[i], "--user") == 0 && user_count < USERS) {
-      const conformance_user *(*table)(void);
-      void *found = load(argv[i + 1], "conformance_user_table");
+    if (strcmp(argv[i], "--client") == 0 && client_count < CLIENTS) {
+      const conformance_client *(*table)(void);
+      void *found = load(argv[i + 1], "conformance_client_table");
       if (found == NULL) return 2;
       memcpy(&table, &found, sizeof table);
-      users[user_count++] = table();
+      clients[client_count++] = table();
     }
   }
-  for (int i = 0; i < user_count; i++)
-    if (is_row(users[i], about)) row = users[i];
-  if (maker == NULL || row == NULL) {
-    fprintf(stderr, "conformance: --maker OBJECT --user OBJECT... --row NAME [--ways 0|1|2]\n");
+  for (int i = 0; i < client_count; i++)
+    if (is_row(clients[i], about)) row = clients[i];
+  if (provider == NULL || row == NULL) {
+    fprintf(stderr, "conformance: --provider OBJECT --client OBJECT... --row NAME [--ways 0|1|2]\n");
     return 2;
   }
   for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) play(i);

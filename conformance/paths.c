@@ -1,4 +1,4 @@
-/* Scenarios about a user's inline paths: whose slow path is behind them, and what they call it with.
+/* Scenarios about a client's inline paths: whose slow path is behind them, and what they call it with.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 #include "stage.h"
 
 /* Whose code serves the slow path? */
-void table_is_the_makers(void) {
+void table_is_the_providers(void) {
   open_arena(UINT64_MAX);
   const toft_arena_ops *ops = arena->ops;
   CHECK("9", ops->version == 1 && ops->size >= sizeof *ops, "version %u, size %u", ops->version, ops->size);
@@ -21,13 +21,13 @@ void table_is_the_makers(void) {
     CHECK("M20", functions[i] != NULL, "%s is NULL", names[i]);
     Dl_info where;
     int found = dladdr(functions[i], &where);
-    CHECK("M20", found != 0 && strcmp(where.dli_fname, maker_path) == 0, "%s is in %s, not in the maker's %s", names[i],
-          found != 0 ? where.dli_fname : "nothing that was loaded", maker_path);
+    CHECK("M20", found != 0 && strcmp(where.dli_fname, provider_path) == 0, "%s is in %s, not in the provider's %s",
+          names[i], found != 0 ? where.dli_fname : "nothing that was loaded", provider_path);
   }
   close_arena();
 }
 
-/* The maker's table with the driver in front: how often users call, and with what. */
+/* The provider's table with the driver in front: how often clients call, and with what. */
 static struct {
   toft_arena_ops ops;
   const toft_arena_ops *real;
@@ -59,7 +59,7 @@ static int spy_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
 
 static int spy_calls(void) { return spy.alloc + spy.resize + spy.free + spy.rewind; }
 
-/* What the row's user does without a call, and what it tells when it calls. A table may be swapped (M20). */
+/* What the row's client does without a call, and what it tells when it calls. A table may be swapped (M20). */
 void paths_are_inline(void) {
   static uint64_t far_away[32];
   open_arena(UINT64_MAX);
@@ -107,7 +107,7 @@ void paths_are_inline(void) {
     CHECK("3", row->rewind(arena, m) == TOFT_OK && spy_calls() == 0, "no inline rewind");
   }
   spy.elsewhere = far_away;
-  CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the user got");
+  CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the client got");
   CHECK("U2", spy.alloc == 1, "%d calls of the table that the head has now", spy.alloc);
   CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor, "asked for %zu at %zu, not %zu at 8",
         spy.size, spy.align, room + 1);
@@ -118,7 +118,7 @@ void paths_are_inline(void) {
             row->alloc(arena, SIZE_MAX / 2, 64) == NULL && arena->cursor == m.cursor,
         "a size that wraps was served");
   CHECK("U3", arena->ops == before.ops && arena->limit == before.limit && arena->epoch == before.epoch,
-        "a user wrote ops, limit or epoch");
+        "a client wrote ops, limit or epoch");
 
   /* Watched: live is above the budget. */
   void *p = row->alloc(arena, 40, 8);

@@ -1,4 +1,4 @@
-/* The exported functions of user.go as the driver asks for them. cgo knows no const, so the types are said here.
+/* The exported functions of client.go as the driver asks for them. cgo knows no const, so the types are said here.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "_cgo_export.h"
 
@@ -11,8 +11,8 @@ static conformance_record *write_one(toft_arena *a, const conformance_record *ol
 
 static uint64_t read_all(const conformance_record *newest) { return conformanceRead((conformance_record *)newest); }
 
-const conformance_user *conformance_user_table(void) {
-  static const conformance_user table = {
+const conformance_client *conformance_client_table(void) {
+  static const conformance_client table = {
       .name = "Go",
       .meet = conformanceMeet,
       .alloc = conformanceAlloc,

@@ -1,4 +1,4 @@
-// The user in Go: toft.Wrap, on arenas of any maker. The table that the driver asks for is in table.c.
+// The client in Go: toft.Wrap, on arenas of any provider. The table that the driver asks for is in table.c.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package main

@@ -1,4 +1,4 @@
-// The user in C++: toft::arena_ref, a view of an arena of any maker.
+// The client in C++: toft::arena_ref, a view of an arena of any provider.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #define TOFT_PREFIX conformance_cpp_
 #define TOFT_IMPLEMENTATION
@@ -98,10 +98,10 @@ std::uint64_t read_all(const conformance_record *r) {
 
 }  // namespace
 
-extern "C" const conformance_user *conformance_user_table(void);
-extern "C" __attribute__((visibility("default"))) const conformance_user *conformance_user_table(void) {
-  static const conformance_user table = [] {
-    conformance_user t{};
+extern "C" const conformance_client *conformance_client_table(void);
+extern "C" __attribute__((visibility("default"))) const conformance_client *conformance_client_table(void) {
+  static const conformance_client table = [] {
+    conformance_client t{};
     t.name = "C++";
     t.alloc = alloc;
     t.zeroed = zeroed;

@@ -1,7 +1,7 @@
-# The user in Julia: the package's arenas, wrapped around heads of any maker. Julia is the process: it loads the driver,
+# The client in Julia: the package's arenas, wrapped around heads of any provider. Julia is the process: it loads the driver,
 # which loads the others.
 #
-#     julia user.jl DRIVER ARGUMENT...
+#     julia client.jl DRIVER ARGUMENT...
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 using Libdl
@@ -126,7 +126,7 @@ function read_all(at::Ptr{Record})::UInt64
     whole
 end
 
-# conformance_user, word by word.
+# conformance_client, word by word.
 const NAME = "Julia\0"
 const HEAD = Ptr{Cvoid}
 table() = Ptr{Cvoid}[
@@ -156,8 +156,8 @@ table() = Ptr{Cvoid}[
 function main()
     driver = dlsym(dlopen(ARGS[1]), :conformance_main)
     arguments = ["conformance"; ARGS[2:end]]
-    user = table()
-    GC.@preserve user ccall(driver, Cint, (Cint, Ptr{Ptr{UInt8}}, Ptr{Ptr{Cvoid}}), length(arguments), arguments, user)
+    client = table()
+    GC.@preserve client ccall(driver, Cint, (Cint, Ptr{Ptr{UInt8}}, Ptr{Ptr{Cvoid}}), length(arguments), arguments, client)
 end
 
 exit(main())

@@ -1,4 +1,4 @@
-/* The user in C: libtoft's inline functions, on arenas of any maker.
+/* The client in C: libtoft's inline functions, on arenas of any provider.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "conformance.h"
 #include "toft.h"
@@ -92,27 +92,27 @@ static uint64_t read_all(const conformance_record *r) {
   return whole;
 }
 
-const conformance_user *conformance_user_table(void);
-__attribute__((visibility("default"))) const conformance_user *conformance_user_table(void) {
-  static const conformance_user table = {.name = "C",
-                                         .meet = meet,
-                                         .alloc = alloc,
-                                         .zeroed = zeroed,
-                                         .resize = resize,
-                                         .free = free_newest,
-                                         .mark = mark,
-                                         .rewind = rewind_to,
-                                         .reset = reset,
-                                         .trim = trim,
-                                         .budget = budget,
-                                         .checked = checked,
-                                         .stats = stats,
-                                         .contains = contains,
-                                         .cleanup = cleanup,
-                                         .node_alone = 1,
-                                         .claimed = claimed,
-                                         .release = release,
-                                         .write = write_one,
-                                         .read = read_all};
+const conformance_client *conformance_client_table(void);
+__attribute__((visibility("default"))) const conformance_client *conformance_client_table(void) {
+  static const conformance_client table = {.name = "C",
+                                           .meet = meet,
+                                           .alloc = alloc,
+                                           .zeroed = zeroed,
+                                           .resize = resize,
+                                           .free = free_newest,
+                                           .mark = mark,
+                                           .rewind = rewind_to,
+                                           .reset = reset,
+                                           .trim = trim,
+                                           .budget = budget,
+                                           .checked = checked,
+                                           .stats = stats,
+                                           .contains = contains,
+                                           .cleanup = cleanup,
+                                           .node_alone = 1,
+                                           .claimed = claimed,
+                                           .release = release,
+                                           .write = write_one,
+                                           .read = read_all};
   return &table;
 }

@@ -1,4 +1,4 @@
-//! The user in Rust: the crate's arenas and `toft::abi`, on heads of any maker.
+//! The client in Rust: the crate's arenas and `toft::abi`, on heads of any provider.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::alloc::Layout;
@@ -207,7 +207,7 @@ unsafe extern "C" fn read(mut newest: *const Record) -> u64 {
 
 type Alloc = unsafe extern "C" fn(*mut Head, usize, usize) -> *mut c_void;
 
-/// conformance_user.
+/// conformance_client.
 #[repr(C)]
 pub struct Table {
     name: *const c_char,
@@ -244,7 +244,7 @@ pub struct Table {
 unsafe impl Sync for Table {}
 
 #[no_mangle]
-pub extern "C" fn conformance_user_table() -> &'static Table {
+pub extern "C" fn conformance_client_table() -> &'static Table {
     static TABLE: Table = Table {
         name: c"Rust".as_ptr(),
         meet,

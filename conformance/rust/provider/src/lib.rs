@@ -1,4 +1,4 @@
-//! The maker in Rust: arenas of the crate, on the driver's source.
+//! The provider in Rust: arenas of the crate, on the driver's source.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::ffi::{c_char, c_void};
@@ -45,7 +45,7 @@ unsafe extern "C" fn make(source: *mut RawSource, budget: u64, reserve: usize) -
 }
 
 unsafe extern "C" fn release(head: *mut Head) {
-    // SAFETY: the driver's arena of this maker, which it does not use again.
+    // SAFETY: the driver's arena of this provider, which it does not use again.
     drop(NonNull::new(head).and_then(|head| unsafe { Arena::from_raw(head) }));
 }
 
@@ -54,7 +54,7 @@ unsafe extern "C" fn kept() -> usize {
     toft::cache::held()
 }
 
-/// conformance_maker.
+/// conformance_provider.
 #[repr(C)]
 pub struct Table {
     name: *const c_char,
@@ -67,7 +67,7 @@ pub struct Table {
 unsafe impl Sync for Table {}
 
 #[no_mangle]
-pub extern "C" fn conformance_maker_table() -> &'static Table {
+pub extern "C" fn conformance_provider_table() -> &'static Table {
     static TABLE: Table = Table { name: c"Rust".as_ptr(), make, release, kept };
     &TABLE
 }

@@ -1,4 +1,4 @@
-/* The maker in C: libtoft, all of it in this object and nothing of it visible from outside.
+/* The provider in C: libtoft, all of it in this object and nothing of it visible from outside.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_STATIC
 #include "toft.c"
@@ -37,8 +37,8 @@ static size_t kept(void) {
   return toft_cache_held();
 }
 
-const conformance_maker *conformance_maker_table(void);
-__attribute__((visibility("default"))) const conformance_maker *conformance_maker_table(void) {
-  static const conformance_maker table = {"C", make, release, kept};
+const conformance_provider *conformance_provider_table(void);
+__attribute__((visibility("default"))) const conformance_provider *conformance_provider_table(void) {
+  static const conformance_provider table = {"C", make, release, kept};
   return &table;
 }
