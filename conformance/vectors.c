@@ -120,7 +120,7 @@ conformance_vectors conformance_play(const conformance_provider *m, const confor
   client = c;
   own = all = 0;
   for (int quiet = 0; quiet < ways; quiet++) {
-    const hand h = {.name = quiet ? "quiet" : "inline",
+    const binding h = {.name = quiet ? "quiet" : "inline",
                     .quiet = quiet,
                     .make = make,
                     .release = m->release,
