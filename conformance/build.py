@@ -7,6 +7,10 @@ import pathlib
 import platform
 import shutil
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "abi/model"))
+import spec_examples  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -61,6 +65,12 @@ class Build:
     def provider_c(self):
         return self.c("provider_c", ["provider_c.c"], *INCLUDE, *self.c_library)
 
+    def provider_fixed(self):
+        """The example of the specification, twice: whole, and reduced to the core profile."""
+        (self.folder / "spec_fixed.h").write_text(spec_examples.blocks()["inline"] + spec_examples.blocks()["provider"])
+        for name, more in (("provider_fixed", ()), ("provider_core", ("-DCORE",))):
+            self.c(name, ["provider_fixed.c"], *INCLUDE, "-I", self.folder, "-Wno-unused-function", *more)
+
     def client_c(self, name="client_c", before=()):
         """before: folders whose toft_abi.h goes first."""
         library = self.folder / "libtoft.o"
@@ -108,6 +118,7 @@ class Build:
 
     def all(self):
         self.provider_c()
+        self.provider_fixed()
         self.client_c()
         self.client_cpp()
         self.driver()

@@ -20,6 +20,17 @@ struct conformance_source {
   void (*put)(conformance_source *self, void *block, size_t size);
 };
 
+/* What a provider supports beyond the core profile of abi/SPEC.md, section 9. */
+enum {
+  CONFORMANCE_RESIZE = 1,
+  CONFORMANCE_FREE = 2,
+  CONFORMANCE_CLEANUP = 4,
+  CONFORMANCE_CLAIM = 8,
+  CONFORMANCE_BUDGET = 16,
+  CONFORMANCE_INFO = 32, /* a table with toft_abi_info.h's addition */
+  CONFORMANCE_FULL = 63
+};
+
 typedef struct conformance_provider {
   const char *name;
   /* An arena on `source`, or on the provider's own memory where that is NULL. budget: UINT64_MAX is none. NULL: no
@@ -27,8 +38,11 @@ typedef struct conformance_provider {
   toft_arena *(*make)(conformance_source *source, uint64_t budget, size_t reserve);
   /* Ends an arena of this provider's, as the language's own clients do. */
   void (*release)(toft_arena *a);
-  /* Bytes that the provider keeps of released arenas on its own memory, once it was asked to keep none. */
+  /* Bytes that the provider keeps of released arenas on its own memory, after a request to keep none. */
   size_t (*kept)(void);
+  uint32_t supports; /* CONFORMANCE_... */
+  uint32_t policy;   /* its placement policy: 1; 0: another one, so it plays the vectors of the rules alone */
+  size_t memory;     /* bytes that an arena can hold; SIZE_MAX: as many as its source grants */
 } conformance_provider;
 
 /* What clients write into arenas, and read in another language. */

@@ -9,15 +9,17 @@
 __attribute__((visibility("default"))) int conformance_main(int argc, char **argv, const conformance_client *host);
 
 /* The scenarios. What is wrong is printed by `broken` of stage.h. */
-void table_is_the_providers(void); /* the slow path lies in the provider's object */
-void paths_are_inline(void);       /* what the row's client does without a call, and what it tells when it calls */
-void versions_are_told(void);      /* a head that is not of version 1 */
-void all_fill_and_read(void);      /* each language reads what all wrote, over many blocks */
-void marks_pass_languages(void);   /* one marks, one fills, one registers, one rewinds */
+void table_is_the_providers(void);    /* the slow path lies in the provider's object */
+void providers_name_themselves(void); /* toft_abi_info.h */
+void paths_are_inline(void);          /* what the row's client does without a call, and what it tells when it calls */
+void versions_are_checked(void);      /* a head that is not of version 1 */
+void all_fill_and_read(void);         /* each language reads what all wrote, over many blocks */
+void marks_pass_languages(void);      /* one marks, one fills, one registers, one rewinds */
 void budgets_bind_all(void);
 void sources_refuse_all(void);
 void claims_hold(void); /* each that can claims, and all are served elsewhere meanwhile */
 void resets_and_trims(void);
+void cleanups_use_others(void); /* an arena is closed to its own cleanups only */
 void clients_release(void);
 void providers_own_memory(void); /* not the driver's source but the provider's, with its caches */
 void checks_find_faults(void);   /* each commits a fault in a checked arena, and the row is told */

@@ -13,6 +13,7 @@ import subprocess
 import build
 
 PROVIDERS = {"C": "provider_c", "Rust": "provider_rust"}
+EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core"}  # of the specification, in C
 CLIENTS = {"C": "client_c", "C++": "client_cpp", "Rust": "client_rust", "Go": "client_go"}
 HOST = "Julia"
 JULIA = [build.ROOT / "scripts/julia", "--startup-file=no", "--depwarn=error",
@@ -22,7 +23,7 @@ SECONDS = 300
 
 def loads(made, provider, clients):
     """The driver's arguments; the provider's path as the loader will name it."""
-    argv = ["--provider", made.path(PROVIDERS[provider])]
+    argv = ["--provider", made.path({**PROVIDERS, **EXAMPLES}[provider])]
     for client in clients:
         argv += ["--client", made.path(CLIENTS[client])]
     return argv
@@ -84,6 +85,7 @@ def play_all(made, wanted):
     print("| provider | client | scenarios | checks | vectors played | their operations, and how many the client's package did |")
     print("|---|---|---|---|---|---|")
     all_pairs = [(provider, client) for provider in PROVIDERS for client in [*CLIENTS] + ([] if made.asan else [HOST])]
+    all_pairs += [(provider, client) for provider in EXAMPLES for client in ("C", "Rust")]
     chosen = [p for p in all_pairs if not wanted or "/".join(p).lower() in wanted]
     for provider, client in chosen:
         r = pair(made, provider, client)

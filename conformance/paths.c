@@ -6,6 +6,7 @@
 
 #include "driver.h"
 #include "stage.h"
+#include "toft_abi_info.h"
 
 /* Whose code serves the slow path? */
 void table_is_the_providers(void) {
@@ -23,6 +24,34 @@ void table_is_the_providers(void) {
     int found = dladdr(functions[i], &where);
     CHECK("M20", found != 0 && strcmp(where.dli_fname, provider_path) == 0, "%s is in %s, not in the provider's %s",
           names[i], found != 0 ? where.dli_fname : "nothing that was loaded", provider_path);
+  }
+  close_arena();
+}
+
+/* A provider's name, and the settings that a debugger may read, also while the arena is closed. */
+void providers_name_themselves(void) {
+  open_arena(UINT64_MAX);
+  const toft_provider_info *info = toft_info_of(arena);
+  CHECK("9", (info != NULL) == ((provider->supports & CONFORMANCE_INFO) != 0), "toft_info_of is %p",
+        (const void *)info);
+  if (info != NULL) {
+    toft_range range = {NULL, NULL, 0};
+    uint64_t value = 7;
+    CHECK("9", info->name[0] != 0 && info->version[0] != 0, "no name or no version");
+    CHECK("9", info->query(arena, 99, &value) == TOFT_ENOSYS && value == 7, "an unknown setting has a value");
+    CHECK("9", info->query(arena, TOFT_SET_BUDGET, &value) == TOFT_OK && value == UINT64_MAX, "budget %llu",
+          (unsigned long long)value);
+    CHECK("4 set", budget_by(row, 100000) == TOFT_OK, "no budget");
+    CHECK("4 set", arena->ops->set(arena, TOFT_SET_SAMPLE, 5000, NULL, 0) == TOFT_OK, "no sampling");
+    CHECK("4 set", arena->ops->set(arena, TOFT_SET_CHECKED, 1, NULL, 0) == TOFT_OK, "no checks");
+    CHECK("4 claim", arena->ops->claim(arena, &range, 0, 8) != NULL, "no claim");
+    CHECK("9", info->query(arena, TOFT_SET_BUDGET, &value) == TOFT_OK && value == 100000, "budget %llu",
+          (unsigned long long)value);
+    CHECK("9", info->query(arena, TOFT_SET_SAMPLE, &value) == TOFT_OK && value == 5000, "samples %llu",
+          (unsigned long long)value);
+    CHECK("9", info->query(arena, TOFT_SET_CHECKED, &value) == TOFT_OK && value == 1, "checks %llu",
+          (unsigned long long)value);
+    CHECK("4 give", arena->ops->give(arena, &range) == TOFT_OK, "the range is not given back");
   }
   close_arena();
 }
@@ -68,6 +97,7 @@ void paths_are_inline(void) {
   memset(&spy, 0, sizeof spy);
   spy.real = arena->ops;
   spy.ops = *arena->ops;
+  spy.ops.size = sizeof spy.ops;
   spy.ops.alloc = spy_alloc;
   spy.ops.resize = spy_resize;
   spy.ops.free = spy_free;
@@ -139,11 +169,12 @@ void paths_are_inline(void) {
 }
 
 /* A head that is not of version 1. */
-void versions_are_told(void) {
+void versions_are_checked(void) {
   static unsigned char memory[64];
   toft_arena_ops ops;
   open_arena(UINT64_MAX);
   ops = *arena->ops;
+  ops.size = sizeof ops;
   ops.version = 2;
   unsigned char *start = memory + (8 - (uintptr_t)memory % 8) % 8;
   toft_arena strange = {start, &ops, start + 32, 2};

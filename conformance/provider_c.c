@@ -39,6 +39,6 @@ static size_t kept(void) {
 
 const conformance_provider *conformance_provider_table(void);
 __attribute__((visibility("default"))) const conformance_provider *conformance_provider_table(void) {
-  static const conformance_provider table = {"C", make, release, kept};
+  static const conformance_provider table = {"C", make, release, kept, CONFORMANCE_FULL, 1, SIZE_MAX};
   return &table;
 }

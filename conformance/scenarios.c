@@ -189,6 +189,26 @@ void resets_and_trims(void) {
   close_arena();
 }
 
+static void use_another(void *arg) {
+  toft_arena *other = (toft_arena *)arg;
+  unsigned char *p = (unsigned char *)other->ops->alloc(other, 5000, 64, TOFT_ZERO, 0);
+  served = p != NULL && p[4999] == 0 && other->ops->reset(other, TOFT_KEEP_ALL, 0) == TOFT_OK;
+  other->ops->release(other);
+}
+
+/* A cleanup uses and releases another arena of the same provider: closed is an arena's own state. */
+void cleanups_use_others(void) {
+  open_arena(UINT64_MAX);
+  toft_arena *other = provider->make(&source.source, UINT64_MAX, 0);
+  CHECK("P2", other != NULL, "no second arena");
+  toft_mark m = row->mark(arena);
+  CHECK("4 cleanup", arena->ops->cleanup(arena, use_another, other) != NULL, "ops cannot register one");
+  served = 0;
+  CHECK("M14", rewind_by(row, m) == TOFT_OK && served, "another arena is closed in a cleanup");
+  CHECK("4 release", source.out == 1, "%zu blocks are left", source.out);
+  close_arena();
+}
+
 /* Ends it as the row's language does. */
 static void release_by_row(void) {
   if (row->release == NULL) {

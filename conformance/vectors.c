@@ -4,6 +4,10 @@
 #include "driver.h"
 #include "vector_player.h"
 
+TOFT_STATIC_ASSERT(needs, VEC_NEEDS_RESIZE == (int)CONFORMANCE_RESIZE && VEC_NEEDS_FREE == (int)CONFORMANCE_FREE &&
+                              VEC_NEEDS_CLEANUP == (int)CONFORMANCE_CLEANUP &&
+                              VEC_NEEDS_CLAIM == (int)CONFORMANCE_CLAIM && VEC_NEEDS_BUDGET == (int)CONFORMANCE_BUDGET);
+
 static const conformance_provider *provider;
 static const conformance_client *client;
 static long own, all;
@@ -121,23 +125,25 @@ conformance_vectors conformance_play(const conformance_provider *m, const confor
   own = all = 0;
   for (int quiet = 0; quiet < ways; quiet++) {
     const binding h = {.name = quiet ? "quiet" : "inline",
-                    .quiet = quiet,
-                    .make = make,
-                    .release = m->release,
-                    .alloc = alloc,
-                    .resize = resize,
-                    .free = give_back,
-                    .mark = mark,
-                    .rewind = rewind_to,
-                    .reset = reset,
-                    .trim = trim,
-                    .budget = budget,
-                    .cleanup = register_cleanup,
-                    .claim = claim,
-                    .give = give,
-                    .stats = stats};
+                       .quiet = quiet,
+                       .make = make,
+                       .release = m->release,
+                       .alloc = alloc,
+                       .resize = resize,
+                       .free = give_back,
+                       .mark = mark,
+                       .rewind = rewind_to,
+                       .reset = reset,
+                       .trim = trim,
+                       .budget = budget,
+                       .cleanup = register_cleanup,
+                       .claim = claim,
+                       .give = give,
+                       .stats = stats};
     for (size_t i = 0; i < COUNT && result.wrong == NULL; i++) {
-      if (!wanted(&vectors[i], NULL)) continue;
+      const vec *v = &vectors[i];
+      if (v->policy != 0 && (uint32_t)v->policy != provider->policy) continue;
+      if (v->memory > provider->memory || (v->needs & ~provider->supports) != 0 || !wanted(v, NULL)) continue;
       result.wrong = outcome(&vectors[i], &h);
       result.played++;
     }

@@ -14,10 +14,17 @@ FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
 BLOCK = re.compile(r"(?:<!-- example (.*?) -->\n)?```c\n(.*?)\n```\n", re.S)
 
 
+ABI = pathlib.Path(__file__).resolve().parent.parent
+
+
+def blocks():
+    """The text of each block, by its name."""
+    return {said.split()[0]: text + "\n" for said, text in BLOCK.findall((ABI / "SPEC.md").read_text()) if said}
+
+
 def main():
-    abi = pathlib.Path(__file__).resolve().parent.parent
     cc, texts, bad = os.environ.get("CC", "cc").split(), {}, 0
-    for said, text in BLOCK.findall((abi / "SPEC.md").read_text()):
+    for said, text in BLOCK.findall((ABI / "SPEC.md").read_text()):
         if not said:
             print("a block without a name: " + text.split("\n")[0])
             bad += 1
@@ -32,7 +39,7 @@ def main():
             # what a block leaves for others to use is not unused
             quiet = ["-fsyntax-only", "-Wno-unused-function", "-Wno-unused-const-variable"]
             how = ["-o", program] if run else quiet
-            failed = subprocess.call(cc + FLAGS + ["-I", str(abi)] + how + [str(source)])
+            failed = subprocess.call(cc + FLAGS + ["-I", str(ABI)] + how + [str(source)])
             failed = failed or run and subprocess.call([program])
         print("%s: %s" % (name, "FAILED" if failed else "runs" if run else "compiles"))
         bad += bool(failed)

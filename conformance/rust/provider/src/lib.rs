@@ -61,13 +61,20 @@ pub struct Table {
     make: unsafe extern "C" fn(*mut RawSource, u64, usize) -> *mut Head,
     release: unsafe extern "C" fn(*mut Head),
     kept: unsafe extern "C" fn() -> usize,
+    supports: u32,
+    policy: u32,
+    memory: usize,
 }
+
+/// CONFORMANCE_FULL.
+const FULL: u32 = 63;
 
 // SAFETY: constant.
 unsafe impl Sync for Table {}
 
 #[no_mangle]
 pub extern "C" fn conformance_provider_table() -> &'static Table {
-    static TABLE: Table = Table { name: c"Rust".as_ptr(), make, release, kept };
+    static TABLE: Table =
+        Table { name: c"Rust".as_ptr(), make, release, kept, supports: FULL, policy: 1, memory: usize::MAX };
     &TABLE
 }
