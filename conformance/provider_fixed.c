@@ -1,12 +1,8 @@
-/* The provider of abi/SPEC.md's last example, in a block of the driver's source: one block, so no placement policy. With
+/* abi/examples/fixed.h, in a block of the driver's source: one block, so no placement policy. With
  * CORE defined, it answers every operation beyond the core profile as a provider does that has none of them.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "conformance.h"
-
-#if defined(__GNUC__)
-#pragma GCC diagnostic ignored "-Wconversion" /* the example is compiled with fewer warnings */
-#endif
-#include "spec_fixed.h"
+#include "examples/fixed.h"
 
 enum { BLOCK = 4 << 20 };
 

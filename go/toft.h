@@ -37,8 +37,9 @@
 #include <stdarg.h>
 
 /* ==== toft/abi.h ==== */
-/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md says what each member
- * means. Allocate inline: if (limit - cursor < size) ask ops->alloc; else p = cursor, cursor += round_up(size, 8). */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * These structures never change: additions come in headers of their own, as toft_abi_info.h. */
 #ifndef TOFT_ABI
 #define TOFT_ABI 1
 #include <stddef.h>
@@ -53,13 +54,13 @@ typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch
 } toft_mark;
 typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
   unsigned char *cursor, *limit;
-  uintptr_t maker; /* the maker's; 0: nothing claimed */
+  uintptr_t maker; /* the provider's; 0: nothing claimed */
 } toft_range;
 typedef struct toft_cleanup { /* fn == NULL: cancelled */
   void (*fn)(void *arg);
   void *arg;
 } toft_cleanup;
-typedef struct toft_stats { /* bytes, but for the last two; grows at the end */
+typedef struct toft_stats { /* bytes, but for the last two */
   uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
 } toft_stats;
 /* flags of alloc and resize: zero the new bytes; fail rather than move */
@@ -68,12 +69,12 @@ enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
 enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
 /* what ops->set can change */
 enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
-/* results; every failure leaves the arena as it was, but for ECORRUPT: done, and a checked arena found bytes written
- * outside an allocation */
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
 enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
 enum { TOFT_ECORRUPT = -6 };
 typedef struct toft_arena_ops {
-  uint32_t size;    /* bytes of this table that its maker filled in */
+  uint32_t size;    /* bytes of the table that the provider filled in */
   uint32_t version; /* 1 */
   void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
   void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
@@ -92,9 +93,9 @@ typedef struct toft_arena_ops {
 } toft_arena_ops;
 struct toft_arena {          /* pinned: never copied, never moved */
   unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
-  const toft_arena_ops *ops; /* re-read at every call: the maker may swap it */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
   unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
-  uintptr_t epoch;           /* bit 0: watched, so rewind, resize and free must go through ops */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
 };
 #define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
 TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
