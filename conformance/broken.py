@@ -1,5 +1,5 @@
-"""Builds that are wrong, with each of which the pairs must fail: providers that are not what they say, and a client whose copy
-of toft_abi.h has two members swapped.
+"""Wrong builds, with each of which the pairs must fail: providers under a false name, and a client whose copy of toft_abi.h has
+two members swapped.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -43,7 +43,7 @@ def name_of(declaration):
 
 
 def swaps(text, every):
-    """Each two of what is short, as the head is; neighbours of what is long, unless all are wanted."""
+    """Each two members of a short struct, as the head; adjacent ones of a long struct, unless all are wanted."""
     for struct in STRUCTS:
         count = len(members(text, struct)[1])
         for i, j in itertools.combinations(range(count), 2):
@@ -52,7 +52,7 @@ def swaps(text, every):
 
 
 def with_header(made, folder, text):
-    """The client in C, compiled against this toft_abi.h. None: it did not compile, and the compiler's words."""
+    """The client in C, compiled against this toft_abi.h. None: it did not compile; and the compiler's output."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "toft_abi.h").write_text(text)
     try:
@@ -84,12 +84,12 @@ class Report:
 
 def wrong_providers(made, report):
     others = pairs.misnamed(made, {"Rust": "provider_c", "C": "provider_rust"})
-    report.case("providers under each other's names", len(others) == 2, "told by what compiled them")
+    report.case("providers under each other's names", len(others) == 2, "detected by their compilers")
     made.c("wrong_provider", ["wrong_provider.c"], *build.INCLUDE, '-DOTHER="%s"' % made.path("provider_c"))
     argv = [made.folder / "driver", "--provider", made.path("wrong_provider"), "--client", made.path("client_c"), "--row", "C",
             "--ways", "0"]
-    told = [line for line in pairs.play(argv).failures if "table: M20: alloc is in" in line]
-    report.case("a provider whose slow path is another object's", told, told[0] if told else "went unnoticed")
+    found = [line for line in pairs.play(argv).failures if "table: M20: alloc is in" in line]
+    report.case("a provider whose slow path is another object's", found, found[0] if found else "not detected")
 
 
 def one_swap(made, text, struct, i, j):
@@ -111,13 +111,13 @@ def one_swap(made, text, struct, i, j):
     shutil.rmtree(folder)
     client.unlink()
     if not failures:
-        return what, False, "went unnoticed"
+        return what, False, "not detected"
     how.append(re.sub(r"^FAILED ", "", failures[0]))
     return what, True, "; and without asserts ".join(how)
 
 
 def play(made, every):
-    """Returns how many wrong builds went unnoticed."""
+    """Returns how many wrong builds were not detected."""
     report = Report()
     (made.folder / "broken").mkdir(exist_ok=True)
     wrong_providers(made, report)

@@ -1,5 +1,5 @@
-# The client in Julia: the package's arenas, wrapped around heads of any provider. Julia is the process: it loads the driver,
-# which loads the others.
+# The client in Julia: the package's arenas, wrapped around heads of any provider. Julia is the process: it loads the
+# driver, which loads the others.
 #
 #     julia client.jl DRIVER ARGUMENT...
 #
@@ -48,7 +48,7 @@ function address(f)
     end
 end
 
-function meet(p::Ptr{Cvoid})::Cint
+function accept(p::Ptr{Cvoid})::Cint
     empty!(MARKS)
     code_of(() -> ARENAS[p] = unsafe_wrap(Arena, p))
 end
@@ -79,7 +79,7 @@ budget(p::Ptr{Cvoid}, bytes::UInt64)::Cint =
     code_of(() -> budget!(ARENAS[p], bytes == typemax(UInt64) ? nothing : bytes))
 checked(p::Ptr{Cvoid}, on::Cint)::Cint = code_of(() -> checked!(ARENAS[p], on != 0))
 
-function told(p::Ptr{Cvoid}, out::Ptr{UInt64})::Cvoid
+function read_stats(p::Ptr{Cvoid}, out::Ptr{UInt64})::Cvoid
     s = stats(ARENAS[p])
     all = (s.live, s.allocated, s.peak, something(s.budget, -1), s.reserved, s.wasted, s.blocks, s.source_calls)
     foreach(i -> unsafe_store!(out, all[i] % UInt64, i), 1:8)
@@ -87,8 +87,8 @@ end
 
 contained(p::Ptr{Cvoid}, at::Ptr{Cvoid})::Cint = at in ARENAS[p]
 
-cleanup(p::Ptr{Cvoid}, tell::Ptr{Cvoid}, arg::Ptr{Cvoid})::Cint =
-    code_of(() -> cleanup!(() -> ccall(tell, Cvoid, (Ptr{Cvoid},), arg), ARENAS[p])) == 0
+cleanup(p::Ptr{Cvoid}, notify::Ptr{Cvoid}, arg::Ptr{Cvoid})::Cint =
+    code_of(() -> cleanup!(() -> ccall(notify, Cvoid, (Ptr{Cvoid},), arg), ARENAS[p])) == 0
 
 # Ours only if it was wrapped so.
 function release(p::Ptr{Cvoid})::Cint
@@ -131,19 +131,19 @@ const NAME = "Julia\0"
 const HEAD = Ptr{Cvoid}
 table() = Ptr{Cvoid}[
     pointer(NAME),
-    @cfunction(meet, Cint, (HEAD,)),
+    @cfunction(accept, Cint, (HEAD,)),
     @cfunction(allocate, Ptr{Cvoid}, (HEAD, Csize_t, Csize_t)),
     C_NULL, # zeroed
     @cfunction(resized, Ptr{Cvoid}, (HEAD, Ptr{Cvoid}, Csize_t, Csize_t, Csize_t)),
     @cfunction(free, Cvoid, (HEAD, Ptr{Cvoid}, Csize_t)),
-    Ptr{Cvoid}(0), # free_tells
+    Ptr{Cvoid}(0), # free_calls_from
     @cfunction(marked, RawMark, (HEAD,)),
     @cfunction(rewound, Cint, (HEAD, RawMark)),
     @cfunction(reset, Cint, (HEAD,)),
     @cfunction(trim, Cvoid, (HEAD, Csize_t)),
     @cfunction(budget, Cint, (HEAD, UInt64)),
     @cfunction(checked, Cint, (HEAD, Cint)),
-    @cfunction(told, Cvoid, (HEAD, Ptr{UInt64})),
+    @cfunction(read_stats, Cvoid, (HEAD, Ptr{UInt64})),
     @cfunction(contained, Cint, (HEAD, Ptr{Cvoid})),
     @cfunction(cleanup, Cint, (HEAD, Ptr{Cvoid}, Ptr{Cvoid})),
     Ptr{Cvoid}(1), # node_alone
@@ -157,7 +157,8 @@ function main()
     driver = dlsym(dlopen(ARGS[1]), :conformance_main)
     arguments = ["conformance"; ARGS[2:end]]
     client = table()
-    GC.@preserve client ccall(driver, Cint, (Cint, Ptr{Ptr{UInt8}}, Ptr{Ptr{Cvoid}}), length(arguments), arguments, client)
+    GC.@preserve client ccall(driver, Cint, (Cint, Ptr{Ptr{UInt8}}, Ptr{Ptr{Cvoid}}), length(arguments), arguments,
+                              client)
 end
 
 exit(main())

@@ -3,7 +3,7 @@
 #include "conformance.h"
 #include "toft.h"
 
-static int meet(toft_arena *a) {
+static int accept(toft_arena *a) {
   return a->ops->version == 1 && a->ops->size >= sizeof(toft_arena_ops) ? TOFT_OK : TOFT_ENOSYS;
 }
 
@@ -40,21 +40,21 @@ static void stats(toft_arena *a, toft_stats *out) {
 static int contains(toft_arena *a, const void *p) { return toft_contains(a, p); }
 
 /* As for an object whose construction may fail: registered first, filled in then. */
-static int cleanup(toft_arena *a, void (*tell)(void *), void *arg) {
+static int cleanup(toft_arena *a, void (*notify)(void *), void *arg) {
   toft_cleanup *node = toft_cleanup_add(a, NULL, NULL);
   if (node == NULL) return 0;
   node->arg = arg;
-  node->fn = tell;
+  node->fn = notify;
   return 1;
 }
 
 static conformance_record *claimed(toft_arena *a, const conformance_record *older, uint64_t count, uint64_t seed,
-                                   void (*meanwhile)(void *), void *arg) {
+                                   void (*during)(void *), void *arg) {
   toft_range r;
   if (toft_claim(a, &r) != TOFT_OK) return NULL;
   conformance_record *newest = NULL;
   for (uint64_t i = 0; i < count; i++) {
-    if (i == count / 2) meanwhile(arg);
+    if (i == count / 2) during(arg);
     newest = (conformance_record *)toft_range_alloc(a, &r, sizeof *newest);
     if (newest == NULL) break;
     newest->older = older;
@@ -95,7 +95,7 @@ static uint64_t read_all(const conformance_record *r) {
 const conformance_client *conformance_client_table(void);
 __attribute__((visibility("default"))) const conformance_client *conformance_client_table(void) {
   static const conformance_client table = {.name = "C",
-                                           .meet = meet,
+                                           .accept = accept,
                                            .alloc = alloc,
                                            .zeroed = zeroed,
                                            .resize = resize,

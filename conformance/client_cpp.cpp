@@ -50,20 +50,20 @@ void stats(toft_arena *a, toft_stats *out) { *out = arena_ref(a).stats(); }
 
 int contains(toft_arena *a, const void *p) { return arena_ref(a).contains(p); }
 
-int cleanup(toft_arena *a, void (*tell)(void *), void *arg) {
+int cleanup(toft_arena *a, void (*notify)(void *), void *arg) {
   return guarded([=] {
-           arena_ref(a).defer([=] { tell(arg); });
+           arena_ref(a).defer([=] { notify(arg); });
            return a;
          }) != nullptr;
 }
 
 conformance_record *claimed(toft_arena *a, const conformance_record *older, std::uint64_t count, std::uint64_t seed,
-                            void (*meanwhile)(void *), void *arg) {
+                            void (*during)(void *), void *arg) {
   return guarded([=]() mutable {
     toft::claim c(a);
     conformance_record *newest = nullptr;
     for (std::uint64_t i = 0; i < count; i++) {
-      if (i == count / 2) meanwhile(arg);
+      if (i == count / 2) during(arg);
       newest = c.make<conformance_record>(conformance_record{older, 0, seed + i});
       older = newest;
     }
@@ -107,7 +107,7 @@ extern "C" __attribute__((visibility("default"))) const conformance_client *conf
     t.zeroed = zeroed;
     t.resize = resize;
     t.free = give_back;
-    t.free_tells = 512;
+    t.free_calls_from = 512;
     t.mark = here;
     t.rewind = rewind_to;
     t.reset = reset;

@@ -1,8 +1,8 @@
-/* One provider, one client, and every other client beside them, in one process. What is asked here of each pair names the
- * rule of abi/SPEC.md that it is about: U, M and P are its own names, "4 alloc" is that word in section 4.
+/* Plays all scenarios with one provider, one client, and every other client beside it, in one process. Each check names
+ * the rule of abi/SPEC.md that it tests: U4, M7 and P5, or "4 alloc" for that operation of section 4.
  *
- * The driver is a stranger to all of them. It knows toft_abi.h; its source of blocks counts what it gives and gets,
- * and it looks at every address and every byte itself.
+ * The driver shares nothing but toft_abi.h with them. Its source counts the blocks, and it checks every address and
+ * every byte itself.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "driver.h"
@@ -42,7 +42,7 @@ static const struct {
 static void play(size_t i) {
   scenario = scenarios[i].name;
   printf("scenario %s\n", scenario);
-  fflush(stdout); /* who dies in it is told by what is printed */
+  fflush(stdout); /* the last line names the scenario in which a process died */
   if (setjmp(failed) != 0)
     failures++;
   else

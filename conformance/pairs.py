@@ -1,7 +1,7 @@
 """Plays the pairs, one process each.
 
 Each line of the table is a process with one provider and all clients, in which the client of the line takes every part once and
-the others all the rest. Julia is a process of its own, which loads the driver.
+the others the remaining ones. Julia is a process of its own, which loads the driver.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -30,7 +30,7 @@ def loads(made, provider, clients):
 
 
 class Result:
-    """What one process said."""
+    """What one process printed."""
 
     def __init__(self, code, text):
         self.failures = re.findall(r"^FAILED .*", text, re.M)
@@ -54,7 +54,7 @@ def play(argv, env=None, seconds=SECONDS, before=None):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=seconds, preexec_fn=before)
     except subprocess.TimeoutExpired as late:
-        return Result(None, (late.stdout or b"").decode(errors="replace"))  # bytes, whatever text says
+        return Result(None, (late.stdout or b"").decode(errors="replace"))  # bytes, also with text=True
     return Result(done.returncode, done.stdout)
 
 
@@ -68,8 +68,7 @@ def pair(made, provider, client):
 
 
 def misnamed(made, providers):
-    """Providers that another compiler made than the name says: one provider under two names would be no pair of them. rustc
-    writes its version into each object."""
+    """Providers that were compiled by another compiler than their name says. rustc writes its version into each object."""
     return [provider for provider, name in providers.items()
             if (b"rustc version" in made.path(name).read_bytes()) != (provider == "Rust")]
 
@@ -78,7 +77,7 @@ def play_all(made, wanted):
     """Prints the table. Returns how much went wrong."""
     bad = 0
     for provider in misnamed(made, PROVIDERS):
-        print("FAILED the provider %s is not what it is called" % provider)
+        print("FAILED the provider %s was made by another compiler" % provider)
         bad += 1
     if made.asan:
         print("AddressSanitizer sees C, C++, Go" + (", Rust" if made.rust_asan else "; Rust's code is as it is"))

@@ -1,4 +1,4 @@
-/* Scenarios about a client's inline paths: whose slow path is behind them, and what they call it with.
+/* Scenarios about a client's inline paths: the slow path behind them, and the arguments that it gets.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 #include "stage.h"
 #include "toft_abi_info.h"
 
-/* Whose code serves the slow path? */
+/* The provider's code serves the slow path. */
 void table_is_the_providers(void) {
   open_arena(UINT64_MAX);
   const toft_arena_ops *ops = arena->ops;
@@ -56,7 +56,7 @@ void providers_name_themselves(void) {
   close_arena();
 }
 
-/* The provider's table with the driver in front: how often clients call, and with what. */
+/* The provider's table with the driver in front: it counts the clients' calls and keeps their arguments. */
 static struct {
   toft_arena_ops ops;
   const toft_arena_ops *real;
@@ -88,7 +88,7 @@ static int spy_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
 
 static int spy_calls(void) { return spy.alloc + spy.resize + spy.free + spy.rewind; }
 
-/* What the row's client does without a call, and what it tells when it calls. A table may be swapped (M20). */
+/* What the row's client does without a call, and with which arguments it calls. A table may be swapped (M20). */
 void paths_are_inline(void) {
   static uint64_t far_away[32];
   open_arena(UINT64_MAX);
@@ -139,8 +139,8 @@ void paths_are_inline(void) {
   spy.elsewhere = far_away;
   CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the client got");
   CHECK("U2", spy.alloc == 1, "%d calls of the table that the head has now", spy.alloc);
-  CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor, "asked for %zu at %zu, not %zu at 8",
-        spy.size, spy.align, room + 1);
+  CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor,
+        "a request of %zu at %zu, not %zu at 8", spy.size, spy.align, room + 1);
   CHECK("3", row->alloc(arena, room - 1, 256) == far_away, "padding was not in the compare"); /* it is not 0 here */
   spy.elsewhere = NULL;
   CHECK("U4",
@@ -150,20 +150,21 @@ void paths_are_inline(void) {
   CHECK("U3", arena->ops == before.ops && arena->limit == before.limit && arena->epoch == before.epoch,
         "a client wrote ops, limit or epoch");
 
-  /* Watched: live is above the budget. */
+  /* Instrumented: live is above the budget. */
   void *p = row->alloc(arena, 40, 8);
-  CHECK("M12", budget_by(row, 8) == TOFT_OK && (arena->epoch & 1) != 0, "a budget below live is not watched");
-  CHECK("M12", budget_by(row, UINT64_MAX) == TOFT_OK && (arena->epoch & 1) == 0, "no budget is watched");
+  CHECK("M12", budget_by(row, 8) == TOFT_OK && (arena->epoch & 1) != 0, "a budget below live is not instrumented");
+  CHECK("M12", budget_by(row, UINT64_MAX) == TOFT_OK && (arena->epoch & 1) == 0,
+        "an arena without a budget is instrumented");
   CHECK("4 set", budget_by(row, 8) == TOFT_OK, "no budget the second time");
   int was = spy.rewind;
   if (row->resize != NULL) {
-    CHECK("U9", row->resize(arena, p, 40, 30, 8) == p && spy.resize == 1, "a watched arena was resized inline");
-    CHECK("U8", spy.size == 40, "ops->resize was told the old size %zu, not 40", spy.size);
+    CHECK("U9", row->resize(arena, p, 40, 30, 8) == p && spy.resize == 1, "an instrumented arena was resized inline");
+    CHECK("U8", spy.size == 40, "ops->resize got the old size %zu, not 40", spy.size);
     row->free(arena, p, 30);
-    CHECK("U9", spy.free == 1, "a watched arena was given back inline");
-    CHECK("U8", spy.size == 30, "ops->free was told the size %zu, not 30", spy.size);
+    CHECK("U9", spy.free == 1, "an instrumented arena was given back inline");
+    CHECK("U8", spy.size == 30, "ops->free got the size %zu, not 30", spy.size);
   }
-  CHECK("M11", row->rewind(arena, m) == TOFT_OK && spy.rewind == was + 1, "a watched arena was rewound inline");
+  CHECK("M11", row->rewind(arena, m) == TOFT_OK && spy.rewind == was + 1, "an instrumented arena was rewound inline");
   arena->ops = spy.real;
   close_arena();
 }
@@ -177,7 +178,7 @@ void versions_are_checked(void) {
   ops.size = sizeof ops;
   ops.version = 2;
   unsigned char *start = memory + (8 - (uintptr_t)memory % 8) % 8;
-  toft_arena strange = {start, &ops, start + 32, 2};
-  CHECK("U1", row->meet == NULL || row->meet(&strange) != TOFT_OK, "an arena of version 2 was taken");
+  toft_arena other = {start, &ops, start + 32, 2};
+  CHECK("U1", row->accept == NULL || row->accept(&other) != TOFT_OK, "an arena of version 2 was accepted");
   close_arena();
 }

@@ -6,11 +6,11 @@
 
 /* ---- records ---- */
 
-static pile the_pile; /* large: not for the stack of whoever calls the driver */
+static pile one_pile; /* too large for the stack */
 
 pile *new_pile(void) {
-  memset(&the_pile, 0, sizeof the_pile);
-  return &the_pile;
+  memset(&one_pile, 0, sizeof one_pile);
+  return &one_pile;
 }
 
 /* Sizes and alignments that repeat: small ones mostly, a block's worth at times, more than a page rarely. */
@@ -58,33 +58,33 @@ void check_pile(const pile *l) {
 
 /* ---- cleanups ---- */
 
-typedef struct told {
+typedef struct registration {
   cleanup_log *log;
   int number;
-} told;
+} registration;
 
 cleanup_log log_of;
-static told told_of[TOLD];
+static registration registrations[CLEANUPS];
 
-/* Providers' and clients' functions are below it on the stack: it must not jump. */
-static void tell(void *arg) {
-  const told *t = (const told *)arg;
+/* Functions of the provider and of clients are below it on the stack: it must not jump. */
+static void notify(void *arg) {
+  const registration *t = (const registration *)arg;
   cleanup_log *log = t->log;
-  if (log->count < TOLD) log->ran[log->count++] = t->number;
+  if (log->count < CLEANUPS) log->ran[log->count++] = t->number;
   if (arena->limit != arena->cursor || arena->ops->alloc(arena, 8, 8, 0, 0) != NULL ||
       arena->ops->reset(arena, TOFT_KEEP_RECENT, 0) != TOFT_EBUSY)
     log->open = 1;
-  if (log->looks != NULL && clients[0]->read(log->looks->newest) != log->looks->count) log->damaged = 1;
+  if (log->intact != NULL && clients[0]->read(log->intact->newest) != log->intact->count) log->damaged = 1;
 }
 
 void start_log(void) { memset(&log_of, 0, sizeof log_of); }
 
 void add_cleanup(const conformance_client *c, int number) {
-  told_of[number] = (told){&log_of, number};
+  registrations[number] = (registration){&log_of, number};
   if (c->cleanup != NULL)
-    CHECK("4 cleanup", c->cleanup(arena, tell, &told_of[number]) == 1, "%s cannot register one", c->name);
+    CHECK("4 cleanup", c->cleanup(arena, notify, &registrations[number]) == 1, "%s cannot register one", c->name);
   else
-    CHECK("4 cleanup", arena->ops->cleanup(arena, tell, &told_of[number]) != NULL, "ops cannot register one");
+    CHECK("4 cleanup", arena->ops->cleanup(arena, notify, &registrations[number]) != NULL, "ops cannot register one");
 }
 
 void check_log(int count) {

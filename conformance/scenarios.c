@@ -47,7 +47,7 @@ void marks_pass_languages(void) {
         add_cleanup(clients[registers], 0);
         add(l, clients[fills], 5000, 64); /* in another block */
         add_cleanup(clients[(registers + 1) % client_count], 1);
-        log_of.looks = l;
+        log_of.intact = l;
         int code = rewind_by(clients[rewinds], m);
         CHECK("M14", code == TOFT_OK, "%s rewinds with %d", clients[rewinds]->name, code);
         check_log(2);
@@ -102,9 +102,9 @@ void sources_refuse_all(void) {
   for (int i = 0; i < client_count; i++) {
     add(l, row, 3000, 8);
     source.refuses = 1;
-    uint64_t asked = source.asked;
+    uint64_t asked = source.requests;
     check_refused(clients[i], 2000000);
-    CHECK("M10", source.asked > asked, "nobody asked the source");
+    CHECK("M10", source.requests > asked, "the source was not called");
     source.refuses = 0;
     add(l, clients[i], 2000000, 8);
   }
@@ -116,7 +116,7 @@ static pile *beside;
 static int served, refused;
 static toft_mark before_claim;
 
-static void use_meanwhile(void *arg) {
+static void use_during_claim(void *arg) {
   (void)arg;
   refused = arena->limit == arena->cursor && (arena->epoch & 1) != 0 && rewind_by(row, before_claim) == TOFT_EBUSY;
   for (int i = 0; i < client_count; i++) {
@@ -128,7 +128,7 @@ static void use_meanwhile(void *arg) {
   }
 }
 
-/* Each that can claims, and everybody is served elsewhere meanwhile. */
+/* Each client that can claims; all are served outside the range. */
 void claims_hold(void) {
   open_arena(UINT64_MAX);
   for (int i = 0; i < client_count; i++) {
@@ -137,7 +137,7 @@ void claims_hold(void) {
     beside = new_pile();
     served = refused = 0;
     before_claim = row->mark(arena);
-    conformance_record *list = c->claimed(arena, NULL, 300, 7, use_meanwhile, NULL); /* more than a block's room */
+    conformance_record *list = c->claimed(arena, NULL, 300, 7, use_during_claim, NULL); /* more than a block's room */
     CHECK("4 claim", list != NULL, "%s cannot claim", c->name);
     CHECK("M17", refused, "the arena is open while %s holds a claim", c->name);
     CHECK("P14", served == client_count, "%d clients were served beside the claim of %s", served, c->name);
@@ -164,7 +164,7 @@ void resets_and_trims(void) {
     for (int i = 0; i < 40; i++) add_stream(l, clients[(round + i) % client_count]);
     for (int i = 0; i < client_count; i++) add_cleanup(clients[i], i);
     if (round % 5 == 0) check_pile(l);
-    log_of.looks = l;
+    log_of.intact = l;
     int code = reset_by(row);
     CHECK("4 reset", code == TOFT_OK, "%s resets with %d", row->name, code);
     check_log(client_count);
@@ -173,9 +173,9 @@ void resets_and_trims(void) {
       code = rewind_by(clients[i], m);
       CHECK("M14", code == TOFT_EMARK, "%s rewinds to before a reset with %d", clients[i]->name, code);
     }
-    if (round == 9) calls = source.asked;
+    if (round == 9) calls = source.requests;
   }
-  CHECK("P10", source.asked == calls, "rounds that are alike still ask the source");
+  CHECK("P10", source.requests == calls, "equal rounds still call the source");
   check_stats(row);
   if (row->trim != NULL)
     row->trim(arena, 0);
@@ -225,7 +225,7 @@ void clients_release(void) {
   start_log();
   for (int i = 0; i < 100; i++) add_stream(l, clients[i % client_count]);
   for (int i = 0; i < client_count; i++) add_cleanup(clients[i], i);
-  log_of.looks = l;
+  log_of.intact = l;
   release_by_row();
   check_log(client_count);
   all_is_back();
@@ -238,7 +238,7 @@ void providers_own_memory(void) {
     arena = provider->make(NULL, UINT64_MAX, 0);
     CHECK("P2", arena != NULL, "no arena");
     for (int i = 0; i < client_count; i++)
-      CHECK("U1", clients[i]->meet == NULL || clients[i]->meet(arena) == TOFT_OK, "%s refuses the arena",
+      CHECK("U1", clients[i]->accept == NULL || clients[i]->accept(arena) == TOFT_OK, "%s refuses the arena",
             clients[i]->name);
     const conformance_record *newest = NULL;
     for (uint64_t i = 0; i < 400; i++) {
@@ -257,15 +257,15 @@ void providers_own_memory(void) {
 }
 
 #if defined(__GNUC__)
-#define UNWATCHED __attribute__((noinline, no_sanitize_address))
+#define UNINSTRUMENTED __attribute__((noinline, no_sanitize_address))
 #else
-#define UNWATCHED
+#define UNINSTRUMENTED
 #endif
 
-/* On purpose: a provider may have told AddressSanitizer, which would end the program here. */
-static UNWATCHED void write_behind(unsigned char *p, size_t size) { p[size] ^= 0x55; }
+/* Not instrumented, since the provider may have poisoned the byte, and AddressSanitizer would end the program. */
+static UNINSTRUMENTED void write_behind(unsigned char *p, size_t size) { p[size] ^= 0x55; }
 
-/* Each commits a fault in a checked arena; the row finds it. */
+/* Each client writes out of bounds in a checked arena; the row's call reports it. */
 void checks_find_faults(void) {
   for (int i = 0; i < client_count; i++) {
     open_arena(UINT64_MAX);
@@ -280,7 +280,7 @@ void checks_find_faults(void) {
       CHECK("4 alloc", r != NULL, "%s cannot fill a checked arena", clients[i]->name);
       write_behind((unsigned char *)(r + 1), 64);
       code = row->rewind(arena, m);
-      CHECK("6", code == TOFT_ECORRUPT, "%s is not told of a byte written behind what %s allocated: %d", row->name,
+      CHECK("6", code == TOFT_ECORRUPT, "%s gets no report of a byte written behind what %s allocated: %d", row->name,
             clients[i]->name, code);
       CHECK("6", live() == 0, "the rewind did not do its work");
     }

@@ -34,8 +34,8 @@ void broken(const char *rule, const char *format, ...) {
 
 static void *take(conformance_source *self, size_t size) {
   counting *s = (counting *)(void *)self;
-  s->asked++;
-  if (size == 0 || size % 4096 != 0) s->strange = 1;
+  s->requests++;
+  if (size == 0 || size % 4096 != 0) s->misused = 1;
   if (s->refuses || s->out == BLOCKS) return NULL;
   unsigned char *base = (unsigned char *)page_memory(size);
   if (base == NULL) return NULL;
@@ -57,7 +57,7 @@ static void put(conformance_source *self, void *block, size_t size) {
     s->bytes_given += size;
     return;
   }
-  s->strange = 1;
+  s->misused = 1;
 }
 
 void source_start(void) {
@@ -99,11 +99,11 @@ void check_stats(const conformance_client *c) {
   uint64_t held = source.bytes_taken - source.bytes_given;
   CHECK("4 stats", s.reserved == held, "%s reads reserved %llu, and the source is owed %llu", c->name,
         (unsigned long long)s.reserved, (unsigned long long)held);
-  CHECK("4 stats", s.source_calls == source.asked, "%s reads source_calls %llu, not %llu", c->name,
-        (unsigned long long)s.source_calls, (unsigned long long)source.asked);
+  CHECK("4 stats", s.source_calls == source.requests, "%s reads source_calls %llu, not %llu", c->name,
+        (unsigned long long)s.source_calls, (unsigned long long)source.requests);
 }
 
-/* Each number where the client's language looks for it. */
+/* Each number is at the place where the client's language reads it. */
 void check_members(const conformance_client *c) {
   toft_stats s = stats_of(c), real;
   arena->ops->stats(arena, &real, sizeof real);
@@ -125,7 +125,7 @@ void open_arena(uint64_t budget) {
   CHECK("P2", arena != NULL && source.out == 1, "no arena, or %zu blocks", source.out);
   check_head();
   for (int i = 0; i < client_count; i++)
-    CHECK("U1", clients[i]->meet == NULL || clients[i]->meet(arena) == TOFT_OK, "%s refuses the arena",
+    CHECK("U1", clients[i]->accept == NULL || clients[i]->accept(arena) == TOFT_OK, "%s refuses the arena",
           clients[i]->name);
 }
 
@@ -134,7 +134,7 @@ void all_is_back(void) {
   CHECK("4 release", source.out == 0, "%zu blocks were not given back", source.out);
   CHECK("4 release", source.bytes_taken == source.bytes_given, "%llu bytes taken, %llu given back",
         (unsigned long long)source.bytes_taken, (unsigned long long)source.bytes_given);
-  CHECK("P1", !source.strange, "the source was asked for a size that is none, or got what it never gave");
+  CHECK("P1", !source.misused, "the source got an invalid size, or a block that it did not grant");
 }
 
 void close_arena(void) {

@@ -1,5 +1,5 @@
-/* What every scenario stands on: the pair, questions that name a rule, the source that counts, the arena that is open,
- * records that one language writes and others read, and cleanups that tell when they run.
+/* What all scenarios use: the pair, checks that name a rule, a source that counts, the open arena, records that one
+ * language writes and others read, and a log of cleanups.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef CONFORMANCE_STAGE_H
 #define CONFORMANCE_STAGE_H
@@ -7,7 +7,7 @@
 
 #include "conformance.h"
 
-enum { CLIENTS = 8, BLOCKS = 4096, RECORDS = 4096, TOLD = 64 };
+enum { CLIENTS = 8, BLOCKS = 4096, RECORDS = 4096, CLEANUPS = 64 };
 
 /* ---- the pair ---- */
 
@@ -17,13 +17,13 @@ extern const conformance_client *clients[CLIENTS];
 extern int client_count;
 extern const conformance_client *row; /* the client that the pair is about */
 
-/* ---- what is asked ---- */
+/* ---- checks ---- */
 
 extern const char *scenario;
 extern jmp_buf failed; /* the end of a scenario that broke a rule */
 extern long checks;
 
-/* Prints what was broken, and ends the scenario: not to be called with a provider's or client's function on the stack. */
+/* Prints the rule and ends the scenario. Not to be called with a provider's or client's function on the stack. */
 __attribute__((noreturn, format(printf, 2, 3))) void broken(const char *rule, const char *format, ...);
 
 #define CHECK(rule, condition, ...)              \
@@ -38,8 +38,8 @@ typedef struct counting {
   conformance_source source; /* first, so that its address is that of all of it */
   unsigned char *base[BLOCKS];
   size_t size[BLOCKS], out;
-  uint64_t asked, bytes_taken, bytes_given; /* asked: calls, refused ones too */
-  int refuses, strange;                     /* strange: something it never gave came back, or a size that is none */
+  uint64_t requests, bytes_taken, bytes_given; /* requests: the refused ones too */
+  int refuses, misused; /* misused: it got back a block that it did not grant, or an invalid size */
 } counting;
 
 extern counting source;
@@ -52,8 +52,8 @@ int in_source(const unsigned char *p, size_t size); /* are these bytes such as a
 extern toft_arena *arena;
 
 void open_arena(uint64_t budget); /* on the source; shown to all clients */
-void close_arena(void);           /* released by its provider, and looked at as below */
-void all_is_back(void);           /* after somebody else's release */
+void close_arena(void);           /* released by its provider; then as all_is_back */
+void all_is_back(void);           /* after a client's release */
 void check_head(void);
 void check_stats(const conformance_client *c);
 void check_members(const conformance_client *c);
@@ -83,9 +83,9 @@ void check_pile(const pile *l); /* each language reads what all of them wrote */
 /* ---- cleanups ---- */
 
 typedef struct cleanup_log {
-  int ran[TOLD], count;
-  int open;          /* the arena took a call in a cleanup */
-  const pile *looks; /* what is intact while cleanups run */
+  int ran[CLEANUPS], count;
+  int open;           /* the arena took a call in a cleanup */
+  const pile *intact; /* records to check while cleanups run */
   int damaged;
 } cleanup_log;
 

@@ -1,5 +1,4 @@
-/* abi/vectors, on one provider's arenas, by what one client's package can do; ops do the rest, since a package need not
- * have a call for everything.
+/* Plays abi/vectors on one provider's arenas by the calls of one client's package, and by ops where it has none.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver.h"
 #include "vector_player.h"
@@ -12,7 +11,7 @@ static const conformance_provider *provider;
 static const conformance_client *client;
 static long own, all;
 
-/* Who is asked: the client, if it has such a call. */
+/* Whether the client has such a call; counts both. */
 static int mine(int can) {
   all++;
   own += can;
@@ -40,7 +39,7 @@ static toft_arena *make(vector_source *source, uint64_t budget, size_t reserve) 
   static conformance_source adapter = {take, put};
   real = source;
   toft_arena *a = provider->make(&adapter, budget, reserve);
-  if (a != NULL && client->meet != NULL && client->meet(a) != TOFT_OK) abort(); /* the scenarios have told why */
+  if (a != NULL && client->accept != NULL && client->accept(a) != TOFT_OK) abort(); /* a scenario has printed why */
   return a;
 }
 
@@ -58,7 +57,7 @@ static void *resize(toft_arena *a, void *p, size_t old, size_t n, size_t align, 
 }
 
 static void give_back(toft_arena *a, void *p, size_t n) {
-  if (mine(client->free != NULL && n >= client->free_tells))
+  if (mine(client->free != NULL && n >= client->free_calls_from))
     client->free(a, p, n);
   else if (a->ops->free != NULL)
     a->ops->free(a, p, n);

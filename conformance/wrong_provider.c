@@ -1,5 +1,5 @@
-/* A provider that is none: it hands out the arenas of another object, as one does whose symbols were bound to somebody
- * else's library. The driver must tell.
+/* A wrong provider: its arenas are another object's, as if its symbols were bound to another library. The driver must
+ * detect it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <dlfcn.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A provider in 230 lines: an arena in a caller's buffer, which does not grow. It has the full profile of ../SPEC.md and keeps
- * every rule of its section 11; it needs no placement policy, since it has one block. conformance/ plays ../vectors/rules on
- * it, whole and reduced to the core profile.
+/* A provider: an arena in a caller's buffer, which does not grow. It has the full profile of ../SPEC.md and
+ * keeps every rule of its section 11; it needs no placement policy, since it has one block. conformance/ plays
+ * ../vectors/rules on it, whole and reduced to the core profile.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_EXAMPLE_FIXED_H
 #define TOFT_EXAMPLE_FIXED_H

@@ -97,6 +97,8 @@ def vector(versions, peak):
     needs = {NEEDS[op["op"]] for op in flat(ops) if op["op"] in NEEDS}
     if options["budget"] != "none":
         needs.add("budget")
+    if "budget" in needs and any(script.number(op.get("align", 8)) > 64 for op in flat(ops)):
+        return None         # the padding that the budget must allow depends on the place
     return {"name": name, "policy": None, "word": "any", "options": {"budget": options["budget"], "reserve": 0},
             "fail_at": [], "created": True, "needs": sorted(needs), "memory": arena.up(peak, 4096), "ops": ops,
             "end": {"ran": head["end"]["ran"]}}

@@ -1,5 +1,5 @@
-/* Plays one of abi/vectors and compares every answer. "vectors.h" is made by abi/model/to_c.py. The binding supplies the
- * provider and the client; the player itself needs the ABI alone.
+/* Plays one of abi/vectors and compares every answer. "vectors.h" is made by abi/model/to_c.py. The binding supplies
+ * the provider and the client; the player itself needs the ABI alone.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_TEST_VECTOR_PLAYER_H
 #define TOFT_TEST_VECTOR_PLAYER_H

@@ -1,11 +1,11 @@
-// The client in Go: toft.Wrap, on arenas of any provider. The table that the driver asks for is in table.c.
+// The client in Go: toft.Wrap, on arenas of any provider. Its table is in table.c.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 package main
 
 // #cgo CFLAGS: -I.. -I../../abi
 // #include "conformance.h"
-// static void conformance_tell(void (*tell)(void *), void *arg) { tell(arg); }
+// static void conformance_notify(void (*notify)(void *), void *arg) { notify(arg); }
 // typedef void (*conformance_function)(void *);
 import "C"
 
@@ -18,7 +18,7 @@ import (
 
 func main() {}
 
-// arena is the driver's, which it looks after.
+// arena is one of the driver's, which releases it.
 func arena(p *C.toft_arena) *toft.Arena {
 	a, err := toft.Wrap(unsafe.Pointer(p))
 	if err != nil {
@@ -56,8 +56,8 @@ func codeOf(f func()) (c C.int) {
 	return C.TOFT_OK
 }
 
-//export conformanceMeet
-func conformanceMeet(a *C.toft_arena) C.int {
+//export conformanceAccept
+func conformanceAccept(a *C.toft_arena) C.int {
 	_, err := toft.Wrap(unsafe.Pointer(a))
 	return code(err)
 }
@@ -126,8 +126,8 @@ func conformanceContains(a *C.toft_arena, p unsafe.Pointer) C.int {
 }
 
 //export conformanceCleanup
-func conformanceCleanup(a *C.toft_arena, tell C.conformance_function, arg unsafe.Pointer) C.int {
-	if codeOf(func() { arena(a).Cleanup(func() { C.conformance_tell(tell, arg) }) }) != C.TOFT_OK {
+func conformanceCleanup(a *C.toft_arena, notify C.conformance_function, arg unsafe.Pointer) C.int {
+	if codeOf(func() { arena(a).Cleanup(func() { C.conformance_notify(notify, arg) }) }) != C.TOFT_OK {
 		return 0
 	}
 	return 1

@@ -1,4 +1,4 @@
-/* The exported functions of client.go as the driver asks for them. cgo knows no const, so the types are said here.
+/* The client's table, with the exported functions of client.go. cgo has no const, so they are declared here.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "_cgo_export.h"
 
@@ -14,7 +14,7 @@ static uint64_t read_all(const conformance_record *newest) { return conformanceR
 const conformance_client *conformance_client_table(void) {
   static const conformance_client table = {
       .name = "Go",
-      .meet = conformanceMeet,
+      .accept = conformanceAccept,
       .alloc = conformanceAlloc,
       .zeroed = conformanceZeroed,
       .mark = conformanceMark,

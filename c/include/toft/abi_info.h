@@ -1,5 +1,5 @@
-/* The name of an arena's provider and the values of its settings, for debuggers: an addition to version 1 of the Toft ABI.
- * Copy it beside toft_abi.h, or any copy of that, and include it after. SPEC.md has its rules.
+/* The name of an arena's provider and the values of its settings, for debuggers: an addition to version 1 of the Toft
+ * arena ABI. Copy it beside any copy of toft_abi.h, and include it after that one. SPEC.md has its rules.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_ABI_INFO
 #define TOFT_ABI_INFO 1

@@ -341,7 +341,8 @@ function play_all(m, ops)
         m.quiet && continue
         s, p = stats(m.a), m.pages
         got = (live = s.live, blocks = s.blocks, reserved = s.reserved, calls = s.source_calls)
-        want = (live = get(o, "live", s.live), blocks = get(o, "blocks", s.blocks), reserved = sum(values(p.out)), calls = p.calls)
+        want = (live = get(o, "live", s.live), blocks = get(o, "blocks", s.blocks), reserved = sum(values(p.out)),
+                calls = p.calls)
         same(m, "the arena's statistics", got, want)
     end
 end

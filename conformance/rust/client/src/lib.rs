@@ -19,7 +19,7 @@ unsafe fn borrowed(head: *mut Head) -> ManuallyDrop<Arena> {
     ManuallyDrop::new(unsafe { Arena::from_raw(NonNull::new_unchecked(head)) }.expect("version 1"))
 }
 
-unsafe extern "C" fn meet(head: *mut Head) -> c_int {
+unsafe extern "C" fn accept(head: *mut Head) -> c_int {
     // SAFETY: see above.
     match NonNull::new(head).and_then(|head| unsafe { Arena::borrow_raw(head) }) {
         Some(_) => abi::OK,
@@ -64,7 +64,7 @@ unsafe extern "C" fn rewind(head: *mut Head, mark: Mark) -> c_int {
     unsafe { abi::rewind(NonNull::new_unchecked(head), mark) }
 }
 
-/// It panics where somebody holds the arena; the driver wants a code.
+/// The crate panics where a scope holds the arena; the driver expects a code.
 unsafe extern "C" fn reset(head: *mut Head) -> c_int {
     // SAFETY: see above.
     let mut arena = unsafe { borrowed(head) };
@@ -105,28 +105,28 @@ unsafe extern "C" fn contains(head: *mut Head, p: *const c_void) -> c_int {
 }
 
 /// What Rust has for a cleanup: a value that is dropped.
-struct Telling {
-    tell: unsafe extern "C" fn(*mut c_void),
+struct Notifying {
+    notify: unsafe extern "C" fn(*mut c_void),
     arg: *mut c_void,
 }
 
 // SAFETY: the driver has one thread.
-unsafe impl Send for Telling {}
+unsafe impl Send for Notifying {}
 
-impl Drop for Telling {
+impl Drop for Notifying {
     fn drop(&mut self) {
         if !self.arg.is_null() {
             // SAFETY: the driver's own pair.
-            unsafe { (self.tell)(self.arg) }
+            unsafe { (self.notify)(self.arg) }
         }
     }
 }
 
-unsafe extern "C" fn cleanup(head: *mut Head, tell: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) -> c_int {
-    // A value that cannot be kept is dropped at once, and must not tell then: it is armed when it is in its place.
+unsafe extern "C" fn cleanup(head: *mut Head, notify: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) -> c_int {
+    // A value that cannot be kept is dropped at once, and must not notify then: `arg` is set when it is in its place.
     // SAFETY: see above.
     let arena = unsafe { borrowed(head) };
-    let kept = arena.try_alloc_drop(Telling { tell, arg: ptr::null_mut() });
+    let kept = arena.try_alloc_drop(Notifying { notify, arg: ptr::null_mut() });
     kept.map(|value| value.arg = arg).is_ok().into()
 }
 
@@ -149,7 +149,7 @@ unsafe extern "C" fn claimed(
     mut older: *const Record,
     count: u64,
     seed: u64,
-    meanwhile: unsafe extern "C" fn(*mut c_void),
+    during: unsafe extern "C" fn(*mut c_void),
     arg: *mut c_void,
 ) -> *mut Record {
     // SAFETY: see above.
@@ -159,7 +159,7 @@ unsafe extern "C" fn claimed(
     for i in 0..count {
         if i == count / 2 {
             // SAFETY: the driver's own pair.
-            unsafe { meanwhile(arg) }
+            unsafe { during(arg) }
         }
         let Ok(record) = cursor.try_alloc(Record { older, size: 0, seed: seed + i }) else { return ptr::null_mut() };
         newest = record;
@@ -211,12 +211,12 @@ type Alloc = unsafe extern "C" fn(*mut Head, usize, usize) -> *mut c_void;
 #[repr(C)]
 pub struct Table {
     name: *const c_char,
-    meet: unsafe extern "C" fn(*mut Head) -> c_int,
+    accept: unsafe extern "C" fn(*mut Head) -> c_int,
     alloc: Alloc,
     zeroed: Option<Alloc>,
     resize: unsafe extern "C" fn(*mut Head, *mut c_void, usize, usize, usize) -> *mut c_void,
     free: unsafe extern "C" fn(*mut Head, *mut c_void, usize),
-    free_tells: usize,
+    free_calls_from: usize,
     mark: unsafe extern "C" fn(*mut Head) -> Mark,
     rewind: unsafe extern "C" fn(*mut Head, Mark) -> c_int,
     reset: unsafe extern "C" fn(*mut Head) -> c_int,
@@ -247,12 +247,12 @@ unsafe impl Sync for Table {}
 pub extern "C" fn conformance_client_table() -> &'static Table {
     static TABLE: Table = Table {
         name: c"Rust".as_ptr(),
-        meet,
+        accept,
         alloc,
         zeroed: None,
         resize,
         free,
-        free_tells: 0,
+        free_calls_from: 0,
         mark,
         rewind,
         reset,
