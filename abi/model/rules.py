@@ -19,7 +19,7 @@ OTHERS = [
     # a small initial block
     {"INITIAL": 4096, "STATE": 3840, "CAP": 4096, "NODE": 56},
     # large blocks
-    {"INITIAL": 1 << 18, "STATE": 128, "CAP": 1 << 24, "NODE": 64},
+    {"INITIAL": 1 << 18, "STATE": 128, "CAP": 1 << 24, "NODE": 16},
 ]
 # growth, resets, sources and large are about policy 1 alone
 THEMES = ["alignment", "sizes", "marks", "resizes", "budgets", "claims", "cleanups", "rounds"]
