@@ -2017,8 +2017,8 @@ def rounds():
         v.rewind("m")
         v.cleanup("c")
         v.reset()
-    cycle()
-    v.repeat(5, cycle)
+    for _ in range(3):
+        cycle()
     v.cleanup("d")
     v.reset()
     v.reset()
