@@ -241,6 +241,11 @@ pub struct ProviderInfo {
 unsafe impl Sync for ProviderInfo {}
 
 /// A table of version 1, and behind it the addition: `toft_info_ops`.
+///
+/// ```
+/// use toft::abi::{InfoOps, Ops};
+/// assert_eq!(size_of::<InfoOps>(), size_of::<Ops>() + size_of::<usize>());
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct InfoOps {
@@ -250,7 +255,13 @@ pub struct InfoOps {
     pub info: Option<&'static ProviderInfo>,
 }
 
-/// What an arena's provider says of itself; `None`: nothing.
+/// The info of an arena's provider; `None`: it has none.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// assert!(unsafe { toft::abi::info_of(arena.as_raw()) }.is_some());
+/// ```
 ///
 /// # Safety
 ///
