@@ -165,7 +165,7 @@ check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked -p toft --li
   cargo package -p toft-derive -p toft --allow-dirty --no-verify --exclude-lockfile --quiet"
 check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked -p toft --all-targets $(FEATURES) -- -D warnings; \
   cargo clippy --locked -p toft --no-default-features -- -D warnings; \
-  cargo clippy --locked -p toft-derive -p conformance-maker -p conformance-user -- -D warnings; \
+  cargo clippy --locked -p toft-derive -p conformance-client -p conformance-provider -- -D warnings; \
   cargo check --locked -p toft-fuzz; \
   RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft --no-deps $(FEATURES); rust/check-examples"
 msrv := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' rust/Cargo.toml)

@@ -4137,20 +4137,47 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-static const toft_arena_ops toft_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_op_alloc,          toft_op_resize,
-    toft_op_free,           toft_op_rewind,
-    toft_op_reset,          toft_op_trim,
-    toft_op_cleanup,        toft_op_claim,
-    toft_op_give,           toft_op_contains,
-    toft_op_stats,          toft_op_set,
-    toft_op_release,
+/* For debuggers: reads the state as it is. */
+static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  const toft_state *a = (const toft_state *)(const void *)head;
+  if (what == TOFT_SET_BUDGET) {
+    *value = a->budget;
+  } else if (what == TOFT_SET_SAMPLE) {
+    *value = a->watch != NULL ? a->watch->period : 0;
+  } else if (what == TOFT_SET_CHECKED) {
+    *value = (a->state & TOFT_IS_CHECKED) != 0;
+  } else {
+    return TOFT_ENOSYS;
+  }
+  return TOFT_OK;
+}
+
+static const toft_provider_info toft_info = {"toft-c", TOFT_VERSION, toft_op_query};
+
+static const toft_info_ops toft_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_op_alloc,
+        toft_op_resize,
+        toft_op_free,
+        toft_op_rewind,
+        toft_op_reset,
+        toft_op_trim,
+        toft_op_cleanup,
+        toft_op_claim,
+        toft_op_give,
+        toft_op_contains,
+        toft_op_stats,
+        toft_op_set,
+        toft_op_release,
+    },
+    &toft_info,
 };
 
 /* Made by this library? */
 static int toft_is_held(const toft_arena *a); /* lease_stands.c: an arena that a cache leases */
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_held(a); }
 
 /* ==== meter_calls.c ==== */
 /* The calls of toft/meter.h. */
@@ -4450,7 +4477,7 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
                              uint32_t state) {
   toft_state *a = (toft_state *)at;
   a->head.cursor = a->anchor = a->home_start = start;
-  a->head.ops = &toft_ops;
+  a->head.ops = &toft_table.ops;
   a->head.limit = a->end = a->home_end = end;
   a->head.epoch = toft_epoch_first();
   a->state = TOFT_FRESH | state;
@@ -7743,24 +7770,34 @@ static int toft_held_set(toft_arena *a, uint32_t what, uint64_t value, const cha
 }
 static void toft_held_release(toft_arena *a) { (void)a; } /* the cache's alone */
 
-static const toft_arena_ops toft_held_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_held_alloc,        toft_held_resize,
-    toft_held_free,         toft_held_rewind,
-    toft_held_reset,        toft_held_trim,
-    toft_held_cleanup,      toft_held_claim,
-    toft_held_give,         toft_op_contains,
-    toft_held_stats,        toft_held_set,
-    toft_held_release,
+static const toft_info_ops toft_held_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_held_alloc,
+        toft_held_resize,
+        toft_held_free,
+        toft_held_rewind,
+        toft_held_reset,
+        toft_held_trim,
+        toft_held_cleanup,
+        toft_held_claim,
+        toft_held_give,
+        toft_op_contains,
+        toft_held_stats,
+        toft_held_set,
+        toft_held_release,
+    },
+    &toft_info,
 };
 
-static int toft_is_held(const toft_arena *a) { return a->ops == &toft_held_ops; }
+static int toft_is_held(const toft_arena *a) { return a->ops == &toft_held_table.ops; }
 
 /* Nothing is in it, and nobody else has it. */
 static void toft_lease_end_arena(toft_state *a) {
   if (a == NULL) return;
   a->state &= ~(uint32_t)TOFT_HELD;
-  a->head.ops = &toft_ops;
+  a->head.ops = &toft_table.ops;
   toft_release(&a->head);
 }
 
@@ -7951,7 +7988,7 @@ static toft_state *toft_lease_make(const toft_leases *l, toft_stand *p) {
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   a->state |= TOFT_HELD;
-  head->ops = &toft_held_ops;
+  head->ops = &toft_held_table.ops;
   *toft_stand_of(a) = p;
   toft_aim(a);
   return a;

@@ -37,8 +37,9 @@
 #include <stdarg.h>
 
 /* ==== toft/abi.h ==== */
-/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md says what each member
- * means. Allocate inline: if (limit - cursor < size) ask ops->alloc; else p = cursor, cursor += round_up(size, 8). */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * These structures never change: additions come in headers of their own, as toft_abi_info.h. */
 #ifndef TOFT_ABI
 #define TOFT_ABI 1
 #include <stddef.h>
@@ -53,13 +54,13 @@ typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch
 } toft_mark;
 typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
   unsigned char *cursor, *limit;
-  uintptr_t maker; /* the maker's; 0: nothing claimed */
+  uintptr_t maker; /* the provider's; 0: nothing claimed */
 } toft_range;
 typedef struct toft_cleanup { /* fn == NULL: cancelled */
   void (*fn)(void *arg);
   void *arg;
 } toft_cleanup;
-typedef struct toft_stats { /* bytes, but for the last two; grows at the end */
+typedef struct toft_stats { /* bytes, but for the last two */
   uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
 } toft_stats;
 /* flags of alloc and resize: zero the new bytes; fail rather than move */
@@ -68,12 +69,12 @@ enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
 enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
 /* what ops->set can change */
 enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
-/* results; every failure leaves the arena as it was, but for ECORRUPT: done, and a checked arena found bytes written
- * outside an allocation */
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
 enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
 enum { TOFT_ECORRUPT = -6 };
 typedef struct toft_arena_ops {
-  uint32_t size;    /* bytes of this table that its maker filled in */
+  uint32_t size;    /* bytes of the table that the provider filled in */
   uint32_t version; /* 1 */
   void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
   void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
@@ -92,9 +93,9 @@ typedef struct toft_arena_ops {
 } toft_arena_ops;
 struct toft_arena {          /* pinned: never copied, never moved */
   unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
-  const toft_arena_ops *ops; /* re-read at every call: the maker may swap it */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
   unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
-  uintptr_t epoch;           /* bit 0: watched, so rewind, resize and free must go through ops */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
 };
 #define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
 TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
@@ -106,6 +107,38 @@ TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
 TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
 TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
 TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/abi_info.h ==== */
+/* The name of an arena's provider and the values of its settings, for debuggers: an addition to version 1 of the Toft
+ * arena ABI. Copy it beside any copy of toft_abi.h, and include it after that one. SPEC.md has its rules. */
+#ifndef TOFT_ABI_INFO
+#define TOFT_ABI_INFO 1
+#ifndef TOFT_ABI
+#error "include toft_abi.h before toft_abi_info.h"
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct toft_provider_info {
+  const char *name;    /* of the provider, as "toft-c" */
+  const char *version; /* of its library, as "0.1.0" */
+  /* The present value of a setting of ops->set; TOFT_ENOSYS: this provider does not say. Also while closed. */
+  int (*query)(const toft_arena *, uint32_t what, uint64_t *value);
+} toft_provider_info;
+typedef struct toft_info_ops { /* a table of version 1, and behind it the addition */
+  toft_arena_ops ops;          /* ops.size is at least that of toft_info_ops */
+  const toft_provider_info *info;
+} toft_info_ops;
+/* NULL: the provider has none. */
+static inline const toft_provider_info *toft_info_of(const toft_arena *a) {
+  return a->ops->size >= sizeof(toft_info_ops) ? ((const toft_info_ops *)(const void *)a->ops)->info : NULL;
+}
+TOFT_STATIC_ASSERT(provider_info, sizeof(toft_provider_info) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(void *));
 #ifdef __cplusplus
 }
 #endif

@@ -20,7 +20,7 @@ static toft_state *toft_lease_make(const toft_leases *l, toft_stand *p) {
   toft_state *a = toft_state_of(head);
   toft_enter(a);
   a->state |= TOFT_HELD;
-  head->ops = &toft_held_ops;
+  head->ops = &toft_held_table.ops;
   *toft_stand_of(a) = p;
   toft_aim(a);
   return a;

@@ -149,24 +149,34 @@ static int toft_held_set(toft_arena *a, uint32_t what, uint64_t value, const cha
 }
 static void toft_held_release(toft_arena *a) { (void)a; } /* the cache's alone */
 
-static const toft_arena_ops toft_held_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_held_alloc,        toft_held_resize,
-    toft_held_free,         toft_held_rewind,
-    toft_held_reset,        toft_held_trim,
-    toft_held_cleanup,      toft_held_claim,
-    toft_held_give,         toft_op_contains,
-    toft_held_stats,        toft_held_set,
-    toft_held_release,
+static const toft_info_ops toft_held_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_held_alloc,
+        toft_held_resize,
+        toft_held_free,
+        toft_held_rewind,
+        toft_held_reset,
+        toft_held_trim,
+        toft_held_cleanup,
+        toft_held_claim,
+        toft_held_give,
+        toft_op_contains,
+        toft_held_stats,
+        toft_held_set,
+        toft_held_release,
+    },
+    &toft_info,
 };
 
-static int toft_is_held(const toft_arena *a) { return a->ops == &toft_held_ops; }
+static int toft_is_held(const toft_arena *a) { return a->ops == &toft_held_table.ops; }
 
 /* Nothing is in it, and nobody else has it. */
 static void toft_lease_end_arena(toft_state *a) {
   if (a == NULL) return;
   a->state &= ~(uint32_t)TOFT_HELD;
-  a->head.ops = &toft_ops;
+  a->head.ops = &toft_table.ops;
   toft_release(&a->head);
 }
 

@@ -8,7 +8,7 @@ static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end,
                              uint32_t state) {
   toft_state *a = (toft_state *)at;
   a->head.cursor = a->anchor = a->home_start = start;
-  a->head.ops = &toft_ops;
+  a->head.ops = &toft_table.ops;
   a->head.limit = a->end = a->home_end = end;
   a->head.epoch = toft_epoch_first();
   a->state = TOFT_FRESH | state;

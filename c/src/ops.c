@@ -508,17 +508,44 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-static const toft_arena_ops toft_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_op_alloc,          toft_op_resize,
-    toft_op_free,           toft_op_rewind,
-    toft_op_reset,          toft_op_trim,
-    toft_op_cleanup,        toft_op_claim,
-    toft_op_give,           toft_op_contains,
-    toft_op_stats,          toft_op_set,
-    toft_op_release,
+/* For debuggers: reads the state as it is. */
+static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  const toft_state *a = (const toft_state *)(const void *)head;
+  if (what == TOFT_SET_BUDGET) {
+    *value = a->budget;
+  } else if (what == TOFT_SET_SAMPLE) {
+    *value = a->watch != NULL ? a->watch->period : 0;
+  } else if (what == TOFT_SET_CHECKED) {
+    *value = (a->state & TOFT_IS_CHECKED) != 0;
+  } else {
+    return TOFT_ENOSYS;
+  }
+  return TOFT_OK;
+}
+
+static const toft_provider_info toft_info = {"toft-c", TOFT_VERSION, toft_op_query};
+
+static const toft_info_ops toft_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_op_alloc,
+        toft_op_resize,
+        toft_op_free,
+        toft_op_rewind,
+        toft_op_reset,
+        toft_op_trim,
+        toft_op_cleanup,
+        toft_op_claim,
+        toft_op_give,
+        toft_op_contains,
+        toft_op_stats,
+        toft_op_set,
+        toft_op_release,
+    },
+    &toft_info,
 };
 
 /* Made by this library? */
 static int toft_is_held(const toft_arena *a); /* lease_stands.c: an arena that a cache leases */
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_held(a); }
