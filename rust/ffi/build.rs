@@ -2,7 +2,7 @@
 fn main() {
     println!("cargo:rerun-if-changed=src/user.c");
     println!("cargo:rerun-if-changed=src/watched.c");
-    println!("cargo:rerun-if-changed=../../c/src/toft.c");
+    println!("cargo:rerun-if-changed=../../c");
     let mut build = cc::Build::new();
     build
         .include("../../c/include")

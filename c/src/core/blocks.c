@@ -1,0 +1,237 @@
+/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
+ * limit. Every op calls toft_sync_in first and toft_set_limit last.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_CORE_BLOCKS_C
+#define TOFT_CORE_BLOCKS_C
+
+#include "arena_state.h"
+#include "instrument.h"
+#include "policy.c"
+
+static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
+
+/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
+static TOFT_COLD void toft_complete_state(toft_state *a) {
+  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
+  a->initial.size = a->initial_size;
+  a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
+  a->initial.epoch = a->head.epoch;
+  a->current = a->newest = &a->initial;
+  a->source_calls = a->initial.source != NULL;
+  a->state &= ~(uint32_t)TOFT_PRISTINE;
+}
+
+/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
+static void toft_sync(toft_state *a) {
+  ptrdiff_t moved = a->head.cursor - a->synced;
+  if (moved > 0) a->allocated += (uint64_t)moved;
+  a->live += (uint64_t)(int64_t)moved;
+  a->synced = a->head.cursor;
+  if (a->live > a->peak) a->peak = a->live;
+}
+
+static void toft_sync_in(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & TOFT_PRISTINE)) toft_complete_state(a);
+  toft_sync(a);
+}
+
+/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
+ * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
+static void toft_set_limit(toft_state *a) {
+  size_t remaining = (size_t)(a->end - a->head.cursor);
+  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t instrumented =
+      sealed | (a->live > a->budget); /* above the budget an inline free would expose bytes beyond it */
+  if (a->budget != UINT64_MAX) {
+    uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
+    if (affordable < remaining) remaining = (size_t)affordable;
+  }
+  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
+  a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
+}
+
+/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
+TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
+
+/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
+ * toft_end_callback. */
+static uint32_t toft_begin_callback(toft_state *a) {
+  uint32_t was_busy = a->state & TOFT_BUSY;
+  a->state |= TOFT_BUSY;
+  toft_set_limit(a);
+  return was_busy;
+}
+
+static void toft_end_callback(toft_state *a, uint32_t was_busy) {
+  if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
+  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+}
+
+static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
+
+/* Makes older marks take the slow path. */
+static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
+
+/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
+static int toft_fits_budget(toft_state *a, size_t charge) {
+  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  if (charge == 0) return 1;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
+  return a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed;
+}
+
+/* Updates the peak of this round, which leaves out adopted arenas. */
+static void toft_update_round_peak(toft_state *a, uint64_t live) {
+  uint64_t own = live - a->adopted_live;
+  if (own > a->round_peak) a->round_peak = own;
+}
+
+/* ---- geometry ---- */
+
+/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
+ * the size. */
+static size_t toft_block_offset(const toft_block_header *b) {
+  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
+  return toft_stagger(b->size, b->index);
+}
+
+static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
+}
+
+static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
+  if (b == &a->initial) return a->initial_end;
+  if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
+    return (unsigned char *)b + b->size;
+  return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
+}
+
+static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
+  return b == a->current ? a->head.cursor : b->used_end;
+}
+
+/* ---- taking ---- */
+
+/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
+static toft_block_header *toft_block_take(toft_state *a, size_t size) {
+  for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
+    toft_block_header *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      a->spare_bytes -= size;
+      return b;
+    }
+  }
+  if (a->source == NULL) return NULL;
+  a->source_calls++;
+  toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
+  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
+    a->source->put(a->source, b, size);
+    return NULL;
+  }
+  if (b != NULL) {
+    b->size = size;
+    b->source = a->source;
+  }
+  return b;
+}
+
+/* Makes b the newest block of the list. */
+static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
+  toft_next_epoch(a);
+  b->kind = kind;
+  b->index = a->newest->index + 1;
+  b->epoch = toft_epoch(a);
+  b->charge = 0;
+  b->next = a->newest;
+  b->u.below = a->current;
+  a->newest = b;
+}
+
+static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
+  a->current = b;
+  a->head.cursor = a->synced = cursor;
+  a->end = toft_block_end(a, b);
+}
+
+/* ---- returning ---- */
+
+static void toft_block_put(toft_state *a, toft_block_header *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
+  b->source->put(b->source, b, b->size);
+}
+
+static void toft_block_keep(toft_state *a, toft_block_header *b) {
+  b->kind = TOFT_BLOCK_SPARE;
+  b->next = a->spares;
+  a->spares = b;
+  a->spare_bytes += b->size;
+}
+
+/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
+static void toft_block_drop(toft_state *a, toft_block_header *b) {
+  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
+  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
+  toft_block_keep(a, b);
+  while (a->spare_bytes > bound) {
+    toft_block_header **at = &a->spares;
+    while ((*at)->next != NULL) at = &(*at)->next;
+    a->spare_bytes -= (*at)->size;
+    toft_block_put(a, *at);
+    *at = NULL;
+  }
+}
+
+static void toft_put_spares(toft_state *a, size_t keep) {
+  while (a->spares != NULL && a->spare_bytes > keep) {
+    toft_block_header *b = a->spares;
+    a->spares = b->next;
+    a->spare_bytes -= b->size;
+    toft_block_put(a, b);
+  }
+}
+
+/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
+ * block. */
+static toft_block_header *toft_block_pop(toft_state *a) {
+  toft_block_header *b = a->newest;
+  a->newest = b->next;
+  if (b->kind == TOFT_BLOCK_ONEOFF) {
+    a->live -= b->charge;
+    toft_detached_remove(a, b);
+  } else {
+    b->used_end = a->head.cursor;
+    a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
+    toft_make_current(a, b->u.below, b->u.below->used_end);
+  }
+  return b;
+}
+
+/* ---- cleanups ---- */
+
+/* Runs the cleanups registered after `epoch`, newest first, each once. The arena is sealed and refuses ops during
+ * it. */
+static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
+  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return;
+  a->state |= TOFT_BUSY;
+  toft_set_limit(a);
+  while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
+    toft_cleanup_node *node = a->cleanups;
+    a->cleanups = node->older;
+    if (node->user.fn == toft_release_adopted) {
+      uint64_t live = ((const toft_state *)node->user.arg)->live;
+      a->live -= live;
+      a->adopted_live -= live;
+      toft_detached_remove(a, node->user.arg);
+    }
+    if (node->user.fn != NULL) node->user.fn(node->user.arg);
+  }
+  a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* The block sources other than the heap: pages, reserve-and-commit, and a limit around another source.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_CORE_SOURCES_C
+#define TOFT_CORE_SOURCES_C
+
+#include "../platform/atomic.c"
+#include "../platform/os.c"
+#include "arena_state.h"
+#include "block_cache.c"
+#include "policy.c"
+
+/* ---- pages ---- */
+
+#define TOFT_PAGES_KEPT (64 * TOFT_MIB)
+
+static void *toft_pages_take(toft_source *self, size_t size) {
+  toft_pages *pages = (toft_pages *)(void *)self;
+  for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
+    toft_cached_block *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      pages->kept_bytes -= size;
+      return b;
+    }
+  }
+  return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
+}
+
+static void toft_pages_put(toft_source *self, void *block, size_t size) {
+  toft_pages *pages = (toft_pages *)(void *)self;
+  if ((pages->flags & TOFT_PAGES_LAZY) == 0 || size > TOFT_PAGES_KEPT - toft_min(pages->kept_bytes, TOFT_PAGES_KEPT)) {
+    toft_os_unmap(block, size);
+    return;
+  }
+  toft_os_discard(block, size); /* the link is written after the discard, so the first page stays resident */
+  toft_cached_block *b = (toft_cached_block *)block;
+  b->next = (toft_cached_block *)pages->kept;
+  b->size = size;
+  pages->kept = b;
+  pages->kept_bytes += size;
+}
+
+toft_source *toft_pages_init(toft_pages *pages, uint32_t flags) {
+  memset(pages, 0, sizeof *pages);
+  pages->source.take = toft_pages_take;
+  pages->source.put = toft_pages_put;
+  pages->flags = flags;
+  return &pages->source;
+}
+
+void toft_pages_trim(toft_pages *pages) {
+  toft_cached_block *b;
+  while ((b = (toft_cached_block *)pages->kept) != NULL) {
+    pages->kept = b->next;
+    pages->kept_bytes -= b->size;
+    toft_os_unmap(b, b->size);
+  }
+}
+
+/* ---- reserve and commit ---- */
+
+/* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
+static int toft_reserve_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_reserve *r = (toft_reserve *)(void *)self;
+  size_t to = toft_os_page(want);
+  (void)block;
+  if (want > r->max) return 0;
+  if (to > r->committed) {
+    to = toft_min(r->max, toft_max(to, toft_os_page(r->committed + 64 * TOFT_KIB)));
+    if (!toft_os_commit(r->base + r->committed, to - r->committed)) return 0;
+    r->committed = to;
+  } else if (want < size && to < r->committed) {
+    toft_os_decommit(r->base + to, r->committed - to);
+    r->committed = to;
+  }
+  return 1;
+}
+
+static void *toft_reserve_take(toft_source *self, size_t size) {
+  toft_reserve *r = (toft_reserve *)(void *)self;
+  if (r->taken || !toft_reserve_extend(self, r->base, 0, size)) return NULL;
+  r->taken = 1;
+  return r->base;
+}
+
+static void toft_reserve_put(toft_source *self, void *block, size_t size) {
+  toft_reserve *r = (toft_reserve *)(void *)self;
+  (void)block, (void)size;
+  toft_os_decommit(r->base, r->committed);
+  r->committed = 0;
+  r->taken = 0;
+}
+
+toft_source *toft_reserve_init(toft_reserve *r, size_t max) {
+  memset(r, 0, sizeof *r);
+  if (max == 0 || max > TOFT_MAX_REQUEST) return NULL;
+  r->source.take = toft_reserve_take;
+  r->source.put = toft_reserve_put;
+  r->source.extend = toft_reserve_extend;
+  r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
+  r->base = (unsigned char *)toft_os_reserve(r->max);
+  return r->base != NULL ? &r->source : NULL;
+}
+
+void toft_reserve_done(toft_reserve *r) {
+  if (r->base != NULL) toft_os_unmap(r->base, r->max);
+  memset(r, 0, sizeof *r);
+}
+
+/* ---- a limit around a source ---- */
+
+static int toft_budget_charge(toft_budget *b, size_t size) {
+  if (size <= b->limit && TOFT_ADD(&b->used, size) <= b->limit) return 1;
+  if (size <= b->limit) TOFT_ADD(&b->used, 0 - size);
+  return 0;
+}
+
+static void *toft_budget_take(toft_source *self, size_t size) {
+  toft_budget *b = (toft_budget *)(void *)self;
+  if (!toft_budget_charge(b, size)) return NULL;
+  void *block = b->inner->take(b->inner, size);
+  if (block == NULL) TOFT_ADD(&b->used, 0 - size);
+  return block;
+}
+
+static void toft_budget_put(toft_source *self, void *block, size_t size) {
+  toft_budget *b = (toft_budget *)(void *)self;
+  b->inner->put(b->inner, block, size);
+  TOFT_ADD(&b->used, 0 - size);
+}
+
+static int toft_budget_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_budget *b = (toft_budget *)(void *)self;
+  size_t more = want > size ? want - size : 0;
+  if (more != 0 && !toft_budget_charge(b, more)) return 0;
+  if (!b->inner->extend(b->inner, block, size, want)) {
+    TOFT_ADD(&b->used, 0 - more);
+    return 0;
+  }
+  if (want < size) TOFT_ADD(&b->used, want - size);
+  return 1;
+}
+
+toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) {
+  if (inner == NULL) inner = &toft_heap_source;
+  memset(b, 0, sizeof *b);
+  b->source.take = toft_budget_take;
+  b->source.put = toft_budget_put;
+  if (inner->extend != NULL) b->source.extend = toft_budget_extend;
+  b->inner = inner;
+  b->limit = limit;
+  return &b->source;
+}
+
+#endif

@@ -1,0 +1,407 @@
+/* Findings of checked arenas and recyclers: their text, their delivery to hooks and files, and the process's switch.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_DEBUG_REPORTS_C
+#define TOFT_DEBUG_REPORTS_C
+
+#include "../core/policy.c"
+#include "../platform/atomic.c"
+#include "../platform/lifecycle.h"
+#include "../platform/os.c"
+#include "symbolize.c"
+
+#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
+
+/* One call of the program; all zero: none. */
+typedef struct toft_call_info {
+  const char *op;
+  uintptr_t site;
+  size_t thread;
+} toft_call_info;
+
+/* A finding before it has words. */
+typedef struct toft_report {
+  int kind;
+  toft_arena *arena;
+  const unsigned char *p;
+  size_t size, claimed_size; /* told: the size that the caller thinks it has */
+  ptrdiff_t offset;
+  size_t length;                         /* of the bytes that were written, from offset on */
+  int open_ended;                        /* they reach the end of what was looked at: there may be more */
+  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
+  toft_call_info allocated, freed, detected;
+} toft_report;
+
+/* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
+static void toft_report_set_written(toft_report *f, const unsigned char *p, const unsigned char *at,
+                                    const unsigned char *end, int open_ended) {
+  f->offset = at - p;
+  f->length = (size_t)(end - at);
+  f->open_ended = open_ended;
+  memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
+}
+
+/* ---- text, without stdio: it has no %zu everywhere ---- */
+
+typedef struct toft_text_writer {
+  char *at, *end;
+} toft_text_writer;
+
+static void toft_put_text(toft_text_writer *t, const char *s) {
+  while (*s != 0 && t->at < t->end) *t->at++ = *s++;
+  *t->at = 0;
+}
+
+/* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
+ * quote and a backslash get a backslash. */
+static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
+  for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
+    unsigned char c = (unsigned char)s[i];
+    if (c < 0x20 || c > 0x7e) {
+      *t->at++ = '\\';
+      *t->at++ = 'x';
+      *t->at++ = "0123456789abcdef"[c >> 4];
+      *t->at++ = "0123456789abcdef"[c & 15];
+    } else {
+      if (quoted && (c == '"' || c == '\\')) *t->at++ = '\\';
+      *t->at++ = (char)c;
+    }
+  }
+  *t->at = 0;
+}
+
+static void toft_put_name(toft_text_writer *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
+
+static void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
+  char digits[24], *d = digits + sizeof digits - 1;
+  *d = 0;
+  do *--d = "0123456789abcdef"[n % base];
+  while ((n /= base) != 0);
+  if (base == 16) toft_put_text(t, "0x");
+  toft_put_text(t, d);
+}
+
+static void toft_put_offset(toft_text_writer *t, ptrdiff_t n) {
+  if (n < 0) toft_put_text(t, "-");
+  toft_put_number(t, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
+}
+
+/* ---- sites ---- */
+
+static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
+
+typedef struct toft_named_site {
+  struct toft_named_site *next;
+  char text[1];
+} toft_named_site;
+
+static toft_named_site *toft_named_sites[256];
+static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* where the next call comes from, if somebody said so */
+
+uintptr_t toft_site(const char *place) {
+  unsigned hash = 5381;
+  size_t n = 0;
+  while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
+  toft_arm_fork();
+  toft_lock_take(&toft_findings_lock);
+  toft_named_site **in = &toft_named_sites[hash % 256], *s = *in;
+  while (s != NULL && strcmp(s->text, place) != 0) s = s->next;
+  if (s == NULL && (s = (toft_named_site *)malloc(sizeof *s + n)) != NULL) {
+    memcpy(s->text, place, n + 1);
+    s->next = *in;
+    *in = s;
+  }
+  TOFT_UNLOCK(&toft_findings_lock);
+  return (uintptr_t)s;
+}
+
+static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
+  const toft_named_site *s = NULL;
+  toft_lock_take(&toft_findings_lock);
+  for (int i = 0; i < 256 && s == NULL; i++)
+    for (s = toft_named_sites[i]; s != NULL && (uintptr_t)s != site;) s = s->next;
+  if (s != NULL) toft_put_name(t, s->text);
+  TOFT_UNLOCK(&toft_findings_lock);
+  return s != NULL;
+}
+
+/* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
+ * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
+static toft_lock toft_symbol_lock;
+static toft_dwarf toft_symbol_session;
+static int toft_symbol_session_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+
+static void toft_symbol_session_close(void) {
+  if (toft_symbol_session_state == 1) toft_dwarf_close(&toft_symbol_session);
+  toft_symbol_session_state = 0;
+}
+
+static int toft_symbol_find(const void *address, toft_symbol *s) {
+  if (toft_symbol_session_state == 0) toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
+  if (toft_symbol_session_state == 1 && !toft_dwarf_covers(&toft_symbol_session, address)) {
+    toft_symbol_session_close();
+    toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
+  }
+  return toft_symbol_session_state == 1 ? toft_dwarf_symbolize(&toft_symbol_session, address, s)
+                                        : toft_symbolize(NULL, address, s);
+}
+
+/* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
+static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
+  const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
+  int has_line = s->file != NULL && s->line != 0;
+  if (s->function != NULL) {
+    toft_put_name(t, s->function);
+    if (!has_line) {
+      toft_put_text(t, "+");
+      toft_put_number(t, s->offset, 16);
+    }
+    toft_put_text(t, " (");
+  }
+  toft_put_name(t, has_line ? s->file : slash != NULL ? slash + 1 : s->module != NULL ? s->module : "program");
+  toft_put_text(t, has_line ? ":" : "+");
+  toft_put_number(t, has_line ? s->line : s->module_offset, has_line ? 10 : 16);
+  if (s->function != NULL) toft_put_text(t, ")");
+}
+
+static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
+  toft_symbol s;
+  const void *address = (const void *)site;
+  if (site < 4096) return 0;
+  if (TOFT_LOCK_TRY(&toft_symbol_lock)) {
+    int found = toft_symbol_find(address, &s);
+    if (found) toft_put_symbol(t, &s); /* its strings are the session's */
+    TOFT_UNLOCK(&toft_symbol_lock);
+    return found;
+  }
+  if (!toft_symbolize(NULL, address, &s)) return 0;
+  toft_put_symbol(t, &s);
+  return 1;
+}
+
+/* Into `room` bytes. */
+static void toft_put_site(uintptr_t site, char *at, size_t size) {
+  toft_text_writer t = {at, at + size - 1};
+  if (site == 0) {
+    toft_put_text(&t, "an unknown place");
+  } else if (!toft_put_named_site(site, &t) && !toft_put_code_site(site, &t)) {
+    toft_put_text(&t, "site ");
+    toft_put_number(&t, site, 16);
+  }
+}
+
+/* ---- words ---- */
+
+#define TOFT_SITE_TEXT_MAX 512
+#define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
+
+static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
+  toft_put_text(t, before);
+  if (m->site != 0) {
+    toft_put_text(t, between);
+    toft_put_text(t, m->place);
+  }
+  toft_put_text(t, " by thread ");
+  toft_put_number(t, m->thread, 10);
+}
+
+static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
+  toft_put_number(t, f->size, 10);
+  toft_put_text(t, f->size == 1 ? " byte at " : " bytes at ");
+  toft_put_number(t, (uintptr_t)f->p, 16);
+}
+
+static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
+  toft_put_text(t, kind);
+  toft_put_text(t, ": byte ");
+  toft_put_offset(t, f->offset);
+  toft_put_text(t, " of ");
+  toft_put_allocation(t, f);
+  toft_put_text(t, " was written: ");
+  toft_put_number(t, f->length, 10);
+  toft_put_text(t, f->length == 1 ? " byte" : " bytes");
+  toft_put_text(t, f->open_ended ? " or more \"" : " \"");
+  toft_put_escaped(t, (const char *)f->bytes, toft_min(f->length, sizeof f->bytes), 1);
+  toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
+}
+
+static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+  switch (f->kind) {
+    case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
+    case TOFT_FOUND_UNDERRUN: toft_put_written(t, "underrun", f); break;
+    case TOFT_FOUND_LATE_WRITE:
+      toft_put_written(t, "late write", f);
+      toft_put_text(t, " after ");
+      toft_put_call(t, out->returned.call, &out->returned, " at ");
+      break;
+    case TOFT_FOUND_DOUBLE_FREE:
+      toft_put_text(t, "double free: ");
+      toft_put_allocation(t, f);
+      toft_put_text(t, " were given back before, by ");
+      toft_put_call(t, out->returned.call, &out->returned, " at ");
+      break;
+    case TOFT_FOUND_WRONG_SIZE:
+      toft_put_text(t, "wrong size: ");
+      toft_put_number(t, f->claimed_size, 10);
+      toft_put_text(t, " bytes, of an allocation of ");
+      toft_put_allocation(t, f);
+      break;
+    case TOFT_FOUND_FOREIGN:
+      toft_put_text(t, "foreign pointer: ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t,
+                    f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
+      break;
+    case TOFT_FOUND_STALE_MARK:
+      toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
+      break;
+    case TOFT_FOUND_WRONG_THREAD:
+      toft_put_text(t, "wrong thread: the arena is pinned to thread ");
+      toft_put_number(t, f->allocated.thread, 10);
+      break;
+    case TOFT_FOUND_TWO_THREADS:
+      toft_put_text(t, "two threads at once: ");
+      toft_put_call(t, out->allocated.call, &out->allocated, " at ");
+      toft_put_text(t, " has not returned");
+      break;
+    case TOFT_FOUND_RELEASED:
+      toft_put_text(t, strcmp(out->noticed.call, "release") == 0 ? "double release" : "use after release");
+      toft_put_text(t, ": the arena at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_call(t, " was released", &out->returned, " at ");
+      break;
+    case TOFT_FOUND_NOT_RELEASED:
+      toft_put_text(t, "refused release: the arena at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, f->claimed_size != 0 ? " has a claimed range" : " is in a cleanup or a callback");
+      break;
+    default: break;
+  }
+  if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
+  if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
+  toft_put_text(t, "; noticed by ");
+  toft_put_call(t, out->noticed.call, &out->noticed, " at ");
+}
+
+static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
+  toft_put_site(c->site, place, TOFT_SITE_TEXT_MAX);
+  m->call = c->op != NULL ? c->op : "";
+  m->place = place;
+  m->site = c->site;
+  m->thread = c->thread;
+}
+
+/* Puts it into words, and calls fn with them. */
+static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
+  char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
+  toft_finding out;
+  toft_text_writer t = {message, message + sizeof message - 1};
+  out.kind = f->kind;
+  out.message = message;
+  out.arena = f->arena;
+  out.address = f->p;
+  out.size = f->size;
+  out.offset = f->offset;
+  out.length = f->length;
+  out.bytes = f->length != 0 ? f->bytes : NULL;
+  toft_fill_moment(&out.allocated, &f->allocated, site_texts[0]);
+  toft_fill_moment(&out.returned, &f->freed, site_texts[1]);
+  toft_fill_moment(&out.noticed, &f->detected, site_texts[2]);
+  toft_put_kind(&t, f, &out);
+  fn(arg, &out);
+}
+
+/* ---- the process's switch, and delivery ---- */
+
+enum { TOFT_CHECK_SWITCH_UNREAD = 0, TOFT_CHECK_SWITCH_OFF = 1, TOFT_CHECK_SWITCH_ON = 2 };
+static size_t toft_check_switch; /* read and written atomically; the rest is written before it, with the lock held */
+static int toft_check_switch_aborts;
+static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
+static char *toft_findings_file; /* or NULL */
+
+static toft_finding_fn *toft_finding_hook;
+static void *toft_finding_hook_arg;
+
+/* ASCII case is ignored. */
+static int toft_equals_ignoring_case(const char *s, const char *word) {
+  while (*word != 0 && (*s == *word || (*s >= 'A' && *s <= 'Z' && *s + 32 == *word))) s++, word++;
+  return *s == 0 && *word == 0;
+}
+
+static void toft_read_findings_file(const char *name, int checked) {
+  if (name == NULL || *name == 0) {
+    toft_findings_stream = checked ? 2 : 0;
+  } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
+    toft_findings_stream = 2;
+  } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
+    toft_findings_stream = 1;
+  } else if ((toft_findings_file = (char *)malloc(strlen(name) + 1)) != NULL) {
+    memcpy(toft_findings_file, name, strlen(name) + 1);
+  }
+}
+
+static TOFT_COLD size_t toft_read_check_switch(void) {
+  toft_lock_take(&toft_findings_lock);
+  size_t s = TOFT_LOAD(&toft_check_switch);
+  if (s == TOFT_CHECK_SWITCH_UNREAD) {
+    const char *v = toft_os_env("TOFT_CHECKED");
+    int off = v == NULL || *v == 0 || toft_equals_ignoring_case(v, "0") || toft_equals_ignoring_case(v, "off") ||
+              toft_equals_ignoring_case(v, "no") || toft_equals_ignoring_case(v, "false");
+    toft_check_switch_aborts = !off && toft_equals_ignoring_case(v, "abort");
+    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
+    s = off ? TOFT_CHECK_SWITCH_OFF : TOFT_CHECK_SWITCH_ON;
+    (void)TOFT_SWAP(&toft_check_switch, s);
+  }
+  TOFT_UNLOCK(&toft_findings_lock);
+  return s;
+}
+
+static int toft_process_checks(void) {
+  size_t s = TOFT_LOAD(&toft_check_switch);
+  if (TOFT_UNLIKELY(s == TOFT_CHECK_SWITCH_UNREAD)) s = toft_read_check_switch();
+  return s == TOFT_CHECK_SWITCH_ON;
+}
+
+void toft_on_finding(toft_finding_fn *fn, void *arg) {
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_hook = fn;
+  toft_finding_hook_arg = arg;
+  TOFT_UNLOCK(&toft_findings_lock);
+}
+
+static void toft_print_finding(void *arg, const toft_finding *f) {
+  char line[TOFT_MESSAGE_MAX + 16];
+  toft_text_writer t = {line, line + sizeof line - 1};
+  (void)arg;
+  toft_put_text(&t, "toft: ");
+  toft_put_text(&t, f->message);
+  toft_put_text(&t, "\n");
+  if (toft_findings_stream != 0) toft_os_print(toft_findings_stream, line, (size_t)(t.at - line));
+  if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
+}
+
+static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
+
+static void toft_publish_report(const toft_report *f) {
+  (void)toft_process_checks();
+  toft_lock_take(&toft_findings_lock);
+  toft_finding_fn *fn = toft_finding_hook;
+  void *arg = toft_finding_hook_arg;
+  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_check_switch_aborts;
+  TOFT_UNLOCK(&toft_findings_lock);
+  if (fn != NULL && !toft_in_hook) {
+    toft_in_hook = 1;
+    toft_deliver_report(f, fn, arg);
+    toft_in_hook = 0;
+  }
+  if (prints) toft_deliver_report(f, toft_print_finding, NULL);
+  if (aborts) abort();
+}
+
+/* The library is being unloaded: there are no more findings. */
+static void toft_findings_end(void) {
+  toft_symbol_session_close();
+  free(toft_findings_file);
+  toft_findings_file = NULL;
+}
+
+#endif

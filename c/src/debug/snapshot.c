@@ -1,0 +1,304 @@
+/* What an arena holds, as JSON: docs/snapshot.md. Takes no memory, and writes where it is told.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_DEBUG_SNAPSHOT_C
+#define TOFT_DEBUG_SNAPSHOT_C
+
+#include "../core/blocks.c"
+#include "../core/ops.c"
+#include "accounting.c"
+#include "symbolize.c"
+
+typedef struct toft_json {
+  toft_write *write;
+  void *arg;
+  int code;  /* what write said; then nothing more is written */
+  int first; /* of an object or array */
+  size_t length;
+  char text[256]; /* not yet written */
+  toft_symbolizer *symbolizer;
+  void *symbolizer_arg;
+} toft_json;
+
+/* ---- writing ---- */
+
+static void toft_json_flush(toft_json *j) {
+  if (j->length != 0 && j->code == 0) j->code = j->write(j->arg, j->text, j->length);
+  j->length = 0;
+}
+
+static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+  while (n != 0) {
+    size_t part = toft_min(n, sizeof j->text - j->length);
+    memcpy(j->text + j->length, s, part);
+    j->length += part;
+    s += part;
+    n -= part;
+    if (j->length == sizeof j->text) toft_json_flush(j);
+  }
+}
+
+static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
+
+static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
+  char digits[20], *at = digits + sizeof digits;
+  do {
+    *--at = "0123456789abcdef"[n % base];
+    n /= base;
+  } while (n != 0);
+  toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Names come from anywhere: what is no UTF-8 is replaced. */
+static void toft_json_string(toft_json *j, const char *s) {
+  size_t remaining = strlen(s);
+  toft_json_raw(j, "\"");
+  while (remaining != 0) {
+    size_t n = toft_utf8((const unsigned char *)s, remaining);
+    unsigned char c = (unsigned char)*s;
+    if (n == 0) {
+      toft_json_raw(j, "\xEF\xBF\xBD");
+      n = 1;
+    } else if (c == '"' || c == '\\') {
+      toft_json_raw(j, "\\");
+      toft_json_bytes(j, s, 1);
+    } else if (c < 0x20) {
+      toft_json_raw(j, c < 0x10 ? "\\u000" : "\\u001");
+      toft_json_digits(j, c & 0xF, 16);
+    } else {
+      toft_json_bytes(j, s, n);
+    }
+    s += n;
+    remaining -= n;
+  }
+  toft_json_raw(j, "\"");
+}
+
+static void toft_json_next(toft_json *j) {
+  if (!j->first) toft_json_raw(j, ",");
+  j->first = 0;
+}
+
+static void toft_json_key(toft_json *j, const char *key) {
+  toft_json_next(j);
+  toft_json_string(j, key);
+  toft_json_raw(j, ":");
+}
+
+static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
+  toft_json_key(j, key);
+  toft_json_digits(j, n, 10);
+}
+
+static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
+  toft_json_key(j, key);
+  if (n < 0) toft_json_raw(j, "-");
+  toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
+}
+
+static void toft_json_budget(toft_json *j, uint64_t n) {
+  toft_json_key(j, "budget");
+  if (n == UINT64_MAX)
+    toft_json_raw(j, "null");
+  else
+    toft_json_digits(j, n, 10);
+}
+
+static void toft_json_text(toft_json *j, const char *key, const char *s) {
+  toft_json_key(j, key);
+  toft_json_string(j, s);
+}
+
+static void toft_json_open(toft_json *j, const char *bracket) {
+  toft_json_raw(j, bracket);
+  j->first = 1;
+}
+
+static void toft_json_close(toft_json *j, const char *bracket) {
+  toft_json_raw(j, bracket);
+  j->first = 0;
+}
+
+/* ---- the parts ---- */
+
+static void toft_json_stats(toft_json *j, toft_arena *head) {
+  toft_stats s = toft_stats_of(head);
+  toft_json_key(j, "stats");
+  toft_json_open(j, "{");
+  toft_json_number(j, "live", s.live);
+  toft_json_number(j, "allocated", s.allocated);
+  toft_json_number(j, "peak", s.peak);
+  toft_json_budget(j, s.budget);
+  toft_json_number(j, "reserved", s.reserved);
+  toft_json_number(j, "wasted", s.wasted);
+  toft_json_number(j, "blocks", s.blocks);
+  toft_json_number(j, "source_calls", s.source_calls);
+  toft_json_close(j, "}");
+}
+
+static int toft_json_tag(void *arg, const toft_tag_report *t) {
+  toft_json *j = (toft_json *)arg;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "name", t->name);
+  if (t->number != NULL) {
+    toft_json_number(j, "number", *t->number);
+  } else {
+    toft_json_key(j, "number");
+    toft_json_raw(j, "null");
+  }
+  toft_json_number(j, "live", t->live);
+  toft_json_number(j, "allocated", t->allocated);
+  toft_json_budget(j, t->budget);
+  toft_json_close(j, "}");
+  return j->code;
+}
+
+static int toft_json_phase(void *arg, const toft_phase_report *p) {
+  toft_json *j = (toft_json *)arg;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "name", p->name);
+  toft_json_number(j, "entries", p->entries);
+  toft_json_number(j, "allocated", p->allocated);
+  toft_json_signed(j, "kept", p->kept);
+  toft_json_close(j, "}");
+  return j->code;
+}
+
+/* What it leaves open is empty. */
+static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
+  memset(s, 0, sizeof *s);
+  return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
+}
+
+static void toft_json_frame(toft_json *j, const void *address) {
+  toft_symbol s;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_key(j, "address");
+  toft_json_raw(j, "\"0x");
+  toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
+  toft_json_raw(j, "\"");
+  if (toft_json_symbol(j, address, &s)) {
+    if (s.function != NULL) {
+      toft_json_text(j, "function", s.function);
+      toft_json_number(j, "offset", s.offset);
+    }
+    if (s.module != NULL) toft_json_text(j, "module", s.module);
+    if (s.file != NULL) toft_json_text(j, "file", s.file);
+    if (s.file != NULL) toft_json_number(j, "line", s.line);
+  }
+  toft_json_close(j, "}");
+}
+
+static int toft_json_site(void *arg, const toft_site_report *r) {
+  toft_json *j = (toft_json *)arg;
+  toft_symbol s;
+  if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_key(j, "site");
+  toft_json_open(j, "{");
+  toft_json_text(j, "file", s.file != NULL ? s.file : "");
+  toft_json_number(j, "line", s.file != NULL ? s.line : 0);
+  toft_json_number(j, "column", 0);
+  toft_json_number(j, "number", r->site);
+  toft_json_close(j, "}");
+  toft_json_text(j, "tag", r->tag);
+  toft_json_number(j, "count", r->count);
+  toft_json_number(j, "bytes", r->bytes);
+  toft_json_key(j, "stack");
+  toft_json_open(j, "[");
+  for (size_t i = 0; i < r->depth; i++) toft_json_frame(j, r->stack[i]);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+  return j->code;
+}
+
+static void toft_json_arena(toft_json *j, toft_arena *head) {
+  toft_json_open(j, "{");
+  toft_json_number(j, "version", 1);
+  toft_json_stats(j, head);
+  toft_json_key(j, "tags");
+  toft_json_open(j, "[");
+  (void)toft_tags(head, toft_json_tag, j);
+  toft_json_close(j, "]");
+  toft_json_key(j, "phases");
+  toft_json_open(j, "[");
+  (void)toft_phases(head, toft_json_phase, j);
+  toft_json_close(j, "]");
+  toft_json_key(j, "sites");
+  toft_json_open(j, "[");
+  (void)toft_sites(head, toft_json_site, j);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+}
+
+/* ---- the calls ---- */
+
+#define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
+
+/* An older caller's are shorter: the rest keeps its defaults. 0: they are bad. */
+static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
+  if (given == NULL) return 1;
+  if (given->size < 2 * sizeof(void *)) return 0;
+  memcpy(o, given, toft_min(given->size, sizeof *o));
+  o->size = sizeof *o;
+  return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
+}
+
+int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write *write, void *arg) {
+  toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
+  if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
+  toft_json j;
+  toft_dwarf dwarf;
+  int named = (o.flags & TOFT_SNAPSHOT_DWARF) && o.symbolizer == NULL && toft_dwarf_open(&dwarf);
+  memset(&j, 0, sizeof j);
+  j.write = write;
+  j.arg = arg;
+  j.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
+  j.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
+  if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
+  /* All of it is one moment, and write finds the arena closed in all of it. */
+  int own = toft_is_own(head);
+  uint32_t was_busy = 0;
+  if (own) {
+    toft_sync_in(toft_state_of(head));
+    was_busy = toft_begin_callback(toft_state_of(head));
+  }
+  toft_json_arena(&j, head);
+  toft_json_flush(&j);
+  if (own) {
+    toft_end_callback(toft_state_of(head), was_busy);
+    toft_set_limit(toft_state_of(head));
+  }
+  if (named) toft_dwarf_close(&dwarf);
+  if (j.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) j.code = toft_clear_report(head);
+  return j.code;
+}
+
+typedef struct toft_text_sink {
+  char *text;
+  size_t size, length;
+} toft_text_sink;
+
+static int toft_text_write(void *arg, const char *bytes, size_t size) {
+  toft_text_sink *t = (toft_text_sink *)arg;
+  if (t->length < t->size) memcpy(t->text + t->length, bytes, toft_min(size, t->size - t->length));
+  t->length += size;
+  return 0;
+}
+
+size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
+  toft_text_sink t = {text, size, 0};
+  toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
+  if (!toft_snapshot_read(&o, given)) return 0;
+  uint32_t clear = o.flags & TOFT_SNAPSHOT_CLEAR;
+  o.flags &= ~clear;
+  (void)toft_snapshot(a, &o, toft_text_write, &t);
+  if (size != 0) text[toft_min(t.length, size - 1)] = 0;
+  if (clear && t.length < size) (void)toft_clear_report(a);
+  return t.length;
+}
+
+#endif

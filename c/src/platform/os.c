@@ -1,0 +1,270 @@
+/* The operating system: pages, aligned heap memory, files, locks, and callbacks at thread exit and at unload, for
+ * POSIX and Windows. Sizes are rounded up to the system's page here; callers use multiples of 4096.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_PLATFORM_OS_C
+#define TOFT_PLATFORM_OS_C
+
+#include "base.h"
+#include "lifecycle.h"
+
+#define TOFT_HUGE_PAGE (2 * TOFT_MIB)
+
+/* Arranges for toft_cache_end to run when this thread ends. Returns 0 if the system has no slot for it. */
+static int toft_os_arm_thread_exit(void);
+static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <malloc.h>
+#include <windows.h>
+
+static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } /* allocation granularity */
+
+static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_malloc(size, align); }
+static void toft_os_heap_put(void *p) { _aligned_free(p); }
+
+static void *toft_os_map(size_t size, int huge) {
+  (void)huge; /* large pages need a privilege on Windows */
+  return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+static void toft_os_unmap(void *p, size_t size) {
+  (void)size;
+  VirtualFree(p, 0, MEM_RELEASE);
+}
+static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
+static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
+static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
+static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
+
+static void toft_os_yield(void) { (void)SwitchToThread(); }
+
+static const char *toft_os_env(const char *name) { return getenv(name); }
+
+static void toft_os_append(const char *path, const char *text, size_t size) {
+  FILE *out = fopen(path, "ab");
+  if (out == NULL) return;
+  (void)fwrite(text, 1, size, out);
+  (void)fclose(out);
+}
+static void toft_os_print(int descriptor, const char *text, size_t size) {
+  FILE *out = descriptor == 2 ? stderr : stdout;
+  (void)fwrite(text, 1, size, out);
+  (void)fflush(out);
+}
+
+/* Executes a full fence on every thread of the process. */
+static int toft_os_fence_register(void) { return 1; }
+static int toft_os_fence_all(void) {
+  FlushProcessWriteBuffers();
+  return 1;
+}
+
+typedef SRWLOCK toft_os_mutex;
+typedef CONDITION_VARIABLE toft_os_condition;
+static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
+  InitializeSRWLock(m);
+  InitializeConditionVariable(c);
+  return 1;
+}
+static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
+static void toft_os_mutex_take(toft_os_mutex *m) { AcquireSRWLockExclusive(m); }
+static void toft_os_mutex_drop(toft_os_mutex *m) { ReleaseSRWLockExclusive(m); }
+static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { SleepConditionVariableSRW(c, m, INFINITE, 0); }
+static void toft_os_wake_all(toft_os_condition *c) { WakeAllConditionVariable(c); }
+
+static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)before, (void)parent, (void)child; /* Windows has no fork */
+}
+
+/* VirtualFree releases a whole mapping only. */
+#define TOFT_OS_CAN_SPLIT 0
+
+static INIT_ONCE toft_os_once = INIT_ONCE_STATIC_INIT;
+static DWORD toft_os_fls_index = FLS_OUT_OF_INDEXES;
+static void NTAPI toft_os_thread_end(void *armed) {
+  if (armed) toft_cache_end();
+}
+static BOOL CALLBACK toft_os_init(PINIT_ONCE once, void *arg, void **out) {
+  (void)once, (void)arg, (void)out;
+  toft_os_fls_index = FlsAlloc(toft_os_thread_end);
+  return TRUE;
+}
+static int toft_os_arm_thread_exit(void) {
+  InitOnceExecuteOnce(&toft_os_once, toft_os_init, NULL, NULL);
+  return toft_os_fls_index != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_fls_index, (void *)1);
+}
+
+#else
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<asm/unistd.h>)
+#include <sys/syscall.h>
+#endif
+#endif
+#include <unistd.h>
+
+#ifndef MAP_ANONYMOUS
+#define MAP_ANONYMOUS MAP_ANON
+#endif
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+static size_t toft_os_page(size_t n) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (n + page - 1) & ~(page - 1);
+}
+
+static void *toft_os_heap_take(size_t size, size_t align) {
+  void *p;
+  return posix_memalign(&p, align, size) == 0 ? p : NULL;
+}
+static void toft_os_heap_put(void *p) { free(p); }
+
+static void *toft_os_mmap(size_t size, int protection, int flags) {
+  void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends. */
+static void *toft_os_map(size_t size, int huge) {
+  size_t total = toft_os_page(size);
+#ifdef MADV_HUGEPAGE
+  if (huge && total >= TOFT_HUGE_PAGE) {
+    unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
+    if (p == NULL) return NULL;
+    size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
+    if (front != 0) munmap(p, front);
+    if (front != TOFT_HUGE_PAGE) munmap(p + front + total, TOFT_HUGE_PAGE - front);
+    (void)madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
+    return p + front;
+  }
+#endif
+  (void)huge;
+  return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
+}
+static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
+static void toft_os_discard(void *p, size_t size) {
+#ifdef MADV_FREE
+  if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
+#endif
+  (void)madvise(p, toft_os_page(size), MADV_DONTNEED);
+}
+static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(size), PROT_NONE, MAP_NORESERVE); }
+static int toft_os_commit(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0; }
+static void toft_os_decommit(void *p, size_t size) {
+  (void)madvise(p, size, MADV_DONTNEED);
+  (void)mprotect(p, size, PROT_NONE);
+}
+
+static void toft_os_yield(void) { (void)sched_yield(); }
+
+/* A process with more rights than its user (set-uid, set-gid, file capabilities) ignores the environment. AT_SECURE
+ * describes the start of the process: after setuid the ids are equal again. */
+#if defined( \
+    __linux__) /* declared here under another name: <sys/auxv.h> needs kernel headers, which cross compilers may lack */
+extern unsigned long toft_getauxval(unsigned long type) __asm__("getauxval") __attribute__((weak));
+#endif
+static int toft_os_is_privileged(void) {
+#if defined(__linux__)
+  if (toft_getauxval != NULL && toft_getauxval(23 /* AT_SECURE */) != 0) return 1;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || \
+    defined(__DragonFly__)
+  if (issetugid()) return 1;
+#endif
+  return getuid() != geteuid() || getgid() != getegid();
+}
+static const char *toft_os_env(const char *name) { return toft_os_is_privileged() ? NULL : getenv(name); }
+
+/* One write per line, so that lines of several threads and processes do not mix. Errors are ignored. */
+static void toft_os_print(int descriptor, const char *text, size_t size) {
+  for (int failures = 0; size > 0 && failures < 4;) { /* interrupted by a signal */
+    ssize_t n = write(descriptor, text, size);
+    failures += n <= 0;
+    text += n > 0 ? n : 0;
+    size -= n > 0 ? (size_t)n : 0;
+  }
+}
+static void toft_os_append(const char *path, const char *text, size_t size) {
+  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  if (file < 0) return;
+  toft_os_print(file, text, size);
+  (void)close(file);
+}
+
+/* Executes a full fence on every thread of the process. A forked child may have to register again. */
+#if defined(__linux__) && defined(SYS_membarrier)
+static int toft_os_fence_register(void) {
+  return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
+}
+static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
+static int toft_os_fence_all(void) {
+  return toft_os_fence_once() || (toft_os_fence_register() && toft_os_fence_once());
+}
+#else
+static int toft_os_fence_register(void) { return 0; }
+static int toft_os_fence_all(void) { return 0; }
+#endif
+
+typedef pthread_mutex_t toft_os_mutex;
+typedef pthread_cond_t toft_os_condition;
+static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
+  if (pthread_mutex_init(m, NULL) != 0) return 0;
+  if (pthread_cond_init(c, NULL) == 0) return 1;
+  pthread_mutex_destroy(m);
+  return 0;
+}
+static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) {
+  pthread_cond_destroy(c);
+  pthread_mutex_destroy(m);
+}
+static void toft_os_mutex_take(toft_os_mutex *m) { pthread_mutex_lock(m); }
+static void toft_os_mutex_drop(toft_os_mutex *m) { pthread_mutex_unlock(m); }
+static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { pthread_cond_wait(c, m); }
+static void toft_os_wake_all(toft_os_condition *c) { pthread_cond_broadcast(c); }
+
+static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)pthread_atfork(before, parent, child);
+}
+
+#define TOFT_OS_CAN_SPLIT 1
+
+static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
+static pthread_key_t toft_os_key;
+static int toft_os_have_key;
+static void toft_os_thread_end(void *armed) {
+  (void)armed;
+  toft_cache_end();
+}
+static void toft_os_init(void) { toft_os_have_key = pthread_key_create(&toft_os_key, toft_os_thread_end) == 0; }
+static int toft_os_arm_thread_exit(void) {
+  pthread_once(&toft_os_once, toft_os_init);
+  return toft_os_have_key && pthread_setspecific(toft_os_key, &toft_os_key) == 0;
+}
+#endif
+
+/* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
+ * still run are not touched; at dlclose their contents leak. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((destructor)) static void toft_os_unload(void) {
+  toft_os_unloading = 1;
+  toft_thread_state_release();
+  toft_leases_unload();
+  toft_registry_end();
+  toft_quarantine_flush(0);
+  toft_findings_end();
+  toft_cache_end();
+#ifdef _WIN32
+  if (toft_os_fls_index != FLS_OUT_OF_INDEXES) FlsFree(toft_os_fls_index);
+  toft_os_fls_index = FLS_OUT_OF_INDEXES;
+#else
+  if (toft_os_have_key) pthread_key_delete(toft_os_key);
+  toft_os_have_key = 0;
+#endif
+}
+#endif
+
+#endif

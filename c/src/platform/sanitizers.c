@@ -1,0 +1,68 @@
+/* Poisons and unpoisons memory for AddressSanitizer, MemorySanitizer and Valgrind. The sanitizers are detected at run
+ * time by weak symbols, so the library need not be built with them. Valgrind's requests are instructions without
+ * effect elsewhere; its header must be present when the library is built.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_PLATFORM_SANITIZERS_C
+#define TOFT_PLATFORM_SANITIZERS_C
+
+#include "base.h"
+
+#if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
+#define TOFT_TOOL(name) __asm__(name) __attribute__((weak))
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
+extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
+extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
+extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
+extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
+#ifdef __cplusplus
+}
+#endif
+#define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#else
+#define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
+#endif
+
+#if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
+#endif
+#endif
+#ifndef TOFT_VALGRIND
+#define TOFT_VALGRIND(request, p, n) ((void)0)
+#endif
+
+/* Accessible and initialised. */
+static void toft_unpoison(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
+  TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
+  TOFT_VALGRIND(DEFINED, p, n);
+}
+
+/* Inaccessible. */
+static void toft_poison(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_CALL_TOOL(toft_asan_poison, p, n);
+  TOFT_CALL_TOOL(toft_msan_poison, p, n);
+  TOFT_VALGRIND(NOACCESS, p, n);
+}
+
+/* Accessible, but uninitialised. */
+static void toft_mark_undefined(const void *p, size_t n) {
+  if (n == 0) return;
+  TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
+  TOFT_CALL_TOOL(toft_msan_allocated, p, n);
+  TOFT_VALGRIND(UNDEFINED, p, n);
+}
+
+/* Initialised, for MemorySanitizer: written by a library that may not be instrumented. */
+static void toft_mark_defined(const void *p, size_t n) {
+  TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
+  (void)p, (void)n;
+}
+
+#endif

@@ -1,0 +1,783 @@
+/* Recyclers: blocks that count what is live in them. See recycler.h for the layout and the inline layer.
+ *
+ * A block is fresh, being filled (now or aside), full, sparse or empty. What is freed in it is chained up through the
+ * freed bytes themselves and not looked at again, until the block is empty, or sparse enough to be worth a sweep: then
+ * the pieces are sorted and joined by a bitmap on the stack, and filled in the order of their addresses.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECYCLER_RECYCLER_C
+#define TOFT_RECYCLER_RECYCLER_C
+
+#include "../core/block_cache.c"
+#include "../core/instrument.h"
+#include "../core/policy.c"
+
+enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
+
+#define TOFT_RECYCLER_PROBES_MAX 16        /* at blocks of a list, for one that fits */
+#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before another is filled */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* at the headers of sparse blocks, for what the last sweep found */
+#define TOFT_RECYCLER_SMALL_MAX 512        /* these go into holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests are served aside */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* of the largest block that is ever swept */
+#define TOFT_SHARDS_MAX 256
+#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
+
+/* In a free line of the zone of the segment's first whole unit. */
+typedef struct toft_recycler_segment {
+  struct toft_recycler_segment *next;
+  unsigned char *base, *first, *end; /* as the source gave it; what is cut into units */
+  size_t size;
+  size_t busy; /* units that are not empty */
+} toft_recycler_segment;
+
+TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
+
+/* recycler_large.c */
+static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align);
+static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size);
+static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, size_t now);
+static void toft_recycler_large_release(toft_recycler *r);
+static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep);
+static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s);
+
+/* recycler_checked.c */
+static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site);
+static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                          uintptr_t site);
+static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r);
+static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site);
+static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site);
+static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r);
+
+/* ---- lists ---- */
+
+static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b, int32_t name) {
+  b->list = name;
+  b->previous = NULL;
+  b->next = list->first;
+  if (list->first != NULL) list->first->previous = b;
+  if (list->last == NULL) list->last = b;
+  list->first = b;
+}
+
+/* At the end of the sparse. */
+static void toft_recycler_append(toft_recycler_list *list, toft_recycler_block *b) {
+  b->list = TOFT_RECYCLER_SPARSE;
+  b->next = NULL;
+  b->previous = list->last;
+  *(list->last != NULL ? &list->last->next : &list->first) = b;
+  list->last = b;
+}
+
+static void toft_recycler_unlink(toft_recycler_list *list, toft_recycler_block *b) {
+  *(b->previous != NULL ? &b->previous->next : &list->first) = b->next;
+  *(b->next != NULL ? &b->next->previous : &list->last) = b->previous;
+  b->list = TOFT_RECYCLER_FILLED;
+}
+
+/* ---- the source ---- */
+
+static void *toft_recycler_take(toft_recycler *r, size_t size) {
+  void *p;
+  r->source_calls++;
+  p = r->source == &toft_heap_source ? toft_heap_take_aligned(size, TOFT_RECYCLER_UNIT)
+                                     : r->source->take(r->source, size);
+  if (p == NULL) return NULL;
+  r->reserved += size;
+  r->peak = toft_max(r->peak, r->reserved);
+  return p;
+}
+
+static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
+  r->reserved -= size;
+  r->source->put(r->source, p, size);
+}
+
+/* ---- blocks ---- */
+
+/* The address in b whose low half is known. */
+static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
+  return (unsigned char *)b + (int32_t)(low - (uint32_t)(uintptr_t)b);
+}
+
+static unsigned char *toft_recycler_start(toft_recycler_block *b) { return (unsigned char *)b + b->start; }
+
+static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recycler_block *b) {
+  return b->segment != NULL ? &r->empty : &r->empty_counted;
+}
+
+/* A block that was never used, from `start` to `end`. */
+static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_block *b, unsigned char *start,
+                                               unsigned char *end, toft_recycler_segment *segment) {
+  b->owner = r;
+  b->segment = segment;
+  b->start = (int32_t)(start - (unsigned char *)b);
+  b->capacity = (int32_t)(end - start);
+  b->list = TOFT_RECYCLER_FILLED;
+  if (segment != NULL) segment->busy++;
+  return b;
+}
+
+/* All of it is to be filled: a range from `start` on. */
+static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
+  b->live = b->capacity;
+  b->threshold = INT32_MIN; /* not while it is filled */
+  b->holes = TOFT_RECYCLER_NONE;
+  b->swept = 0;
+  b->widest = 0;
+  range->block = b;
+  range->sweep = TOFT_RECYCLER_NONE;
+  range->cursor = toft_recycler_start(b);
+  range->limit = range->cursor + b->capacity;
+}
+
+static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b) {
+  if (b->segment != NULL) b->segment->busy--;
+  toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
+}
+
+/* To be noticed again when an eighth more is free, or all. */
+static void toft_recycler_set_threshold(toft_recycler_block *b) {
+  b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
+}
+
+void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b) {
+  if (b->live == 0) {
+    if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
+    toft_recycler_block_emptied(r, b);
+    return;
+  }
+  b->widest = 0;
+  toft_recycler_set_threshold(b);
+  if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
+}
+
+/* What was freed last reaches its block. */
+static void toft_recycler_flush_freed(toft_recycler *r) {
+  toft_recycler_run pending = r->pending;
+  if (pending.first == pending.end) return;
+  r->pending.first = r->pending.end = (unsigned char *)(void *)r;
+  toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
+}
+
+/* What a range has left becomes a hole. */
+static void toft_recycler_drop_rest(toft_recycler_range *range) {
+  size_t rest = (size_t)(range->limit - range->cursor);
+  if (rest == 0) return;
+  toft_recycler_hole_at(range->block, range->cursor, rest);
+  range->block->live -= (int32_t)rest;
+  range->limit = range->cursor;
+}
+
+/* Does the block of a range hold no live object? */
+static int toft_recycler_is_idle(const toft_recycler_range *range) {
+  return range->block->live == range->limit - range->cursor;
+}
+
+/* Takes the first of the holes that a sweep has left. */
+static unsigned char *toft_recycler_next_hole(toft_recycler_range *range, size_t *bytes) {
+  toft_recycler_hole hole;
+  unsigned char *p = toft_recycler_at(range->block, range->sweep);
+  memcpy(&hole, p, sizeof hole);
+  range->sweep = hole.next;
+  *bytes = hole.size;
+  return p;
+}
+
+/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; if a
+ * sweep left as much, that was too narrow for what was asked for, and it waits at the end of the list for something
+ * smaller. */
+static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
+  toft_recycler_block *b = range->block;
+  if (b == NULL) return;
+  toft_recycler_drop_rest(range);
+  while (range->sweep != TOFT_RECYCLER_NONE) {
+    size_t bytes;
+    unsigned char *p = toft_recycler_next_hole(range, &bytes);
+    toft_recycler_hole_at(b, p, bytes);
+  }
+  range->block = NULL;
+  range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
+  b->list = TOFT_RECYCLER_FULL;
+  b->threshold = b->capacity > TOFT_RECYCLER_SWEEPABLE_MAX ? 0 : b->capacity - b->capacity / 4;
+  if (b->live > b->threshold) return;
+  if (b->swept && b->live != 0) {
+    toft_recycler_set_threshold(b);
+    toft_recycler_append(&r->sparse, b);
+  } else {
+    toft_recycler_block_below_threshold(r, b);
+  }
+}
+
+/* ---- sweeping ---- */
+
+/* A bit for each 8 bytes of a hole. 0 if the holes are not what live says: somebody freed twice. */
+static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
+  uint32_t missing = (uint32_t)(b->capacity - b->live), at = b->holes;
+  memset(marks, 0, ((size_t)b->capacity / 512 + 1) * sizeof *marks);
+  while (at != TOFT_RECYCLER_NONE) {
+    toft_recycler_hole hole;
+    uint32_t from = (at - (uint32_t)(uintptr_t)b) - (uint32_t)b->start, bit, count;
+    if (from >= (uint32_t)b->capacity || from % 8 != 0) return 0;
+    memcpy(&hole, toft_recycler_at(b, at), sizeof hole);
+    if (hole.size > missing || hole.size > (uint32_t)b->capacity - from || hole.size == 0) return 0;
+    missing -= hole.size;
+    for (bit = from / 8, count = hole.size / 8; count > 0;) {
+      uint32_t n = count < 64 - bit % 64 ? count : 64 - bit % 64;
+      uint64_t mask = UINT64_MAX >> (64 - n) << bit % 64;
+      if ((marks[bit / 64] & mask) != 0) return 0;
+      marks[bit / 64] |= mask;
+      bit += n;
+      count -= n;
+    }
+    at = hole.next;
+  }
+  return missing == 0;
+}
+
+/* Joins the holes of b and chains them by address. The first; and the widest, into b. */
+static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks) {
+  uint32_t first = TOFT_RECYCLER_NONE, from = 0, to, end = (uint32_t)b->capacity / 8;
+  unsigned char *before = NULL;
+  while (from < end) {
+    uint64_t word = marks[from / 64] >> from % 64;
+    toft_recycler_hole hole;
+    unsigned char *p;
+    uint32_t at;
+    if (word == 0) {
+      from = (from | 63) + 1;
+      continue;
+    }
+    from += toft_lowest_bit(word);
+    for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* a bit past the end is 0 */
+    to += toft_lowest_bit(word);
+    hole.next = TOFT_RECYCLER_NONE;
+    hole.size = (to - from) * 8;
+    if (hole.size > b->widest) b->widest = hole.size;
+    p = toft_recycler_start(b) + (size_t)from * 8;
+    memcpy(p, &hole, sizeof hole);
+    at = (uint32_t)(uintptr_t)p;
+    if (before != NULL)
+      memcpy(before, &at, sizeof at); /* next is its first member */
+    else
+      first = at;
+    before = p;
+    from = to;
+  }
+  return first;
+}
+
+/* Where `size` bytes would lie in [p, p + room); NULL: nowhere. */
+static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t size, size_t align) {
+  size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
+  return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
+}
+
+/* On to the next hole that has room; those that have none are left to the next sweep. */
+static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, size_t align) {
+  toft_recycler_block *b = range->block;
+  while (range->sweep != TOFT_RECYCLER_NONE) {
+    size_t bytes;
+    unsigned char *p = toft_recycler_next_hole(range, &bytes);
+    if (toft_recycler_fit(p, bytes, size, align) == NULL) {
+      toft_recycler_hole_at(b, p, bytes);
+      continue;
+    }
+    toft_recycler_drop_rest(range);
+    b->live += (int32_t)bytes;
+    range->cursor = p;
+    range->limit = p + bytes;
+    return 1;
+  }
+  return 0;
+}
+
+/* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
+static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
+                               size_t align) {
+  uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
+  toft_recycler_unlink(&r->sparse, b);
+  b->threshold = INT32_MIN;
+  b->swept = 1;
+  b->widest = 0;
+  range->block = b;
+  if (!toft_recycler_mark(b, marks)) {
+    b->widest = 1; /* too narrow for all */
+  } else {
+    range->sweep = toft_recycler_join(b, marks);
+    b->holes = TOFT_RECYCLER_NONE;
+    if (toft_recycler_fill_holes(range, size, align)) return 1;
+  }
+  toft_recycler_close(r, range);
+  return 0;
+}
+
+/* ---- new memory ---- */
+
+/* A segment in which at least one unit starts at a multiple of `align`. The units of the newest one were used up,
+ * unless align is above theirs. */
+static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
+  const size_t unit = TOFT_RECYCLER_UNIT;
+  size_t least = r->source == &toft_heap_source ? unit : 2 * unit; /* others give any address */
+  size_t size = toft_max(r->segment_bytes, least);
+  unsigned char *base, *first, *end;
+  toft_recycler_block *b;
+  toft_recycler_segment *s;
+  if (align > unit) least = size = align + 2 * unit;
+  while ((base = (unsigned char *)toft_recycler_take(r, size)) == NULL && size > least)
+    size = toft_max(size / 2, least);
+  if (base == NULL) return 0;
+  if (align <= unit && r->segment_bytes < TOFT_CAP) r->segment_bytes = toft_max(2 * size, 2 * unit);
+
+  first = base + ((size_t)(0 - (uintptr_t)base) & (unit - 1));
+  end = base + size;
+  end -= (uintptr_t)end & (unit - 1);
+  if (align > unit) { /* one unit, that one */
+    first = base + ((size_t)(0 - (uintptr_t)base) & (align - 1));
+    end = first + unit;
+  }
+  b = toft_recycler_block_of(first);
+  s = (toft_recycler_segment *)(void *)((uintptr_t)b % TOFT_RECYCLER_ZONE != 0 ? (unsigned char *)b - 64
+                                                                               : (unsigned char *)b + 64);
+  s->base = base;
+  s->size = size;
+  s->busy = 0;
+  s->end = end;
+  /* In front of the first whole unit there may be the better part of another. */
+  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
+  toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
+  s->next = *at;
+  *at = s;
+  if (align > unit) {
+    toft_recycler_block_emptied(r, toft_recycler_make(r, b, first, first + TOFT_RECYCLER_DIRECT, s));
+    return 1;
+  }
+  r->fresh = s->first;
+  r->fresh_end = end;
+  return 1;
+}
+
+/* The next unit that was never used. */
+static toft_recycler_block *toft_recycler_cut(toft_recycler *r) {
+  unsigned char *start = r->fresh;
+  unsigned char *end = start + (TOFT_RECYCLER_UNIT - ((uintptr_t)start & (TOFT_RECYCLER_UNIT - 1)));
+  r->fresh = end;
+  return toft_recycler_make(r, toft_recycler_block_of(start), start, end - TOFT_RECYCLER_ZONE, r->segments);
+}
+
+static int toft_recycler_fits(toft_recycler_block *b, size_t size, size_t align) {
+  return toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align) != NULL;
+}
+
+/* ---- the blocks asked for by count: each starts with its header ---- */
+
+static size_t toft_recycler_counted_bytes(const toft_recycler *r) { return toft_round(r->count * r->stride, 4096); }
+
+static int toft_recycler_counted_take(toft_recycler *r) {
+  r->counted = r->counted_fresh = (unsigned char *)toft_recycler_take(r, toft_recycler_counted_bytes(r));
+  return r->counted != NULL;
+}
+
+static int toft_recycler_is_counted(const toft_recycler *r, const void *p) {
+  return r->counted != NULL && (uintptr_t)p - (uintptr_t)r->counted < r->count * r->stride;
+}
+
+static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t size, size_t align) {
+  toft_recycler_block *b = r->empty_counted.first;
+  unsigned char *header;
+  if (b != NULL && toft_recycler_fits(b, size, align)) {
+    toft_recycler_unlink(&r->empty_counted, b);
+    return b;
+  }
+  if (r->counted == NULL && !toft_recycler_counted_take(r)) return NULL;
+  header = r->counted_fresh;
+  if ((size_t)(header - r->counted) == r->count * r->stride ||
+      toft_recycler_fit(header + 64, r->stride - 64, size, align) == NULL)
+    return NULL;
+  r->counted_fresh += r->stride;
+  return toft_recycler_make(r, (toft_recycler_block *)(void *)header, header + 64, header + r->stride, NULL);
+}
+
+/* An empty block in which the request fits, off its list. NULL: there is none. */
+static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, size_t align) {
+  int probes = TOFT_RECYCLER_PROBES_MAX;
+  toft_recycler_block *b = r->count != 0 ? toft_recycler_counted_find(r, size, align) : NULL;
+  if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
+  for (b = r->empty.first; b != NULL && probes-- > 0; b = b->next) {
+    if (!toft_recycler_fits(b, size, align)) continue;
+    toft_recycler_unlink(&r->empty, b);
+    b->segment->busy++;
+    return b;
+  }
+  while (align <= TOFT_RECYCLER_UNIT && r->fresh != r->fresh_end) {
+    b = toft_recycler_cut(r);
+    if (toft_recycler_fits(b, size, align)) return b;
+    toft_recycler_block_emptied(r, b);
+  }
+  return NULL;
+}
+
+/* ---- allocation that the inline layer has no answer to ---- */
+
+static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t size, size_t align) {
+  unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
+  if (q == NULL) return NULL;
+  if (q != p) {
+    toft_recycler_hole_at(range->block, p, (size_t)(q - p));
+    range->block->live -= (int32_t)(q - p);
+  }
+  range->cursor = q + size;
+  return q;
+}
+
+/* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
+ * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
+static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  int costly =
+      r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX; /* who counts blocks wants no others; others cost a segment */
+  int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
+  int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
+  toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
+  while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
+    /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
+    if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
+      if (narrow == NULL) narrow = b;
+      toft_recycler_unlink(&r->sparse, b);
+      toft_recycler_append(&r->sparse, b);
+      continue;
+    }
+    if (sweeps-- == 0) break;
+    toft_recycler_close(r, range);
+    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
+  }
+  return NULL;
+}
+
+/* While there is no segment. */
+static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
+  if (b == NULL) return NULL;
+  toft_recycler_open(range, b);
+  return toft_recycler_alloc_in_range(range, size, align);
+}
+
+/* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
+ * go into holes first; others rarely find room there. */
+static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+  if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
+  int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
+  void *p = toft_recycler_alloc_in_range(range, size, align);
+  toft_recycler_block *b = range->block;
+  if (p != NULL) return p;
+  if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
+    return toft_recycler_alloc_in_range(range, size, align);
+  if (b != NULL && toft_recycler_is_idle(range)) { /* all of it was freed meanwhile */
+    toft_recycler_open(range, b);
+    p = toft_recycler_alloc_in_range(range, size, align);
+    if (p != NULL) return p;
+  }
+  if (holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
+  b = toft_recycler_find(r, size, align);
+  if (b == NULL && !holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
+  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && toft_recycler_segment_take(r, align))
+    b = toft_recycler_find(r, size, align);
+  if (b == NULL) return NULL;
+  toft_recycler_close(r, range);
+  toft_recycler_open(range, b);
+  return toft_recycler_alloc_in_range(range, size, align);
+}
+
+/* ---- the calls behind the inline layer ---- */
+
+/* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
+static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
+  if (r->count != 0) return &r->main;
+  if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
+  return r->main.sweep != TOFT_RECYCLER_NONE && size > r->main.block->widest ? &r->medium : &r->main;
+}
+
+void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+  void *p = NULL;
+  size = size == 0 ? 1 : size;
+  align = toft_max(align, 8);
+  if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
+  size = toft_round(size, 8);
+  toft_recycler_flush_freed(r);
+  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
+    p = toft_recycler_alloc_in_range(&r->main, size, align);
+    if (p != NULL) return p;
+  }
+  if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
+    p = toft_recycler_fill(r, toft_recycler_range_for(r, size), size, align);
+  return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
+}
+
+void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
+}
+
+/* The block of p, which has `bytes`; NULL: it is a large object. */
+static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, size_t bytes) {
+  if (toft_recycler_is_counted(r, p)) {
+    size_t index = ((uintptr_t)p - (uintptr_t)r->counted) / r->stride;
+    return (toft_recycler_block *)(void *)(r->counted + index * r->stride);
+  }
+  return bytes <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p) : NULL;
+}
+
+static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
+  toft_recycler_hole_at(b, p, bytes);
+  b->live -= (int32_t)bytes;
+  if (b->live <= b->threshold) toft_recycler_block_below_threshold(r, b);
+}
+
+void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_free_checked(r, p, toft_max(size, 1), site);
+    return;
+  }
+  size_t bytes = toft_round(toft_max(size, 1), 8);
+  toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
+  if (b == NULL)
+    toft_recycler_large_free(r, p, bytes);
+  else if (b == r->main.block && (unsigned char *)p + bytes == r->main.cursor)
+    r->main.cursor = (unsigned char *)p;
+  else
+    toft_recycler_free_in_block(r, b, p, bytes);
+}
+
+void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
+}
+
+/* Where it stands; 0: it cannot. */
+static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
+  toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
+  unsigned char *q = (unsigned char *)p;
+  if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
+  if (b == r->main.block && q + was == r->main.cursor) {
+    if (now > was && (size_t)(r->main.limit - r->main.cursor) < now - was) return 0;
+    r->main.cursor = q + now;
+    return 1;
+  }
+  if (now < was) toft_recycler_free_in_block(r, b, q + now, was - now);
+  return now <= was;
+}
+
+static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                     uintptr_t site) {
+  void *q;
+  align = TOFT_OPS_ALIGN(align);
+  if (p == NULL) return toft_recycler_alloc(r, new_size, align);
+  if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked))
+    return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
+  if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
+      toft_recycler_resize_in_place(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
+    return p;
+  q = toft_recycler_alloc(r, new_size, align);
+  if (q == NULL) return NULL;
+  memcpy(q, p, toft_min(old_size, new_size));
+  toft_recycler_free(r, p, old_size);
+  return q;
+}
+
+void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
+  return toft_recycler_resize_at(r, p, old_size, new_size, align, TOFT_CALLER());
+}
+
+/* ---- life ---- */
+
+/* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
+ * tenth, for what is read soon after. */
+static void toft_recycler_clear(toft_recycler *r) {
+  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
+  r->main.cursor = r->main.limit = none;
+  r->main.block = NULL;
+  r->main.sweep = TOFT_RECYCLER_NONE;
+  r->pending.first = r->pending.end = none;
+  r->medium.cursor = r->medium.limit = none;
+  r->medium.block = NULL;
+  r->medium.sweep = TOFT_RECYCLER_NONE;
+  r->sparse.first = r->sparse.last = NULL;
+  r->empty.first = r->empty.last = NULL;
+  r->empty_counted.first = r->empty_counted.last = NULL;
+  r->segments = NULL;
+  r->fresh = r->fresh_end = NULL;
+  r->regions = NULL;
+  r->region_used = 0;
+  r->dedicated = NULL;
+  r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
+  r->segment_bytes = TOFT_RECYCLER_UNIT;
+  r->reserved = 0;
+  r->counted = r->counted_fresh = NULL;
+  r->checks = NULL;
+}
+
+static size_t toft_recycler_stride(size_t block_size) { return 64 + toft_round(block_size, 64); }
+
+int toft_recycler_check(const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  if (options->size < offsetof(toft_recycler_options, shards) || options->size > sizeof o) return TOFT_EARG;
+  memcpy(&o, options, options->size);
+  if ((o.count == 0) != (o.block_size == 0) || o.block_size > TOFT_RECYCLER_COUNTED_MAX) return TOFT_EARG;
+  if (o.count > TOFT_MAX_REQUEST / 2 / toft_recycler_stride(o.block_size)) return TOFT_EARG;
+  return o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards > 1) ? TOFT_EARG : TOFT_OK;
+}
+
+static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  toft_recycler_clear(r);
+  r->direct = TOFT_RECYCLER_DIRECT;
+  r->shard = 0;
+  r->checked = 0;
+  r->peak = 0;
+  r->source = &toft_heap_source;
+  r->count = r->stride = 0;
+  r->source_calls = 0;
+  if (options == NULL) return TOFT_OK;
+  if (toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  memcpy(&o, options, options->size);
+  if (o.source != NULL) r->source = o.source;
+  if (o.count == 0) return TOFT_OK;
+  r->stride = toft_recycler_stride(o.block_size);
+  r->count = o.count;
+  r->direct = 0;
+  return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
+}
+
+/* The first call makes the checks, so that this takes no memory but for a count. */
+static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  (void)toft_recycler_init_unchecked(r, NULL);
+  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return TOFT_EARG;
+  if (options != NULL) memcpy(&o, options, options->size);
+  if (o.source != NULL) r->source = o.source;
+  r->checked = 1;
+  r->direct = 0;
+  r->count = o.count;
+  r->stride = o.block_size;
+  return o.count == 0 || toft_recycler_checks_for(r) != NULL ? TOFT_OK : TOFT_ENOMEM;
+}
+
+int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+  return TOFT_UNLIKELY(toft_process_checks()) ? toft_recycler_init_checked(r, options)
+                                              : toft_recycler_init_unchecked(r, options);
+}
+
+static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_release_checked(r, site);
+    return;
+  }
+  while (r->segments != NULL) {
+    toft_recycler_segment s = *r->segments;
+    r->segments = s.next;
+    toft_recycler_put(r, s.base, s.size);
+  }
+  toft_recycler_large_release(r);
+  if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
+  toft_recycler_clear(r);
+}
+
+void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
+
+/* ---- looking at it ---- */
+
+/* Behind the last unit that was cut. */
+static unsigned char *toft_recycler_cut_end(const toft_recycler *r, const toft_recycler_segment *s) {
+  return s == r->segments && r->fresh != NULL ? r->fresh : s->end;
+}
+
+/* The unit behind that of p. */
+static unsigned char *toft_recycler_next_unit(unsigned char *p) {
+  return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
+}
+
+/* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
+static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
+  const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
+  size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
+  if (r->pending.first != r->pending.end && toft_recycler_block_of(r->pending.first) == b)
+    rest += (size_t)(r->pending.end - r->pending.first);
+  return rest;
+}
+
+static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
+  size_t capacity = (size_t)b->capacity;
+  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_unallocated(r, b);
+  s->used += used;
+  *(used != 0 ? &s->pinned : &s->kept) += capacity - used;
+  *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
+}
+
+toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
+  toft_recycler_stats s;
+  const toft_recycler_segment *segment;
+  unsigned char *p;
+  if (r->checked) return toft_recycler_stats_checked(r);
+  memset(&s, 0, sizeof s);
+  for (segment = r->segments; segment != NULL; segment = segment->next) {
+    unsigned char *cut = toft_recycler_cut_end(r, segment);
+    for (p = segment->first; p < cut; p = toft_recycler_next_unit(p))
+      toft_recycler_count(r, toft_recycler_block_of(p), &s);
+    for (; p < segment->end; p = toft_recycler_next_unit(p))
+      s.kept += (size_t)(toft_recycler_next_unit(p) - p) - TOFT_RECYCLER_ZONE;
+  }
+  for (p = r->counted; p < r->counted_fresh; p += r->stride)
+    toft_recycler_count(r, (const toft_recycler_block *)(const void *)p, &s);
+  if (r->counted != NULL)
+    for (; p < r->counted + r->count * r->stride; p += r->stride) s.kept += r->stride - 64;
+  toft_recycler_large_count(r, &s);
+  s.reserved = r->reserved;
+  s.wasted = s.reserved - s.used - s.pinned - s.kept;
+  s.peak = r->peak;
+  s.source_calls = r->source_calls;
+  return s;
+}
+
+/* ---- trim ---- */
+
+/* A range in a block without live objects lets go of it. */
+static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
+  if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
+}
+
+/* Takes a segment without live objects apart. */
+static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **at) {
+  toft_recycler_segment s = **at;
+  unsigned char *p, *cut = toft_recycler_cut_end(r, *at);
+  for (p = s.first; p < cut; p = toft_recycler_next_unit(p)) toft_recycler_unlink(&r->empty, toft_recycler_block_of(p));
+  if (*at == r->segments) r->fresh = r->fresh_end = NULL;
+  *at = s.next;
+  toft_recycler_put(r, s.base, s.size);
+}
+
+static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
+  toft_recycler_segment **at;
+  size_t idle = 0, kept = 0;
+  if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
+  toft_recycler_flush_freed(r);
+  toft_recycler_close_if_idle(r, &r->main);
+  toft_recycler_close_if_idle(r, &r->medium);
+  for (at = &r->segments; *at != NULL; at = &(*at)->next)
+    if ((*at)->busy == 0) idle += (*at)->size;
+  idle = toft_recycler_large_trim(r, idle, keep);
+  for (at = &r->segments; *at != NULL;) {
+    if ((*at)->busy == 0 && idle - (*at)->size >= keep) {
+      idle -= (*at)->size;
+      toft_recycler_segment_put(r, at);
+    } else {
+      kept += (*at)->size;
+      at = &(*at)->next;
+    }
+  }
+  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
+  return idle;
+}
+
+void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }
+
+#endif

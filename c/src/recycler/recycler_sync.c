@@ -1,0 +1,176 @@
+/* Synchronized recyclers: recyclers behind locks, and threads spread over them.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
+#define TOFT_RECYCLER_RECYCLER_SYNC_C
+
+#include "../core/instrument.h"
+#include "../platform/atomic.c"
+#include "recycler.c"
+#include "recycler_large.c"
+
+/* Who finds a shard's lock taken mostly goes to another shard. */
+#define TOFT_SHARDS_DEFAULT 8
+
+/* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
+typedef struct toft_recycler_shard {
+  toft_lock lock;
+  toft_recycler recycler;
+  unsigned char pad[128];
+} toft_recycler_shard;
+
+struct toft_sync_recycler {
+  toft_source source; /* calls the one behind it, one thread at a time */
+  toft_source *inner;
+  toft_lock source_lock;
+  size_t bytes;
+  uint32_t count;
+  toft_recycler_shard shards[1];
+};
+
+static void *toft_sync_take(toft_source *self, size_t size) {
+  toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
+  void *p;
+  toft_lock_take(&r->source_lock);
+  p = r->inner->take(r->inner, size);
+  TOFT_UNLOCK(&r->source_lock);
+  return p;
+}
+
+static void toft_sync_put(toft_source *self, void *block, size_t size) {
+  toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
+  toft_lock_take(&r->source_lock);
+  r->inner->put(r->inner, block, size);
+  TOFT_UNLOCK(&r->source_lock);
+}
+
+static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread_id() % r->count); }
+
+static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
+
+/* A shard to allocate from: the thread's own, or one that nobody holds. */
+static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
+  uint32_t own = toft_sync_own(r), i;
+  for (i = 0; i < r->count; i++) {
+    toft_recycler_shard *s = &r->shards[(own + i) % r->count];
+    if (TOFT_LOCK_TRY(&s->lock)) return s;
+  }
+  toft_lock_take(&r->shards[own].lock);
+  return &r->shards[own];
+}
+
+/* The shard that p came from. Where it is written stays as it was for as long as p is live. */
+static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, size_t size) {
+  toft_recycler_shard *s = r->shards;
+  if (r->count > 1) {
+    toft_recycler *owner =
+        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_front_of(p)->owner;
+    s = &r->shards[owner->shard];
+  }
+  toft_lock_take(&s->lock);
+  return s;
+}
+
+toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  toft_sync_recycler *r;
+  toft_source *inner;
+  size_t bytes;
+  uint32_t i;
+  if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
+  if (options != NULL) memcpy(&o, options, options->size);
+  if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
+  if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
+  inner = o.source != NULL ? o.source : &toft_heap_source;
+  bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
+  r = (toft_sync_recycler *)inner->take(inner, bytes);
+  if (r == NULL) return NULL;
+  memset(r, 0, sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard));
+  r->source.take = toft_sync_take;
+  r->source.put = toft_sync_put;
+  r->inner = inner;
+  r->bytes = bytes;
+  o.size = sizeof o;
+  o.source = o.source != NULL ? &r->source : NULL; /* the heap may be called by all at once */
+  r->count = o.shards;
+  for (i = 0; i < o.shards; i++) { /* those that take blocks at once are alone */
+    if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
+      inner->put(inner, r, bytes);
+      return NULL;
+    }
+    r->shards[i].recycler.shard = (int32_t)i;
+  }
+  return r;
+}
+
+void toft_sync_recycler_destroy(toft_sync_recycler *r) {
+  uint32_t i;
+  if (r == NULL) return;
+  for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
+  r->inner->put(r->inner, r, r->bytes);
+}
+
+void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
+  toft_recycler_shard *s = toft_sync_lock(r);
+  void *p = toft_recycler_bump(&s->recycler, size, align);
+  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, TOFT_CALLER());
+  toft_sync_unlock(s);
+  return p;
+}
+
+void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
+  toft_recycler_shard *s;
+  if (p == NULL) return;
+  s = toft_sync_lock_of(r, p, size);
+  if (TOFT_UNLIKELY(s->recycler.checked))
+    toft_recycler_free_slow_at(&s->recycler, p, size, TOFT_CALLER());
+  else
+    toft_recycler_free(&s->recycler, p, size);
+  toft_sync_unlock(s);
+}
+
+void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size, size_t new_size, size_t align) {
+  toft_recycler_shard *s;
+  void *q;
+  if (p == NULL) return toft_sync_recycler_alloc(r, new_size, align);
+  s = toft_sync_lock_of(r, p, old_size);
+  q = toft_recycler_resize_at(&s->recycler, p, old_size, new_size, align, TOFT_CALLER());
+  toft_sync_unlock(s);
+  return q;
+}
+
+void toft_sync_recycler_release(toft_sync_recycler *r) {
+  uint32_t i;
+  for (i = 0; i < r->count; i++) {
+    toft_lock_take(&r->shards[i].lock);
+    toft_recycler_release(&r->shards[i].recycler);
+    toft_sync_unlock(&r->shards[i]);
+  }
+}
+
+void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
+  uint32_t i;
+  for (i = 0; i < r->count; i++) {
+    toft_lock_take(&r->shards[i].lock);
+    keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
+    toft_sync_unlock(&r->shards[i]);
+  }
+}
+
+toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
+  toft_recycler_stats sum;
+  uint64_t *total = (uint64_t *)(void *)&sum;
+  uint32_t i;
+  memset(&sum, 0, sizeof sum);
+  for (i = 0; i < r->count; i++) {
+    toft_recycler_stats s;
+    const uint64_t *part = (const uint64_t *)(const void *)&s;
+    size_t k;
+    toft_lock_take(&r->shards[i].lock);
+    s = toft_recycler_stats_of(&r->shards[i].recycler);
+    toft_sync_unlock(&r->shards[i]);
+    for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];
+  }
+  return sum;
+}
+
+#endif

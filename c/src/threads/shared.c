@@ -1,0 +1,348 @@
+/* Shared arenas: a block that many threads fill by compare-and-exchange; behind a lock, the blocks before it, those
+ * that are kept for later, and the parts.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_THREADS_SHARED_C
+#define TOFT_THREADS_SHARED_C
+
+#include "../core/alloc_slow.c"
+#include "../core/block_cache.c"
+#include "../core/ops.c"
+#include "../core/policy.c"
+#include "../debug/debug_records.c"
+#include "../platform/atomic.c"
+
+#define TOFT_SHARED_FIRST (16 * TOFT_KIB) /* the first block; each next one is twice as large, up to TOFT_CAP */
+#define TOFT_SHARED_LARGE (64 * TOFT_KIB) /* what takes more has a block of its own */
+
+/* At the block's base, on a line of its own: `used` is what all threads write. */
+typedef struct toft_shared_block {
+  struct toft_shared_block *next; /* with the lock held; so is what is in a list */
+  unsigned char *start;
+  size_t capacity, size;
+  size_t used; /* from start; never below what somebody has */
+} toft_shared_block;
+TOFT_STATIC_ASSERT(shared_block, sizeof(toft_shared_block) <= TOFT_HEADER);
+
+/* What a part gave back, in its place. */
+typedef struct toft_returned_block {
+  struct toft_returned_block *next;
+  size_t size;
+} toft_returned_block;
+
+struct toft_shared {
+  toft_source source; /* of the parts */
+  toft_source *inner;
+  toft_shared_block *current;                  /* NULL: none yet */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all */
+  toft_lock lock;                              /* over all that follows, and the inner source */
+  int releasing;                               /* the parts are being ended */
+  toft_shared_block *blocks, *spares;          /* of this round; kept for later */
+  toft_returned_block *returned;               /* that parts may take again */
+  toft_cleanup_node *parts;                    /* by their `adopted`, which nobody else needs */
+  size_t next_size, reserved;
+  uint32_t count;
+  uint64_t source_calls, allocated, peak, recent; /* allocated: in the rounds before */
+};
+
+/* ---- what all threads do ---- */
+
+/* size: a multiple of 8. NULL: it does not fit. */
+TOFT_INLINE unsigned char *toft_shared_bump(toft_shared_block *b, size_t size, size_t align) {
+  size_t used = TOFT_LOAD(&b->used);
+  for (;;) {
+    size_t pad = toft_pad(b->start + used, align), remaining = b->capacity - used;
+    if (pad > remaining || size > remaining - pad) return NULL;
+    /* What was given back by another thread, that one has done with. */
+    if (TOFT_CAS_ACQ_REL(&b->used, &used, used + pad + size)) return b->start + used + pad;
+  }
+}
+
+/* If the current block's cursor is at `from`, it is at `to` now: what is behind `from` is free then, and what lies
+ * between is the caller's or free. */
+static int toft_shared_move_cursor(toft_shared *s, unsigned char *from, unsigned char *to) {
+  toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
+  if (b == NULL) return 0;
+  size_t at = (size_t)((uintptr_t)from - (uintptr_t)b->start), then = (size_t)((uintptr_t)to - (uintptr_t)b->start);
+  return at <= b->capacity && then <= b->capacity && TOFT_LOAD(&b->used) == at && TOFT_CAS_ACQ_REL(&b->used, &at, then);
+}
+
+/* ---- blocks, with the lock held ---- */
+
+static void toft_shared_push(toft_shared_block **list, toft_shared_block *b) {
+  b->next = *list;
+  *list = b;
+}
+
+static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t least) {
+  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN), least);
+  s->source_calls++;
+  toft_shared_block *b = (toft_shared_block *)s->inner->take(s->inner, size);
+  if (b == NULL) return NULL;
+  if (((uintptr_t)b & 63) != 0) {
+    s->inner->put(s->inner, b, size);
+    return NULL;
+  }
+  s->reserved += size;
+  b->start = (unsigned char *)b + toft_stagger(size, s->count++);
+  b->size = size;
+  b->capacity = size - (size_t)(b->start - (unsigned char *)b);
+  b->used = 0;
+  return b;
+}
+
+static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
+  s->reserved -= b->size;
+  s->inner->put(s->inner, b, b->size);
+}
+
+/* One in which `need` bytes fit: the first of those kept that does, or of the source. */
+static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
+  toft_shared_block **at = &s->spares;
+  while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
+  toft_shared_block *b = *at;
+  if (b != NULL)
+    *at = b->next;
+  else
+    b = toft_shared_take(s, need, least);
+  if (b != NULL) toft_shared_push(&s->blocks, b);
+  return b;
+}
+
+static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t size, size_t align) {
+  size_t need = toft_need(size, align);
+  toft_lock_take(&s->lock);
+  toft_shared_block *b = s->current;
+  unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have been here */
+  if (p == NULL && b != NULL && need > TOFT_SHARED_LARGE) {
+    b = toft_shared_block_new(s, need, 0); /* the current one serves smaller ones */
+    if (b != NULL) p = toft_shared_bump(b, size, align);
+  } else if (p == NULL) {
+    b = toft_shared_block_new(s, need, s->next_size);
+    if (b == NULL) b = toft_shared_block_new(s, need, 0);
+    if (b != NULL) {
+      s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
+      p = toft_shared_bump(b, size, align); /* before others know of it */
+      TOFT_STORE_POINTER_RELEASE(toft_shared_block, &s->current, b);
+    }
+  }
+  TOFT_UNLOCK(&s->lock);
+  return p;
+}
+
+void *toft_shared_alloc(toft_shared *s, size_t size, size_t align) {
+  if (TOFT_UNLIKELY(toft_check_request(size, align) != TOFT_OK)) return NULL;
+  size_t round = TOFT_ROUND8(size);
+  if (align < 8) align = 8;
+  toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
+  unsigned char *p = b != NULL ? toft_shared_bump(b, round, align) : NULL;
+  return TOFT_LIKELY(p != NULL) ? p : toft_shared_alloc_slow(s, round, align);
+}
+
+void toft_shared_free(toft_shared *s, void *p, size_t size) {
+  if (p != NULL) (void)toft_shared_move_cursor(s, (unsigned char *)p + TOFT_ROUND8(size), (unsigned char *)p);
+}
+
+void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_size, size_t align) {
+  unsigned char *q = (unsigned char *)p;
+  if (q == NULL) return toft_shared_alloc(s, new_size, align);
+  if (toft_check_request(new_size, align) != TOFT_OK) return NULL;
+  size_t was = TOFT_ROUND8(old_size), now = TOFT_ROUND8(new_size);
+  if (((uintptr_t)q & (align - 1)) == 0 && (now == was || toft_shared_move_cursor(s, q + was, q + now) || now < was))
+    return q;
+  void *to = toft_shared_alloc(s, new_size, align);
+  if (to == NULL) return NULL;
+  memcpy(to, q, toft_min(old_size, new_size));
+  toft_shared_free(s, q, old_size);
+  return to;
+}
+
+/* ---- parts: arenas whose source is the shared one ---- */
+
+/* Pieces that come back are few, and of few sizes: powers of two. */
+static void *toft_shared_source_take(toft_source *self, size_t size) {
+  toft_shared *s = (toft_shared *)(void *)self;
+  toft_lock_take(&s->lock);
+  toft_returned_block **at = &s->returned, *found;
+  while (*at != NULL && (*at)->size != size) at = &(*at)->next;
+  found = *at;
+  if (found != NULL) *at = found->next;
+  TOFT_UNLOCK(&s->lock);
+  return found != NULL ? found : toft_shared_alloc(s, size, TOFT_HEADER);
+}
+
+static void toft_shared_source_put(toft_source *self, void *block, size_t size) {
+  toft_shared *s = (toft_shared *)(void *)self;
+  toft_returned_block *r = (toft_returned_block *)block;
+  if (toft_shared_move_cursor(s, (unsigned char *)block + size, (unsigned char *)block)) return;
+  toft_lock_take(&s->lock);
+  r->size = size;
+  r->next = s->returned;
+  s->returned = r;
+  TOFT_UNLOCK(&s->lock);
+}
+
+static toft_state *toft_shared_part(toft_cleanup_node *n) {
+  return (toft_state *)(void *)((unsigned char *)n - offsetof(toft_state, adopted));
+}
+
+toft_arena *toft_shared_local(toft_shared *s) {
+  toft_options o = TOFT_OPTIONS;
+  o.source = &s->source;
+  toft_arena *head = toft_create_with(&o);
+  if (head == NULL) return NULL;
+  toft_state *a = toft_state_of(head);
+  toft_sync_in(a);
+  a->state |= TOFT_CACHE_OWNED;
+  toft_set_limit(a);
+  toft_lock_take(&s->lock);
+  a->adopted.older = s->parts;
+  s->parts = &a->adopted;
+  TOFT_UNLOCK(&s->lock);
+  return head;
+}
+
+/* A cleanup may allocate, and take a part: until there is none. */
+static int toft_shared_release_parts(toft_shared *s) {
+  int code = TOFT_OK;
+  for (toft_cleanup_node *n = s->parts; n != NULL; n = n->older)
+    if (toft_shared_part(n)->state & TOFT_REFUSING) return TOFT_EBUSY;
+  s->releasing = 1;
+  while (s->parts != NULL) {
+    toft_state *a = toft_shared_part(s->parts);
+    s->parts = s->parts->older;
+    toft_sync_in(a);
+    toft_set_limit(a);
+    (void)toft_pin_to(a, 0);
+    if (a->checks != NULL && toft_op_reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
+    a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
+    toft_release(&a->head);
+  }
+  s->releasing = 0;
+  s->returned = NULL;
+  return code;
+}
+
+/* ---- rounds ---- */
+
+static uint64_t toft_shared_live(const toft_shared *s) {
+  uint64_t live = 0;
+  for (toft_shared_block *b = s->blocks; b != NULL; b = b->next) live += TOFT_LOAD(&b->used);
+  return live;
+}
+
+/* Of the kept ones the first stay, as many as fit into `bytes`. */
+static void toft_shared_keep_bytes(toft_shared *s, uint64_t bytes) {
+  toft_shared_block **at = &s->spares, *b;
+  while ((b = *at) != NULL) {
+    if (b->size <= bytes) {
+      bytes -= b->size;
+      at = &b->next;
+    } else {
+      *at = b->next;
+      toft_shared_put(s, b);
+    }
+  }
+  if (s->spares == NULL && s->blocks == NULL) s->next_size = TOFT_SHARED_FIRST;
+}
+
+/* One block that would do for a round; if there is none, the next round begins with one. */
+static void toft_shared_keep_recent(toft_shared *s) {
+  size_t wanted = toft_merged_size(s->recent + 8 * TOFT_HEADER);
+  toft_shared_block *list = s->spares, *b;
+  int others = 0;
+  s->spares = NULL;
+  while ((b = list) != NULL) {
+    list = b->next;
+    if (s->spares == NULL && b->size >= wanted && b->size <= 4 * wanted) {
+      toft_shared_push(&s->spares, b);
+    } else {
+      toft_shared_put(s, b);
+      others = 1;
+    }
+  }
+  if (others && s->spares == NULL) s->next_size = toft_max(wanted, TOFT_SHARED_FIRST);
+}
+
+int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
+  if (policy > TOFT_KEEP_BYTES) return TOFT_EARG;
+  if (s->releasing) return TOFT_EBUSY;
+  uint64_t live = toft_shared_live(s);
+  int code = toft_shared_release_parts(s);
+  if (code == TOFT_EBUSY) return code;
+  s->allocated += live;
+  if (live > s->peak) s->peak = live;
+  s->recent -= s->recent / 8; /* so a round that was large once is forgotten after some tens */
+  if (live > s->recent) s->recent = live;
+  s->current = NULL;
+  while (s->blocks != NULL) {
+    toft_shared_block *b = s->blocks;
+    s->blocks = b->next;
+    b->used = 0;
+    toft_shared_push(&s->spares, b);
+  }
+  if (policy == TOFT_KEEP_BYTES)
+    toft_shared_keep_bytes(s, keep);
+  else if (policy == TOFT_KEEP_RECENT && s->recent > TOFT_MERGE)
+    toft_shared_keep_bytes(s, s->recent + s->recent / 2 + TOFT_CAP);
+  else if (policy == TOFT_KEEP_RECENT)
+    toft_shared_keep_recent(s);
+  return code;
+}
+
+void toft_shared_trim(toft_shared *s, size_t keep) {
+  toft_lock_take(&s->lock);
+  toft_shared_keep_bytes(s, keep);
+  TOFT_UNLOCK(&s->lock);
+}
+
+/* ---- made and ended ---- */
+
+toft_shared *toft_shared_create(toft_source *source) {
+  toft_source *inner = source != NULL ? source : &toft_heap_source;
+  toft_shared *s = (toft_shared *)toft_os_heap_take(sizeof *s, 64);
+  if (s == NULL) return NULL;
+  memset((void *)s, 0, sizeof *s);
+  s->source.take = toft_shared_source_take;
+  s->source.put = toft_shared_source_put;
+  s->inner = inner;
+  s->next_size = TOFT_SHARED_FIRST;
+  return s;
+}
+
+int toft_shared_destroy(toft_shared *s) {
+  if (s == NULL) return TOFT_OK;
+  int code = toft_shared_reset(s, TOFT_KEEP_BYTES, 0);
+  if (code != TOFT_EBUSY) toft_os_heap_put(s);
+  return code;
+}
+
+/* ---- looking at one ---- */
+
+toft_stats toft_shared_stats(toft_shared *s) {
+  toft_stats all;
+  memset(&all, 0, sizeof all);
+  toft_lock_take(&s->lock);
+  all.live = toft_shared_live(s);
+  all.allocated = s->allocated + all.live;
+  all.peak = s->peak > all.live ? s->peak : all.live;
+  all.budget = UINT64_MAX;
+  all.reserved = s->reserved;
+  for (const toft_shared_block *b = s->blocks; b != NULL; b = b->next) {
+    all.blocks++;
+    all.wasted += b->size - (b == s->current ? b->capacity : TOFT_LOAD(&b->used));
+  }
+  all.source_calls = s->source_calls;
+  TOFT_UNLOCK(&s->lock);
+  return all;
+}
+
+int toft_shared_contains(toft_shared *s, const void *p) {
+  int is = 0;
+  toft_lock_take(&s->lock);
+  for (const toft_shared_block *b = s->blocks; b != NULL && !is; b = b->next)
+    is = (uintptr_t)p - (uintptr_t)b->start < TOFT_LOAD(&b->used);
+  TOFT_UNLOCK(&s->lock);
+  return is;
+}
+
+#endif
