@@ -1,5 +1,5 @@
-"""Builds that are wrong, with each of which the pairs must fail: makers that are not what they say, and a user whose copy
-of toft_abi.h has two members swapped.
+"""Wrong builds, with each of which the pairs must fail: providers under a false name, and a client whose copy of toft_abi.h has
+two members swapped.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -35,7 +35,7 @@ def swapped(text, struct, i, j):
 
 
 def without_asserts(text):
-    return re.sub(r"^TOFT_STATIC_ASSERT\(.*\n", "", text, flags=re.M)
+    return text.replace("[(cond) ? 1 : -1]", "[1]")
 
 
 def name_of(declaration):
@@ -43,7 +43,7 @@ def name_of(declaration):
 
 
 def swaps(text, every):
-    """Each two of what is short, as the head is; neighbours of what is long, unless all are wanted."""
+    """Each two members of a short struct, as the head; adjacent ones of a long struct, unless all are wanted."""
     for struct in STRUCTS:
         count = len(members(text, struct)[1])
         for i, j in itertools.combinations(range(count), 2):
@@ -52,11 +52,11 @@ def swaps(text, every):
 
 
 def with_header(made, folder, text):
-    """The user in C, compiled against this toft_abi.h. None: it did not compile, and the compiler's words."""
+    """The client in C, compiled against this toft_abi.h. None: it did not compile; and the compiler's output."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "toft_abi.h").write_text(text)
     try:
-        return made.user_c(os.path.join("broken", folder.name), ["-I", folder]), ""
+        return made.client_c(os.path.join("broken", folder.name), ["-I", folder]), ""
     except build.Failed as why:
         return None, str(why)
 
@@ -67,8 +67,8 @@ def limited():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def play_user(made, user):
-    argv = [made.folder / "driver", *pairs.loads(made, "Rust", ["Rust"]), "--user", user, "--row", "C", "--ways", "0"]
+def play_client(made, client):
+    argv = [made.folder / "driver", *pairs.loads(made, "Rust", ["Rust"]), "--client", client, "--row", "C", "--ways", "0"]
     return pairs.play(argv, seconds=30, before=limited)
 
 
@@ -82,14 +82,14 @@ class Report:
         print("%s%s: %s" % ("" if good else "FAILED ", what, how), flush=True)
 
 
-def wrong_makers(made, report):
-    others = pairs.misnamed(made, {"Rust": "maker_c", "C": "maker_rust"})
-    report.case("makers under each other's names", len(others) == 2, "told by what compiled them")
-    made.c("wrong_maker", ["wrong_maker.c"], *build.INCLUDE, '-DOTHER="%s"' % made.path("maker_c"))
-    argv = [made.folder / "driver", "--maker", made.path("wrong_maker"), "--user", made.path("user_c"), "--row", "C",
+def wrong_providers(made, report):
+    others = pairs.misnamed(made, {"Rust": "provider_c", "C": "provider_rust"})
+    report.case("providers under each other's names", len(others) == 2, "detected by their compilers")
+    made.c("wrong_provider", ["wrong_provider.c"], *build.INCLUDE, '-DOTHER="%s"' % made.path("provider_c"))
+    argv = [made.folder / "driver", "--provider", made.path("wrong_provider"), "--client", made.path("client_c"), "--row", "C",
             "--ways", "0"]
-    told = [line for line in pairs.play(argv).failures if "table: M20: alloc is in" in line]
-    report.case("a maker whose slow path is another object's", told, told[0] if told else "went unnoticed")
+    found = [line for line in pairs.play(argv).failures if "table: M20: alloc is in" in line]
+    report.case("a provider whose slow path is another object's", found, found[0] if found else "not detected")
 
 
 def one_swap(made, text, struct, i, j):
@@ -99,31 +99,31 @@ def one_swap(made, text, struct, i, j):
     wrong = swapped(text, struct, i, j)
     how = []
     if struct == "toft_arena":
-        user, said = with_header(made, folder, wrong)
+        client, said = with_header(made, folder, wrong)
         asserted = re.search(r"toft_assert_\w+", said)
-        if user is not None or not asserted:
+        if client is not None or not asserted:
             return what, False, "it compiles: no static assert sees it"
         how.append("does not compile (%s)" % asserted[0])
-    user, said = with_header(made, folder, without_asserts(wrong))
-    if user is None:
+    client, said = with_header(made, folder, without_asserts(wrong))
+    if client is None:
         return what, False, "without the asserts it does not compile either:\n" + said
-    failures = play_user(made, user).failures
+    failures = play_client(made, client).failures
     shutil.rmtree(folder)
-    user.unlink()
+    client.unlink()
     if not failures:
-        return what, False, "went unnoticed"
+        return what, False, "not detected"
     how.append(re.sub(r"^FAILED ", "", failures[0]))
     return what, True, "; and without asserts ".join(how)
 
 
 def play(made, every):
-    """Returns how many wrong builds went unnoticed."""
+    """Returns how many wrong builds were not detected."""
     report = Report()
     (made.folder / "broken").mkdir(exist_ok=True)
-    wrong_makers(made, report)
+    wrong_providers(made, report)
     text = HEADER.read_text()
-    user, said = with_header(made, made.folder / "broken" / "as_it_is", without_asserts(text))
-    failures = play_user(made, user).failures if user is not None else [said]
+    client, said = with_header(made, made.folder / "broken" / "as_it_is", without_asserts(text))
+    failures = play_client(made, client).failures if client is not None else [said]
     report.case("the header as it is, without its asserts", not failures, failures[0] if failures else "works")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(one_swap, made, text, *swap) for swap in swaps(text, every)]

@@ -1,4 +1,4 @@
-"""Builds the makers, the users and the driver, each as a shared object.
+"""Builds the providers, the clients and the driver, each as a shared object.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -58,19 +58,24 @@ class Build:
                  "-o", self.path(name), "-pthread", "-ldl"])
         return self.path(name)
 
-    def maker_c(self):
-        return self.c("maker_c", ["maker_c.c"], *INCLUDE, *self.c_library)
+    def provider_c(self):
+        return self.c("provider_c", ["provider_c.c"], *INCLUDE, *self.c_library)
 
-    def user_c(self, name="user_c", before=()):
+    def provider_fixed(self):
+        """The example of the specification, twice: whole, and reduced to the core profile."""
+        for name, more in (("provider_fixed", ()), ("provider_core", ("-DCORE",))):
+            self.c(name, ["provider_fixed.c"], *INCLUDE, "-Wno-unused-function", *more)
+
+    def client_c(self, name="client_c", before=()):
         """before: folders whose toft_abi.h goes first."""
         library = self.folder / "libtoft.o"
         if not library.exists() or not before:
             command(["gcc", "-std=gnu11", *self.flags, "-fvisibility=hidden", "-DTOFT_PREFIX=conformance_c_",
                      *self.c_library, "-c", ROOT / "c/src/toft.c", "-o", library])
-        return self.c(name, ["user_c.c", library], *before, *INCLUDE, *self.c_library, "-DTOFT_PREFIX=conformance_c_")
+        return self.c(name, ["client_c.c", library], *before, *INCLUDE, *self.c_library, "-DTOFT_PREFIX=conformance_c_")
 
-    def user_cpp(self):
-        return self.c("user_cpp", ["user_cpp.cpp"], *INCLUDE, "-I", ROOT / "cpp/include", "-I", ROOT / "c/include",
+    def client_cpp(self):
+        return self.c("client_cpp", ["client_cpp.cpp"], *INCLUDE, "-I", ROOT / "cpp/include", "-I", ROOT / "c/include",
                       compiler=("g++", "-std=c++17"))
 
     def driver(self):
@@ -89,12 +94,12 @@ class Build:
         argv, env = ["cargo", "build"], {"CARGO_TERM_COLOR": "never"}
         if self.rust_asan:
             argv, env["RUSTFLAGS"] = ["cargo", "+nightly", "build", "--target", HOST], "-Zsanitizer=address"
-        command(argv + ["--locked", "--quiet", "-p", "conformance-maker", "-p", "conformance-user"], cwd=ROOT, env=env)
-        for name in ("maker", "user"):
+        command(argv + ["--locked", "--quiet", "-p", "conformance-provider", "-p", "conformance-client"], cwd=ROOT, env=env)
+        for name in ("provider", "client"):
             built = target / (HOST if self.rust_asan else "") / "debug" / ("libconformance_%s.so" % name)
             shutil.copy(built, self.path(name + "_rust"))
 
-    def user_go(self):
+    def client_go(self):
         """In a folder with copies of the headers: go build does not notice changes of files outside of a package."""
         package = self.folder / "go"
         shutil.rmtree(package, ignore_errors=True)
@@ -104,12 +109,13 @@ class Build:
         module = (package / "go.mod").read_text()
         (package / "go.mod").write_text(module.replace("../../go", os.path.relpath(ROOT / "go", package)))
         asan = ["-asan"] if self.asan else []
-        command(["go", "build", "-buildmode=c-shared", *asan, "-o", self.path("user_go"), "."], cwd=package)
+        command(["go", "build", "-buildmode=c-shared", *asan, "-o", self.path("client_go"), "."], cwd=package)
 
     def all(self):
-        self.maker_c()
-        self.user_c()
-        self.user_cpp()
+        self.provider_c()
+        self.provider_fixed()
+        self.client_c()
+        self.client_cpp()
         self.driver()
         self.rust()
-        self.user_go()
+        self.client_go()

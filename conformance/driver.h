@@ -1,35 +1,37 @@
-/* The driver's files to each other, and to who starts them.
+/* What the driver's files share, and its entry.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef CONFORMANCE_DRIVER_H
 #define CONFORMANCE_DRIVER_H
 #include "conformance.h"
 
-/* All scenarios for one pair. Arguments as of a program; host: a user that cannot be loaded, since it is the
+/* All scenarios for one pair. Arguments as of a program; host: a client that cannot be loaded, since it is the
  * process; or NULL. 0: the pair keeps all rules; 1: what it broke was printed; 2: it could not be loaded. */
-__attribute__((visibility("default"))) int conformance_main(int argc, char **argv, const conformance_user *host);
+__attribute__((visibility("default"))) int conformance_main(int argc, char **argv, const conformance_client *host);
 
 /* The scenarios. What is wrong is printed by `broken` of stage.h. */
-void table_is_the_makers(void);  /* the slow path lies in the maker's object */
-void paths_are_inline(void);     /* what the row's user does without a call, and what it tells when it calls */
-void versions_are_told(void);    /* a head that is not of version 1 */
-void all_fill_and_read(void);    /* each language reads what all wrote, over many blocks */
-void marks_pass_languages(void); /* one marks, one fills, one registers, one rewinds */
+void table_is_the_providers(void);    /* the slow path lies in the provider's object */
+void providers_name_themselves(void); /* toft_abi_info.h */
+void paths_are_inline(void);          /* what the row's client does without a call, and with which arguments it calls */
+void versions_are_checked(void);      /* a head that is not of version 1 */
+void all_fill_and_read(void);         /* each language reads what all wrote, over many blocks */
+void marks_pass_languages(void);      /* one marks, one fills, one registers, one rewinds */
 void budgets_bind_all(void);
 void sources_refuse_all(void);
-void claims_hold(void); /* each that can claims, and all are served elsewhere meanwhile */
+void claims_hold(void); /* each client that can claims, and all are served outside the range */
 void resets_and_trims(void);
-void users_release(void);
-void makers_own_memory(void);  /* not the driver's source but the maker's, with its caches */
-void checks_find_faults(void); /* each commits a fault in a checked arena, and the row is told */
+void cleanups_use_others(void); /* an arena is closed to its own cleanups only */
+void clients_release(void);
+void providers_own_memory(void); /* not the driver's source but the provider's, with its caches */
+void checks_find_faults(void); /* each client writes out of bounds in a checked arena, and the row's call reports it */
 
 typedef struct conformance_vectors {
   int played;
-  long own, all;     /* operations: by the user's package, and all */
+  long own, all;     /* operations: by the client's package, and all */
   const char *wrong; /* NULL: nothing */
 } conformance_vectors;
 
-/* Every vector that one user can play on one maker's arenas. ways: 1, each once; 2, once more without a look at
+/* Every vector that one client can play on one provider's arenas. ways: 1, each once; 2, once more without a look at
  * statistics in between; 0, none. */
-conformance_vectors conformance_play(const conformance_maker *maker, const conformance_user *user, int ways);
+conformance_vectors conformance_play(const conformance_provider *provider, const conformance_client *client, int ways);
 
 #endif

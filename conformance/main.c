@@ -1,4 +1,4 @@
-/* The driver as a program, for users that can be loaded.
+/* The driver as a program, for clients that can be loaded.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver.h"
 

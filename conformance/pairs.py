@@ -1,7 +1,7 @@
 """Plays the pairs, one process each.
 
-Each line of the table is a process with one maker and all users, in which the user of the line takes every part once and
-the others all the rest. Julia is a process of its own, which loads the driver.
+Each line of the table is a process with one provider and all clients, in which the client of the line takes every part once and
+the others the remaining ones. Julia is a process of its own, which loads the driver.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -12,24 +12,25 @@ import subprocess
 
 import build
 
-MAKERS = {"C": "maker_c", "Rust": "maker_rust"}
-USERS = {"C": "user_c", "C++": "user_cpp", "Rust": "user_rust", "Go": "user_go"}
+PROVIDERS = {"C": "provider_c", "Rust": "provider_rust"}
+EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core"}  # of the specification, in C
+CLIENTS = {"C": "client_c", "C++": "client_cpp", "Rust": "client_rust", "Go": "client_go"}
 HOST = "Julia"
 JULIA = [build.ROOT / "scripts/julia", "--startup-file=no", "--depwarn=error",
          "--project=%s" % (build.ROOT / "julia/Toft")]
 SECONDS = 300
 
 
-def loads(made, maker, users):
-    """The driver's arguments; the maker's path as the loader will name it."""
-    argv = ["--maker", made.path(MAKERS[maker])]
-    for user in users:
-        argv += ["--user", made.path(USERS[user])]
+def loads(made, provider, clients):
+    """The driver's arguments; the provider's path as the loader will name it."""
+    argv = ["--provider", made.path({**PROVIDERS, **EXAMPLES}[provider])]
+    for client in clients:
+        argv += ["--client", made.path(CLIENTS[client])]
     return argv
 
 
 class Result:
-    """What one process said."""
+    """What one process printed."""
 
     def __init__(self, code, text):
         self.failures = re.findall(r"^FAILED .*", text, re.M)
@@ -53,47 +54,47 @@ def play(argv, env=None, seconds=SECONDS, before=None):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=seconds, preexec_fn=before)
     except subprocess.TimeoutExpired as late:
-        return Result(None, (late.stdout or b"").decode(errors="replace"))  # bytes, whatever text says
+        return Result(None, (late.stdout or b"").decode(errors="replace"))  # bytes, also with text=True
     return Result(done.returncode, done.stdout)
 
 
-def pair(made, maker, user):
-    if user == HOST:
-        argv = [*JULIA, build.HERE / "user.jl", made.path("driver")]
+def pair(made, provider, client):
+    if client == HOST:
+        argv = [*JULIA, build.HERE / "client.jl", made.path("driver")]
     else:
         argv = [made.folder / "driver"]
-    argv += loads(made, maker, USERS) + ["--row", user, "--ways", "1" if made.asan else "2"]
+    argv += loads(made, provider, CLIENTS) + ["--row", client, "--ways", "1" if made.asan else "2"]
     return play(argv, {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"} if made.asan else None)
 
 
-def misnamed(made, makers):
-    """Makers that another compiler made than the name says: one maker under two names would be no pair of them. rustc
-    writes its version into each object."""
-    return [maker for maker, name in makers.items()
-            if (b"rustc version" in made.path(name).read_bytes()) != (maker == "Rust")]
+def misnamed(made, providers):
+    """Providers that were compiled by another compiler than their name says. rustc writes its version into each object."""
+    return [provider for provider, name in providers.items()
+            if (b"rustc version" in made.path(name).read_bytes()) != (provider == "Rust")]
 
 
 def play_all(made, wanted):
     """Prints the table. Returns how much went wrong."""
     bad = 0
-    for maker in misnamed(made, MAKERS):
-        print("FAILED the maker %s is not what it is called" % maker)
+    for provider in misnamed(made, PROVIDERS):
+        print("FAILED the provider %s was made by another compiler" % provider)
         bad += 1
     if made.asan:
         print("AddressSanitizer sees C, C++, Go" + (", Rust" if made.rust_asan else "; Rust's code is as it is"))
-    print("| maker | user | scenarios | checks | vectors played | their operations, and how many the user's package did |")
+    print("| provider | client | scenarios | checks | vectors played | their operations, and how many the client's package did |")
     print("|---|---|---|---|---|---|")
-    all_pairs = [(maker, user) for maker in MAKERS for user in [*USERS] + ([] if made.asan else [HOST])]
+    all_pairs = [(provider, client) for provider in PROVIDERS for client in [*CLIENTS] + ([] if made.asan else [HOST])]
+    all_pairs += [(provider, client) for provider in EXAMPLES for client in ("C", "Rust")]
     chosen = [p for p in all_pairs if not wanted or "/".join(p).lower() in wanted]
-    for maker, user in chosen:
-        r = pair(made, maker, user)
+    for provider, client in chosen:
+        r = pair(made, provider, client)
         if r.failures:
-            print("\n".join(r.failures) + "\nFAILED the pair %s/%s:\n%s" % (maker, user, r.text[-4000:]), flush=True)
+            print("\n".join(r.failures) + "\nFAILED the pair %s/%s:\n%s" % (provider, client, r.text[-4000:]), flush=True)
             bad += 1
             continue
         played, own, of = r.vectors
         print("| %s | %s | %d | %d | %d | %d, %.1f %% |" % (
-            maker, user, r.scenarios, r.checks, played, of, 100 * own / of), flush=True)
+            provider, client, r.scenarios, r.checks, played, of, 100 * own / of), flush=True)
     if wanted and len(chosen) != len(set(wanted)):
         print("FAILED there are no such pairs; these are: " + " ".join("/".join(p).lower() for p in all_pairs))
         bad += 1

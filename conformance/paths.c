@@ -1,4 +1,4 @@
-/* Scenarios about a user's inline paths: whose slow path is behind them, and what they call it with.
+/* Scenarios about a client's inline paths: the slow path behind them, and the arguments that it gets.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -6,9 +6,10 @@
 
 #include "driver.h"
 #include "stage.h"
+#include "toft_abi_info.h"
 
-/* Whose code serves the slow path? */
-void table_is_the_makers(void) {
+/* The provider's code serves the slow path. */
+void table_is_the_providers(void) {
   open_arena(UINT64_MAX);
   const toft_arena_ops *ops = arena->ops;
   CHECK("9", ops->version == 1 && ops->size >= sizeof *ops, "version %u, size %u", ops->version, ops->size);
@@ -21,13 +22,41 @@ void table_is_the_makers(void) {
     CHECK("M20", functions[i] != NULL, "%s is NULL", names[i]);
     Dl_info where;
     int found = dladdr(functions[i], &where);
-    CHECK("M20", found != 0 && strcmp(where.dli_fname, maker_path) == 0, "%s is in %s, not in the maker's %s", names[i],
-          found != 0 ? where.dli_fname : "nothing that was loaded", maker_path);
+    CHECK("M20", found != 0 && strcmp(where.dli_fname, provider_path) == 0, "%s is in %s, not in the provider's %s",
+          names[i], found != 0 ? where.dli_fname : "nothing that was loaded", provider_path);
   }
   close_arena();
 }
 
-/* The maker's table with the driver in front: how often users call, and with what. */
+/* A provider's name, and the settings that a debugger may read, also while the arena is closed. */
+void providers_name_themselves(void) {
+  open_arena(UINT64_MAX);
+  const toft_provider_info *info = toft_info_of(arena);
+  CHECK("9", (info != NULL) == ((provider->supports & CONFORMANCE_INFO) != 0), "toft_info_of is %p",
+        (const void *)info);
+  if (info != NULL) {
+    toft_range range = {NULL, NULL, 0};
+    uint64_t value = 7;
+    CHECK("9", info->name[0] != 0 && info->version[0] != 0, "no name or no version");
+    CHECK("9", info->query(arena, 99, &value) == TOFT_ENOSYS && value == 7, "an unknown setting has a value");
+    CHECK("9", info->query(arena, TOFT_SET_BUDGET, &value) == TOFT_OK && value == UINT64_MAX, "budget %llu",
+          (unsigned long long)value);
+    CHECK("4 set", budget_by(row, 100000) == TOFT_OK, "no budget");
+    CHECK("4 set", arena->ops->set(arena, TOFT_SET_SAMPLE, 5000, NULL, 0) == TOFT_OK, "no sampling");
+    CHECK("4 set", arena->ops->set(arena, TOFT_SET_CHECKED, 1, NULL, 0) == TOFT_OK, "no checks");
+    CHECK("4 claim", arena->ops->claim(arena, &range, 0, 8) != NULL, "no claim");
+    CHECK("9", info->query(arena, TOFT_SET_BUDGET, &value) == TOFT_OK && value == 100000, "budget %llu",
+          (unsigned long long)value);
+    CHECK("9", info->query(arena, TOFT_SET_SAMPLE, &value) == TOFT_OK && value == 5000, "samples %llu",
+          (unsigned long long)value);
+    CHECK("9", info->query(arena, TOFT_SET_CHECKED, &value) == TOFT_OK && value == 1, "checks %llu",
+          (unsigned long long)value);
+    CHECK("4 give", arena->ops->give(arena, &range) == TOFT_OK, "the range is not given back");
+  }
+  close_arena();
+}
+
+/* The provider's table with the driver in front: it counts the clients' calls and keeps their arguments. */
 static struct {
   toft_arena_ops ops;
   const toft_arena_ops *real;
@@ -59,7 +88,7 @@ static int spy_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
 
 static int spy_calls(void) { return spy.alloc + spy.resize + spy.free + spy.rewind; }
 
-/* What the row's user does without a call, and what it tells when it calls. A table may be swapped (M20). */
+/* What the row's client does without a call, and with which arguments it calls. A table may be swapped (M20). */
 void paths_are_inline(void) {
   static uint64_t far_away[32];
   open_arena(UINT64_MAX);
@@ -68,6 +97,7 @@ void paths_are_inline(void) {
   memset(&spy, 0, sizeof spy);
   spy.real = arena->ops;
   spy.ops = *arena->ops;
+  spy.ops.size = sizeof spy.ops;
   spy.ops.alloc = spy_alloc;
   spy.ops.resize = spy_resize;
   spy.ops.free = spy_free;
@@ -107,10 +137,10 @@ void paths_are_inline(void) {
     CHECK("3", row->rewind(arena, m) == TOFT_OK && spy_calls() == 0, "no inline rewind");
   }
   spy.elsewhere = far_away;
-  CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the user got");
+  CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the client got");
   CHECK("U2", spy.alloc == 1, "%d calls of the table that the head has now", spy.alloc);
-  CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor, "asked for %zu at %zu, not %zu at 8",
-        spy.size, spy.align, room + 1);
+  CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor,
+        "a request of %zu at %zu, not %zu at 8", spy.size, spy.align, room + 1);
   CHECK("3", row->alloc(arena, room - 1, 256) == far_away, "padding was not in the compare"); /* it is not 0 here */
   spy.elsewhere = NULL;
   CHECK("U4",
@@ -118,35 +148,37 @@ void paths_are_inline(void) {
             row->alloc(arena, SIZE_MAX / 2, 64) == NULL && arena->cursor == m.cursor,
         "a size that wraps was served");
   CHECK("U3", arena->ops == before.ops && arena->limit == before.limit && arena->epoch == before.epoch,
-        "a user wrote ops, limit or epoch");
+        "a client wrote ops, limit or epoch");
 
-  /* Watched: live is above the budget. */
+  /* Instrumented: live is above the budget. */
   void *p = row->alloc(arena, 40, 8);
-  CHECK("M12", budget_by(row, 8) == TOFT_OK && (arena->epoch & 1) != 0, "a budget below live is not watched");
-  CHECK("M12", budget_by(row, UINT64_MAX) == TOFT_OK && (arena->epoch & 1) == 0, "no budget is watched");
+  CHECK("M12", budget_by(row, 8) == TOFT_OK && (arena->epoch & 1) != 0, "a budget below live is not instrumented");
+  CHECK("M12", budget_by(row, UINT64_MAX) == TOFT_OK && (arena->epoch & 1) == 0,
+        "an arena without a budget is instrumented");
   CHECK("4 set", budget_by(row, 8) == TOFT_OK, "no budget the second time");
   int was = spy.rewind;
   if (row->resize != NULL) {
-    CHECK("U9", row->resize(arena, p, 40, 30, 8) == p && spy.resize == 1, "a watched arena was resized inline");
-    CHECK("U8", spy.size == 40, "ops->resize was told the old size %zu, not 40", spy.size);
+    CHECK("U9", row->resize(arena, p, 40, 30, 8) == p && spy.resize == 1, "an instrumented arena was resized inline");
+    CHECK("U8", spy.size == 40, "ops->resize got the old size %zu, not 40", spy.size);
     row->free(arena, p, 30);
-    CHECK("U9", spy.free == 1, "a watched arena was given back inline");
-    CHECK("U8", spy.size == 30, "ops->free was told the size %zu, not 30", spy.size);
+    CHECK("U9", spy.free == 1, "an instrumented arena was given back inline");
+    CHECK("U8", spy.size == 30, "ops->free got the size %zu, not 30", spy.size);
   }
-  CHECK("M11", row->rewind(arena, m) == TOFT_OK && spy.rewind == was + 1, "a watched arena was rewound inline");
+  CHECK("M11", row->rewind(arena, m) == TOFT_OK && spy.rewind == was + 1, "an instrumented arena was rewound inline");
   arena->ops = spy.real;
   close_arena();
 }
 
 /* A head that is not of version 1. */
-void versions_are_told(void) {
+void versions_are_checked(void) {
   static unsigned char memory[64];
   toft_arena_ops ops;
   open_arena(UINT64_MAX);
   ops = *arena->ops;
+  ops.size = sizeof ops;
   ops.version = 2;
   unsigned char *start = memory + (8 - (uintptr_t)memory % 8) % 8;
-  toft_arena strange = {start, &ops, start + 32, 2};
-  CHECK("U1", row->meet == NULL || row->meet(&strange) != TOFT_OK, "an arena of version 2 was taken");
+  toft_arena other = {start, &ops, start + 32, 2};
+  CHECK("U1", row->accept == NULL || row->accept(&other) != TOFT_OK, "an arena of version 2 was accepted");
   close_arena();
 }

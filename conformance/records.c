@@ -1,4 +1,4 @@
-/* Records, which users write into the arena and read, and cleanups of all languages.
+/* Records, which clients write into the arena and read, and cleanups of all languages.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 
@@ -6,11 +6,11 @@
 
 /* ---- records ---- */
 
-static pile the_pile; /* large: not for the stack of whoever calls the driver */
+static pile one_pile; /* too large for the stack */
 
 pile *new_pile(void) {
-  memset(&the_pile, 0, sizeof the_pile);
-  return &the_pile;
+  memset(&one_pile, 0, sizeof one_pile);
+  return &one_pile;
 }
 
 /* Sizes and alignments that repeat: small ones mostly, a block's worth at times, more than a page rarely. */
@@ -21,18 +21,18 @@ void stream(size_t i, uint64_t *size, size_t *align) {
   *align = (size_t)1 << (x >> 8) % (i % 13 == 12 ? 13 : 7);
 }
 
-void add(pile *l, const conformance_user *u, uint64_t size, size_t align) {
+void add(pile *l, const conformance_client *c, uint64_t size, size_t align) {
   uint64_t seed = 1000 + l->count;
-  conformance_record *r = u->write(arena, l->newest, size, seed, align);
+  conformance_record *r = c->write(arena, l->newest, size, seed, align);
   size_t whole = sizeof *r + (size_t)size;
   const unsigned char *p = (const unsigned char *)r;
-  CHECK("4 alloc", r != NULL, "%s gets no %zu bytes at %zu", u->name, whole, align);
-  CHECK("M7", ((uintptr_t)p & (align - 1)) == 0 && (uintptr_t)p % 8 == 0, "%s gets %p, not at %zu", u->name,
+  CHECK("4 alloc", r != NULL, "%s gets no %zu bytes at %zu", c->name, whole, align);
+  CHECK("M7", ((uintptr_t)p & (align - 1)) == 0 && (uintptr_t)p % 8 == 0, "%s gets %p, not at %zu", c->name,
         (const void *)p, align);
-  CHECK("M8", in_source(p, whole), "%s gets what is in no block of the source", u->name);
+  CHECK("M8", in_source(p, whole), "%s gets what is in no block of the source", c->name);
   size_t apart = 0;
   for (size_t i = 0; i < l->count; i++) apart += p + whole <= l->at[i] || l->at[i] + l->size[i] <= p;
-  CHECK("4 alloc", apart == l->count, "%s gets bytes that are in use", u->name);
+  CHECK("4 alloc", apart == l->count, "%s gets bytes that are in use", c->name);
   CHECK("4 alloc", l->count < RECORDS, "too many records");
   l->at[l->count] = p;
   l->size[l->count++] = whole;
@@ -40,51 +40,51 @@ void add(pile *l, const conformance_user *u, uint64_t size, size_t align) {
   check_head();
 }
 
-void add_stream(pile *l, const conformance_user *u) {
+void add_stream(pile *l, const conformance_client *c) {
   uint64_t size;
   size_t align;
   stream(l->next++, &size, &align);
-  add(l, u, size, align);
+  add(l, c, size, align);
 }
 
 /* Each language reads what all of them wrote. */
 void check_pile(const pile *l) {
-  for (int i = 0; i < user_count; i++) {
-    uint64_t whole = users[i]->read(l->newest);
-    CHECK("U5", whole == l->count, "%s finds %llu of %zu records whole", users[i]->name, (unsigned long long)whole,
+  for (int i = 0; i < client_count; i++) {
+    uint64_t whole = clients[i]->read(l->newest);
+    CHECK("U5", whole == l->count, "%s finds %llu of %zu records whole", clients[i]->name, (unsigned long long)whole,
           l->count);
   }
 }
 
 /* ---- cleanups ---- */
 
-typedef struct told {
+typedef struct registration {
   cleanup_log *log;
   int number;
-} told;
+} registration;
 
 cleanup_log log_of;
-static told told_of[TOLD];
+static registration registrations[CLEANUPS];
 
-/* Makers' and users' functions are below it on the stack: it must not jump. */
-static void tell(void *arg) {
-  const told *t = (const told *)arg;
+/* Functions of the provider and of clients are below it on the stack: it must not jump. */
+static void notify(void *arg) {
+  const registration *t = (const registration *)arg;
   cleanup_log *log = t->log;
-  if (log->count < TOLD) log->ran[log->count++] = t->number;
+  if (log->count < CLEANUPS) log->ran[log->count++] = t->number;
   if (arena->limit != arena->cursor || arena->ops->alloc(arena, 8, 8, 0, 0) != NULL ||
       arena->ops->reset(arena, TOFT_KEEP_RECENT, 0) != TOFT_EBUSY)
     log->open = 1;
-  if (log->looks != NULL && users[0]->read(log->looks->newest) != log->looks->count) log->damaged = 1;
+  if (log->intact != NULL && clients[0]->read(log->intact->newest) != log->intact->count) log->damaged = 1;
 }
 
 void start_log(void) { memset(&log_of, 0, sizeof log_of); }
 
-void add_cleanup(const conformance_user *u, int number) {
-  told_of[number] = (told){&log_of, number};
-  if (u->cleanup != NULL)
-    CHECK("4 cleanup", u->cleanup(arena, tell, &told_of[number]) == 1, "%s cannot register one", u->name);
+void add_cleanup(const conformance_client *c, int number) {
+  registrations[number] = (registration){&log_of, number};
+  if (c->cleanup != NULL)
+    CHECK("4 cleanup", c->cleanup(arena, notify, &registrations[number]) == 1, "%s cannot register one", c->name);
   else
-    CHECK("4 cleanup", arena->ops->cleanup(arena, tell, &told_of[number]) != NULL, "ops cannot register one");
+    CHECK("4 cleanup", arena->ops->cleanup(arena, notify, &registrations[number]) != NULL, "ops cannot register one");
 }
 
 void check_log(int count) {

@@ -8,7 +8,7 @@
 void all_fill_and_read(void) {
   open_arena(UINT64_MAX);
   pile *l = new_pile();
-  for (int i = 0; i < 300; i++) add_stream(l, i % 2 == 0 ? row : users[i / 2 % user_count]);
+  for (int i = 0; i < 300; i++) add_stream(l, i % 2 == 0 ? row : clients[i / 2 % client_count]);
   check_pile(l);
   toft_stats s = stats_of(row);
   uint64_t least = 0;
@@ -20,7 +20,7 @@ void all_fill_and_read(void) {
   CHECK("4 stats", s.live >= least && s.live <= s.reserved && s.blocks == source.out && source.out > 4,
         "live %llu of %llu in %llu blocks, and %llu were allocated in %zu", (unsigned long long)s.live,
         (unsigned long long)s.reserved, (unsigned long long)s.blocks, (unsigned long long)least, source.out);
-  for (int i = 0; i < user_count; i++) check_stats(users[i]);
+  for (int i = 0; i < client_count; i++) check_stats(clients[i]);
   if (row->zeroed != NULL) {
     unsigned char *p = (unsigned char *)row->zeroed(arena, 9000, 32);
     size_t zeroes = 0;
@@ -38,18 +38,18 @@ void marks_pass_languages(void) {
   size_t kept = l->count;
   const conformance_record *newest = l->newest;
   uint64_t before = live();
-  for (int fills = 0; fills < user_count; fills++)
-    for (int registers = 0; registers < user_count; registers++)
-      for (int rewinds = 0; rewinds < user_count; rewinds++) {
+  for (int fills = 0; fills < client_count; fills++)
+    for (int registers = 0; registers < client_count; registers++)
+      for (int rewinds = 0; rewinds < client_count; rewinds++) {
         start_log();
         toft_mark m = row->mark(arena);
-        add(l, users[fills], 100, 8);
-        add_cleanup(users[registers], 0);
-        add(l, users[fills], 5000, 64); /* in another block */
-        add_cleanup(users[(registers + 1) % user_count], 1);
-        log_of.looks = l;
-        int code = rewind_by(users[rewinds], m);
-        CHECK("M14", code == TOFT_OK, "%s rewinds with %d", users[rewinds]->name, code);
+        add(l, clients[fills], 100, 8);
+        add_cleanup(clients[registers], 0);
+        add(l, clients[fills], 5000, 64); /* in another block */
+        add_cleanup(clients[(registers + 1) % client_count], 1);
+        log_of.intact = l;
+        int code = rewind_by(clients[rewinds], m);
+        CHECK("M14", code == TOFT_OK, "%s rewinds with %d", clients[rewinds]->name, code);
         check_log(2);
         CHECK("M15", arena->cursor == m.cursor, "the cursor is %+ld", (long)(arena->cursor - m.cursor));
         CHECK("P16", live() == before, "live is %llu, not %llu", (unsigned long long)live(),
@@ -59,38 +59,38 @@ void marks_pass_languages(void) {
       }
   check_pile(l);
   CHECK("4 set", budget_by(row, 1000000000) == TOFT_OK, "no budget");
-  for (int i = 0; i < user_count; i++) check_members(users[i]);
+  for (int i = 0; i < client_count; i++) check_members(clients[i]);
   close_arena();
 }
 
 /* Refused by the budget, or by the source: the arena is as it was. */
-static void check_refused(const conformance_user *u, size_t size) {
+static void check_refused(const conformance_client *c, size_t size) {
   toft_arena was = {arena->cursor, arena->ops, arena->limit, arena->epoch};
-  toft_stats s = stats_of(u);
-  CHECK("6", u->alloc(arena, size, 8) == NULL, "%s gets %zu bytes that were refused", u->name, size);
-  CHECK("6", u->write(arena, NULL, size, 1, 64) == NULL, "%s gets a record that was refused", u->name);
+  toft_stats s = stats_of(c);
+  CHECK("6", c->alloc(arena, size, 8) == NULL, "%s gets %zu bytes that were refused", c->name, size);
+  CHECK("6", c->write(arena, NULL, size, 1, 64) == NULL, "%s gets a record that was refused", c->name);
   CHECK("M5",
         arena->cursor == was.cursor && arena->ops == was.ops && arena->limit == was.limit && arena->epoch == was.epoch,
         "a refusal changed the head");
-  toft_stats now = stats_of(u);
+  toft_stats now = stats_of(c);
   CHECK("M5", now.live == s.live && now.blocks == s.blocks && now.reserved == s.reserved,
         "a refusal changed the arena");
-  CHECK("6", u->alloc(arena, 0, 8) != NULL, "%s is refused 0 bytes", u->name);
+  CHECK("6", c->alloc(arena, 0, 8) != NULL, "%s is refused 0 bytes", c->name);
 }
 
 void budgets_bind_all(void) {
   open_arena(UINT64_MAX);
   pile *l = new_pile();
-  for (int i = 0; i < user_count; i++) {
-    const conformance_user *u = users[i];
+  for (int i = 0; i < client_count; i++) {
+    const conformance_client *c = clients[i];
     add(l, row, 64, 8);
     int code = budget_by(row, live() + 1600);
     CHECK("4 set", code == TOFT_OK, "%s sets a budget with %d", row->name, code);
     for (int k = 0; k < 100; k++)
-      CHECK("6", u->alloc(arena, 16, 8) != NULL, "%s is refused 16 bytes after %d of 1600", u->name, 16 * k);
-    check_refused(u, 1);
+      CHECK("6", c->alloc(arena, 16, 8) != NULL, "%s is refused 16 bytes after %d of 1600", c->name, 16 * k);
+    check_refused(c, 1);
     check_refused(row, 1);
-    CHECK("4 set", budget_by(u, UINT64_MAX) == TOFT_OK && row->alloc(arena, 16, 8) != NULL, "a lifted budget holds");
+    CHECK("4 set", budget_by(c, UINT64_MAX) == TOFT_OK && row->alloc(arena, 16, 8) != NULL, "a lifted budget holds");
   }
   check_pile(l);
   close_arena();
@@ -99,14 +99,14 @@ void budgets_bind_all(void) {
 void sources_refuse_all(void) {
   open_arena(UINT64_MAX);
   pile *l = new_pile();
-  for (int i = 0; i < user_count; i++) {
+  for (int i = 0; i < client_count; i++) {
     add(l, row, 3000, 8);
     source.refuses = 1;
-    uint64_t asked = source.asked;
-    check_refused(users[i], 2000000);
-    CHECK("M10", source.asked > asked, "nobody asked the source");
+    uint64_t asked = source.requests;
+    check_refused(clients[i], 2000000);
+    CHECK("M10", source.requests > asked, "the source was not called");
     source.refuses = 0;
-    add(l, users[i], 2000000, 8);
+    add(l, clients[i], 2000000, 8);
   }
   check_pile(l);
   close_arena();
@@ -116,11 +116,11 @@ static pile *beside;
 static int served, refused;
 static toft_mark before_claim;
 
-static void use_meanwhile(void *arg) {
+static void use_during_claim(void *arg) {
   (void)arg;
   refused = arena->limit == arena->cursor && (arena->epoch & 1) != 0 && rewind_by(row, before_claim) == TOFT_EBUSY;
-  for (int i = 0; i < user_count; i++) {
-    conformance_record *r = users[i]->write(arena, beside->newest, 50, 1000 + beside->count, 8);
+  for (int i = 0; i < client_count; i++) {
+    conformance_record *r = clients[i]->write(arena, beside->newest, 50, 1000 + beside->count, 8);
     if (r == NULL) return;
     beside->newest = r;
     beside->count++;
@@ -128,25 +128,25 @@ static void use_meanwhile(void *arg) {
   }
 }
 
-/* Each that can claims, and everybody is served elsewhere meanwhile. */
+/* Each client that can claims; all are served outside the range. */
 void claims_hold(void) {
   open_arena(UINT64_MAX);
-  for (int i = 0; i < user_count; i++) {
-    const conformance_user *u = users[i];
-    if (u->claimed == NULL) continue;
+  for (int i = 0; i < client_count; i++) {
+    const conformance_client *c = clients[i];
+    if (c->claimed == NULL) continue;
     beside = new_pile();
     served = refused = 0;
     before_claim = row->mark(arena);
-    conformance_record *list = u->claimed(arena, NULL, 300, 7, use_meanwhile, NULL); /* more than a block's room */
-    CHECK("4 claim", list != NULL, "%s cannot claim", u->name);
-    CHECK("M17", refused, "the arena is open while %s holds a claim", u->name);
-    CHECK("P14", served == user_count, "%d users were served beside the claim of %s", served, u->name);
-    CHECK("M17", (arena->epoch & 1) == 0, "%s did not give", u->name);
+    conformance_record *list = c->claimed(arena, NULL, 300, 7, use_during_claim, NULL); /* more than a block's room */
+    CHECK("4 claim", list != NULL, "%s cannot claim", c->name);
+    CHECK("M17", refused, "the arena is open while %s holds a claim", c->name);
+    CHECK("P14", served == client_count, "%d clients were served beside the claim of %s", served, c->name);
+    CHECK("M17", (arena->epoch & 1) == 0, "%s did not give", c->name);
     check_pile(beside);
     uint64_t seed = 7 + 300;
     for (const conformance_record *r = list; r != NULL; r = r->older) {
-      CHECK("U12", r->seed == --seed && r->size == 0, "what %s wrote into its claim was overwritten", u->name);
-      CHECK("M8", in_source((const unsigned char *)r, sizeof *r), "the claim of %s is in no block", u->name);
+      CHECK("U12", r->seed == --seed && r->size == 0, "what %s wrote into its claim was overwritten", c->name);
+      CHECK("M8", in_source((const unsigned char *)r, sizeof *r), "the claim of %s is in no block", c->name);
     }
     CHECK("4 claim", seed == 7, "%llu records are missing", (unsigned long long)(seed - 7));
     CHECK("4 reset", reset_by(row) == TOFT_OK && live() == 0, "live is %llu after a reset", (unsigned long long)live());
@@ -161,21 +161,21 @@ void resets_and_trims(void) {
     pile *l = new_pile();
     start_log();
     toft_mark m = row->mark(arena);
-    for (int i = 0; i < 40; i++) add_stream(l, users[(round + i) % user_count]);
-    for (int i = 0; i < user_count; i++) add_cleanup(users[i], i);
+    for (int i = 0; i < 40; i++) add_stream(l, clients[(round + i) % client_count]);
+    for (int i = 0; i < client_count; i++) add_cleanup(clients[i], i);
     if (round % 5 == 0) check_pile(l);
-    log_of.looks = l;
+    log_of.intact = l;
     int code = reset_by(row);
     CHECK("4 reset", code == TOFT_OK, "%s resets with %d", row->name, code);
-    check_log(user_count);
+    check_log(client_count);
     CHECK("4 reset", live() == 0, "live is %llu", (unsigned long long)live());
-    for (int i = 0; i < user_count; i++) {
-      code = rewind_by(users[i], m);
-      CHECK("M14", code == TOFT_EMARK, "%s rewinds to before a reset with %d", users[i]->name, code);
+    for (int i = 0; i < client_count; i++) {
+      code = rewind_by(clients[i], m);
+      CHECK("M14", code == TOFT_EMARK, "%s rewinds to before a reset with %d", clients[i]->name, code);
     }
-    if (round == 9) calls = source.asked;
+    if (round == 9) calls = source.requests;
   }
-  CHECK("P10", source.asked == calls, "rounds that are alike still ask the source");
+  CHECK("P10", source.requests == calls, "equal rounds still call the source");
   check_stats(row);
   if (row->trim != NULL)
     row->trim(arena, 0);
@@ -184,8 +184,28 @@ void resets_and_trims(void) {
   CHECK("4 trim", source.out == 1 && source.size[0] == 4096, "%zu blocks are left of an empty arena", source.out);
   check_stats(row);
   pile *l = new_pile();
-  for (int i = 0; i < 40; i++) add_stream(l, users[i % user_count]);
+  for (int i = 0; i < 40; i++) add_stream(l, clients[i % client_count]);
   check_pile(l);
+  close_arena();
+}
+
+static void use_another(void *arg) {
+  toft_arena *other = (toft_arena *)arg;
+  unsigned char *p = (unsigned char *)other->ops->alloc(other, 5000, 64, TOFT_ZERO, 0);
+  served = p != NULL && p[4999] == 0 && other->ops->reset(other, TOFT_KEEP_ALL, 0) == TOFT_OK;
+  other->ops->release(other);
+}
+
+/* A cleanup uses and releases another arena of the same provider: closed is an arena's own state. */
+void cleanups_use_others(void) {
+  open_arena(UINT64_MAX);
+  toft_arena *other = provider->make(&source.source, UINT64_MAX, 0);
+  CHECK("P2", other != NULL, "no second arena");
+  toft_mark m = row->mark(arena);
+  CHECK("4 cleanup", arena->ops->cleanup(arena, use_another, other) != NULL, "ops cannot register one");
+  served = 0;
+  CHECK("M14", rewind_by(row, m) == TOFT_OK && served, "another arena is closed in a cleanup");
+  CHECK("4 release", source.out == 1, "%zu blocks are left", source.out);
   close_arena();
 }
 
@@ -199,68 +219,69 @@ static void release_by_row(void) {
   CHECK("4 release", code == TOFT_OK, "%s releases with %d", row->name, code);
 }
 
-void users_release(void) {
+void clients_release(void) {
   open_arena(UINT64_MAX);
   pile *l = new_pile();
   start_log();
-  for (int i = 0; i < 100; i++) add_stream(l, users[i % user_count]);
-  for (int i = 0; i < user_count; i++) add_cleanup(users[i], i);
-  log_of.looks = l;
+  for (int i = 0; i < 100; i++) add_stream(l, clients[i % client_count]);
+  for (int i = 0; i < client_count; i++) add_cleanup(clients[i], i);
+  log_of.intact = l;
   release_by_row();
-  check_log(user_count);
+  check_log(client_count);
   all_is_back();
 }
 
-/* Not the driver's source but the maker's memory, with its caches. */
-void makers_own_memory(void) {
+/* Not the driver's source but the provider's memory, with its caches. */
+void providers_own_memory(void) {
   for (int round = 0; round < 3; round++) {
     source_start();
-    arena = maker->make(NULL, UINT64_MAX, 0);
+    arena = provider->make(NULL, UINT64_MAX, 0);
     CHECK("P2", arena != NULL, "no arena");
-    for (int i = 0; i < user_count; i++)
-      CHECK("U1", users[i]->meet == NULL || users[i]->meet(arena) == TOFT_OK, "%s refuses the arena", users[i]->name);
+    for (int i = 0; i < client_count; i++)
+      CHECK("U1", clients[i]->accept == NULL || clients[i]->accept(arena) == TOFT_OK, "%s refuses the arena",
+            clients[i]->name);
     const conformance_record *newest = NULL;
     for (uint64_t i = 0; i < 400; i++) {
       uint64_t size;
       size_t align;
       stream(i, &size, &align);
-      newest = users[i % (uint64_t)user_count]->write(arena, newest, size, i, align);
+      newest = clients[i % (uint64_t)client_count]->write(arena, newest, size, i, align);
       CHECK("4 alloc", newest != NULL, "no memory");
     }
-    for (int i = 0; i < user_count; i++)
-      CHECK("U5", users[i]->read(newest) == 400, "%s finds records damaged", users[i]->name);
+    for (int i = 0; i < client_count; i++)
+      CHECK("U5", clients[i]->read(newest) == 400, "%s finds records damaged", clients[i]->name);
     release_by_row();
     arena = NULL;
-    CHECK("4 release", maker->kept() == 0, "%zu bytes are kept for good", maker->kept());
+    CHECK("4 release", provider->kept() == 0, "%zu bytes are kept for good", provider->kept());
   }
 }
 
 #if defined(__GNUC__)
-#define UNWATCHED __attribute__((noinline, no_sanitize_address))
+#define UNINSTRUMENTED __attribute__((noinline, no_sanitize_address))
 #else
-#define UNWATCHED
+#define UNINSTRUMENTED
 #endif
 
-/* On purpose: a maker may have told AddressSanitizer, which would end the program here. */
-static UNWATCHED void write_behind(unsigned char *p, size_t size) { p[size] ^= 0x55; }
+/* Not instrumented, since the provider may have poisoned the byte, and AddressSanitizer would end the program. */
+static UNINSTRUMENTED void write_behind(unsigned char *p, size_t size) { p[size] ^= 0x55; }
 
-/* Each commits a fault in a checked arena; the row finds it. */
+/* Each client writes out of bounds in a checked arena; the row's call reports it. */
 void checks_find_faults(void) {
-  for (int i = 0; i < user_count; i++) {
+  for (int i = 0; i < client_count; i++) {
     open_arena(UINT64_MAX);
     int code = row->checked != NULL ? row->checked(arena, 1) : arena->ops->set(arena, TOFT_SET_CHECKED, 1, NULL, 0);
     if (code != TOFT_ENOSYS) {
       CHECK("6", code == TOFT_OK && arena->limit == arena->cursor, "%s switches checks on with %d", row->name, code);
       toft_mark m = row->mark(arena);
-      conformance_record *r = users[i]->write(arena, NULL, 64, 3, 8);
-      CHECK("4 alloc", r != NULL && users[i]->read(r) == 1, "%s cannot fill a checked arena", users[i]->name);
+      conformance_record *r = clients[i]->write(arena, NULL, 64, 3, 8);
+      CHECK("4 alloc", r != NULL && clients[i]->read(r) == 1, "%s cannot fill a checked arena", clients[i]->name);
       CHECK("6", row->rewind(arena, m) == TOFT_OK, "damage where there is none");
-      r = users[i]->write(arena, NULL, 64, 3, 8);
-      CHECK("4 alloc", r != NULL, "%s cannot fill a checked arena", users[i]->name);
+      r = clients[i]->write(arena, NULL, 64, 3, 8);
+      CHECK("4 alloc", r != NULL, "%s cannot fill a checked arena", clients[i]->name);
       write_behind((unsigned char *)(r + 1), 64);
       code = row->rewind(arena, m);
-      CHECK("6", code == TOFT_ECORRUPT, "%s is not told of a byte written behind what %s allocated: %d", row->name,
-            users[i]->name, code);
+      CHECK("6", code == TOFT_ECORRUPT, "%s gets no report of a byte written behind what %s allocated: %d", row->name,
+            clients[i]->name, code);
       CHECK("6", live() == 0, "the rewind did not do its work");
     }
     close_arena();

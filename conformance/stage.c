@@ -8,11 +8,11 @@
 
 #include "page_memory.h"
 
-const conformance_maker *maker;
-const char *maker_path;
-const conformance_user *users[USERS];
-int user_count;
-const conformance_user *row;
+const conformance_provider *provider;
+const char *provider_path;
+const conformance_client *clients[CLIENTS];
+int client_count;
+const conformance_client *row;
 const char *scenario = "";
 jmp_buf failed;
 long checks;
@@ -22,7 +22,7 @@ toft_arena *arena;
 void broken(const char *rule, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  printf("FAILED %s/%s: %s: %s: ", maker->name, row != NULL ? row->name : "-", scenario, rule);
+  printf("FAILED %s/%s: %s: %s: ", provider->name, row != NULL ? row->name : "-", scenario, rule);
   vprintf(format, args);
   printf("\n");
   fflush(stdout);
@@ -34,8 +34,8 @@ void broken(const char *rule, const char *format, ...) {
 
 static void *take(conformance_source *self, size_t size) {
   counting *s = (counting *)(void *)self;
-  s->asked++;
-  if (size == 0 || size % 4096 != 0) s->strange = 1;
+  s->requests++;
+  if (size == 0 || size % 4096 != 0) s->misused = 1;
   if (s->refuses || s->out == BLOCKS) return NULL;
   unsigned char *base = (unsigned char *)page_memory(size);
   if (base == NULL) return NULL;
@@ -57,7 +57,7 @@ static void put(conformance_source *self, void *block, size_t size) {
     s->bytes_given += size;
     return;
   }
-  s->strange = 1;
+  s->misused = 1;
 }
 
 void source_start(void) {
@@ -84,34 +84,34 @@ void check_head(void) {
         (void *)arena->cursor, (void *)arena->limit);
 }
 
-toft_stats stats_of(const conformance_user *u) {
+toft_stats stats_of(const conformance_client *c) {
   toft_stats s;
   memset(&s, 0, sizeof s);
-  if (u->stats != NULL)
-    u->stats(arena, &s);
+  if (c->stats != NULL)
+    c->stats(arena, &s);
   else
     arena->ops->stats(arena, &s, sizeof s);
   return s;
 }
 
-void check_stats(const conformance_user *u) {
-  toft_stats s = stats_of(u);
+void check_stats(const conformance_client *c) {
+  toft_stats s = stats_of(c);
   uint64_t held = source.bytes_taken - source.bytes_given;
-  CHECK("4 stats", s.reserved == held, "%s reads reserved %llu, and the source is owed %llu", u->name,
+  CHECK("4 stats", s.reserved == held, "%s reads reserved %llu, and the source is owed %llu", c->name,
         (unsigned long long)s.reserved, (unsigned long long)held);
-  CHECK("4 stats", s.source_calls == source.asked, "%s reads source_calls %llu, not %llu", u->name,
-        (unsigned long long)s.source_calls, (unsigned long long)source.asked);
+  CHECK("4 stats", s.source_calls == source.requests, "%s reads source_calls %llu, not %llu", c->name,
+        (unsigned long long)s.source_calls, (unsigned long long)source.requests);
 }
 
-/* Each number where the user's language looks for it. */
-void check_members(const conformance_user *u) {
-  toft_stats s = stats_of(u), real;
+/* Each number is at the place where the client's language reads it. */
+void check_members(const conformance_client *c) {
+  toft_stats s = stats_of(c), real;
   arena->ops->stats(arena, &real, sizeof real);
   CHECK("2",
         s.live == real.live && s.allocated == real.allocated && s.peak == real.peak && s.budget == real.budget &&
             s.reserved == real.reserved && s.wasted == real.wasted && s.blocks == real.blocks &&
             s.source_calls == real.source_calls,
-        "%s takes one number of stats for another", u->name);
+        "%s takes one number of stats for another", c->name);
   CHECK("4 stats", real.live < real.peak && real.peak < real.allocated && real.allocated < real.budget,
         "live %llu, peak %llu, allocated %llu, budget %llu", (unsigned long long)real.live,
         (unsigned long long)real.peak, (unsigned long long)real.allocated, (unsigned long long)real.budget);
@@ -121,11 +121,12 @@ uint64_t live(void) { return stats_of(row).live; }
 
 void open_arena(uint64_t budget) {
   source_start();
-  arena = maker->make(&source.source, budget, 0);
+  arena = provider->make(&source.source, budget, 0);
   CHECK("P2", arena != NULL && source.out == 1, "no arena, or %zu blocks", source.out);
   check_head();
-  for (int i = 0; i < user_count; i++)
-    CHECK("U1", users[i]->meet == NULL || users[i]->meet(arena) == TOFT_OK, "%s refuses the arena", users[i]->name);
+  for (int i = 0; i < client_count; i++)
+    CHECK("U1", clients[i]->accept == NULL || clients[i]->accept(arena) == TOFT_OK, "%s refuses the arena",
+          clients[i]->name);
 }
 
 void all_is_back(void) {
@@ -133,25 +134,25 @@ void all_is_back(void) {
   CHECK("4 release", source.out == 0, "%zu blocks were not given back", source.out);
   CHECK("4 release", source.bytes_taken == source.bytes_given, "%llu bytes taken, %llu given back",
         (unsigned long long)source.bytes_taken, (unsigned long long)source.bytes_given);
-  CHECK("P1", !source.strange, "the source was asked for a size that is none, or got what it never gave");
+  CHECK("P1", !source.misused, "the source got an invalid size, or a block that it did not grant");
 }
 
 void close_arena(void) {
-  maker->release(arena);
+  provider->release(arena);
   all_is_back();
 }
 
-/* ---- the users' calls, or ops where a package has none ---- */
+/* ---- the clients' calls, or ops where a package has none ---- */
 
-int rewind_by(const conformance_user *u, toft_mark m) {
-  int code = u->rewind != NULL ? u->rewind(arena, m) : TOFT_ENOSYS;
+int rewind_by(const conformance_client *c, toft_mark m) {
+  int code = c->rewind != NULL ? c->rewind(arena, m) : TOFT_ENOSYS;
   return code == TOFT_ENOSYS ? arena->ops->rewind(arena, m.cursor, m.epoch) : code;
 }
 
-int reset_by(const conformance_user *u) {
-  return u->reset != NULL ? u->reset(arena) : arena->ops->reset(arena, TOFT_KEEP_RECENT, 0);
+int reset_by(const conformance_client *c) {
+  return c->reset != NULL ? c->reset(arena) : arena->ops->reset(arena, TOFT_KEEP_RECENT, 0);
 }
 
-int budget_by(const conformance_user *u, uint64_t bytes) {
-  return u->budget != NULL ? u->budget(arena, bytes) : arena->ops->set(arena, TOFT_SET_BUDGET, bytes, NULL, 0);
+int budget_by(const conformance_client *c, uint64_t bytes) {
+  return c->budget != NULL ? c->budget(arena, bytes) : arena->ops->set(arena, TOFT_SET_BUDGET, bytes, NULL, 0);
 }

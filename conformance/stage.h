@@ -1,5 +1,5 @@
-/* What every scenario stands on: the pair, questions that name a rule, the source that counts, the arena that is open,
- * records that one language writes and others read, and cleanups that tell when they run.
+/* What all scenarios use: the pair, checks that name a rule, a source that counts, the open arena, records that one
+ * language writes and others read, and a log of cleanups.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef CONFORMANCE_STAGE_H
 #define CONFORMANCE_STAGE_H
@@ -7,23 +7,23 @@
 
 #include "conformance.h"
 
-enum { USERS = 8, BLOCKS = 4096, RECORDS = 4096, TOLD = 64 };
+enum { CLIENTS = 8, BLOCKS = 4096, RECORDS = 4096, CLEANUPS = 64 };
 
 /* ---- the pair ---- */
 
-extern const conformance_maker *maker;
-extern const char *maker_path;
-extern const conformance_user *users[USERS];
-extern int user_count;
-extern const conformance_user *row; /* the user that the pair is about */
+extern const conformance_provider *provider;
+extern const char *provider_path;
+extern const conformance_client *clients[CLIENTS];
+extern int client_count;
+extern const conformance_client *row; /* the client that the pair is about */
 
-/* ---- what is asked ---- */
+/* ---- checks ---- */
 
 extern const char *scenario;
 extern jmp_buf failed; /* the end of a scenario that broke a rule */
 extern long checks;
 
-/* Prints what was broken, and ends the scenario: not to be called with a maker's or user's function on the stack. */
+/* Prints the rule and ends the scenario. Not to be called with a provider's or client's function on the stack. */
 __attribute__((noreturn, format(printf, 2, 3))) void broken(const char *rule, const char *format, ...);
 
 #define CHECK(rule, condition, ...)              \
@@ -38,8 +38,8 @@ typedef struct counting {
   conformance_source source; /* first, so that its address is that of all of it */
   unsigned char *base[BLOCKS];
   size_t size[BLOCKS], out;
-  uint64_t asked, bytes_taken, bytes_given; /* asked: calls, refused ones too */
-  int refuses, strange;                     /* strange: something it never gave came back, or a size that is none */
+  uint64_t requests, bytes_taken, bytes_given; /* requests: the refused ones too */
+  int refuses, misused; /* misused: it got back a block that it did not grant, or an invalid size */
 } counting;
 
 extern counting source;
@@ -51,19 +51,19 @@ int in_source(const unsigned char *p, size_t size); /* are these bytes such as a
 
 extern toft_arena *arena;
 
-void open_arena(uint64_t budget); /* on the source; shown to all users */
-void close_arena(void);           /* released by its maker, and looked at as below */
-void all_is_back(void);           /* after somebody else's release */
+void open_arena(uint64_t budget); /* on the source; shown to all clients */
+void close_arena(void);           /* released by its provider; then as all_is_back */
+void all_is_back(void);           /* after a client's release */
 void check_head(void);
-void check_stats(const conformance_user *u);
-void check_members(const conformance_user *u);
-toft_stats stats_of(const conformance_user *u);
+void check_stats(const conformance_client *c);
+void check_members(const conformance_client *c);
+toft_stats stats_of(const conformance_client *c);
 uint64_t live(void);
 
-/* A user's call, or that of ops where the package has none. */
-int rewind_by(const conformance_user *u, toft_mark m);
-int reset_by(const conformance_user *u);
-int budget_by(const conformance_user *u, uint64_t bytes);
+/* A client's call, or that of ops where the package has none. */
+int rewind_by(const conformance_client *c, toft_mark m);
+int reset_by(const conformance_client *c);
+int budget_by(const conformance_client *c, uint64_t bytes);
 
 /* ---- records ---- */
 
@@ -76,23 +76,23 @@ typedef struct pile {
 
 pile *new_pile(void); /* empty; there is one */
 void stream(size_t i, uint64_t *size, size_t *align);
-void add(pile *l, const conformance_user *u, uint64_t size, size_t align);
-void add_stream(pile *l, const conformance_user *u);
+void add(pile *l, const conformance_client *c, uint64_t size, size_t align);
+void add_stream(pile *l, const conformance_client *c);
 void check_pile(const pile *l); /* each language reads what all of them wrote */
 
 /* ---- cleanups ---- */
 
 typedef struct cleanup_log {
-  int ran[TOLD], count;
-  int open;          /* the arena took a call in a cleanup */
-  const pile *looks; /* what is intact while cleanups run */
+  int ran[CLEANUPS], count;
+  int open;           /* the arena took a call in a cleanup */
+  const pile *intact; /* records to check while cleanups run */
   int damaged;
 } cleanup_log;
 
 extern cleanup_log log_of;
 
 void start_log(void);
-void add_cleanup(const conformance_user *u, int number); /* numbers from 0, in the order in which they are added */
+void add_cleanup(const conformance_client *c, int number); /* numbers from 0, in the order in which they are added */
 void check_log(int count); /* so many ran, newest first, in a closed arena that was intact */
 
 #endif

@@ -1,14 +1,17 @@
-/* abi/vectors, on one maker's arenas, by what one user's package can do; ops do the rest, since a package need not
- * have a call for everything.
+/* Plays abi/vectors on one provider's arenas by the calls of one client's package, and by ops where it has none.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver.h"
 #include "vector_player.h"
 
-static const conformance_maker *maker;
-static const conformance_user *user;
+TOFT_STATIC_ASSERT(needs, VEC_NEEDS_RESIZE == (int)CONFORMANCE_RESIZE && VEC_NEEDS_FREE == (int)CONFORMANCE_FREE &&
+                              VEC_NEEDS_CLEANUP == (int)CONFORMANCE_CLEANUP &&
+                              VEC_NEEDS_CLAIM == (int)CONFORMANCE_CLAIM && VEC_NEEDS_BUDGET == (int)CONFORMANCE_BUDGET);
+
+static const conformance_provider *provider;
+static const conformance_client *client;
 static long own, all;
 
-/* Who is asked: the user, if it has such a call. */
+/* Whether the client has such a call; counts both. */
 static int mine(int can) {
   all++;
   own += can;
@@ -18,7 +21,7 @@ static int mine(int can) {
 /* Alignments that are no power of two are for ops alone (section 13). */
 static int is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
 
-/* ---- the maker's side ---- */
+/* ---- the provider's side ---- */
 
 static vector_source *real;
 
@@ -35,62 +38,62 @@ static void put(conformance_source *self, void *block, size_t size) {
 static toft_arena *make(vector_source *source, uint64_t budget, size_t reserve) {
   static conformance_source adapter = {take, put};
   real = source;
-  toft_arena *a = maker->make(&adapter, budget, reserve);
-  if (a != NULL && user->meet != NULL && user->meet(a) != TOFT_OK) abort(); /* the scenarios have told why */
+  toft_arena *a = provider->make(&adapter, budget, reserve);
+  if (a != NULL && client->accept != NULL && client->accept(a) != TOFT_OK) abort(); /* a scenario has printed why */
   return a;
 }
 
-/* ---- the user's side ---- */
+/* ---- the client's side ---- */
 
 static void *alloc(toft_arena *a, size_t n, size_t align, int zero) {
-  if (zero && mine(user->zeroed != NULL && is_power(align))) return user->zeroed(a, n, align);
-  if (!zero && mine(is_power(align))) return user->alloc(a, n, align);
+  if (zero && mine(client->zeroed != NULL && is_power(align))) return client->zeroed(a, n, align);
+  if (!zero && mine(is_power(align))) return client->alloc(a, n, align);
   return a->ops->alloc(a, n, align, zero ? TOFT_ZERO : 0, 0);
 }
 
 static void *resize(toft_arena *a, void *p, size_t old, size_t n, size_t align, uint32_t flags) {
-  if (mine(user->resize != NULL && flags == 0 && is_power(align))) return user->resize(a, p, old, n, align);
+  if (mine(client->resize != NULL && flags == 0 && is_power(align))) return client->resize(a, p, old, n, align);
   return a->ops->resize(a, p, old, n, align, flags, 0);
 }
 
 static void give_back(toft_arena *a, void *p, size_t n) {
-  if (mine(user->free != NULL && n >= user->free_tells))
-    user->free(a, p, n);
+  if (mine(client->free != NULL && n >= client->free_calls_from))
+    client->free(a, p, n);
   else if (a->ops->free != NULL)
     a->ops->free(a, p, n);
 }
 
 static toft_mark mark(toft_arena *a) {
   mine(1);
-  return user->mark(a);
+  return client->mark(a);
 }
 
 static int rewind_to(toft_arena *a, toft_mark m) {
   mine(1);
-  return user->rewind(a, m);
+  return client->rewind(a, m);
 }
 
 static int reset(toft_arena *a, uint32_t policy, size_t keep) {
-  if (mine(user->reset != NULL && policy == TOFT_KEEP_RECENT)) return user->reset(a);
+  if (mine(client->reset != NULL && policy == TOFT_KEEP_RECENT)) return client->reset(a);
   return a->ops->reset(a, policy, keep);
 }
 
 static void trim(toft_arena *a, size_t keep) {
-  if (mine(user->trim != NULL))
-    user->trim(a, keep);
+  if (mine(client->trim != NULL))
+    client->trim(a, keep);
   else
     a->ops->trim(a, keep);
 }
 
 static int budget(toft_arena *a, uint64_t bytes) {
-  if (mine(user->budget != NULL)) return user->budget(a, bytes);
+  if (mine(client->budget != NULL)) return client->budget(a, bytes);
   return a->ops->set(a, TOFT_SET_BUDGET, bytes, NULL, 0);
 }
 
 /* The node is the newest allocation (P17). */
 static toft_cleanup *register_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
-  if (!mine(user->cleanup != NULL && user->node_alone)) return a->ops->cleanup(a, fn, arg);
-  if (!user->cleanup(a, fn, arg)) return NULL;
+  if (!mine(client->cleanup != NULL && client->node_alone)) return a->ops->cleanup(a, fn, arg);
+  if (!client->cleanup(a, fn, arg)) return NULL;
   return (toft_cleanup *)(void *)(a->cursor - 4 * sizeof(void *));
 }
 
@@ -106,38 +109,40 @@ static int give(toft_arena *a, toft_range *range) {
 }
 
 static void stats(toft_arena *a, toft_stats *out) {
-  if (user->stats != NULL)
-    user->stats(a, out);
+  if (client->stats != NULL)
+    client->stats(a, out);
   else
     a->ops->stats(a, out, sizeof *out);
 }
 
 /* ---- all of them ---- */
 
-conformance_vectors conformance_play(const conformance_maker *m, const conformance_user *u, int ways) {
+conformance_vectors conformance_play(const conformance_provider *m, const conformance_client *c, int ways) {
   conformance_vectors result = {0, 0, 0, NULL};
-  maker = m;
-  user = u;
+  provider = m;
+  client = c;
   own = all = 0;
   for (int quiet = 0; quiet < ways; quiet++) {
-    const hand h = {.name = quiet ? "quiet" : "inline",
-                    .quiet = quiet,
-                    .make = make,
-                    .release = m->release,
-                    .alloc = alloc,
-                    .resize = resize,
-                    .free = give_back,
-                    .mark = mark,
-                    .rewind = rewind_to,
-                    .reset = reset,
-                    .trim = trim,
-                    .budget = budget,
-                    .cleanup = register_cleanup,
-                    .claim = claim,
-                    .give = give,
-                    .stats = stats};
+    const binding h = {.name = quiet ? "quiet" : "inline",
+                       .quiet = quiet,
+                       .make = make,
+                       .release = m->release,
+                       .alloc = alloc,
+                       .resize = resize,
+                       .free = give_back,
+                       .mark = mark,
+                       .rewind = rewind_to,
+                       .reset = reset,
+                       .trim = trim,
+                       .budget = budget,
+                       .cleanup = register_cleanup,
+                       .claim = claim,
+                       .give = give,
+                       .stats = stats};
     for (size_t i = 0; i < COUNT && result.wrong == NULL; i++) {
-      if (!wanted(&vectors[i], NULL)) continue;
+      const vec *v = &vectors[i];
+      if (v->policy != 0 && (uint32_t)v->policy != provider->policy) continue;
+      if (v->memory > provider->memory || (v->needs & ~provider->supports) != 0 || !wanted(v, NULL)) continue;
       result.wrong = outcome(&vectors[i], &h);
       result.played++;
     }

@@ -103,7 +103,7 @@ func cSnapshot(a *Arena, text []byte) int {
 	return int(C.toftgo_x_snapshot(cArena(a), (*C.char)(unsafe.Pointer(&text[0])), C.size_t(len(text))))
 }
 
-func cContains(a *Arena, p unsafe.Pointer) bool { return C.toftgo_x_contains(cArena(a), p) != 0 }
+func cContains(a *Arena, p unsafe.Pointer) bool { return C.toftgo_x_contains(cArena(a), p) == 1 }
 
 func cStats(a *Arena) Stats {
 	var s C.toft_stats

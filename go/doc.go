@@ -53,7 +53,7 @@
 // # Arenas and C
 //
 // A *Arena is C's toft_arena: four words that every language of the Toft family bumps inline. [Arena.Pointer] hands it to C
-// code that allocates from it, and [Wrap] and [Own] take arenas that C made. The C side needs toft_abi.h, a header of 74
+// code that allocates from it, and [Wrap] and [Own] take arenas that C made. The C side needs toft_abi.h, a header of 75
 // lines to copy, and this:
 //
 //	static void *take(toft_arena *a, size_t size) {

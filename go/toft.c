@@ -7,13 +7,13 @@
 /* ---- platform: operating system, compiler, tools ---- */
 
 /* ==== platform/os.c ==== */
-/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
- * Sizes are rounded up to the system's page here, so that callers may think in 4096. */
+/* The operating system: pages, aligned heap memory, files, locks, and callbacks at thread exit and at unload, for
+ * POSIX and Windows. Sizes are rounded up to the system's page here; callers use multiples of 4096. */
 #ifndef TOFT_PLATFORM_OS_C
 #define TOFT_PLATFORM_OS_C
 
 /* ==== platform/base.h ==== */
-/* What every file of the library includes: the feature macro, the C library, the public header, units. */
+/* Included by every file of the library: the feature macro, the C library, the public header, and units of size. */
 #ifndef TOFT_PLATFORM_BASE_H
 #define TOFT_PLATFORM_BASE_H
 
@@ -33,34 +33,36 @@
 #endif
 
 /* ==== platform/lifecycle.h ==== */
-/* Functions of higher layers that run when a thread ends, when the library is unloaded, and around a fork. */
+/* Functions of higher layers that the lower ones call when a thread ends, at a fork, and when the library is
+ * unloaded. */
 #ifndef TOFT_PLATFORM_LIFECYCLE_H
 #define TOFT_PLATFORM_LIFECYCLE_H
 
-/* When a thread ends that called toft_os_arm, and last of all when the library is unloaded. */
+/* Called when a thread ends that called toft_os_arm_thread_exit, and last when the library is unloaded. */
 static void toft_cache_end(void); /* core/block_cache.c */
 
-/* Parts of toft_cache_end and of toft_cache_trim. */
-static void toft_pool_drop_kept(void); /* pool/pool.c */
-static void toft_seats_leave(void);    /* threads/thread_state.c: gives up what the thread has in caches of leases */
-static void toft_seats_end(void);      /* threads/thread_state.c: the same, and its places in frames; for good */
+/* Steps of toft_cache_end and of toft_cache_trim. */
+static void toft_pool_drop_kept(void);        /* pool/pool.c */
+static void toft_thread_release_leases(void); /* threads/thread_state.c: releases the thread's idle leases */
+static void toft_thread_state_release(
+    void); /* threads/thread_state.c: that, and its registration with frames; the thread gets no new state */
 
-/* When the library is unloaded, in this order. */
-static void toft_leases_unload(void);     /* threads/lease.c: the cache of leases that is the process's own */
-static void toft_registry_end(void);      /* debug/live_registry.c */
-static void toft_discharge(size_t bytes); /* debug/quarantine.c: releases all but `bytes` of the quarantine */
-static void toft_findings_end(void);      /* debug/reports.c */
+/* Called when the library is unloaded, in this order. */
+static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
+static void toft_registry_end(void);             /* debug/live_registry.c */
+static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */
+static void toft_findings_end(void);             /* debug/reports.c */
 
-/* Registers the handlers that keep the library's locks consistent across a fork. */
+/* Registers handlers that take the library's locks around a fork. Idempotent. */
 static void toft_arm_fork(void); /* threads/thread_state.c */
 
 #endif
 
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
 
-/* Runs toft_cache_end in a thread that armed it, when that thread ends, and when the library is unloaded. */
-static int toft_os_arm(void);
-static int toft_os_unloads; /* threads may have been stopped anywhere: nobody is waited for */
+/* Arranges for toft_cache_end to run when this thread ends. Returns 0 if the system has no slot for it. */
+static int toft_os_arm_thread_exit(void);
+static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
 
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
@@ -73,14 +75,14 @@ static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_mall
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
 
 static void *toft_os_map(size_t size, int huge) {
-  (void)huge; /* large pages need a privilege there */
+  (void)huge; /* large pages need a privilege on Windows */
   return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 static void toft_os_unmap(void *p, size_t size) {
   (void)size;
   VirtualFree(p, 0, MEM_RELEASE);
 }
-static void toft_os_lazy(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
+static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
@@ -101,8 +103,8 @@ static void toft_os_print(int descriptor, const char *text, size_t size) {
   (void)fflush(out);
 }
 
-/* A fence in every thread of the process, at the expense of the caller. */
-static int toft_os_fence_open(void) { return 1; }
+/* Executes a full fence on every thread of the process. */
+static int toft_os_fence_register(void) { return 1; }
 static int toft_os_fence_all(void) {
   FlushProcessWriteBuffers();
   return 1;
@@ -110,37 +112,37 @@ static int toft_os_fence_all(void) {
 
 typedef SRWLOCK toft_os_mutex;
 typedef CONDITION_VARIABLE toft_os_condition;
-static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
   InitializeSRWLock(m);
   InitializeConditionVariable(c);
   return 1;
 }
-static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
+static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
 static void toft_os_mutex_take(toft_os_mutex *m) { AcquireSRWLockExclusive(m); }
 static void toft_os_mutex_drop(toft_os_mutex *m) { ReleaseSRWLockExclusive(m); }
 static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { SleepConditionVariableSRW(c, m, INFINITE, 0); }
 static void toft_os_wake_all(toft_os_condition *c) { WakeAllConditionVariable(c); }
 
 static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  (void)before, (void)parent, (void)child; /* nobody forks there */
+  (void)before, (void)parent, (void)child; /* Windows has no fork */
 }
 
-/* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
-#define TOFT_OS_SPLITS 0
+/* VirtualFree releases a whole mapping only. */
+#define TOFT_OS_CAN_SPLIT 0
 
 static INIT_ONCE toft_os_once = INIT_ONCE_STATIC_INIT;
-static DWORD toft_os_slot = FLS_OUT_OF_INDEXES;
+static DWORD toft_os_fls_index = FLS_OUT_OF_INDEXES;
 static void NTAPI toft_os_thread_end(void *armed) {
   if (armed) toft_cache_end();
 }
 static BOOL CALLBACK toft_os_init(PINIT_ONCE once, void *arg, void **out) {
   (void)once, (void)arg, (void)out;
-  toft_os_slot = FlsAlloc(toft_os_thread_end);
+  toft_os_fls_index = FlsAlloc(toft_os_thread_end);
   return TRUE;
 }
-static int toft_os_arm(void) {
+static int toft_os_arm_thread_exit(void) {
   InitOnceExecuteOnce(&toft_os_once, toft_os_init, NULL, NULL);
-  return toft_os_slot != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_slot, (void *)1);
+  return toft_os_fls_index != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_fls_index, (void *)1);
 }
 
 #else
@@ -178,25 +180,25 @@ static void *toft_os_mmap(size_t size, int protection, int flags) {
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Huge pages need the mapping on their own boundary: map one more, cut off both ends. */
+/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends. */
 static void *toft_os_map(size_t size, int huge) {
-  size_t whole = toft_os_page(size);
+  size_t total = toft_os_page(size);
 #ifdef MADV_HUGEPAGE
-  if (huge && whole >= TOFT_HUGE_PAGE) {
-    unsigned char *p = (unsigned char *)toft_os_mmap(whole + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
+  if (huge && total >= TOFT_HUGE_PAGE) {
+    unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
     if (p == NULL) return NULL;
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
     if (front != 0) munmap(p, front);
-    if (front != TOFT_HUGE_PAGE) munmap(p + front + whole, TOFT_HUGE_PAGE - front);
-    (void)madvise(p + front, whole, MADV_HUGEPAGE); /* a wish: small pages serve as well */
+    if (front != TOFT_HUGE_PAGE) munmap(p + front + total, TOFT_HUGE_PAGE - front);
+    (void)madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
     return p + front;
   }
 #endif
   (void)huge;
-  return toft_os_mmap(whole, PROT_READ | PROT_WRITE, 0);
+  return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
 static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
-static void toft_os_lazy(void *p, size_t size) {
+static void toft_os_discard(void *p, size_t size) {
 #ifdef MADV_FREE
   if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
 #endif
@@ -211,9 +213,10 @@ static void toft_os_decommit(void *p, size_t size) {
 
 static void toft_os_yield(void) { (void)sched_yield(); }
 
-/* A program with more rights than its user (set-uid, set-gid, file capabilities) ignores the user's environment.
- * AT_SECURE says what the program started with: one that has called setuid since has equal ids. */
-#if defined(__linux__) /* by a name of its own: the header needs the kernel's, which cross compilers may lack */
+/* A process with more rights than its user (set-uid, set-gid, file capabilities) ignores the environment. AT_SECURE
+ * describes the start of the process: after setuid the ids are equal again. */
+#if defined( \
+    __linux__) /* declared here under another name: <sys/auxv.h> needs kernel headers, which cross compilers may lack */
 extern unsigned long toft_getauxval(unsigned long type) __asm__("getauxval") __attribute__((weak));
 #endif
 static int toft_os_is_privileged(void) {
@@ -227,9 +230,9 @@ static int toft_os_is_privileged(void) {
 }
 static const char *toft_os_env(const char *name) { return toft_os_is_privileged() ? NULL : getenv(name); }
 
-/* One write for a line, so that lines of several threads and processes do not mix. What cannot be written is lost. */
+/* One write per line, so that lines of several threads and processes do not mix. Errors are ignored. */
 static void toft_os_print(int descriptor, const char *text, size_t size) {
-  for (int failures = 0; size > 0 && failures < 4;) { /* a signal may interrupt it */
+  for (int failures = 0; size > 0 && failures < 4;) { /* interrupted by a signal */
     ssize_t n = write(descriptor, text, size);
     failures += n <= 0;
     text += n > 0 ? n : 0;
@@ -243,25 +246,29 @@ static void toft_os_append(const char *path, const char *text, size_t size) {
   (void)close(file);
 }
 
-/* A fence in every thread of the process, at the expense of the caller. After a fork it may have to be opened again. */
+/* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
-static int toft_os_fence_open(void) { return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */ }
+static int toft_os_fence_register(void) {
+  return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
+}
 static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
-static int toft_os_fence_all(void) { return toft_os_fence_once() || (toft_os_fence_open() && toft_os_fence_once()); }
+static int toft_os_fence_all(void) {
+  return toft_os_fence_once() || (toft_os_fence_register() && toft_os_fence_once());
+}
 #else
-static int toft_os_fence_open(void) { return 0; }
+static int toft_os_fence_register(void) { return 0; }
 static int toft_os_fence_all(void) { return 0; }
 #endif
 
 typedef pthread_mutex_t toft_os_mutex;
 typedef pthread_cond_t toft_os_condition;
-static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
   if (pthread_mutex_init(m, NULL) != 0) return 0;
   if (pthread_cond_init(c, NULL) == 0) return 1;
   pthread_mutex_destroy(m);
   return 0;
 }
-static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) {
+static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) {
   pthread_cond_destroy(c);
   pthread_mutex_destroy(m);
 }
@@ -274,7 +281,7 @@ static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*c
   (void)pthread_atfork(before, parent, child);
 }
 
-#define TOFT_OS_SPLITS 1
+#define TOFT_OS_CAN_SPLIT 1
 
 static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
 static pthread_key_t toft_os_key;
@@ -284,26 +291,26 @@ static void toft_os_thread_end(void *armed) {
   toft_cache_end();
 }
 static void toft_os_init(void) { toft_os_have_key = pthread_key_create(&toft_os_key, toft_os_thread_end) == 0; }
-static int toft_os_arm(void) {
+static int toft_os_arm_thread_exit(void) {
   pthread_once(&toft_os_once, toft_os_init);
   return toft_os_have_key && pthread_setspecific(toft_os_key, &toft_os_key) == 0;
 }
 #endif
 
-/* At exit, and at dlclose: no later thread may call into code that is gone. The caches of threads still running are
- * theirs; what they hold at a dlclose is lost. */
+/* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
+ * still run are not touched; at dlclose their contents leak. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((destructor)) static void toft_os_unload(void) {
-  toft_os_unloads = 1;
-  toft_seats_end();
+  toft_os_unloading = 1;
+  toft_thread_state_release();
   toft_leases_unload();
   toft_registry_end();
-  toft_discharge(0);
+  toft_quarantine_flush(0);
   toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32
-  if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);
-  toft_os_slot = FLS_OUT_OF_INDEXES;
+  if (toft_os_fls_index != FLS_OUT_OF_INDEXES) FlsFree(toft_os_fls_index);
+  toft_os_fls_index = FLS_OUT_OF_INDEXES;
 #else
   if (toft_os_have_key) pthread_key_delete(toft_os_key);
   toft_os_have_key = 0;
@@ -314,8 +321,8 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #endif
 
 /* ==== platform/atomic.c ==== */
-/* What threads share: words read and written at once, a lock, a fence whose price one side pays for both, and a number
- * for each thread. */
+/* Atomic operations, a spin lock, an asymmetric fence and thread ids, for gcc, clang and MSVC. Except for locks, the
+ * words are size_t. */
 #ifndef TOFT_PLATFORM_ATOMIC_C
 #define TOFT_PLATFORM_ATOMIC_C
 
@@ -330,26 +337,27 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #define TOFT_STORE_POINTER_RELEASE(T, p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define TOFT_LOAD_ACQUIRE(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define TOFT_STORE_RELEASE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-/* Is *p what it was expected to be? Then it is `to` now. */
-#define TOFT_REPLACE(p, expected, to) \
+/* Compare-exchange: if *p equals *expected, stores `to`; else loads *p into *expected. Relaxed. */
+#define TOFT_CAS_RELAXED(p, expected, to) \
   __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
-/* The same, when what came before on the thread that had put *p there is seen, and what came before here is seen by
- * whoever replaces it next. */
-#define TOFT_MOVE(p, expected, to) __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
-/* Takes a word that is *seen, 0 say, for v; else *seen is what it was. What came before TOFT_LEAVE is seen after. */
-#define TOFT_TAKE(p, seen, v) __atomic_compare_exchange_n(p, seen, v, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-#define TOFT_LEAVE(p) __atomic_store_n(p, 0, __ATOMIC_RELEASE)
-/* In the one order that all threads agree on. */
-#define TOFT_SWAP_ORDERED(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
-#define TOFT_LOAD_ORDERED(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
-#define TOFT_FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define TOFT_STORES_FENCE() __atomic_thread_fence(__ATOMIC_RELEASE) /* none after it comes before it */
+/* The same with acquire-release order on success. */
+#define TOFT_CAS_ACQ_REL(p, expected, to) \
+  __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+/* The same with acquire order. Used with 0 as the expected value to enter a section that TOFT_CLEAR_RELEASE leaves. */
+#define TOFT_CAS_ACQUIRE(p, expected, to) \
+  __atomic_compare_exchange_n(p, expected, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
+#define TOFT_CLEAR_RELEASE(p) __atomic_store_n(p, 0, __ATOMIC_RELEASE)
+/* Sequentially consistent. */
+#define TOFT_SWAP_SEQ_CST(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define TOFT_LOAD_SEQ_CST(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define TOFT_FENCE_SEQ_CST() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define TOFT_FENCE_RELEASE() __atomic_thread_fence(__ATOMIC_RELEASE)
 #define TOFT_COMPILER_FENCE() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define TOFT_LOCK_TRY(l) (!__atomic_test_and_set(l, __ATOMIC_ACQUIRE))
-#define TOFT_LOCK_SEEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
+#define TOFT_LOCK_IS_TAKEN(l) __atomic_load_n(l, __ATOMIC_RELAXED)
 #define TOFT_UNLOCK(l) __atomic_clear(l, __ATOMIC_RELEASE)
 
-#elif defined(_MSC_VER) && defined(_M_X64) /* whose loads acquire and whose stores release */
+#elif defined(_MSC_VER) && defined(_M_X64) /* loads acquire and stores release on this processor */
 #include <intrin.h>
 #define TOFT_LOAD(p) (*(volatile size_t *)(p))
 #define TOFT_STORE(p, v) ((void)(*(volatile size_t *)(p) = (size_t)(v)))
@@ -371,83 +379,81 @@ TOFT_INLINE size_t toft_load_acquire(size_t *p) {
 }
 #define TOFT_LOAD_ACQUIRE(p) toft_load_acquire(p)
 #define TOFT_STORE_RELEASE(p, v) (_ReadWriteBarrier(), TOFT_STORE(p, v))
-TOFT_INLINE int toft_replace(size_t *p, size_t *expected, size_t to) {
+TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
   size_t was = *expected;
   *expected = (size_t)_InterlockedCompareExchange64((volatile __int64 *)p, (__int64)to, (__int64)was);
   return *expected == was;
 }
-#define TOFT_REPLACE(p, expected, to) toft_replace(p, expected, to)
-#define TOFT_MOVE(p, expected, to) toft_replace(p, expected, to)
-#define TOFT_TAKE(p, seen, v) toft_replace(p, seen, v)
-#define TOFT_LEAVE(p) ((void)TOFT_SWAP(p, 0))
-#define TOFT_SWAP_ORDERED(p, v) TOFT_SWAP(p, v)
-#define TOFT_LOAD_ORDERED(p) TOFT_LOAD_ACQUIRE(p)
-#define TOFT_FENCE() __faststorefence()
-#define TOFT_STORES_FENCE() _ReadWriteBarrier()
+#define TOFT_CAS_RELAXED(p, expected, to) toft_cas(p, expected, to)
+#define TOFT_CAS_ACQ_REL(p, expected, to) toft_cas(p, expected, to)
+#define TOFT_CAS_ACQUIRE(p, expected, to) toft_cas(p, expected, to)
+#define TOFT_CLEAR_RELEASE(p) ((void)TOFT_SWAP(p, 0))
+#define TOFT_SWAP_SEQ_CST(p, v) TOFT_SWAP(p, v)
+#define TOFT_LOAD_SEQ_CST(p) TOFT_LOAD_ACQUIRE(p)
+#define TOFT_FENCE_SEQ_CST() __faststorefence()
+#define TOFT_FENCE_RELEASE() _ReadWriteBarrier()
 #define TOFT_COMPILER_FENCE() _ReadWriteBarrier()
 #define TOFT_LOCK_TRY(l) (_InterlockedExchange8((volatile char *)(l), 1) == 0)
-#define TOFT_LOCK_SEEN(l) (*(volatile unsigned char *)(l))
+#define TOFT_LOCK_IS_TAKEN(l) (*(volatile unsigned char *)(l))
 #define TOFT_UNLOCK(l) ((void)_InterlockedExchange8((volatile char *)(l), 0))
 #else
 #error "toft: atomics for this compiler are missing: add them here"
 #endif
 
-/* All words that these take are size_t, but for locks. */
+/* ---- spin lock: held for nanoseconds, or while a source is asked for a block ---- */
 
-/* ---- a lock: one atomic exchange, and a store to let go. What is done behind it takes nanoseconds, or asks a
- * source for a block ---- */
-
-#define TOFT_SPINS 64
+#define TOFT_SPINS_MAX 64
 
 typedef unsigned char toft_lock; /* 0: free */
 
 static void toft_lock_take(toft_lock *l) {
   int spins = 0;
   while (!TOFT_LOCK_TRY(l))
-    while (TOFT_LOCK_SEEN(l) != 0)
-      if (++spins > TOFT_SPINS) toft_os_yield();
+    while (TOFT_LOCK_IS_TAKEN(l) != 0)
+      if (++spins > TOFT_SPINS_MAX) toft_os_yield();
 }
 
-/* When the library is unloaded other threads may have been stopped with a lock in their hands. */
-static int toft_lock_take_to_end(toft_lock *l) {
-  if (!toft_os_unloads) toft_lock_take(l);
-  for (int i = 0; toft_os_unloads && !TOFT_LOCK_TRY(l); i++) {
+/* While the library is unloaded, a thread may have been stopped with the lock held: gives up after 1000 attempts and
+ * returns 0. */
+static int toft_lock_take_at_unload(toft_lock *l) {
+  if (!toft_os_unloading) toft_lock_take(l);
+  for (int i = 0; toft_os_unloading && !TOFT_LOCK_TRY(l); i++) {
     if (i == 1000) return 0;
     toft_os_yield();
   }
   return 1;
 }
 
-/* ---- a fence between a store and a load, for two threads of which one comes here often and the other hardly ever: the
- * one has the compiler's alone, the other pays a third of a microsecond for both ---- */
+/* ---- asymmetric fence between a store and a load: the frequent side pays a compiler fence only, the rare side calls
+ * toft_os_fence_all, which takes about 300 ns ---- */
 
-static size_t toft_fence_kind; /* 0: not asked yet; 1: the system can do that; 2: it cannot */
+static size_t toft_fence_kind; /* 0: not tried yet; 1: supported; 2: not supported */
 
-static int toft_fence_is_shared(void) {
+static int toft_fence_is_asymmetric(void) {
   size_t kind = TOFT_LOAD(&toft_fence_kind);
-  if (TOFT_UNLIKELY(kind == 0)) { /* all go by one answer */
-    size_t answer = toft_os_fence_open() ? 1 : 2;
-    if (TOFT_REPLACE(&toft_fence_kind, &kind, answer)) kind = answer;
+  if (TOFT_UNLIKELY(kind == 0)) { /* all threads use the first result */
+    size_t answer = toft_os_fence_register() ? 1 : 2;
+    if (TOFT_CAS_RELAXED(&toft_fence_kind, &kind, answer)) kind = answer;
   }
   return kind == 1;
 }
 
-/* ---- numbers ---- */
+/* ---- thread ids ---- */
 
 static size_t toft_thread_count;
-static TOFT_THREAD_LOCAL size_t toft_thread_number; /* from 1 on; 0: not numbered yet */
+static TOFT_THREAD_LOCAL size_t toft_this_thread_id; /* from 1; 0: not assigned yet */
 
-static size_t toft_thread(void) {
-  if (toft_thread_number == 0) toft_thread_number = TOFT_ADD(&toft_thread_count, 1);
-  return toft_thread_number;
+static size_t toft_thread_id(void) {
+  if (toft_this_thread_id == 0) toft_this_thread_id = TOFT_ADD(&toft_thread_count, 1);
+  return toft_this_thread_id;
 }
 
 #endif
 
 /* ==== platform/sanitizers.c ==== */
-/* Tools that watch memory, told what may be touched. AddressSanitizer and MemorySanitizer are found when the program
- * starts: they need not have been there when the library was built. Valgrind's requests are instructions that do
- * nothing elsewhere; its header must be there when the library is built. */
+/* Poisons and unpoisons memory for AddressSanitizer, MemorySanitizer and Valgrind. The sanitizers are detected at run
+ * time by weak symbols, so the library need not be built with them. Valgrind's requests are instructions without
+ * effect elsewhere; its header must be present when the library is built. */
 #ifndef TOFT_PLATFORM_SANITIZERS_C
 #define TOFT_PLATFORM_SANITIZERS_C
 
@@ -456,17 +462,17 @@ static size_t toft_thread(void) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern void toft_asan_close(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
-extern void toft_asan_open(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
-extern void toft_msan_open(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
-extern void toft_msan_close(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
-extern void toft_msan_fresh(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
+extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
+extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
+extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
+extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
+extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
 #ifdef __cplusplus
 }
 #endif
-#define TOFT_ASK(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
 #else
-#define TOFT_ASK(tool, p, n) ((void)(p), (void)(n))
+#define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
 #endif
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
@@ -479,33 +485,33 @@ extern void toft_msan_fresh(const volatile void *p, size_t n) TOFT_TOOL("__msan_
 #define TOFT_VALGRIND(request, p, n) ((void)0)
 #endif
 
-/* The library may read and write it. */
-static void toft_open(const void *p, size_t n) {
+/* Accessible and initialised. */
+static void toft_unpoison(const void *p, size_t n) {
   if (n == 0) return;
-  TOFT_ASK(toft_asan_open, p, n);
-  TOFT_ASK(toft_msan_open, p, n);
+  TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
+  TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
   TOFT_VALGRIND(DEFINED, p, n);
 }
 
-/* Nobody may. */
-static void toft_close(const void *p, size_t n) {
+/* Inaccessible. */
+static void toft_poison(const void *p, size_t n) {
   if (n == 0) return;
-  TOFT_ASK(toft_asan_close, p, n);
-  TOFT_ASK(toft_msan_close, p, n);
+  TOFT_CALL_TOOL(toft_asan_poison, p, n);
+  TOFT_CALL_TOOL(toft_msan_poison, p, n);
   TOFT_VALGRIND(NOACCESS, p, n);
 }
 
-/* The program may write it, and read what it wrote. */
-static void toft_hand_out(const void *p, size_t n) {
+/* Accessible, but uninitialised. */
+static void toft_mark_undefined(const void *p, size_t n) {
   if (n == 0) return;
-  TOFT_ASK(toft_asan_open, p, n);
-  TOFT_ASK(toft_msan_fresh, p, n);
+  TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
+  TOFT_CALL_TOOL(toft_msan_allocated, p, n);
   TOFT_VALGRIND(UNDEFINED, p, n);
 }
 
-/* What a library that was not built for MemorySanitizer wrote, and programs read. */
-static void toft_written(const void *p, size_t n) {
-  TOFT_ASK(toft_msan_open, p, n);
+/* Initialised, for MemorySanitizer: written by a library that may not be instrumented. */
+static void toft_mark_defined(const void *p, size_t n) {
+  TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
   (void)p, (void)n;
 }
 
@@ -514,118 +520,120 @@ static void toft_written(const void *p, size_t n) {
 /* ---- core: the arena ---- */
 
 /* ==== core/arena_state.h ==== */
-/* The state behind a head. Everything in src/ is static and is compiled as one unit: see toft.c. */
+/* The state of an arena behind its public head, and the headers of its blocks and cleanups. */
 #ifndef TOFT_CORE_ARENA_STATE_H
 #define TOFT_CORE_ARENA_STATE_H
 
-/* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
-typedef struct toft_blk toft_blk;
-struct toft_blk {
-  toft_blk *next; /* the one acquired before it; in the spares, the next spare */
+/* A block's header, in the first 64 bytes of the block. The initial block's header is part of the arena's state. */
+typedef struct toft_block_header toft_block_header;
+struct toft_block_header {
+  toft_block_header *next; /* the block acquired before it; of a spare block, the next spare */
   union {
-    toft_blk *below;        /* regular: the regular block that was current before it */
-    unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
-  } of;
-  size_t size;          /* S, as asked of the source */
-  uintptr_t born;       /* epoch at which it came; never above the arena's */
-  unsigned char *left;  /* end of the bytes in use, unless it is the current block: then the cursor says */
-  size_t charge;        /* of a one-off: bytes it counts for in live */
-  toft_source *source;  /* NULL: the caller's buffer */
-  uint32_t index, kind; /* TOFT_BLOCK_... */
+    toft_block_header *below; /* regular: the regular block that was current before it */
+    unsigned char *payload;   /* dedicated: its only allocation; NULL if it may hold several */
+  } u;
+  size_t size;             /* as requested from the source */
+  uintptr_t epoch;         /* creation epoch; never above the arena's */
+  unsigned char *used_end; /* end of the bytes in use; not maintained for the current block, where it is the cursor */
+  size_t charge;           /* dedicated: bytes counted in live */
+  toft_source *source;     /* NULL: the caller's buffer */
+  uint32_t index, kind;    /* TOFT_BLOCK_... */
 };
 
-/* Behind the toft_cleanup that users see. Four words: the vectors count on it. */
-typedef struct toft_node {
+/* What a public toft_cleanup is part of. Its size of four words is part of the vectors. */
+typedef struct toft_cleanup_node {
   toft_cleanup user;
-  struct toft_node *older;
-  uintptr_t born;
-} toft_node;
+  struct toft_cleanup_node *older;
+  uintptr_t epoch;
+} toft_cleanup_node;
 
-typedef struct toft_checks toft_checks; /* debug/debug_records.c */
-typedef struct toft_watch toft_watch;   /* debug/accounting.c */
+typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
+typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
 
 enum {
-  TOFT_FRESH = 1,      /* only the first part of toft_state is initialised: no slow call has happened yet */
-  TOFT_CLAIMED = 2,    /* a range is out */
-  TOFT_BUSY = 4,       /* a cleanup is running, or the arena was adopted */
-  TOFT_IS_CHECKED = 8, /* every allocation is slow, and recorded */
-  TOFT_IDLE = 16,      /* home holds nothing and serves nothing: see toft_home_idles */
-  TOFT_CACHEABLE = 32, /* on the heap: may wait in the thread's cache */
-  TOFT_BUFFER = 64,    /* home is the caller's buffer */
-  TOFT_WATCHED = 256,  /* there is a watch, and something is on */
-  TOFT_HELD = 1024     /* of a cache of leases or of frames, which alone releases it */
+  TOFT_PRISTINE = 1,       /* only the first part of toft_state is initialised: no slow call has happened yet */
+  TOFT_CLAIMED = 2,        /* a range is claimed */
+  TOFT_BUSY = 4,           /* a cleanup or a callback is running, or the arena was adopted */
+  TOFT_IS_CHECKED = 8,     /* every allocation takes the slow path and gets a record */
+  TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
+  TOFT_CACHEABLE = 32,     /* from the heap source: may wait in the thread's cache */
+  TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
+  TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
+  TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
-#define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
+#define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
 
-/* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
-#define TOFT_WINDOWS 8
-#define TOFT_WINDOW 8
+/* Policy P10 takes the highest peak of the last 8 windows of 8 rounds each. */
+#define TOFT_PEAK_WINDOWS 8
+#define TOFT_ROUNDS_PER_WINDOW 8
 
-/* At the base of an arena's home block, 448 bytes at most. */
+/* At the base of the arena's initial block; 448 bytes at most. */
 typedef struct toft_state {
   toft_arena head;
   unsigned char *end;    /* true end of the current block; limit may be lower */
-  unsigned char *anchor; /* cursor when live was last brought up to date; in the thread's cache, the next ready arena */
+  unsigned char *synced; /* cursor when live was last updated; in the thread's cache, the next ready arena */
   uint32_t state, rounds;
-  uint64_t budget; /* on live; UINT64_MAX: none */
+  uint64_t budget; /* limit on live; UINT64_MAX: none */
   toft_source *source;
-  unsigned char *home_start, *home_end;
-  size_t home_size;
-  /* from here on undefined while TOFT_FRESH */
-  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: at anchor */
-  toft_blk *current, *newest;
-  toft_blk *spares; /* kept for later, the last one returned first */
+  unsigned char *initial_start, *initial_end;
+  size_t initial_size;
+  /* undefined while TOFT_PRISTINE */
+  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: when the cursor was at `synced` */
+  toft_block_header *current, *newest;
+  toft_block_header *spares; /* kept blocks, the one kept last first */
   size_t spare_bytes, spare_keep;
-  size_t first;      /* with TOFT_IDLE: size of the next regular block */
-  uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
-  toft_node *cleanups;
-  toft_watch *watch;   /* made when something of it is first switched on; ends with the arena */
-  toft_checks *checks; /* NULL until the arena is first checked */
+  size_t first_size; /* with TOFT_INITIAL_IDLE: size of the next regular block */
+  uintptr_t
+      trim_epoch; /* when trim returned the block of an empty arena: older marks mean the start of the initial block */
+  toft_cleanup_node *cleanups;
+  toft_instruments *instruments; /* allocated when one is first switched on; released with the arena */
+  toft_checks *checks;           /* NULL until the arena is first checked */
   toft_failure *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;
-  toft_blk *aside;       /* serves the others while claimed */
-  toft_node adopted;     /* links this arena into the one that adopted it */
-  uint64_t adopted_live; /* part of live that lies in adopted arenas */
-  toft_blk home;
-  uint64_t window_peaks[TOFT_WINDOWS];
+  toft_block_header *side_block; /* serves other allocations while a range is claimed */
+  toft_cleanup_node adopted;     /* links this arena into the one that adopted it */
+  uint64_t adopted_live;         /* part of live that is in adopted arenas */
+  toft_block_header initial;
+  uint64_t window_peaks[TOFT_PEAK_WINDOWS];
 } toft_state;
 
-#define TOFT_HOME_SIZE 4096
-#define TOFT_HOME_START 512
+#define TOFT_BLOCK_MIN 4096
+#define TOFT_INITIAL_START 512
 #define TOFT_HEADER 64
 #define TOFT_HOOK_HEADER 16 /* in front of an object of the malloc-like hooks: its size */
 
-TOFT_STATIC_ASSERT(block_header, sizeof(toft_blk) <= TOFT_HEADER);
-TOFT_STATIC_ASSERT(node, sizeof(toft_node) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(block_header, sizeof(toft_block_header) <= TOFT_HEADER);
+TOFT_STATIC_ASSERT(node, sizeof(toft_cleanup_node) == 4 * sizeof(void *));
 TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
 TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
 
-static void toft_destroy(toft_state *a);
-static void toft_end_adopted(void *donor); /* the cleanup that an adopted arena is */
+static void toft_release_all(toft_state *a);
+static void toft_release_adopted(void *donor); /* the cleanup by which an arena holds an adopted one */
 
 #endif
 
 /* ==== core/policy.c ==== */
-/* Placement policy 1 (abi/SPEC.md), as arithmetic on sizes. Model, makers and vectors change together. */
+/* Placement policy 1 of abi/SPEC.md, as arithmetic on sizes. The reference model, both providers and the vectors
+ * change together with it. */
 #ifndef TOFT_CORE_POLICY_C
 #define TOFT_CORE_POLICY_C
 
 #define TOFT_CAP TOFT_MIB          /* P4: regular blocks double up to this */
 #define TOFT_MERGE (64 * TOFT_MIB) /* P10: reset merges up to this */
-#define TOFT_SPARE (4 * TOFT_MIB)  /* P8: bytes an arena keeps of what rewinds give back */
+#define TOFT_SPARE (4 * TOFT_MIB)  /* P8: bytes of spare blocks that an arena keeps after rewinds */
 #define TOFT_STAGGERED (64 * TOFT_KIB)
-#define TOFT_MAX_REQUEST ((size_t)PTRDIFF_MAX / 2) /* so that no sum of two requests wraps */
+#define TOFT_MAX_REQUEST ((size_t)PTRDIFF_MAX / 2) /* no sum of two requests wraps */
 
-/* n rounded up to a multiple of `to`, a power of two; n is at most 2 * TOFT_MAX_REQUEST. */
+/* n rounded up to a multiple of `to`, a power of two. n is at most 2 * TOFT_MAX_REQUEST. */
 static size_t toft_round(size_t n, size_t to) { return (n + to - 1) & ~(to - 1); }
 
 static size_t toft_min(size_t a, size_t b) { return a < b ? a : b; }
 static size_t toft_max(size_t a, size_t b) { return a > b ? a : b; }
 
 static size_t toft_pow2(size_t n) {
-  size_t p = TOFT_HOME_SIZE;
+  size_t p = TOFT_BLOCK_MIN;
   while (p < n) p *= 2;
   return p;
 }
@@ -633,10 +641,11 @@ static size_t toft_pow2(size_t n) {
 /* Bytes from p to the next multiple of align. */
 static size_t toft_pad(const unsigned char *p, size_t align) { return (size_t)(0 - (uintptr_t)p) & (align - 1); }
 
-/* What a block must hold so that `size` bytes fit in it at this alignment: a block starts on a 64-byte line. */
+/* Bytes that a block needs so that `size` bytes fit at this alignment. A block starts on a 64-byte line. */
 static size_t toft_need(size_t size, size_t align) { return TOFT_ROUND8(size) + (align > 64 ? align - 64 : 0); }
 
-/* P3: blocks above 64 KiB start a cache line further each, so that regular spacing does not meet in one cache set. */
+/* P3: consecutive blocks above 64 KiB start one cache line later each, so that regular spacing does not collide in
+ * one cache set. */
 static size_t toft_stagger(size_t block_size, uint32_t index) {
   return block_size > TOFT_STAGGERED ? TOFT_HEADER * (1 + (size_t)index % 8) : TOFT_HEADER;
 }
@@ -645,7 +654,8 @@ static size_t toft_usable(size_t block_size) {
   return block_size - (block_size > TOFT_STAGGERED ? 8 * TOFT_HEADER : TOFT_HEADER);
 }
 
-/* P5, P6: the regular block that takes `need` bytes, or 0 for a one-off. `next`: the size growth asks for. */
+/* P5, P6: size of the regular block that serves `need` bytes, or 0 for a dedicated block. `next`: the size due by
+ * growth. */
 static size_t toft_regular_size(size_t need, size_t next, int idle) {
   if (idle && need <= next - toft_min(next, 512)) return next;
   if (need <= TOFT_CAP / 4) return toft_max(next, toft_min(TOFT_CAP, toft_pow2(4 * need)));
@@ -653,9 +663,9 @@ static size_t toft_regular_size(size_t need, size_t next, int idle) {
 }
 
 /* P7 */
-static size_t toft_oneoff_size(size_t need) { return toft_round(need + TOFT_HEADER, TOFT_HOME_SIZE); }
+static size_t toft_dedicated_size(size_t need) { return toft_round(need + TOFT_HEADER, TOFT_BLOCK_MIN); }
 
-/* P10: the one block that holds a round of `high` bytes. */
+/* P10: size of the one block that holds a round of `high` bytes. */
 static size_t toft_merged_size(uint64_t high) {
   if (high >= TOFT_MERGE) return TOFT_MERGE;
   if (high <= TOFT_CAP) return toft_pow2((size_t)high);
@@ -665,95 +675,96 @@ static size_t toft_merged_size(uint64_t high) {
 #endif
 
 /* ==== core/block_cache.c ==== */
-/* The thread's cache of initialised arenas and of blocks, and the heap source on top of it. Fresh memory costs page
- * faults, 10 to 25 times what kept memory costs: this is where most of an arena's time can be saved. No locks: each
- * thread has its own, returned when the thread ends. */
+/* The per-thread cache of ready arenas and free blocks, and the heap source, which uses it. Fresh memory costs page
+ * faults, 10 to 25 times as much as cached memory. The cache has no locks: each thread has its own, which is emptied
+ * when the thread ends. */
 #ifndef TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CORE_BLOCK_CACHE_C
 
-#define TOFT_BINS 13  /* sizes from 4 KiB to 16 MiB, by power of two */
-#define TOFT_LOOKS 16 /* blocks of a bin looked at for one of exactly the size */
-#define TOFT_HALF (TOFT_HUGE_PAGE / 2)
-#define TOFT_HALF_BIN 8 /* that of 1 MiB */
+#define TOFT_CACHE_BINS 13       /* sizes from 4 KiB to 16 MiB, by power of two */
+#define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
+#define TOFT_HALF_HUGE_PAGE (TOFT_HUGE_PAGE / 2)
+#define TOFT_HALF_BIN 8 /* the bin of 1 MiB */
 
 enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
 
-typedef struct toft_cached {
-  struct toft_cached *next;
+typedef struct toft_cached_block {
+  struct toft_cached_block *next;
   size_t size;
-} toft_cached;
+} toft_cached_block;
 
 typedef struct toft_cache {
-  toft_state *ready; /* fresh arenas, linked by anchor */
-  size_t held;       /* bytes, ready arenas included */
-  uintptr_t epoch;   /* first epoch of the arena that was initialised last; 0: none was */
-  int phase;         /* CLOSED: the thread has ended its cache, later releases go to the system */
-  toft_cached *bins[TOFT_BINS];
+  toft_state *ready; /* pristine arenas, linked by `synced` */
+  size_t bytes;      /* cached bytes, ready arenas included */
+  uintptr_t epoch;   /* first epoch of the arena initialised last; 0: none yet */
+  int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
+  toft_cached_block *bins[TOFT_CACHE_BINS];
 } toft_cache;
 
-/* In libtoft.so one load away. A plugin that embeds a copy must not ask for this: such room is scarce for what is
- * loaded late, and musl has none. */
+/* Makes the cache one load away in libtoft.so. Not for a plugin that embeds a copy: static TLS is scarce for
+ * libraries loaded late, and musl has none for them. */
 #if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
-#define TOFT_NEAR __attribute__((tls_model("initial-exec")))
+#define TOFT_TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 #else
-#define TOFT_NEAR
+#define TOFT_TLS_INITIAL_EXEC
 #endif
-static TOFT_THREAD_LOCAL toft_cache toft_tls TOFT_NEAR;
+static TOFT_THREAD_LOCAL toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
 
-static size_t toft_cache_bytes = 4 * TOFT_MIB; /* read and written atomically */
+static size_t toft_cache_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
 
-/* The first time that a thread would keep something, its end is arranged for. */
+/* First use on a thread: registers for its end. Returns 0 if this thread must not cache. */
 static TOFT_COLD int toft_cache_open(size_t size) {
-  toft_cache *c = &toft_tls;
+  toft_cache *c = &toft_thread_cache;
   if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_bytes)) return 0;
-  c->phase = toft_os_arm() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
+  c->phase = toft_os_arm_thread_exit() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
   return c->phase == TOFT_CACHE_OPEN;
 }
 
-/* May this thread keep `size` bytes more? */
-TOFT_INLINE int toft_cache_takes(size_t size) {
-  toft_cache *c = &toft_tls;
+/* Whether this thread may cache `size` bytes more. */
+TOFT_INLINE int toft_cache_accepts(size_t size) {
+  toft_cache *c = &toft_thread_cache;
   if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
-  return c->held + size <= TOFT_LOAD(&toft_cache_bytes); /* sizes are below SIZE_MAX / 4 */
+  return c->bytes + size <= TOFT_LOAD(&toft_cache_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
 }
 
-static unsigned toft_bin(size_t size) {
+static unsigned toft_cache_bin(size_t size) {
   unsigned bin = 0;
-  while (size >= 2 * TOFT_HOME_SIZE) size /= 2, bin++;
+  while (size >= 2 * TOFT_BLOCK_MIN) size /= 2, bin++;
   return bin;
 }
 
-/* A kept block of that size, at a multiple of `align`. */
+/* Removes a cached block of exactly this size at a multiple of `align`. NULL: none among the first few. */
 static void *toft_cache_take(size_t size, size_t align) {
-  toft_cache *c = &toft_tls;
-  unsigned bin = toft_bin(size);
-  int looks = TOFT_LOOKS;
-  if (bin >= TOFT_BINS) return NULL;
-  for (toft_cached **at = &c->bins[bin]; *at != NULL && looks-- > 0; at = &(*at)->next) {
-    toft_cached *b = *at;
+  toft_cache *c = &toft_thread_cache;
+  unsigned bin = toft_cache_bin(size);
+  int probes = TOFT_CACHE_PROBES_MAX;
+  if (bin >= TOFT_CACHE_BINS) return NULL;
+  for (toft_cached_block **at = &c->bins[bin]; *at != NULL && probes-- > 0; at = &(*at)->next) {
+    toft_cached_block *b = *at;
     if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
       *at = b->next;
-      c->held -= size;
+      c->bytes -= size;
       return b;
     }
   }
   return NULL;
 }
 
-/* Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it. */
+/* Unmaps both halves of a huge page in one piece, if both are cached: unmapping one half would split the page. */
 static int toft_cache_drop_pair(void) {
-  toft_cache *c = &toft_tls;
-  toft_cached **bin = &c->bins[TOFT_HALF_BIN];
-  for (toft_cached **at = bin; *at != NULL; at = &(*at)->next) {
-    toft_cached *high = *at;
-    if (((uintptr_t)high & (TOFT_HUGE_PAGE - 1)) != TOFT_HALF || high->size != TOFT_HALF) continue;
-    for (toft_cached **other = bin; *other != NULL; other = &(*other)->next) {
-      toft_cached *low = *other;
-      if ((unsigned char *)low + TOFT_HALF != (unsigned char *)high || low->size != TOFT_HALF) continue;
+  toft_cache *c = &toft_thread_cache;
+  toft_cached_block **bin = &c->bins[TOFT_HALF_BIN];
+  for (toft_cached_block **at = bin; *at != NULL; at = &(*at)->next) {
+    toft_cached_block *high = *at;
+    if (((uintptr_t)high & (TOFT_HUGE_PAGE - 1)) != TOFT_HALF_HUGE_PAGE || high->size != TOFT_HALF_HUGE_PAGE) continue;
+    for (toft_cached_block **other = bin; *other != NULL; other = &(*other)->next) {
+      toft_cached_block *low = *other;
+      if ((unsigned char *)low + TOFT_HALF_HUGE_PAGE != (unsigned char *)high || low->size != TOFT_HALF_HUGE_PAGE)
+        continue;
       *other = low->next;
       for (at = bin; *at != high;) at = &(*at)->next;
       *at = high->next;
-      c->held -= TOFT_HUGE_PAGE;
+      c->bytes -= TOFT_HUGE_PAGE;
       toft_os_unmap(low, TOFT_HUGE_PAGE);
       return 1;
     }
@@ -761,48 +772,48 @@ static int toft_cache_drop_pair(void) {
   return 0;
 }
 
-static void toft_heap_return(void *block, size_t size);
+static void toft_heap_free_block(void *block, size_t size);
 
-/* A cache full of large blocks would leave none to small ones, of which there are more: one of 1 MiB or more goes, the
- * largest first, for one of 64 KiB or less. Ready arenas count as such. */
-static TOFT_COLD int toft_cache_make_room(size_t size) {
-  toft_cache *c = &toft_tls;
+/* Evicts the largest block of at least 1 MiB to make space for one of 64 KiB or less, of which programs have more.
+ * Ready arenas count as such. */
+static TOFT_COLD int toft_cache_evict_large(size_t size) {
+  toft_cache *c = &toft_thread_cache;
   if (c->phase != TOFT_CACHE_OPEN || size > TOFT_STAGGERED) return 0;
-  for (unsigned bin = TOFT_BINS; bin-- > TOFT_HALF_BIN;) {
-    toft_cached *b = c->bins[bin];
+  for (unsigned bin = TOFT_CACHE_BINS; bin-- > TOFT_HALF_BIN;) {
+    toft_cached_block *b = c->bins[bin];
     if (b == NULL) continue;
-    if (!(TOFT_OS_SPLITS && bin == TOFT_HALF_BIN && toft_cache_drop_pair())) {
+    if (!(TOFT_OS_CAN_SPLIT && bin == TOFT_HALF_BIN && toft_cache_drop_pair())) {
       c->bins[bin] = b->next;
-      c->held -= b->size;
-      toft_heap_return(b, b->size);
+      c->bytes -= b->size;
+      toft_heap_free_block(b, b->size);
     }
-    return toft_cache_takes(size);
+    return toft_cache_accepts(size);
   }
   return 0;
 }
 
 static int toft_cache_put(void *block, size_t size) {
-  unsigned bin = toft_bin(size);
-  if (bin >= TOFT_BINS) return 0;
-  if (!toft_cache_takes(size) &&
-      !(TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_drop_pair() && toft_cache_takes(size)) &&
-      !toft_cache_make_room(size))
+  unsigned bin = toft_cache_bin(size);
+  if (bin >= TOFT_CACHE_BINS) return 0;
+  if (!toft_cache_accepts(size) &&
+      !(TOFT_OS_CAN_SPLIT && size == TOFT_HALF_HUGE_PAGE && toft_cache_drop_pair() && toft_cache_accepts(size)) &&
+      !toft_cache_evict_large(size))
     return 0;
-  toft_cached *b = (toft_cached *)block;
-  b->next = toft_tls.bins[bin];
+  toft_cached_block *b = (toft_cached_block *)block;
+  b->next = toft_thread_cache.bins[bin];
   b->size = size;
-  toft_tls.bins[bin] = b;
-  toft_tls.held += size;
+  toft_thread_cache.bins[bin] = b;
+  toft_thread_cache.bytes += size;
   return 1;
 }
 
 /* ---- the heap source ---- */
 
-/* Blocks of 1 MiB and more are whole pages: malloc would map and unmap them one by one, and in small pages. A block of
- * 1 MiB is half a huge page; its other half waits in the cache. */
-static void *toft_heap_fresh(size_t size, size_t align) {
+/* Blocks of 1 MiB and more are mapped pages: malloc would map them too, in small pages. A block of 1 MiB is half a
+ * huge page; the other half goes to the cache. */
+static void *toft_heap_new_block(size_t size, size_t align) {
   if (size < TOFT_CAP) return toft_os_heap_take(size, align);
-  if (TOFT_OS_SPLITS && size == TOFT_HALF && toft_cache_takes(size)) {
+  if (TOFT_OS_CAN_SPLIT && size == TOFT_HALF_HUGE_PAGE && toft_cache_accepts(size)) {
     unsigned char *pair = (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1);
     if (pair == NULL) return NULL;
     toft_cache_put(pair + size, size);
@@ -811,10 +822,10 @@ static void *toft_heap_fresh(size_t size, size_t align) {
   return toft_os_map(size, 1);
 }
 
-/* align: kept to below 1 MiB, where malloc can give it. Pages have the system's. */
+/* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
   void *block = toft_cache_take(size, size < TOFT_CAP ? align : 64);
-  return block != NULL ? block : toft_heap_fresh(size, align);
+  return block != NULL ? block : toft_heap_new_block(size, align);
 }
 
 static void *toft_heap_take(toft_source *self, size_t size) {
@@ -822,7 +833,7 @@ static void *toft_heap_take(toft_source *self, size_t size) {
   return toft_heap_take_aligned(size, 64);
 }
 
-static void toft_heap_return(void *block, size_t size) {
+static void toft_heap_free_block(void *block, size_t size) {
   if (size < TOFT_CAP)
     toft_os_heap_put(block);
   else
@@ -831,7 +842,7 @@ static void toft_heap_return(void *block, size_t size) {
 
 static void toft_heap_put(toft_source *self, void *block, size_t size) {
   (void)self;
-  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
+  if (!toft_cache_put(block, size)) toft_heap_free_block(block, size);
 }
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
@@ -840,82 +851,82 @@ toft_source *toft_heap(void) { return &toft_heap_source; }
 
 /* ---- ready arenas ---- */
 
-/* An arena must refuse the marks of an arena that was released at its address, so no two of a thread have an epoch in
- * common: the first epochs of arenas are EPOCH_STEP apart, those of threads EPOCH_STRIDE. An arena that needed more
- * epochs than EPOCH_STEP moves the counter on when it is released (toft_epoch_seen). */
+/* An arena must refuse the marks of an arena released earlier at its address, so no two arenas of a thread share an
+ * epoch: first epochs are EPOCH_STEP apart, threads EPOCH_STRIDE apart. Releasing an arena that used more than
+ * EPOCH_STEP epochs advances the counter (toft_skip_epochs). */
 #define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
 #define TOFT_EPOCH_STRIDE ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 44 : 24))
 static size_t toft_epoch_threads; /* atomic */
 
-static TOFT_COLD uintptr_t toft_epoch_begin(void) {
-  return toft_tls.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
+static TOFT_COLD uintptr_t toft_thread_epoch_init(void) {
+  return toft_thread_cache.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
 }
 
-TOFT_INLINE uintptr_t toft_epoch_first(void) {
-  uintptr_t last = toft_tls.epoch;
-  /* 2 at least, also where the counter wraps on 32 bits */
-  return (TOFT_LIKELY(last != 0) ? (toft_tls.epoch = last + TOFT_EPOCH_STEP) : toft_epoch_begin()) | 2;
+TOFT_INLINE uintptr_t toft_first_epoch(void) {
+  uintptr_t last = toft_thread_cache.epoch;
+  /* at least 2, also when the counter wraps on 32 bits */
+  return (TOFT_LIKELY(last != 0) ? (toft_thread_cache.epoch = last + TOFT_EPOCH_STEP) : toft_thread_epoch_init()) | 2;
 }
 
-/* The arena that is being released reached this epoch. One that was made by another thread may be in that one's range,
- * where this thread takes no epochs from. */
-static void toft_epoch_seen(uintptr_t epoch) {
-  toft_cache *c = &toft_tls;
+/* Called with the last epoch of an arena that is released. An arena from another thread may be in that thread's
+ * range, which does not concern this one. */
+static void toft_skip_epochs(uintptr_t epoch) {
+  toft_cache *c = &toft_thread_cache;
   if (c->epoch != 0 && epoch - c->epoch < TOFT_EPOCH_STRIDE / 2) c->epoch = epoch & ~(uintptr_t)1;
 }
 
 TOFT_INLINE toft_state *toft_cache_pop(void) {
-  toft_cache *c = &toft_tls;
+  toft_cache *c = &toft_thread_cache;
   toft_state *a = c->ready;
   if (TOFT_LIKELY(a != NULL)) {
-    c->ready = (toft_state *)(void *)a->anchor; /* of no use in a fresh arena at rest */
-    c->held -= TOFT_HOME_SIZE;
-    a->anchor = a->home_start;
+    c->ready = (toft_state *)(void *)a->synced; /* unused in a ready arena */
+    c->bytes -= TOFT_BLOCK_MIN;
+    a->synced = a->initial_start;
   }
   return a;
 }
 
-/* a is fresh, and nothing is allocated in it. Marks of it are stale from here on. */
+/* Precondition: the arena is pristine and empty. Makes its marks stale. */
 TOFT_INLINE void toft_cache_push(toft_state *a) {
-  toft_cache *c = &toft_tls;
+  toft_cache *c = &toft_thread_cache;
   a->head.epoch += 2;
-  a->anchor = (unsigned char *)c->ready;
+  a->synced = (unsigned char *)c->ready;
   c->ready = a;
-  c->held += TOFT_HOME_SIZE;
+  c->bytes += TOFT_BLOCK_MIN;
 }
 
 /* ---- control ---- */
 
 size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, bytes); }
 
-size_t toft_cache_held(void) { return toft_tls.held; }
+size_t toft_cache_held(void) { return toft_thread_cache.bytes; }
 
 void toft_cache_trim(void) {
-  toft_cache *c = &toft_tls;
+  toft_cache *c = &toft_thread_cache;
   toft_state *a;
-  toft_seats_leave();
-  while ((a = toft_cache_pop()) != NULL) toft_heap_return(a, TOFT_HOME_SIZE);
+  toft_thread_release_leases();
+  while ((a = toft_cache_pop()) != NULL) toft_heap_free_block(a, TOFT_BLOCK_MIN);
   toft_pool_drop_kept();
-  for (unsigned bin = 0; bin < TOFT_BINS; bin++) {
-    toft_cached *b;
+  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
+    toft_cached_block *b;
     while ((b = c->bins[bin]) != NULL) {
       c->bins[bin] = b->next;
-      c->held -= b->size;
-      toft_heap_return(b, b->size);
+      c->bytes -= b->size;
+      toft_heap_free_block(b, b->size);
     }
   }
 }
 
 static void toft_cache_end(void) {
-  toft_seats_end();
+  toft_thread_state_release();
   toft_cache_trim();
-  toft_tls.phase = TOFT_CACHE_CLOSED;
+  toft_thread_cache.phase = TOFT_CACHE_CLOSED;
 }
 
 #endif
 
 /* ==== core/sources.c ==== */
-/* Sources beside the heap: pages, reserve-and-commit, and a limit around another source. */
+/* The block sources other than the heap: pages, reserve-and-commit, and a limit around another source. */
 #ifndef TOFT_CORE_SOURCES_C
 #define TOFT_CORE_SOURCES_C
 
@@ -925,8 +936,8 @@ static void toft_cache_end(void) {
 
 static void *toft_pages_take(toft_source *self, size_t size) {
   toft_pages *pages = (toft_pages *)(void *)self;
-  for (toft_cached **at = (toft_cached **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
-    toft_cached *b = *at;
+  for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
+    toft_cached_block *b = *at;
     if (b->size == size) {
       *at = b->next;
       pages->kept_bytes -= size;
@@ -942,9 +953,9 @@ static void toft_pages_put(toft_source *self, void *block, size_t size) {
     toft_os_unmap(block, size);
     return;
   }
-  toft_os_lazy(block, size); /* the link is written after it, so the first page stays ours */
-  toft_cached *b = (toft_cached *)block;
-  b->next = (toft_cached *)pages->kept;
+  toft_os_discard(block, size); /* the link is written after the discard, so the first page stays resident */
+  toft_cached_block *b = (toft_cached_block *)block;
+  b->next = (toft_cached_block *)pages->kept;
   b->size = size;
   pages->kept = b;
   pages->kept_bytes += size;
@@ -959,8 +970,8 @@ toft_source *toft_pages_init(toft_pages *pages, uint32_t flags) {
 }
 
 void toft_pages_trim(toft_pages *pages) {
-  toft_cached *b;
-  while ((b = (toft_cached *)pages->kept) != NULL) {
+  toft_cached_block *b;
+  while ((b = (toft_cached_block *)pages->kept) != NULL) {
     pages->kept = b->next;
     pages->kept_bytes -= b->size;
     toft_os_unmap(b, b->size);
@@ -969,7 +980,7 @@ void toft_pages_trim(toft_pages *pages) {
 
 /* ---- reserve and commit ---- */
 
-/* Commits 64 KiB at the least, so that growing by small steps is not a system call each. */
+/* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
 static int toft_reserve_extend(toft_source *self, void *block, size_t size, size_t want) {
   toft_reserve *r = (toft_reserve *)(void *)self;
   size_t to = toft_os_page(want);
@@ -1007,7 +1018,7 @@ toft_source *toft_reserve_init(toft_reserve *r, size_t max) {
   r->source.take = toft_reserve_take;
   r->source.put = toft_reserve_put;
   r->source.extend = toft_reserve_extend;
-  r->max = toft_os_page(toft_max(max, TOFT_HOME_SIZE));
+  r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
   r->base = (unsigned char *)toft_os_reserve(r->max);
   return r->base != NULL ? &r->source : NULL;
 }
@@ -1017,7 +1028,7 @@ void toft_reserve_done(toft_reserve *r) {
   memset(r, 0, sizeof *r);
 }
 
-/* ---- a budget around a source ---- */
+/* ---- a limit around a source ---- */
 
 static int toft_budget_charge(toft_budget *b, size_t size) {
   if (size <= b->limit && TOFT_ADD(&b->used, size) <= b->limit) return 1;
@@ -1065,224 +1076,234 @@ toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) 
 #endif
 
 /* ==== core/instrument.h ==== */
-/* The functions of debug/ that the core calls: checks, accounting and sampling. In an arena on which nothing of that is
- * switched on each of them is a test of a flag or of a pointer at the most. */
+/* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
+ * for an arena, each call costs at most a test of a flag or of a pointer. */
 #ifndef TOFT_CORE_INSTRUMENT_H
 #define TOFT_CORE_INSTRUMENT_H
 
-/* ---- accounting.c and sampling.c: tags, budgets, samples. The arena has TOFT_WATCHED where it says so ---- */
+/* ---- accounting.c and sampling.c ---- */
 
-/* TOFT_WATCHED. How far the inline path may go, of `room` bytes; sets *watched if rewinds must call ops too. */
-static size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched);
-/* TOFT_WATCHED. Does the budget of the present tag allow `charge` bytes more? */
-static int toft_tag_affords(toft_state *a, size_t charge);
-/* A request was refused: was it for the budget, and did the arena's callback raise that? */
+/* Precondition: TOFT_INSTRUMENTED. Returns how many of `remaining` bytes the inline path may hand out, and sets
+ * *instrumented if rewinds must take the slow path. */
+static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
+/* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
+static int toft_fits_tag_budget(toft_state *a, size_t charge);
+/* Called when a request was refused. Returns 1 if the refusal was due to the budget and the arena's callback raised
+ * it. */
 static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Calls the soft budget's callback if live has passed it. */
-static void toft_tell_over(toft_state *a);
-/* Brings the bytes of each tag up to the cursor. */
-static void toft_settle_tags(toft_state *a);
+/* Calls the callback of the soft budget if live has passed it. */
+static void toft_check_soft_budget(toft_state *a);
+/* Brings the bytes of each tag up to date with live and allocated. */
+static void toft_sync_tags(toft_state *a);
 
-/* A dedicated block or an adopted arena, whose bytes do not lie in line: is there memory to note one more; its bytes
- * were added to live and allocated; they were taken from live. */
-static int toft_apart_room(toft_state *a);
-static void toft_apart_add(toft_state *a, const void *what, size_t bytes);
-static void toft_apart_gone(toft_state *a, const void *what);
+/* Dedicated blocks and adopted arenas: reserves memory to account for one more (0: there is none); accounts for bytes
+ * already added to live and allocated; removes bytes already taken from live. */
+static int toft_reserve_detached(toft_state *a);
+static void toft_detached_add(toft_state *a, const void *what, size_t bytes);
+static void toft_detached_remove(toft_state *a, const void *what);
 
-/* A claimed range was given back; a reset has taken everything from live. */
-static void toft_range_given(toft_state *a);
-static void toft_round_over(toft_state *a);
+/* A claimed range was returned; a reset has set live to 0. */
+static void toft_accounting_unclaim(toft_state *a);
+static void toft_accounting_reset(toft_state *a);
 
-/* What ops->set does. TOFT_OK, or an error with nothing changed. */
+/* ops->set: TOFT_OK, or an error with nothing changed. */
 static int toft_is_name(const char *name, size_t length);
-static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length);
-static int toft_set_period(toft_state *a, uint64_t period);
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length);
+static int toft_apply_sampling(toft_state *a, uint64_t period);
+static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
 
-static void toft_end_watch(toft_state *a);
+static void toft_instruments_release(toft_state *a);
 
-static void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
+static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
 
-/* Part of each op that allocates: `before` is what `allocated` was, `caller` where the op returns to. */
-static void toft_note(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  if (TOFT_UNLIKELY(a->state & TOFT_WATCHED)) toft_note_watched(a, size, before, site, caller);
+/* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_instrument_alloc_slow(a, size, before, site, caller);
 }
 
-/* ---- debug_records.c, debug_ops.c, quarantine.c: checked arenas ---- */
+/* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
 
 static int toft_process_checks(void); /* reports.c: is every arena of the process checked? */
 
-static int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site);
+static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
 
-/* Every op that changes something begins with toft_step_in and ends with toft_step_out. 0: this thread must not. */
-TOFT_INLINE int toft_step_in(toft_state *a, const char *by, uintptr_t site) {
-  if (TOFT_LIKELY((a->state & TOFT_FRESH) != 0 || a->checks == NULL)) return 1;
-  return toft_step_in_checked(a, by, site);
+/* Brackets every op that changes the arena. 0: another thread is in it, which was reported; the op must do nothing. */
+TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
+  return toft_debug_begin_call_slow(a, op, site);
 }
-TOFT_INLINE void toft_step_out(toft_state *a);
+TOFT_INLINE void toft_debug_end_call(toft_state *a);
 
-/* TOFT_IS_CHECKED: what an op does in such an arena. */
-static void *toft_place_checked(toft_state *a, size_t size, size_t align);
+/* Precondition: TOFT_IS_CHECKED. The op's work in a checked arena. */
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align);
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, int *code);
 static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
 
-/* Marks: is this one stale, though its place may be good; a stale one was used. */
+/* Whether the mark is stale although its position is valid; reports a stale mark. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
-static void toft_note_stale_mark(toft_state *a);
+static void toft_report_stale_mark(toft_state *a);
 
-/* Gives back the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
+/* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_check_records(toft_state *a, uintptr_t epoch);
-/* The same as part of a rewind, whose marks from in between become stale; and the rewind's end. */
+/* The same within a rewind, which makes the marks in between stale; and the last step of a rewind. */
 static int toft_rewind_records(toft_state *a, uintptr_t epoch);
 static void toft_records_rewound(toft_state *a, uintptr_t epoch);
-/* A trim took the empty arena's block. */
+/* Trim returned the block of an empty arena. */
 static void toft_records_trimmed(toft_state *a);
-/* Looks for late writes into all that was given back. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_look_at_shadows(toft_state *a);
-/* What lies in [from, to) was given back. */
-static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to);
-/* The arena is empty: the checks begin anew. */
-static void toft_check_from_here(toft_state *a);
+/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_verify_freed(toft_state *a);
+/* The bytes of [from, to) were freed: fills and poisons them. */
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
+/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
+static void toft_restart_checks(toft_state *a);
 
-/* Checks begin, and end. */
+/* Switches checks; restricts an arena in a buffer to the buffer's capacity without red zones; removes the arena from
+ * the registry; reports a refused release. */
 static int toft_begin_checks(toft_state *a);
 static int toft_end_checks(toft_state *a);
 static void toft_limit_to_buffer(toft_state *a);
-static void toft_forget_at_exit(toft_state *a);
-static void toft_tell_not_released(toft_state *a);
+static void toft_unregister_arena(toft_state *a);
+static void toft_report_not_released(toft_state *a);
 
-/* The block leaves the arena: 1 if it waits in quarantine, 0 if it goes to its source. a->checks is not NULL. */
-static int toft_part_with(toft_state *a, toft_blk *b);
-static int toft_part_with_home(toft_state *a, size_t size);
-/* Home is about to end at `end`. */
-static void toft_cut_checks(toft_state *a, unsigned char *end);
+/* Precondition: a->checks is not NULL. Returns 1 if the block went to the quarantine, 0 if the caller must return it
+ * to its source. */
+static int toft_quarantine_block(toft_state *a, toft_block_header *b);
+static int toft_quarantine_initial(toft_state *a, size_t size);
+/* The initial block is about to end at `end`. */
+static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
 
-/* For calls that the library makes for its callers: findings name `site`, where the caller is. */
-static void toft_from(const toft_arena *a, uintptr_t site);
+/* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
+ * caller. */
+static void toft_attribute_call(const toft_arena *a, uintptr_t site);
 
-/* The malloc-like hooks. Writes the header of an object of `size` bytes at base, and returns the object behind it. */
-static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size);
-/* The size of the object at p with its header; 0: a checked arena has none there, and reported that. */
-static size_t toft_hook_size(toft_arena *arena, void *p, const char *by);
+/* Malloc-like hooks: writes the header of an object of `size` bytes at base and returns the object behind it. */
+static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size);
+/* Malloc-like hooks: the size of the object at p including its header; 0 if a checked arena has none there, which was
+ * reported. */
+static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
 
 #endif
 
 /* ==== core/blocks.c ==== */
-/* The list of blocks, the accounting by subtraction, and the one writer of limit.
- * Every op begins with toft_enter and ends with toft_aim. */
+/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
+ * limit. Every op calls toft_sync_in first and toft_set_limit last. */
 #ifndef TOFT_CORE_BLOCKS_C
 #define TOFT_CORE_BLOCKS_C
 
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 
-/* First use of the slow half of the state: an arena that never needs it never pays for it. */
-static TOFT_COLD void toft_prepare(toft_state *a) {
+/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
+static TOFT_COLD void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->home.size = a->home_size;
-  a->home.source = a->state & TOFT_BUFFER ? NULL : a->source;
-  a->home.born = a->head.epoch;
-  a->current = a->newest = &a->home;
-  a->source_calls = a->home.source != NULL;
-  a->state &= ~(uint32_t)TOFT_FRESH;
+  a->initial.size = a->initial_size;
+  a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
+  a->initial.epoch = a->head.epoch;
+  a->current = a->newest = &a->initial;
+  a->source_calls = a->initial.source != NULL;
+  a->state &= ~(uint32_t)TOFT_PRISTINE;
 }
 
-/* Brings live up to the cursor. allocated counts what was added since; what was rewound inline between is not seen. */
+/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
 static void toft_sync(toft_state *a) {
-  ptrdiff_t moved = a->head.cursor - a->anchor;
+  ptrdiff_t moved = a->head.cursor - a->synced;
   if (moved > 0) a->allocated += (uint64_t)moved;
   a->live += (uint64_t)(int64_t)moved;
-  a->anchor = a->head.cursor;
+  a->synced = a->head.cursor;
   if (a->live > a->peak) a->peak = a->live;
 }
 
-static void toft_enter(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & TOFT_FRESH)) toft_prepare(a);
+static void toft_sync_in(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & TOFT_PRISTINE)) toft_complete_state(a);
   toft_sync(a);
 }
 
-/* Room of the inline path: up to the block's end, as far as the budget goes, or none while something must be slow. */
-static void toft_aim(toft_state *a) {
-  size_t room = (size_t)(a->end - a->head.cursor);
-  uintptr_t closed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  uintptr_t watched = closed | (a->live > a->budget); /* else an inline free would open room that is not there */
+/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
+ * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
+static void toft_set_limit(toft_state *a) {
+  size_t remaining = (size_t)(a->end - a->head.cursor);
+  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t instrumented =
+      sealed | (a->live > a->budget); /* above the budget an inline free would expose bytes beyond it */
   if (a->budget != UINT64_MAX) {
-    uint64_t left = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
-    if (left < room) room = (size_t)left;
+    uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
+    if (affordable < remaining) remaining = (size_t)affordable;
   }
-  if (a->state & TOFT_WATCHED) room = toft_aim_watch(a, room, &watched);
-  a->head.limit = a->head.cursor + (closed ? 0 : room);
-  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | watched;
+  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
+  a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
 }
 
-/* An arena that waits for its next lease has no room. limit: what toft_aim found when it was as empty as it is now. */
-TOFT_INLINE void toft_shut(toft_state *a) { a->head.limit = a->head.cursor; }
-TOFT_INLINE void toft_reopen(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
+/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
+TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
 
-/* A callback begins: the arena is in order, and closed. What is returned goes to toft_call_back. */
-static uint32_t toft_call_out(toft_state *a) {
-  uint32_t was = a->state & TOFT_BUSY;
+/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
+ * toft_end_callback. */
+static uint32_t toft_begin_callback(toft_state *a) {
+  uint32_t was_busy = a->state & TOFT_BUSY;
   a->state |= TOFT_BUSY;
-  toft_aim(a);
-  return was;
+  toft_set_limit(a);
+  return was_busy;
 }
 
-static void toft_call_back(toft_state *a, uint32_t was) {
-  if (!was) a->state &= ~(uint32_t)TOFT_BUSY;
+static void toft_end_callback(toft_state *a, uint32_t was_busy) {
+  if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
 }
 
-/* Tells the arena's failure callback, if there is one. */
-static void toft_fail(toft_state *a, size_t size, size_t align, int code) {
+static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
   if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
 }
 
 static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
 
-/* Marks from before this point must ask ops. */
-static void toft_bump(toft_state *a) { a->head.epoch += 2; }
+/* Makes older marks take the slow path. */
+static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
 
-/* All of a claimed range counts as used, until it is given. What costs nothing is always affordable. */
-static int toft_affords(toft_state *a, size_t charge) {
-  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
+static int toft_fits_budget(toft_state *a, size_t charge) {
+  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
   if (charge == 0) return 1;
-  if ((a->state & TOFT_WATCHED) && !toft_tag_affords(a, charge)) return 0;
-  return a->live + held <= a->budget && charge <= a->budget - a->live - held;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
+  return a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed;
 }
 
-/* What a round needs of this arena's own blocks. */
-static void toft_note_peak(toft_state *a, uint64_t live) {
+/* Updates the peak of this round, which leaves out adopted arenas. */
+static void toft_update_round_peak(toft_state *a, uint64_t live) {
   uint64_t own = live - a->adopted_live;
   if (own > a->round_peak) a->round_peak = own;
 }
 
 /* ---- geometry ---- */
 
-/* A source that extends its blocks in place gives one block for good: no stagger, which would depend on its size. */
-static size_t toft_offset(const toft_blk *b) {
+/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
+ * the size. */
+static size_t toft_block_offset(const toft_block_header *b) {
   if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
   return toft_stagger(b->size, b->index);
 }
 
-static unsigned char *toft_block_start(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
+static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
 }
 
-static unsigned char *toft_block_end(const toft_state *a, toft_blk *b) {
-  if (b == &a->home) return a->home_end;
-  if (toft_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
+static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
+  if (b == &a->initial) return a->initial_end;
+  if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
     return (unsigned char *)b + b->size;
-  return (unsigned char *)b + toft_offset(b) + toft_usable(b->size);
+  return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
 }
 
-static unsigned char *toft_block_top(const toft_state *a, const toft_blk *b) {
-  return b == a->current ? a->head.cursor : b->left;
+static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
+  return b == a->current ? a->head.cursor : b->used_end;
 }
 
 /* ---- taking ---- */
 
-/* A block of exactly `size` bytes: one kept for later, or the source's. NULL: there is none. */
-static toft_blk *toft_take(toft_state *a, size_t size) {
-  for (toft_blk **at = &a->spares; *at != NULL; at = &(*at)->next) {
-    toft_blk *b = *at;
+/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
+static toft_block_header *toft_block_take(toft_state *a, size_t size) {
+  for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
+    toft_block_header *b = *at;
     if (b->size == size) {
       *at = b->next;
       a->spare_bytes -= size;
@@ -1291,8 +1312,8 @@ static toft_blk *toft_take(toft_state *a, size_t size) {
   }
   if (a->source == NULL) return NULL;
   a->source_calls++;
-  toft_blk *b = (toft_blk *)a->source->take(a->source, size);
-  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* not a block by the source's contract */
+  toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
+  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
     a->source->put(a->source, b, size);
     return NULL;
   }
@@ -1303,91 +1324,93 @@ static toft_blk *toft_take(toft_state *a, size_t size) {
   return b;
 }
 
-/* Puts a taken block on top of the list. */
-static void toft_push(toft_state *a, toft_blk *b, uint32_t kind) {
-  toft_bump(a);
+/* Makes b the newest block of the list. */
+static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
+  toft_next_epoch(a);
   b->kind = kind;
   b->index = a->newest->index + 1;
-  b->born = toft_epoch(a);
+  b->epoch = toft_epoch(a);
   b->charge = 0;
   b->next = a->newest;
-  b->of.below = a->current;
+  b->u.below = a->current;
   a->newest = b;
 }
 
-static void toft_make_current(toft_state *a, toft_blk *b, unsigned char *cursor) {
+static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
   a->current = b;
-  a->head.cursor = a->anchor = cursor;
+  a->head.cursor = a->synced = cursor;
   a->end = toft_block_end(a, b);
 }
 
-/* ---- giving back ---- */
+/* ---- returning ---- */
 
-static void toft_put(toft_state *a, toft_blk *b) {
-  if (TOFT_UNLIKELY(a->checks != NULL) && toft_part_with(a, b)) return;
+static void toft_block_put(toft_state *a, toft_block_header *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
   b->source->put(b->source, b, b->size);
 }
 
-static void toft_keep(toft_state *a, toft_blk *b) {
+static void toft_block_keep(toft_state *a, toft_block_header *b) {
   b->kind = TOFT_BLOCK_SPARE;
   b->next = a->spares;
   a->spares = b;
   a->spare_bytes += b->size;
 }
 
-/* P12: what is not needed now is a spare. Of more than the bound allows, the newest stay. */
-static void toft_drop(toft_state *a, toft_blk *b) {
-  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first);
+/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
+static void toft_block_drop(toft_state *a, toft_block_header *b) {
+  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
   if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
-  toft_keep(a, b);
+  toft_block_keep(a, b);
   while (a->spare_bytes > bound) {
-    toft_blk **at = &a->spares;
+    toft_block_header **at = &a->spares;
     while ((*at)->next != NULL) at = &(*at)->next;
     a->spare_bytes -= (*at)->size;
-    toft_put(a, *at);
+    toft_block_put(a, *at);
     *at = NULL;
   }
 }
 
 static void toft_put_spares(toft_state *a, size_t keep) {
   while (a->spares != NULL && a->spare_bytes > keep) {
-    toft_blk *b = a->spares;
+    toft_block_header *b = a->spares;
     a->spares = b->next;
     a->spare_bytes -= b->size;
-    toft_put(a, b);
+    toft_block_put(a, b);
   }
 }
 
-/* Takes the newest block off the list, out of live, and makes what lies under it current. Not for home. */
-static toft_blk *toft_pop(toft_state *a) {
-  toft_blk *b = a->newest;
+/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
+ * block. */
+static toft_block_header *toft_block_pop(toft_state *a) {
+  toft_block_header *b = a->newest;
   a->newest = b->next;
   if (b->kind == TOFT_BLOCK_ONEOFF) {
     a->live -= b->charge;
-    toft_apart_gone(a, b);
+    toft_detached_remove(a, b);
   } else {
-    b->left = a->head.cursor;
-    a->live -= (uint64_t)(b->left - toft_block_start(a, b));
-    toft_make_current(a, b->of.below, b->of.below->left);
+    b->used_end = a->head.cursor;
+    a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
+    toft_make_current(a, b->u.below, b->u.below->used_end);
   }
   return b;
 }
 
 /* ---- cleanups ---- */
 
-/* Runs those born after `epoch`, newest first, each once. The arena is closed meanwhile: no room, every op refused. */
+/* Runs the cleanups registered after `epoch`, newest first, each once. The arena is sealed and refuses ops during
+ * it. */
 static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
-  if (a->cleanups == NULL || a->cleanups->born <= epoch) return;
+  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return;
   a->state |= TOFT_BUSY;
-  toft_aim(a);
-  while (a->cleanups != NULL && a->cleanups->born > epoch) {
-    toft_node *node = a->cleanups;
+  toft_set_limit(a);
+  while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
+    toft_cleanup_node *node = a->cleanups;
     a->cleanups = node->older;
-    if (node->user.fn == toft_end_adopted) {
+    if (node->user.fn == toft_release_adopted) {
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
-      toft_apart_gone(a, node->user.arg);
+      toft_detached_remove(a, node->user.arg);
     }
     if (node->user.fn != NULL) node->user.fn(node->user.arg);
   }
@@ -1397,8 +1420,8 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
 #endif
 
 /* ==== core/alloc_slow.c ==== */
-/* Where an allocation goes when the inline path has no answer. Fit is decided against the block's true end, never
- * against limit: a budget, a sample or a claim does not move anything. */
+/* The slow path of allocation. Whether a request fits is decided against the block's true end, never against limit,
+ * so that budgets, samples and claims do not move a placement. */
 #ifndef TOFT_CORE_ALLOC_SLOW_C
 #define TOFT_CORE_ALLOC_SLOW_C
 
@@ -1409,157 +1432,163 @@ static int toft_check_request(size_t size, size_t align) {
   return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
 }
 
-/* After a reset that found home too small: home is full, and `first` says how large the next block is. */
-static int toft_home_idles(const toft_state *a) { return (a->state & TOFT_IDLE) != 0 && a->current == &a->home; }
+/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
+ * block. */
+static int toft_initial_is_idle(const toft_state *a) {
+  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
+}
 
-/* In the current block; NULL if it does not fit or is not affordable. */
-static void *toft_place_here(toft_state *a, size_t size, size_t align) {
+/* NULL: it does not fit, or exceeds the budget. */
+static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
-  size_t room = (size_t)(a->end - a->head.cursor);
+  size_t remaining = (size_t)(a->end - a->head.cursor);
   size_t take = pad + TOFT_ROUND8(size);
-  if (pad > room || TOFT_ROUND8(size) > room - pad || !toft_affords(a, take)) return NULL;
+  if (pad > remaining || TOFT_ROUND8(size) > remaining - pad || !toft_fits_budget(a, take)) return NULL;
   unsigned char *p = a->head.cursor + pad;
   a->head.cursor += take;
   toft_sync(a);
   return p;
 }
 
-static int toft_fits_here(const toft_state *a, size_t size, size_t align) {
+static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
-  size_t room = (size_t)(a->end - a->head.cursor);
-  return pad <= room && TOFT_ROUND8(size) <= room - pad;
+  size_t remaining = (size_t)(a->end - a->head.cursor);
+  return pad <= remaining && TOFT_ROUND8(size) <= remaining - pad;
 }
 
-/* P7: a block of its own; the current one stays. */
-static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
+/* P7: in a dedicated block; the current block stays. */
+static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
-  if (!toft_affords(a, need) || !toft_apart_room(a)) return NULL;
-  toft_blk *b = toft_take(a, toft_oneoff_size(need));
+  if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
+  toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
-  toft_push(a, b, TOFT_BLOCK_ONEOFF);
+  toft_block_push(a, b, TOFT_BLOCK_ONEOFF);
   unsigned char *p = (unsigned char *)b + TOFT_HEADER;
   p += toft_pad(p, align);
-  b->of.payload = p;
-  b->left = p + TOFT_ROUND8(size);
+  b->u.payload = p;
+  b->used_end = p + TOFT_ROUND8(size);
   b->charge = need;
   a->live += need;
   a->allocated += need;
-  toft_apart_add(a, b, need);
+  toft_detached_add(a, b, need);
   return p;
 }
 
-/* The current block grows where it stands, when its source can do that: by half at least, as reallocs do. */
-static int toft_extend_here(toft_state *a, size_t size, size_t align) {
-  toft_blk *b = a->current;
-  if (b->source == NULL || b->source->extend == NULL || toft_home_idles(a)) return 0;
-  unsigned char *base = b == &a->home ? (unsigned char *)a : (unsigned char *)b;
+/* Grows the current block in place, by at least half, if its source can extend it. 0: it cannot. */
+static int toft_extend_current(toft_state *a, size_t size, size_t align) {
+  toft_block_header *b = a->current;
+  if (b->source == NULL || b->source->extend == NULL || toft_initial_is_idle(a)) return 0;
+  unsigned char *base = b == &a->initial ? (unsigned char *)a : (unsigned char *)b;
   size_t used = (size_t)(a->head.cursor - base);
-  size_t want = toft_round(used + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size), TOFT_HOME_SIZE);
-  size_t roomy = toft_round(b->size + b->size / 2, TOFT_HOME_SIZE);
-  if (want < roomy && b->source->extend(b->source, base, b->size, roomy))
-    want = roomy;
+  size_t want = toft_round(used + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size), TOFT_BLOCK_MIN);
+  size_t generous = toft_round(b->size + b->size / 2, TOFT_BLOCK_MIN);
+  if (want < generous && b->source->extend(b->source, base, b->size, generous))
+    want = generous;
   else if (!b->source->extend(b->source, base, b->size, want))
     return 0;
   b->size = want;
-  if (b == &a->home) a->home_end = base + want;
+  if (b == &a->initial) a->initial_end = base + want;
   a->end = base + want;
   return 1;
 }
 
-/* P5, P6: a further regular block, which becomes current. */
-static void *toft_place_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
-  /* The budget is asked before the source; where the base decides the padding, bases are taken as pages. */
+/* P5, P6: in a new regular block, which becomes current. */
+static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
+  /* The budget is checked before the source is called, with the padding that a page-aligned base gives. */
   size_t start = toft_stagger(block_size, a->newest->index + 1);
-  size_t pad = (0 - start) & (align - 1) & (TOFT_HOME_SIZE - 1);
-  if (!toft_affords(a, pad + TOFT_ROUND8(size))) return NULL;
-  toft_blk *b = toft_take(a, block_size);
+  size_t pad = (0 - start) & (align - 1) & (TOFT_BLOCK_MIN - 1);
+  if (!toft_fits_budget(a, pad + TOFT_ROUND8(size))) return NULL;
+  toft_block_header *b = toft_block_take(a, block_size);
   if (b == NULL) return NULL;
-  a->current->left = a->head.cursor;
-  toft_push(a, b, TOFT_BLOCK_REGULAR);
+  a->current->used_end = a->head.cursor;
+  toft_block_push(a, b, TOFT_BLOCK_REGULAR);
   toft_make_current(a, b, toft_block_start(a, b));
-  void *p = toft_place_here(a, size, align);
-  if (p == NULL) toft_drop(a, toft_pop(a)); /* the base was no page, and the padding above the budget */
+  void *p = toft_alloc_in_current(a, size, align);
+  if (p == NULL)
+    toft_block_drop(a, toft_block_pop(a)); /* the base was not page-aligned, and the padding exceeded the budget */
   return p;
 }
 
-static void *toft_place_further(toft_state *a, size_t size, size_t align) {
+static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
-  int idle = toft_home_idles(a);
-  size_t next = idle ? a->first : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
+  int idle = toft_initial_is_idle(a);
+  size_t next = idle ? a->first_size : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
   size_t block_size = toft_regular_size(need, next, idle);
-  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_oneoff_size(need);
-  uint64_t wanted = a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* of the block that was too small */
-  void *p = block_size != 0 ? toft_place_regular(a, size, align, block_size) : toft_place_alone(a, size, align);
-  if (p != NULL) toft_note_peak(a, a->live > wanted ? a->live : wanted);
+  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_dedicated_size(need);
+  uint64_t wanted =
+      a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* what the current block would have needed */
+  void *p = block_size != 0 ? toft_alloc_regular(a, size, align, block_size) : toft_alloc_dedicated(a, size, align);
+  if (p != NULL) toft_update_round_peak(a, a->live > wanted ? a->live : wanted);
   return p;
 }
 
-/* While a range is claimed the others are served outside it, and outside the blocks it may grow into. */
-static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
-  toft_blk *b = a->aside;
+/* While a range is claimed, other requests are served from a separate block, which the range cannot grow into. */
+static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) {
+  toft_block_header *b = a->side_block;
   if (b != NULL) {
-    size_t pad = toft_pad(b->left, align), room = (size_t)(toft_block_end(a, b) - b->left);
+    size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
-    if (pad <= room && TOFT_ROUND8(size) <= room - pad) {
-      if (!toft_affords(a, take) || !toft_apart_room(a)) return NULL;
-      unsigned char *p = b->left + pad;
-      b->left += take;
+    if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
+      if (!toft_fits_budget(a, take) || !toft_reserve_detached(a)) return NULL;
+      unsigned char *p = b->used_end + pad;
+      b->used_end += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
-      toft_apart_add(a, b, take);
+      toft_detached_add(a, b, take);
       return p;
     }
   }
-  void *p = toft_place_alone(a, size, align);
+  void *p = toft_alloc_dedicated(a, size, align);
   if (p != NULL) {
-    a->aside = a->newest;
-    a->aside->of.payload = NULL; /* may come to hold several: not one to give back with its first */
-    toft_note_peak(a, a->live);
+    a->side_block = a->newest;
+    a->side_block->u.payload = NULL; /* may hold several: not returned with its first allocation */
+    toft_update_round_peak(a, a->live);
   }
   return p;
 }
 
-/* The whole rule: a request that passed toft_check_request, in an arena that is not busy. NULL: nothing changed. */
-static void *toft_place(toft_state *a, size_t size, size_t align) {
-  if (a->state & TOFT_IS_CHECKED) return toft_place_checked(a, size, align);
-  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, size, align);
-  if (toft_fits_here(a, size, align)) return toft_place_here(a, size, align);
-  if (!toft_affords(a, TOFT_ROUND8(size))) return NULL;
-  if (toft_extend_here(a, size, align)) return toft_place_here(a, size, align);
-  return toft_place_further(a, size, align);
+/* The placement rule. Precondition: the request passed toft_check_request and the arena is not busy. NULL: nothing
+ * changed. */
+static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
+  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
+  if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);
+  if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);
+  if (!toft_fits_budget(a, TOFT_ROUND8(size))) return NULL;
+  if (toft_extend_current(a, size, align)) return toft_alloc_in_current(a, size, align);
+  return toft_alloc_in_new_block(a, size, align);
 }
 
 #endif
 
 /* ==== core/ops.c ==== */
-/* The table behind every head that this library makes. */
+/* The operations table of the arenas that this library makes: the functions behind every public call. */
 #ifndef TOFT_CORE_OPS_C
 #define TOFT_CORE_OPS_C
 
-/* `site` is what the user gave; `caller`, where the op returns to. */
+/* `site` is the caller's, or 0; `caller` is the op's return address. */
 static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
                             uintptr_t caller) {
   toft_state *a = toft_state_of(head);
   int code = toft_check_request(size, align);
   void *p = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "alloc", site != 0 ? site : caller))) return NULL;
-  toft_enter(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller))) return NULL;
+  toft_sync_in(a);
   uint64_t before = a->allocated;
   if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
-    p = head->cursor; /* as the inline path says, whatever the state */
+    p = head->cursor; /* as the inline path does, in any state */
   } else if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else if (code == TOFT_OK) {
-    p = toft_place(a, size, align);
-    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_place(a, size, align);
+    p = toft_alloc_slow(a, size, align);
+    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_alloc_slow(a, size, align);
     code = TOFT_ENOMEM;
   }
-  if (p != NULL) toft_note(a, size, before, site, caller);
-  toft_aim(a);
-  toft_step_out(a);
+  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   if (TOFT_UNLIKELY(p == NULL))
-    toft_fail(a, size, align, code);
+    toft_report_failure(a, size, align, code);
   else if (flags & TOFT_ZERO)
     memset(p, 0, size);
   return p;
@@ -1571,30 +1600,30 @@ static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t
 
 /* ---- resize and free ---- */
 
-static int toft_is_last(const toft_state *a, const unsigned char *p, size_t size) {
+static int toft_is_newest(const toft_state *a, const unsigned char *p, size_t size) {
   return !(a->state & TOFT_CLAIMED) && p >= toft_block_start(a, a->current) &&
          (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
 }
 
-/* The newest block, if it is a one-off that holds p and nothing else. */
-static toft_blk *toft_lone(const toft_state *a, const unsigned char *p) {
-  toft_blk *b = a->newest;
-  return b->kind == TOFT_BLOCK_ONEOFF && b->of.payload == p ? b : NULL;
+/* The newest block, if it is a dedicated one that holds only p; else NULL. */
+static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsigned char *p) {
+  toft_block_header *b = a->newest;
+  return b->kind == TOFT_BLOCK_ONEOFF && b->u.payload == p ? b : NULL;
 }
 
-static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                               uint32_t flags) {
+static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                   uint32_t flags) {
   int aligned = toft_pad(p, align) == 0;
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
-  if (toft_is_last(a, p, old_size) && aligned) {
+  if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
     }
     size_t more = new_round - old_round;
-    int room = more <= (size_t)(a->end - a->head.cursor);
-    if (toft_affords(a, more) && (room || toft_extend_here(a, more, 1))) {
+    int fits = more <= (size_t)(a->end - a->head.cursor);
+    if (toft_fits_budget(a, more) && (fits || toft_extend_current(a, more, 1))) {
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
@@ -1602,21 +1631,21 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
   } else if (new_size <= old_size && aligned) {
     return p;
   }
-  toft_blk *alone = toft_lone(a, p);
-  if (alone != NULL && aligned && new_size <= (size_t)((unsigned char *)alone + alone->size - p)) {
-    if (new_round > old_round) alone->left = p + new_round;
+  toft_block_header *dedicated = toft_newest_dedicated(a, p);
+  if (dedicated != NULL && aligned && new_size <= (size_t)((unsigned char *)dedicated + dedicated->size - p)) {
+    if (new_round > old_round) dedicated->used_end = p + new_round;
     return p;
   }
   if (flags & TOFT_STAY) return NULL;
-  unsigned char *q = (unsigned char *)toft_place(a, new_size, align);
+  unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
-  if (alone != NULL) { /* nothing else is in its old block: what came on top of it is q's block, or nothing */
-    toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
-    *at = alone->next;
-    a->live -= alone->charge;
-    toft_apart_gone(a, alone);
-    toft_drop(a, alone);
+  if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
+    toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
+    *at = dedicated->next;
+    a->live -= dedicated->charge;
+    toft_detached_remove(a, dedicated);
+    toft_block_drop(a, dedicated);
   }
   return q;
 }
@@ -1624,7 +1653,7 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
 static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                              uint32_t flags, int *code) {
   if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
-  return toft_resize_place(a, p, old_size, new_size, align, flags);
+  return toft_resize_unchecked(a, p, old_size, new_size, align, flags);
 }
 
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
@@ -1632,11 +1661,12 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   uintptr_t caller = TOFT_CALLER();
   if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_state_of(head);
-  int absurd = old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* the checks have a finding for it */
-  int code = p == NULL || absurd ? TOFT_EARG : toft_check_request(new_size, align);
+  int too_large =
+      old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* checked arenas report a finding for it */
+  int code = p == NULL || too_large ? TOFT_EARG : toft_check_request(new_size, align);
   void *q = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
-  toft_enter(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "resize", site != 0 ? site : caller))) return NULL;
+  toft_sync_in(a);
   if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
   if (code == TOFT_OK) {
     uint64_t before = a->allocated;
@@ -1645,12 +1675,13 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
     size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
     if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
       q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    if (q != NULL) toft_note(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
+    if (q != NULL)
+      toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   if (TOFT_UNLIKELY(q == NULL))
-    toft_fail(a, new_size, align, code);
+    toft_report_failure(a, new_size, align, code);
   else if ((flags & TOFT_ZERO) && new_size > old_size)
     memset((unsigned char *)q + old_size, 0, new_size - old_size);
   return q;
@@ -1659,53 +1690,54 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
-    } else if (toft_is_last(a, (unsigned char *)p, size)) {
+    } else if (toft_is_newest(a, (unsigned char *)p, size)) {
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
-    } else if (toft_lone(a, (unsigned char *)p) != NULL) {
-      toft_drop(a, toft_pop(a));
+    } else if (toft_newest_dedicated(a, (unsigned char *)p) != NULL) {
+      toft_block_drop(a, toft_block_pop(a));
     }
   }
-  toft_aim(a);
-  toft_step_out(a);
-  if (code != TOFT_OK) toft_fail(a, size, 0, code);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (code != TOFT_OK) toft_report_failure(a, size, 0, code);
 }
 
 /* ---- marks ---- */
 
-/* The block that a mark points into: the newest regular one that was there. NULL: no mark of this arena and round. */
-static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
+/* The block that a mark points into: the newest regular block of the mark's time. NULL: not a mark of this arena and
+ * round. */
+static toft_block_header *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
   unsigned char *cursor = *at;
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
-  toft_blk *b = a->current;
-  while (b != NULL && b->born > epoch) b = b->of.below;
-  if (b == &a->home && epoch < a->emptied) cursor = *at = a->home_start; /* nothing was allocated then */
+  toft_block_header *b = a->current;
+  while (b != NULL && b->epoch > epoch) b = b->u.below;
+  if (b == &a->initial && epoch < a->trim_epoch) cursor = *at = a->initial_start; /* the arena was empty then */
   if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
-  if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
+  if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE) && cursor != a->initial_end) return NULL;
   return b;
 }
 
-static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
-  if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
+static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cursor, uintptr_t epoch) {
+  if (epoch != toft_epoch(a)) toft_update_round_peak(a, a->live);
   toft_run_cleanups(a, epoch);
   int code = toft_rewind_records(a, epoch);
   int moved = b != a->current;
-  while (a->newest->born > epoch) {
-    toft_blk *gone = toft_pop(a);
-    toft_poison(a, (unsigned char *)gone + toft_offset(gone), gone->left);
-    toft_drop(a, gone);
+  while (a->newest->epoch > epoch) {
+    toft_block_header *dropped = toft_block_pop(a);
+    toft_mark_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
+    toft_block_drop(a, dropped);
   }
-  if (cursor < a->head.cursor) { /* above it: the newest allocation below the mark was given back meanwhile */
-    toft_poison(a, cursor, a->head.cursor);
+  if (cursor < a->head.cursor) { /* else the allocation below the mark was freed since */
+    toft_mark_freed(a, cursor, a->head.cursor);
     a->head.cursor = cursor;
     toft_sync(a);
   }
-  if (moved) toft_bump(a);
+  if (moved) toft_next_epoch(a);
   toft_records_rewound(a, epoch);
   return code;
 }
@@ -1714,61 +1746,62 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
   toft_state *a = toft_state_of(head);
   const unsigned char *marked = cursor;
   int code = TOFT_EMARK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (a->state & TOFT_CLOSED) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (a->state & TOFT_REFUSING) {
     code = TOFT_EBUSY;
   } else {
-    toft_blk *b = toft_mark_block(a, &cursor, epoch);
+    toft_block_header *b = toft_mark_block(a, &cursor, epoch);
     if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
       code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* else somebody asks whether the arena is closed */
-      toft_note_stale_mark(a);
+    else if (cursor != NULL) /* NULL: toft_is_refusing asks */
+      toft_report_stale_mark(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 /* ---- reset and trim ---- */
 
-/* The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H. */
+/* P10: adds this round's peak to its window. Returns the highest peak of all windows, and 512 for the state in the
+ * initial block. */
 static uint64_t toft_end_round(toft_state *a) {
-  uint64_t *window = &a->window_peaks[a->rounds / TOFT_WINDOW % TOFT_WINDOWS], high = 0;
-  if (a->rounds++ % TOFT_WINDOW == 0) *window = 0;
+  uint64_t *window = &a->window_peaks[a->rounds / TOFT_ROUNDS_PER_WINDOW % TOFT_PEAK_WINDOWS], high = 0;
+  if (a->rounds++ % TOFT_ROUNDS_PER_WINDOW == 0) *window = 0;
   if (a->round_peak > *window) *window = a->round_peak;
   a->round_peak = 0;
-  for (int i = 0; i < TOFT_WINDOWS; i++)
+  for (int i = 0; i < TOFT_PEAK_WINDOWS; i++)
     if (a->window_peaks[i] > high) high = a->window_peaks[i];
   return high + 512;
 }
 
-static void toft_home_current(toft_state *a, int idle) {
-  a->newest = &a->home;
-  a->state &= ~(uint32_t)TOFT_IDLE;
-  if (idle) a->state |= TOFT_IDLE;
-  toft_make_current(a, &a->home, idle ? a->home_end : a->home_start);
-  a->home.left = a->head.cursor;
+static void toft_make_initial_current(toft_state *a, int idle) {
+  a->newest = &a->initial;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  if (idle) a->state |= TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
+  a->initial.used_end = a->head.cursor;
 }
 
-/* Takes everything but home into one list: the blocks, newest first, then the spares as they were. */
-static toft_blk *toft_take_apart(toft_state *a) {
-  toft_blk *all = a->newest, **tail = &all;
-  while (*tail != &a->home) tail = &(*tail)->next;
+/* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
+static toft_block_header *toft_unlink_all(toft_state *a) {
+  toft_block_header *all = a->newest, **tail = &all;
+  while (*tail != &a->initial) tail = &(*tail)->next;
   *tail = a->spares;
   a->spares = NULL;
   a->spare_bytes = 0;
   return all;
 }
 
-/* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
- * regular block that was in use and stays. */
-static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound,
-                             size_t count) {
-  toft_blk **tail = &a->spares;
+/* Makes each matching block of the list a spare, in order, and returns the others to the source. Returns the size of
+ * the largest retained regular block that was in use. */
+static size_t toft_retain_matching(toft_state *a, toft_block_header *list, size_t at_least, size_t at_most,
+                                   size_t bound, size_t count) {
+  toft_block_header **tail = &a->spares;
   size_t largest = 0;
   while (list != NULL) {
-    toft_blk *b = list;
+    toft_block_header *b = list;
     list = b->next;
     if (count != 0 && b->size >= at_least && b->size <= at_most && b->size <= bound &&
         a->spare_bytes <= bound - b->size) {
@@ -1779,154 +1812,155 @@ static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, siz
       b->kind = TOFT_BLOCK_SPARE;
       count--;
     } else {
-      toft_put(a, b);
+      toft_block_put(a, b);
     }
   }
   *tail = NULL;
   return largest;
 }
 
-/* P10. Nothing is allocated any more; what is to stay for the next round? */
-static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
+/* P10: decides which blocks the empty arena keeps for its next round. */
+static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   uint64_t high = toft_end_round(a);
-  toft_blk *newest = a->newest;
-  size_t others = 0, one_offs = 0;
-  for (toft_blk *b = newest; b != &a->home; b = b->next) {
+  toft_block_header *newest = a->newest;
+  size_t others = 0, dedicated_count = 0;
+  for (toft_block_header *b = newest; b != &a->initial; b = b->next) {
     others += b->size;
-    one_offs += b->kind == TOFT_BLOCK_ONEOFF;
+    dedicated_count += b->kind == TOFT_BLOCK_ONEOFF;
   }
 
-  /* One block of this size would do for the round; up to `most`, one that is there does. */
+  /* one block of this size holds a round; an existing block of up to `most` will do */
   size_t wanted = toft_merged_size(high), most = 4 * wanted;
-  /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
+  /* otherwise blocks stay unmerged up to half more than the round, as P6 may waste a quarter of each */
   size_t bound =
       toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
-  /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
-  int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
+  /* many equal blocks serve as well as one large one, and their pages are touched already */
+  int unmerged = high > TOFT_MERGE || (dedicated_count == 0 && others > TOFT_CAP && high > TOFT_CAP);
   if (policy == TOFT_KEEP_ALL) {
     wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
     most = SIZE_MAX;
-    as_they_are = high > TOFT_MERGE || others > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP);
+    unmerged = high > TOFT_MERGE || others > TOFT_MERGE || (dedicated_count == 0 && others > TOFT_CAP);
     bound = others + a->spare_bytes;
   } else if (policy == TOFT_KEEP_BYTES) {
     bound = toft_min(keep, TOFT_MAX_REQUEST);
-    wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
+    wanted = toft_min(wanted, toft_max(TOFT_BLOCK_MIN, toft_round(bound, TOFT_BLOCK_MIN)));
     most = toft_min(4 * wanted, toft_max(wanted, bound));
-    as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
+    unmerged = unmerged && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
   }
 
-  /* Home may do: as it is, as a buffer, or as a block that its source extends. */
-  int extends = a->home.source != NULL && a->home.source->extend != NULL;
-  int fits = high <= (size_t)(a->home_end - a->home_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
-  int single = newest != &a->home && newest->next == &a->home && newest->kind == TOFT_BLOCK_REGULAR;
+  /* the initial block is enough if the round fits, if it is the only memory, or if its source extends it */
+  int extends = a->initial.source != NULL && a->initial.source->extend != NULL;
+  int fits = high <= (size_t)(a->initial_end - a->initial_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
+  int single = newest != &a->initial && newest->next == &a->initial && newest->kind == TOFT_BLOCK_REGULAR;
   a->spare_keep = 0;
-  if (wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends) {
-    (void)toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
-    a->first = 0;
-    toft_home_current(a, 0);
+  if (wanted <= TOFT_BLOCK_MIN || fits || a->source == NULL || extends) {
+    (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
+    a->first_size = 0;
+    toft_make_initial_current(a, 0);
   } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
     toft_put_spares(a, 0);
-    a->first = 0;
-    toft_home_current(a, 1); /* no mark of this round can name it */
+    a->first_size = 0;
+    toft_make_initial_current(a, 1); /* no mark of this round can point into it */
     a->newest = newest;
     newest->index = 1;
     toft_make_current(a, newest, toft_block_start(a, newest));
-  } else if (as_they_are) {
-    a->first = toft_max(TOFT_CAP, toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX));
+  } else if (unmerged) {
+    a->first_size = toft_max(TOFT_CAP, toft_retain_matching(a, toft_unlink_all(a), 0, SIZE_MAX, bound, SIZE_MAX));
     a->spare_keep = bound;
-    toft_home_current(a, 1);
-  } else { /* a block that was rewound before the reset is as good as one that was not */
-    (void)toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
-    a->first = a->spares != NULL ? a->spares->size : wanted;
-    toft_home_current(a, 1);
+    toft_make_initial_current(a, 1);
+  } else { /* spares from rewinds before the reset count as well */
+    (void)toft_retain_matching(a, toft_unlink_all(a), wanted, most, SIZE_MAX, others == 0);
+    a->first_size = a->spares != NULL ? a->spares->size : wanted;
+    toft_make_initial_current(a, 1);
   }
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
   if (policy > TOFT_KEEP_BYTES) {
     code = TOFT_EARG;
-  } else if (a->state & TOFT_CLOSED) {
+  } else if (a->state & TOFT_REFUSING) {
     code = TOFT_EBUSY;
   } else {
-    toft_note_peak(a, a->live);
+    toft_update_round_peak(a, a->live);
     toft_run_cleanups(a, 0);
-    code = toft_look_at_shadows(a);
+    code = toft_verify_freed(a);
     if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
-    for (toft_blk *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-      toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
-    toft_settle(a, policy, keep);
+    for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
+      toft_mark_freed(a, b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b),
+                      toft_block_used_end(a, b));
+    toft_retain_blocks(a, policy, keep);
     a->live = 0;
-    toft_round_over(a);
-    toft_bump(a);
-    a->home.born = a->current->born = toft_epoch(a);
-    toft_check_from_here(a);
+    toft_accounting_reset(a);
+    toft_next_epoch(a);
+    a->initial.epoch = a->current->epoch = toft_epoch(a);
+    toft_restart_checks(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
-  if (TOFT_UNLIKELY(!toft_step_in(a, "trim", TOFT_CALLER()))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED)) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "trim", TOFT_CALLER()))) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
     toft_put_spares(a, keep);
-    toft_blk *b = a->current;
+    toft_block_header *b = a->current;
     a->spare_keep = toft_min(a->spare_keep, keep);
-    if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
+    if (a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
       toft_records_trimmed(a);
-      toft_put(a, b);
-      a->first = 0;
-      toft_home_current(a, 0);
-      toft_bump(a);
-      a->emptied = toft_epoch(a);
-    } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
-      size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
-      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
-      if (size < b->size) toft_cut_checks(a, (unsigned char *)a + size);
+      toft_block_put(a, b);
+      a->first_size = 0;
+      toft_make_initial_current(a, 0);
+      toft_next_epoch(a);
+      a->trim_epoch = toft_epoch(a);
+    } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
+      size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
+      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
+      if (size < b->size) toft_checks_shrink_initial(a, (unsigned char *)a + size);
       if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
         b->size = size;
-        a->end = a->home_end = (unsigned char *)a + size;
+        a->end = a->initial_end = (unsigned char *)a + size;
       }
     }
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
 }
 
 /* ---- cleanups ---- */
 
-static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *), void *arg) {
-  toft_bump(a); /* so that a mark from before asks ops, which runs it */
+static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)(void *), void *arg) {
+  toft_next_epoch(a); /* an older mark must take the slow path, which runs the cleanup */
   node->user.fn = fn;
   node->user.arg = arg;
   node->older = a->cleanups;
-  node->born = toft_epoch(a);
+  node->epoch = toft_epoch(a);
   a->cleanups = node;
 }
 
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
-  toft_node *node = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "cleanup", TOFT_CALLER()))) return NULL;
-  toft_enter(a);
-  int busy = (a->state & TOFT_CLOSED) != 0;
-  if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
+  toft_cleanup_node *node = NULL;
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "cleanup", TOFT_CALLER()))) return NULL;
+  toft_sync_in(a);
+  int busy = (a->state & TOFT_REFUSING) != 0;
+  if (!busy) node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
   if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
-    node = (toft_node *)toft_place(a, sizeof *node, 8);
+    node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
   if (node != NULL) {
     toft_link_cleanup(a, node, fn, arg);
-    toft_tell_over(a);
+    toft_check_soft_budget(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
-  if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (node == NULL) toft_report_failure(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
 
@@ -1936,29 +1970,29 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
   toft_state *a = toft_state_of(head);
   int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
   unsigned char *p = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "claim", TOFT_CALLER()))) return NULL;
-  toft_enter(a);
-  uint32_t held = a->state & TOFT_CLAIMED;
-  if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "claim", TOFT_CALLER()))) return NULL;
+  toft_sync_in(a);
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  if ((a->state & TOFT_BUSY) || (claimed && r->maker != a->claim_id)) {
     code = TOFT_EBUSY;
-  } else if (held ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
+  } else if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
     code = TOFT_EARG;
   } else if (code == TOFT_OK) {
     unsigned char *before = a->head.cursor;
     uint64_t allocated = a->allocated, peak = a->peak;
     a->state &= ~(uint32_t)TOFT_CLAIMED;
-    if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+    if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
-    uint64_t placed = a->allocated;
-    p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_place(a, size, align);
+    uint64_t allocated_before = a->allocated;
+    p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
+    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
     if (p != NULL) {
-      toft_note(a, size, placed, 0, TOFT_CALLER());
-      toft_aim(a); /* the range gets what the inline path would have had */
+      toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
+      toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
-      /* The low bits tell a stale range from the present one. */
-      if (!held) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
+      /* the low bits distinguish a stale range from the current one */
+      if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
       r->cursor = a->head.cursor;
       r->limit = a->claim_limit;
       r->maker = a->claim_id;
@@ -1966,38 +2000,38 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     } else {
       a->head.cursor = before;
       toft_sync(a);
-      a->allocated = allocated; /* what the range holds counts when it is given */
+      a->allocated = allocated; /* the bytes in the range count when it is returned */
       a->peak = peak;
-      toft_settle_tags(a);
-      a->state |= held;
+      toft_sync_tags(a);
+      a->state |= claimed;
       code = TOFT_ENOMEM;
     }
   }
-  toft_aim(a);
-  toft_step_out(a);
-  if (p == NULL) toft_fail(a, size, align, code);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (p == NULL) toft_report_failure(a, size, align, code);
   return p;
 }
 
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if ((a->state & TOFT_CLOSED) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
-    a->aside = NULL;
+    a->side_block = NULL;
     toft_sync(a);
-    toft_range_given(a);
+    toft_accounting_unclaim(a);
     r->cursor = r->limit = NULL;
     r->maker = 0;
     code = TOFT_OK;
-    toft_tell_over(a);
+    toft_check_soft_budget(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
@@ -2005,30 +2039,31 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK, inside = !(a->state & TOFT_FRESH) && a->checks != NULL; /* checks may begin here */
+  uint32_t refusing = TOFT_REFUSING;
+  int code = TOFT_OK,
+      inside = !(a->state & TOFT_PRISTINE) && a->checks != NULL; /* checks may be switched on in this call */
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
-  if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (a->state & closed) {
+  if (what == TOFT_SET_TAG) refusing = TOFT_BUSY;
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (a->state & refusing) {
     code = TOFT_EBUSY;
   } else if (what == TOFT_SET_BUDGET) {
     a->budget = value;
   } else if (what == TOFT_SET_TAG) {
-    code = toft_set_tag_here(a, value, name, name_len);
+    code = toft_apply_tag(a, value, name, name_len);
   } else if (what == TOFT_SET_SAMPLE) {
-    code = toft_set_period(a, value);
+    code = toft_apply_sampling(a, value);
   }
   if (code == TOFT_OK) {
-    toft_bump(a);
+    toft_next_epoch(a);
     if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
       code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
   }
-  toft_aim(a);
-  if (inside) toft_step_out(a);
+  toft_set_limit(a);
+  if (inside) toft_debug_end_call(a);
   return code;
 }
 
@@ -2036,69 +2071,99 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-static const toft_arena_ops toft_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_op_alloc,          toft_op_resize,
-    toft_op_free,           toft_op_rewind,
-    toft_op_reset,          toft_op_trim,
-    toft_op_cleanup,        toft_op_claim,
-    toft_op_give,           toft_op_contains,
-    toft_op_stats,          toft_op_set,
-    toft_op_release,
+/* For debuggers: reads the state as it is. */
+static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  const toft_state *a = (const toft_state *)(const void *)head;
+  if (what == TOFT_SET_BUDGET) {
+    *value = a->budget;
+  } else if (what == TOFT_SET_SAMPLE) {
+    *value = toft_sampling_period(a);
+  } else if (what == TOFT_SET_CHECKED) {
+    *value = (a->state & TOFT_IS_CHECKED) != 0;
+  } else {
+    return TOFT_ENOSYS;
+  }
+  return TOFT_OK;
+}
+
+static const toft_provider_info toft_info = {"toft-c", TOFT_VERSION, toft_op_query};
+
+static const toft_info_ops toft_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_op_alloc,
+        toft_op_resize,
+        toft_op_free,
+        toft_op_rewind,
+        toft_op_reset,
+        toft_op_trim,
+        toft_op_cleanup,
+        toft_op_claim,
+        toft_op_give,
+        toft_op_contains,
+        toft_op_stats,
+        toft_op_set,
+        toft_op_release,
+    },
+    &toft_info,
 };
 
-/* Made by this library? */
-static int toft_is_held(const toft_arena *a); /* threads/lease_cache.c: an arena that a cache leases */
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
+/* Whether this library made the arena. */
+static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
 
 #endif
 
 /* ==== core/reset_fast.c ==== */
-/* A reset of an arena that is as its last reset left it, but for its cursor: nothing to drop, to run or to decide. */
+/* A fast reset for arenas that are in the state their last reset left, except for the cursor: there is nothing to
+ * drop, to run or to decide. Leases and frames use it. */
 #ifndef TOFT_CORE_RESET_FAST_C
 #define TOFT_CORE_RESET_FAST_C
 
-#define TOFT_AGAIN 512 /* short resets between two long ones, which forget what is not needed any more */
+#define TOFT_FAST_RESETS_MAX 512 /* fast resets between two full ones, which return memory that is no longer needed */
 
 static uint64_t toft_max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* How its last reset left it: empty, open and aimed. */
-typedef struct toft_settled {
-  uintptr_t epoch, from, last; /* even; from: of the last long one; at `last` the next is due */
+/* The state after the last reset: empty, and limit computed. */
+typedef struct toft_reset_state {
+  uintptr_t epoch, full_epoch,
+      due_epoch; /* even; full_epoch: after the last full reset; at due_epoch the next is due */
   unsigned char *start, *limit;
-  size_t high; /* no round since the last long one had more */
-} toft_settled;
+  size_t round_max; /* bytes of the largest round since the last full reset */
+} toft_reset_state;
 
-/* So it is to be after each short one. A block that is extended where it stands shows in nothing that those look at. */
-static void toft_settle_here(const toft_state *a, toft_settled *s) {
+/* Records the current state. Arenas with an extending source need no periodic full reset: it would change nothing. */
+static void toft_reset_state_save(const toft_state *a, toft_reset_state *s) {
   int extends = a->source != NULL && a->source->extend != NULL;
   s->start = a->head.cursor;
   s->limit = a->head.limit;
-  s->epoch = s->from = toft_epoch(a);
-  s->last = extends ? s->epoch : s->epoch + 2 * TOFT_AGAIN;
+  s->epoch = s->full_epoch = toft_epoch(a);
+  s->due_epoch = extends ? s->epoch : s->epoch + 2 * TOFT_FAST_RESETS_MAX;
 }
 
-/* 0: not done, a long one is due. Blocks, cleanups, adopted arenas and settings raise the epoch; ranges, checks and
- * what a budget refuses inline make it odd. The anchor may stay: live is what it is there. */
-TOFT_INLINE int toft_reset_again(toft_state *a, toft_settled *s) {
+/* 0: not done, a full reset is needed. New blocks, cleanups, adopted arenas and settings raise the epoch; claims,
+ * checks and an exhausted budget make it odd. `synced` may stay: live is valid there. */
+TOFT_INLINE int toft_reset_fast(toft_state *a, toft_reset_state *s) {
   uintptr_t epoch = s->epoch;
   unsigned char *start = s->start;
-  if (TOFT_UNLIKELY(a->head.epoch != epoch || epoch == s->last || (size_t)(a->head.cursor - start) > s->high)) return 0;
+  if (TOFT_UNLIKELY(a->head.epoch != epoch || epoch == s->due_epoch || (size_t)(a->head.cursor - start) > s->round_max))
+    return 0;
   a->head.cursor = start;
-  a->head.epoch = a->home.born = a->current->born = s->epoch = epoch + 2;
+  a->head.epoch = a->initial.epoch = a->current->epoch = s->epoch = epoch + 2;
   return 1;
 }
 
-static int toft_reset_long(toft_state *a, toft_settled *s, uint32_t policy, size_t keep) {
-  size_t high = s->epoch == s->from ? 0 : s->high; /* of the short ones that are known to have been */
-  toft_enter(a);
-  size_t used = (size_t)toft_max64(a->live, high);
-  toft_note_peak(a, used + a->adopted_live);
-  toft_aim(a);
-  int due = s->epoch == s->last, code = toft_op_reset(&a->head, policy, keep);
+static int toft_reset_full(toft_state *a, toft_reset_state *s, uint32_t policy, size_t keep) {
+  size_t round_max = s->epoch == s->full_epoch ? 0 : s->round_max; /* of the fast resets since the last full one */
+  toft_sync_in(a);
+  size_t used = (size_t)toft_max64(a->live, round_max);
+  toft_update_round_peak(a, used + a->adopted_live);
+  toft_set_limit(a);
+  int due = s->epoch == s->due_epoch, code = toft_op_reset(&a->head, policy, keep);
   if (code == TOFT_OK || code == TOFT_ECORRUPT) {
-    toft_settle_here(a, s);
-    s->high = due ? 0 : used;
+    toft_reset_state_save(a, s);
+    s->round_max = due ? 0 : used;
   }
   return code;
 }
@@ -2106,65 +2171,65 @@ static int toft_reset_long(toft_state *a, toft_settled *s, uint32_t policy, size
 #endif
 
 /* ==== core/create_release.c ==== */
-/* Create, release, adopt. The fast way through both ends: an arena that never saw a slow call is still as it was made,
- * so releasing it is a push on the thread's cache and creating the next one a pop. */
+/* Creating, releasing and adopting arenas. An arena that never took the slow path is still pristine, so releasing it
+ * pushes it on the thread's cache, and creating an arena pops it. */
 #ifndef TOFT_CORE_CREATE_RELEASE_C
 #define TOFT_CORE_CREATE_RELEASE_C
 
-/* The first half of the state; the second waits for toft_prepare. */
+/* Initialises the first part of the state; toft_complete_state does the second. */
 static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
                              uint32_t state) {
   toft_state *a = (toft_state *)at;
-  a->head.cursor = a->anchor = a->home_start = start;
-  a->head.ops = &toft_ops;
-  a->head.limit = a->end = a->home_end = end;
-  a->head.epoch = toft_epoch_first();
-  a->state = TOFT_FRESH | state;
+  a->head.cursor = a->synced = a->initial_start = start;
+  a->head.ops = &toft_table.ops;
+  a->head.limit = a->end = a->initial_end = end;
+  a->head.epoch = toft_first_epoch();
+  a->state = TOFT_PRISTINE | state;
   a->rounds = 0;
   a->budget = UINT64_MAX;
   a->source = source;
-  a->home_size = size;
-  toft_written(a, sizeof a->head);
+  a->initial_size = size;
+  toft_mark_defined(a, sizeof a->head);
   return a;
 }
 
-static toft_state *toft_init_home(void *block, toft_source *source, uint32_t state) {
+static toft_state *toft_init_in_block(void *block, toft_source *source, uint32_t state) {
   unsigned char *base = (unsigned char *)block;
-  return toft_init(block, base + TOFT_HOME_START, base + TOFT_HOME_SIZE, TOFT_HOME_SIZE, source, state);
+  return toft_init(block, base + TOFT_INITIAL_START, base + TOFT_BLOCK_MIN, TOFT_BLOCK_MIN, source, state);
 }
 
 static toft_state *toft_create_from(toft_source *source, uint32_t state) {
-  void *block = source->take(source, TOFT_HOME_SIZE);
+  void *block = source->take(source, TOFT_BLOCK_MIN);
   if (block != NULL && ((uintptr_t)block & 63) != 0) {
-    source->put(source, block, TOFT_HOME_SIZE);
+    source->put(source, block, TOFT_BLOCK_MIN);
     return NULL;
   }
-  return block != NULL ? toft_init_home(block, source, state) : NULL;
+  return block != NULL ? toft_init_in_block(block, source, state) : NULL;
 }
 
-static void toft_put_home(toft_state *a);
+static void toft_put_initial(toft_state *a);
 
-/* Of an arena that was just made, where the whole process is checked. NULL: there is no memory. */
+/* The whole process is checked: switches checks on. NULL: no memory; the arena is released. */
 static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
-  toft_enter(a);
+  toft_sync_in(a);
   if (toft_begin_checks(a) != TOFT_OK) {
-    toft_put_home(a);
+    toft_put_initial(a);
     return NULL;
   }
   if (a->source == NULL) {
     a->source = &toft_heap_source;
     toft_limit_to_buffer(a);
   }
-  toft_aim(a);
+  toft_set_limit(a);
   return a;
 }
 
-TOFT_INLINE toft_state *toft_created(toft_state *a) {
+TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
   return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
 }
 
 static TOFT_COLD toft_state *toft_create_slow(void) {
-  return toft_created(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
+  return toft_finish_create(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
 }
 
 toft_arena *toft_create(void) {
@@ -2176,10 +2241,10 @@ toft_arena *toft_create(void) {
 toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   unsigned char *base = (unsigned char *)buffer;
   size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
-  if (base == NULL || size < pad + TOFT_HOME_START) return NULL;
-  unsigned char *at = base + pad, *start = at + TOFT_HOME_START;
-  unsigned char *end = start + ((size - pad - TOFT_HOME_START) & ~(size_t)7);
-  toft_state *a = toft_created(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_BUFFER));
+  if (base == NULL || size < pad + TOFT_INITIAL_START) return NULL;
+  unsigned char *at = base + pad, *start = at + TOFT_INITIAL_START;
+  unsigned char *end = start + ((size - pad - TOFT_INITIAL_START) & ~(size_t)7);
+  toft_state *a = toft_finish_create(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_IN_BUFFER));
   return a != NULL ? &a->head : NULL;
 }
 
@@ -2187,7 +2252,8 @@ toft_arena *toft_create_with(const toft_options *given) {
   toft_options o = TOFT_OPTIONS;
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
-  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's is shorter: the rest keeps its defaults */
+  memcpy(&o, given,
+         toft_min(given->size, sizeof o)); /* an older caller's structure is shorter: the rest keeps its defaults */
   if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
   toft_arena *head = NULL;
@@ -2196,131 +2262,132 @@ toft_arena *toft_create_with(const toft_options *given) {
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
-    toft_state *made = toft_created(toft_create_from(source, 0));
+    toft_state *made = toft_finish_create(toft_create_from(source, 0));
     if (made != NULL) head = &made->head;
   }
   if (head == NULL) return NULL;
   toft_state *a = toft_state_of(head);
-  toft_enter(a);
+  toft_sync_in(a);
   if (o.budget != 0) a->budget = o.budget;
   a->failure = o.failure;
   a->failure_arg = o.failure_arg;
   size_t first = toft_merged_size((uint64_t)o.reserve + 512);
-  if (o.reserve != 0 && first > TOFT_HOME_SIZE && o.buffer == NULL && source->extend == NULL) {
-    a->first = first;
-    toft_home_current(a, 1);
+  if (o.reserve != 0 && first > TOFT_BLOCK_MIN && o.buffer == NULL && source->extend == NULL) {
+    a->first_size = first;
+    toft_make_initial_current(a, 1);
   }
   if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
-    toft_put_home(a);
+    toft_put_initial(a);
     return NULL;
   }
-  toft_aim(a);
+  toft_set_limit(a);
   return head;
 }
 
-/* Home itself, as it was made: to the cache, or to where it came from. */
-static void toft_put_home(toft_state *a) {
+/* Returns the initial block to the cache or to its source. */
+static void toft_put_initial(toft_state *a) {
   toft_source *source = a->source;
-  size_t size = a->home_size;
-  toft_epoch_seen(a->head.epoch);
-  if (!(a->state & TOFT_FRESH) && a->checks != NULL && toft_part_with_home(a, size)) return;
-  if (a->state & TOFT_BUFFER) return;
+  size_t size = a->initial_size;
+  toft_skip_epochs(a->head.epoch);
+  if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
+  if (a->state & TOFT_IN_BUFFER) return;
   if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
-      (toft_cache_takes(size) || toft_cache_make_room(size)))
-    toft_cache_push(toft_init_home(a, source, TOFT_CACHEABLE));
+      (toft_cache_accepts(size) || toft_cache_evict_large(size)))
+    toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);
 }
 
-/* Every block back to its source. */
-static void toft_destroy(toft_state *a) {
-  toft_forget_at_exit(a);
+/* Runs the cleanups and returns every block to its source. */
+static void toft_release_all(toft_state *a) {
+  toft_unregister_arena(a);
   toft_run_cleanups(a, 0);
-  (void)toft_look_at_shadows(a);
+  (void)toft_verify_freed(a);
   (void)toft_check_records(a, 0);
-  while (a->newest != &a->home) {
-    toft_blk *b = a->newest;
+  while (a->newest != &a->initial) {
+    toft_block_header *b = a->newest;
     a->newest = b->next;
-    toft_put(a, b);
+    toft_block_put(a, b);
   }
   toft_put_spares(a, 0);
-  toft_end_watch(a);
-  a->home_size = a->home.size; /* what its source extended it to */
-  toft_put_home(a);
+  toft_instruments_release(a);
+  a->initial_size = a->initial.size; /* its source may have extended it */
+  toft_put_initial(a);
 }
 
 static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
-  if (a->state & TOFT_HELD) return;
-  if (a->state & TOFT_FRESH) {
-    toft_put_home(a);
+  if (a->state & TOFT_CACHE_OWNED) return;
+  if (a->state & TOFT_PRISTINE) {
+    toft_put_initial(a);
     return;
   }
-  if (TOFT_UNLIKELY(!toft_step_in(a, "release", site))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED)) {
-    toft_destroy(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "release", site))) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    toft_release_all(a);
     return;
   }
-  toft_tell_not_released(a);
-  toft_aim(a);
-  toft_step_out(a);
-  toft_fail(a, 0, 0, TOFT_EBUSY);
+  toft_report_not_released(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  toft_report_failure(a, 0, 0, TOFT_EBUSY);
 }
 
-/* The fast way saves no register: whatever is not it is a tail call. */
+/* The fast path saves no registers; everything else is a tail call. */
 static void toft_op_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
-  toft_cache *c = &toft_tls;
-  if (TOFT_LIKELY(a->state == (TOFT_FRESH | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
-                  c->held + TOFT_HOME_SIZE <= TOFT_LOAD(&toft_cache_bytes))) {
-    head->cursor = a->home_start;
+  toft_cache *c = &toft_thread_cache;
+  if (TOFT_LIKELY(a->state == (TOFT_PRISTINE | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
+                  c->bytes + TOFT_BLOCK_MIN <= TOFT_LOAD(&toft_cache_bytes))) {
+    head->cursor = a->initial_start;
     toft_cache_push(a);
-  } else if (a->state != (TOFT_FRESH | TOFT_BUFFER)) {
+  } else if (a->state != (TOFT_PRISTINE | TOFT_IN_BUFFER)) {
     toft_release_slow(a, TOFT_CALLER());
   }
 }
 
 /* ---- adopt ---- */
 
-/* The cleanup of an adopted arena: its place in the order is where it was adopted. */
-static void toft_end_adopted(void *donor) { toft_destroy((toft_state *)donor); }
-static void toft_end_foreign(void *donor) { toft_release((toft_arena *)donor); }
+/* Cleanups that release a donor at the point where it was adopted. */
+static void toft_release_adopted(void *donor) { toft_release_all((toft_state *)donor); }
+static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
-  toft_enter(donor);
-  if ((donor->state & (TOFT_CLOSED | TOFT_HELD)) || (a->state & TOFT_CLOSED)) {
-    toft_aim(donor);
+  toft_sync_in(donor);
+  if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) {
+    toft_set_limit(donor);
     return TOFT_EBUSY;
   }
-  if (!toft_affords(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
-    toft_aim(donor);
+  if (!toft_fits_budget(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+    toft_set_limit(donor);
     return TOFT_ENOMEM;
   }
-  if (!toft_apart_room(a)) {
-    toft_aim(donor);
+  if (!toft_reserve_detached(a)) {
+    toft_set_limit(donor);
     return TOFT_ENOMEM;
   }
-  donor->state |= TOFT_BUSY; /* whoever still uses it is refused */
-  toft_aim(donor);
-  toft_link_cleanup(a, &donor->adopted, toft_end_adopted, donor);
+  donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
+  toft_set_limit(donor);
+  toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
   a->live += donor->live;
   a->allocated += donor->live;
   a->adopted_live += donor->live;
-  toft_apart_add(a, donor, (size_t)donor->live);
-  toft_tell_over(a);
+  toft_detached_add(a, donor, (size_t)donor->live);
+  toft_check_soft_budget(a);
   return TOFT_OK;
 }
 
-/* A rewind is refused with this code whatever the mark is, and this is none. */
-static int toft_is_closed(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
+/* Whether the arena refuses ops: a rewind then returns TOFT_EBUSY for any mark, and this is not a valid one. */
+static int toft_is_refusing(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
 
-/* Of another maker, one or both: nothing is taken over, the donor's own release waits on the list. */
+/* One arena or both have another provider: registers the donor's release as a cleanup. */
 static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
   if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
-  if (toft_is_closed(head) || toft_is_closed(donor)) return TOFT_EBUSY; /* a closed donor would ignore that release */
+  if (toft_is_refusing(head) || toft_is_refusing(donor))
+    return TOFT_EBUSY; /* a claimed or busy donor would ignore its release */
   toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
   if (node == NULL) return TOFT_ENOMEM;
-  node->fn = toft_end_foreign;
+  node->fn = toft_release_foreign;
   return TOFT_OK;
 }
 
@@ -2329,57 +2396,57 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
   toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
   uintptr_t caller = TOFT_CALLER();
-  if (!toft_step_in(a, "adopt", caller)) return TOFT_EBUSY;
-  toft_enter(a);
-  int code = toft_step_in(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
+  if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
+  toft_sync_in(a);
+  int code = toft_debug_begin_call(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
   if (code == TOFT_OK) {
     code = toft_adopt_own(a, d);
-    toft_step_out(d);
+    toft_debug_end_call(d);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 #endif
 
 /* ==== core/stats.c ==== */
-/* Looking at an arena: membership, statistics, the walk over blocks. */
+/* Reading an arena: membership, statistics, the walk over blocks, and the names of errors. */
 #ifndef TOFT_CORE_STATS_C
 #define TOFT_CORE_STATS_C
 
-static const unsigned char *toft_lookup_start(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
+static const unsigned char *toft_block_first(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
 }
 
-/* Home idling holds nothing, though its cursor is at its end. */
-static size_t toft_block_used(const toft_state *a, toft_blk *b) {
-  if (b == &a->home && (a->state & TOFT_IDLE)) return 0;
-  return (size_t)(toft_block_top(a, b) - toft_lookup_start(a, b));
+/* Bytes in use. An idle initial block has none, although its cursor is at its end. */
+static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
+  if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
+  return (size_t)(toft_block_used_end(a, b) - toft_block_first(a, b));
 }
 
-static toft_state *toft_adopted_by(const toft_node *node) {
-  return node->user.fn == toft_end_adopted ? (toft_state *)node->user.arg : NULL;
+static toft_state *toft_adopted_arena(const toft_cleanup_node *node) {
+  return node->user.fn == toft_release_adopted ? (toft_state *)node->user.arg : NULL;
 }
 
 static int toft_op_contains(const toft_arena *head, const void *p) {
   const toft_state *a = toft_state_of(head);
   const unsigned char *q = (const unsigned char *)p;
-  if (a->state & TOFT_FRESH) return q >= a->home_start && q < head->cursor;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_lookup_start(a, b);
+  if (a->state & TOFT_PRISTINE) return q >= a->initial_start && q < head->cursor;
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
+    const unsigned char *start = toft_block_first(a, b);
     if (q >= start && q < start + toft_block_used(a, b)) return 1;
   }
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
+  for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_arena(n);
     if (donor != NULL && toft_op_contains(&donor->head, p)) return 1;
   }
   return 0;
 }
 
-/* `reserved` and the like of this arena and of those it adopted. */
+/* Adds the block statistics of a and of the arenas it adopted. */
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     s->reserved += b->size;
     s->blocks++;
     s->wasted += b->size - toft_block_used(a, b);
@@ -2387,8 +2454,8 @@ static void toft_add_stats(const toft_state *a, toft_stats *s) {
   }
   s->reserved += a->spare_bytes;
   s->source_calls += a->source_calls;
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
+  for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_arena(n);
     if (donor != NULL) toft_add_stats(donor, s);
   }
 }
@@ -2396,37 +2463,37 @@ static void toft_add_stats(const toft_state *a, toft_stats *s) {
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) {
   toft_state *a = toft_state_of(head);
   toft_stats s;
-  toft_enter(a);
+  toft_sync_in(a);
   memset(&s, 0, sizeof s);
   toft_add_stats(a, &s);
   s.live = a->live;
   s.allocated = a->allocated;
   s.peak = a->peak;
   s.budget = a->budget;
-  toft_aim(a);
+  toft_set_limit(a);
   size_t n = toft_min(out_size, sizeof s);
   memcpy(out, &s, n);
   return n;
 }
 
-static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
+static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
   toft_block v;
-  const toft_node *n = a->cleanups;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    for (; n != NULL && n->born > b->born; n = n->older) {
-      toft_state *donor = toft_adopted_by(n);
-      int stop = donor != NULL ? toft_walk(donor, fn, arg) : 0;
+  const toft_cleanup_node *n = a->cleanups;
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
+    for (; n != NULL && n->epoch > b->epoch; n = n->older) {
+      toft_state *donor = toft_adopted_arena(n);
+      int stop = donor != NULL ? toft_walk_blocks(donor, fn, arg) : 0;
       if (stop != 0) return stop;
     }
-    v.base = b == &a->home ? (const void *)a : (const void *)b;
+    v.base = b == &a->initial ? (const void *)a : (const void *)b;
     v.size = b->size;
-    v.start = toft_lookup_start(a, b);
+    v.start = toft_block_first(a, b);
     v.used = toft_block_used(a, b);
     v.kind = (int)b->kind;
     int stop = fn(arg, &v);
     if (stop != 0) return stop;
   }
-  for (toft_blk *b = a->spares; b != NULL; b = b->next) {
+  for (toft_block_header *b = a->spares; b != NULL; b = b->next) {
     v.base = b;
     v.size = b->size;
     v.start = (const unsigned char *)b + TOFT_HEADER;
@@ -2441,11 +2508,11 @@ static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void 
 int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  uint32_t was = toft_call_out(a);
-  int stop = toft_walk(a, fn, arg);
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_sync_in(a);
+  uint32_t was_busy = toft_begin_callback(a);
+  int stop = toft_walk_blocks(a, fn, arg);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return stop;
 }
 
@@ -2469,40 +2536,40 @@ const char *toft_error_name(int code) {
 #endif
 
 /* ==== core/malloc_hooks.c ==== */
-/* malloc, realloc and free for libraries that take such hooks: a header in front of each object keeps its size. In a
- * checked arena the records know the size; the header, which may be damaged, is only looked at. */
+/* malloc, realloc and free for libraries that accept such hooks. A header in front of each object stores its size. In
+ * a checked arena the size comes from the object's record, since the header may be damaged. */
 #ifndef TOFT_CORE_MALLOC_HOOKS_C
 #define TOFT_CORE_MALLOC_HOOKS_C
 
 static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
 
-static size_t toft_hook_whole(size_t size) {
+static size_t toft_hook_total_size(size_t size) {
   return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
 }
 
 void *toft_hook_malloc(void *arena, size_t size) {
   toft_arena *a = (toft_arena *)arena;
-  toft_from(a, TOFT_CALLER());
-  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_whole(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_made(a, base, size) : NULL;
+  toft_attribute_call(a, TOFT_CALLER());
+  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
   toft_arena *a = (toft_arena *)arena;
-  toft_from(a, TOFT_CALLER());
+  toft_attribute_call(a, TOFT_CALLER());
   if (p == NULL) return toft_hook_malloc(arena, size);
-  size_t old = toft_hook_size(a, p, "resize");
+  size_t old = toft_hook_load_size(a, p, "resize");
   if (old == 0) return NULL;
   unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
-                                                     toft_hook_whole(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_made(a, base, size) : NULL;
+                                                     toft_hook_total_size(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
 void toft_hook_free(void *arena, void *p) {
   toft_arena *a = (toft_arena *)arena;
   if (p == NULL) return;
-  toft_from(a, TOFT_CALLER());
-  size_t size = toft_hook_size(a, p, "free");
+  toft_attribute_call(a, TOFT_CALLER());
+  size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
 }
 
@@ -2536,41 +2603,42 @@ void toft_current_free(void *p) {
 #endif
 
 /* ==== core/strings.c ==== */
-/* Text in an arena: printf, and packed bytes. On the ABI alone: any maker's arena will do. */
+/* Strings in an arena: printf, and packed bytes. Uses the public ABI only, so arenas of any provider will do. */
 #ifndef TOFT_CORE_STRINGS_C
 #define TOFT_CORE_STRINGS_C
 
-/* Formats into the room there is; a second time only if that was too small. */
+/* Formats into the remaining bytes, and a second time if they were too few. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
-  va_list again;
-  toft_from(a, TOFT_CALLER());
-  size_t room = toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* what vsnprintf takes everywhere */
-  va_copy(again, args);
-  int length = vsnprintf(room != 0 ? (char *)a->cursor : NULL, room, format, args);
+  va_list copy;
+  toft_attribute_call(a, TOFT_CALLER());
+  size_t remaining =
+      toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* the maximum that vsnprintf accepts everywhere */
+  va_copy(copy, args);
+  int length = vsnprintf(remaining != 0 ? (char *)a->cursor : NULL, remaining, format, args);
   char *s = NULL;
   if (length >= 0) {
     size_t size = (size_t)length + 1;
-    unsigned char *here = a->cursor;
+    unsigned char *start = a->cursor;
     s = (char *)toft_alloc(a, size);
-    if (s != NULL && ((unsigned char *)s != here || size > room)) (void)vsnprintf(s, size, format, again);
+    if (s != NULL && ((unsigned char *)s != start || size > remaining)) (void)vsnprintf(s, size, format, copy);
   }
-  va_end(again);
+  va_end(copy);
   return s;
 }
 
 char *toft_printf(toft_arena *a, const char *format, ...) {
   va_list args;
-  toft_from(a, TOFT_CALLER());
+  toft_attribute_call(a, TOFT_CALLER());
   va_start(args, format);
   char *s = toft_vprintf(a, format, args);
   va_end(args);
   return s;
 }
 
-/* Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused;
- * chunks double up to 4 KiB. */
+/* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
+ * double up to 4 KiB. */
 void *toft_pack_more(toft_pack *k, size_t n) {
-  toft_from(k->arena, TOFT_CALLER());
+  toft_attribute_call(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
   unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
   if (p == NULL) return toft_alloc(k->arena, n);
@@ -2591,24 +2659,23 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 /* ---- debug: what can be switched on per arena while the program runs ---- */
 
 /* ==== debug/accounting.c ==== */
-/* What an arena knows of its allocations once somebody asks: bytes by tag and phase, budgets with callbacks. It hooks
- * in by the one compare of the inline path: toft_aim lowers the limit to the next byte that must be seen, and sets the
- * watched bit, so that whatever goes backwards calls.
+/* Accounting: bytes by tag and phase, and budgets with callbacks. toft_set_limit lowers the limit to the next byte
+ * that accounting must see, and sets the epoch's lowest bit so that rewinds, resizes and frees take the slow path.
  *
- * Bytes of a tag. What lies in line, in the regular blocks, is given back from its end alone. So a list of cuts says
- * where on the way from 0 to the bytes in line which tag begins: a change of tag adds one, and a fall takes off those
- * above it. What lies apart, in blocks of its own and in adopted arenas, may go at any time, and is listed. */
+ * Bytes in regular blocks are freed in LIFO order. For them a list of cuts records at which of the LIFO bytes each
+ * tag begins: a change of tag appends a cut, and a rewind removes the cuts above it. Dedicated blocks and adopted
+ * arenas are detached: they may be freed in any order, and are listed one by one. */
 #ifndef TOFT_DEBUG_ACCOUNTING_C
 #define TOFT_DEBUG_ACCOUNTING_C
 
 typedef struct toft_tag_entry {
-  char *name; /* its path; terminated */
+  char *name; /* its path, with a terminating NUL */
   size_t length;
   uint64_t number;
   int numbered;
   uint64_t budget, allocated;
-  uint64_t closed; /* bytes in line between its cuts and the next ones; of the last cut: not yet */
-  uint64_t apart;
+  uint64_t lifo_closed; /* LIFO bytes between its cuts and the next ones, except after the last cut */
+  uint64_t detached;
 } toft_tag_entry;
 
 typedef struct toft_cut {
@@ -2616,11 +2683,11 @@ typedef struct toft_cut {
   size_t tag;
 } toft_cut;
 
-typedef struct toft_apart {
+typedef struct toft_detached {
   const void *what; /* a block, or an adopted arena */
   size_t tag;
   uint64_t bytes;
-} toft_apart;
+} toft_detached;
 
 typedef struct toft_phase_entry {
   char *name;
@@ -2628,63 +2695,64 @@ typedef struct toft_phase_entry {
   int64_t kept;
 } toft_phase_entry;
 
-typedef struct toft_sampled toft_sampled; /* sampling.c */
+typedef struct toft_sampled_site toft_sampled_site; /* sampling.c */
 #define TOFT_SITE_LISTS 256
 
-struct toft_watch {
+struct toft_instruments {
   int metered;
-  size_t tag; /* the present one; 0 is none */
+  size_t tag; /* the current tag; 0: none */
   toft_tag_entry *tags;
-  size_t tag_count, tag_room;
-  toft_cut *cuts; /* while metered: ascending, the first at 0, the last one's tag is that of what comes next */
-  size_t cut_count, cut_room;
-  toft_apart *aparts; /* while metered: in the order in which they came */
-  size_t apart_count, apart_room;
-  uint64_t apart_bytes;
-  uint64_t in_line, counted;      /* when the tags were last settled: live - apart_bytes, and allocated */
-  size_t *outer;                  /* tags to come back to */
-  size_t depth, outer_room, lost; /* lost: pushes that failed */
-  int claimed;                    /* the bytes of the range that is out are claim_tag's */
+  size_t tag_count, tag_capacity;
+  toft_cut *cuts; /* while metered: ascending, the first at 0; the last one's tag is current */
+  size_t cut_count, cut_capacity;
+  toft_detached *detached; /* while metered: in order of creation */
+  size_t detached_count, detached_capacity;
+  uint64_t detached_bytes;
+  uint64_t lifo_bytes, synced_allocated; /* at the last toft_sync_tags: live - detached_bytes, and allocated */
+  size_t *tag_stack;                     /* tags to return to */
+  size_t tag_depth, tag_stack_capacity, failed_pushes; /* failed_pushes: toft_tag_push calls that failed */
+  int claimed;                                         /* the claimed range belongs to claim_tag */
   size_t claim_tag;
   toft_phase_entry *phases;
-  size_t phase_count, phase_room;
+  size_t phase_count, phase_capacity;
 
-  uint64_t soft;
-  int soft_passed; /* and told */
-  toft_over *over;
-  void *over_arg;
-  toft_ask *ask;
-  void *ask_arg;
+  uint64_t soft_budget;
+  int soft_budget_passed; /* and reported */
+  toft_over *on_soft_budget;
+  void *on_soft_budget_arg;
+  toft_ask *on_refusal;
+  void *on_refusal_arg;
 
-  uint64_t period, next_sample, random; /* the next sample is due when so much was allocated */
+  uint64_t period, next_sample, random; /* next_sample: a value of `allocated` */
   toft_unwinder *unwinder;
   void *unwinder_arg;
-  toft_sampled **sites; /* TOFT_SITE_LISTS lists by hash; NULL until something was sampled */
+  toft_sampled_site **sites; /* TOFT_SITE_LISTS lists by hash; NULL before the first sample */
   size_t site_count;
-  double lost_count, lost_bytes; /* of samples that there was no memory for */
+  double unattributed_count, unattributed_bytes; /* of samples for which there was no memory */
 };
 
-/* ---- lists that grow ---- */
+/* ---- growing arrays ---- */
 
-/* Room for `want` items. The list, maybe elsewhere, or NULL: it is as it was. */
-static void *toft_longer(void *list, size_t *room, size_t want, size_t item) {
-  if (want <= *room) return list;
-  size_t more = toft_max(want, 2 * *room);
-  void *longer = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
-  if (longer != NULL) *room = more;
-  return longer;
+/* Grows the array to at least `want` items. NULL: no memory, and the array is unchanged. */
+static void *toft_grow_list(void *list, size_t *remaining, size_t want, size_t item) {
+  if (want <= *remaining) return list;
+  size_t more = toft_max(want, 2 * *remaining);
+  void *grown = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
+  if (grown != NULL) *remaining = more;
+  return grown;
 }
 
-static int toft_cuts_room(toft_watch *w, size_t more) {
-  toft_cut *cuts = (toft_cut *)toft_longer(w->cuts, &w->cut_room, w->cut_count + more, sizeof *cuts);
+static int toft_reserve_cuts(toft_instruments *w, size_t more) {
+  toft_cut *cuts = (toft_cut *)toft_grow_list(w->cuts, &w->cut_capacity, w->cut_count + more, sizeof *cuts);
   if (cuts != NULL) w->cuts = cuts;
   return cuts != NULL;
 }
 
-static int toft_aparts_room(toft_watch *w, size_t more) {
-  toft_apart *aparts = (toft_apart *)toft_longer(w->aparts, &w->apart_room, w->apart_count + more, sizeof *aparts);
-  if (aparts != NULL) w->aparts = aparts;
-  return aparts != NULL;
+static int toft_reserve_detached_entries(toft_instruments *w, size_t more) {
+  toft_detached *detached =
+      (toft_detached *)toft_grow_list(w->detached, &w->detached_capacity, w->detached_count + more, sizeof *detached);
+  if (detached != NULL) w->detached = detached;
+  return detached != NULL;
 }
 
 static char *toft_copy_name(const char *first, size_t n, const char *second, size_t m) {
@@ -2699,14 +2767,14 @@ static char *toft_copy_name(const char *first, size_t n, const char *second, siz
 
 /* ---- names ---- */
 
-/* The length of the UTF-8 character at the beginning of n > 0 bytes; 0: there is none. */
+/* The length of the UTF-8 character at the start of n > 0 bytes; 0 if there is none. */
 static size_t toft_utf8(const unsigned char *s, size_t n) {
   unsigned char c = s[0];
   size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
   if (length == 0 || length > n) return 0;
   for (size_t i = 1; i < length; i++)
     if ((s[i] & 0xC0) != 0x80) return 0;
-  /* Longer than need be, a surrogate, or above 0x10FFFF. */
+  /* overlong, a surrogate, or above 0x10FFFF */
   if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
       (c == 0xF4 && s[1] > 0x8F))
     return 0;
@@ -2723,123 +2791,124 @@ static int toft_is_name(const char *name, size_t length) {
   return 1;
 }
 
-/* The tag whose path is these two, with a / between them, or one that is new; number: what else it may be known by.
- * SIZE_MAX: no memory. */
-static size_t toft_tag_of(toft_watch *w, const toft_tag_entry *outer, const char *name, size_t m,
+/* The tag whose path is `outer`/`name`, created if needed; `number` becomes its number. SIZE_MAX: no memory. */
+static size_t toft_tag_of(toft_instruments *w, const toft_tag_entry *outer, const char *name, size_t m,
                           const uint64_t *number) {
   const char *first = outer != NULL ? outer->name : "";
-  size_t n = outer != NULL ? outer->length : 0, whole = n + m + (n != 0 && m != 0);
+  size_t n = outer != NULL ? outer->length : 0, length = n + m + (n != 0 && m != 0);
   static const uint64_t none = 0;
-  if (whole == 0 && number == NULL) number = &none;
+  if (length == 0 && number == NULL) number = &none;
   for (size_t i = 0; i < w->tag_count; i++) {
     toft_tag_entry *t = &w->tags[i];
-    int same = whole == 0 ? t->length == 0 && t->number == *number
-                          : t->length == whole && memcmp(t->name + (whole - m), name, m) == 0 &&
-                                memcmp(t->name, first, n) == 0 && (n == 0 || m == 0 || t->name[n] == '/');
-    if (!same && whole == 0) same = t->numbered && t->number == *number; /* it got a name meanwhile */
+    int same = length == 0 ? t->length == 0 && t->number == *number
+                           : t->length == length && memcmp(t->name + (length - m), name, m) == 0 &&
+                                 memcmp(t->name, first, n) == 0 && (n == 0 || m == 0 || t->name[n] == '/');
+    if (!same && length == 0) same = t->numbered && t->number == *number; /* the number has a name by now */
     if (!same) continue;
-    if (number != NULL && whole != 0) {
+    if (number != NULL && length != 0) {
       t->number = *number;
       t->numbered = 1;
     }
     return i;
   }
-  toft_tag_entry *tags = (toft_tag_entry *)toft_longer(w->tags, &w->tag_room, w->tag_count + 1, sizeof *tags);
+  toft_tag_entry *tags = (toft_tag_entry *)toft_grow_list(w->tags, &w->tag_capacity, w->tag_count + 1, sizeof *tags);
   char *path = tags != NULL ? toft_copy_name(first, n, name, m) : NULL;
   if (tags != NULL) w->tags = tags;
   if (path == NULL) return SIZE_MAX;
   toft_tag_entry *t = &tags[w->tag_count];
   memset(t, 0, sizeof *t);
   t->name = path;
-  t->length = whole;
+  t->length = length;
   t->numbered = number != NULL;
   t->number = number != NULL ? *number : 0;
   t->budget = UINT64_MAX;
   return w->tag_count++;
 }
 
-/* ---- the watch ---- */
+/* ---- the state of accounting ---- */
 
-/* Near numbers in, far ones out: of two seeds that differ in a bit. Never 0. */
-static uint64_t toft_scatter(uint64_t n) {
+/* A bijective mixer: similar seeds give unrelated results. Never 0. */
+static uint64_t toft_mix64(uint64_t n) {
   n = (n ^ n >> 30) * 0xBF58476D1CE4E5B9u;
   n = (n ^ n >> 27) * 0x94D049BB133111EBu;
   n ^= n >> 31;
   return n != 0 ? n : 1;
 }
 
-static size_t toft_watches; /* made so far; updated atomically */
+static size_t toft_instruments_made; /* count of states created; atomic */
 
-static toft_watch *toft_watch_of(const toft_state *a) { return a->state & TOFT_FRESH ? NULL : a->watch; }
+static toft_instruments *toft_instruments_of(const toft_state *a) {
+  return a->state & TOFT_PRISTINE ? NULL : a->instruments;
+}
 
-/* Made when it is first wanted. NULL: no memory. */
-static toft_watch *toft_watched(toft_state *a) {
-  if (a->watch != NULL) return a->watch;
-  toft_watch *w = (toft_watch *)malloc(sizeof *w);
+/* Created on first use. NULL: no memory. */
+static toft_instruments *toft_instruments_get(toft_state *a) {
+  if (a->instruments != NULL) return a->instruments;
+  toft_instruments *w = (toft_instruments *)malloc(sizeof *w);
   if (w == NULL) return NULL;
   memset(w, 0, sizeof *w);
-  w->soft = UINT64_MAX;
-  /* Arenas come from the cache at the same address again: each has another first sample all the same. */
-  w->random = toft_scatter((uint64_t)TOFT_ADD(&toft_watches, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)a);
+  w->soft_budget = UINT64_MAX;
+  /* arenas from the cache repeat addresses; the counter gives each another first sample */
+  w->random = toft_mix64((uint64_t)TOFT_ADD(&toft_instruments_made, 1) * 0x9E3779B97F4A7C15u ^ (uint64_t)(uintptr_t)a);
   if (toft_tag_of(w, NULL, "", 0, NULL) != 0) {
     free(w->tags);
     free(w);
     return NULL;
   }
-  a->watch = w;
+  a->instruments = w;
   return w;
 }
 
-static void toft_clear_sites(toft_watch *w); /* sampling.c */
+static void toft_clear_sites(toft_instruments *w); /* sampling.c */
 
-static void toft_clear_phases(toft_watch *w) {
+static void toft_clear_phases(toft_instruments *w) {
   for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
   w->phase_count = 0;
 }
 
-static void toft_end_watch(toft_state *a) {
-  toft_watch *w = a->watch;
+static void toft_instruments_release(toft_state *a) {
+  toft_instruments *w = a->instruments;
   if (w == NULL) return;
   toft_clear_sites(w);
   toft_clear_phases(w);
   for (size_t i = 0; i < w->tag_count; i++) free(w->tags[i].name);
   free(w->sites);
   free(w->phases);
-  free(w->outer);
-  free(w->aparts);
+  free(w->tag_stack);
+  free(w->detached);
   free(w->cuts);
   free(w->tags);
   free(w);
-  a->watch = NULL;
-  a->state &= ~(uint32_t)TOFT_WATCHED;
+  a->instruments = NULL;
+  a->state &= ~(uint32_t)TOFT_INSTRUMENTED;
 }
 
-/* Something was switched: is anything on? */
-static void toft_switched(toft_state *a) {
-  const toft_watch *w = a->watch;
-  int on = w->metered || w->period != 0 || w->soft != UINT64_MAX || w->ask != NULL;
-  a->state = on ? a->state | TOFT_WATCHED : a->state & ~(uint32_t)TOFT_WATCHED;
+/* Updates TOFT_INSTRUMENTED after a setting changed. */
+static void toft_update_instrumented(toft_state *a) {
+  const toft_instruments *w = a->instruments;
+  int on = w->metered || w->period != 0 || w->soft_budget != UINT64_MAX || w->on_refusal != NULL;
+  a->state = on ? a->state | TOFT_INSTRUMENTED : a->state & ~(uint32_t)TOFT_INSTRUMENTED;
 }
 
 /* ---- bytes by tag ---- */
 
-/* What is charged now is this tag's: that of the claim where its own bytes come back, else the present one. */
+/* The tag charged now: the claim's while a claimed range is being returned, else the current one. */
 static size_t toft_charged_tag(const toft_state *a) {
-  const toft_watch *w = a->watch;
+  const toft_instruments *w = a->instruments;
   return w->claimed && !(a->state & TOFT_CLAIMED) ? w->claim_tag : w->tag;
 }
 
-/* Cuts above `at` are forgotten, and what comes from there on is the tag's. Never needs more room than there is: either
- * one was taken off, or toft_change_tag saw to it. */
-static void toft_cut_at(toft_watch *w, uint64_t at, size_t tag) {
+/* Removes the cuts above `at` and starts `tag` there. Needs no memory: either a cut was removed, or toft_change_tag
+ * reserved one. */
+static void toft_cut_at(toft_instruments *w, uint64_t at, size_t tag) {
   toft_cut *cuts = w->cuts;
   size_t n = w->cut_count;
   while (n != 0 && cuts[n - 1].at >= at) {
     n--;
-    if (n != 0) w->tags[cuts[n - 1].tag].closed -= cuts[n].at - cuts[n - 1].at;
+    if (n != 0) w->tags[cuts[n - 1].tag].lifo_closed -= cuts[n].at - cuts[n - 1].at;
   }
   if (n == 0 || cuts[n - 1].tag != tag) {
-    if (n != 0) w->tags[cuts[n - 1].tag].closed += at - cuts[n - 1].at;
+    if (n != 0) w->tags[cuts[n - 1].tag].lifo_closed += at - cuts[n - 1].at;
     cuts[n].at = at;
     cuts[n].tag = tag;
     n++;
@@ -2847,111 +2916,112 @@ static void toft_cut_at(toft_watch *w, uint64_t at, size_t tag) {
   w->cut_count = n;
 }
 
-/* The cuts, as live is now. */
+/* Updates the cuts to live. */
 static void toft_cut_tags(toft_state *a) {
-  toft_watch *w = a->watch;
-  uint64_t in_line = a->live - w->apart_bytes;
+  toft_instruments *w = a->instruments;
+  uint64_t lifo_bytes = a->live - w->detached_bytes;
   size_t tag = toft_charged_tag(a);
-  /* A range under another tag than the present one comes back: since the last cut nothing came in line but it. */
-  if (w->cuts[w->cut_count - 1].tag != tag) toft_cut_at(w, in_line < w->in_line ? in_line : w->in_line, tag);
-  toft_cut_at(w, in_line, tag);
-  w->in_line = in_line;
+  /* a range claimed under another tag is returned: no other LIFO bytes were added since the last cut */
+  if (w->cuts[w->cut_count - 1].tag != tag)
+    toft_cut_at(w, lifo_bytes < w->lifo_bytes ? lifo_bytes : w->lifo_bytes, tag);
+  toft_cut_at(w, lifo_bytes, tag);
+  w->lifo_bytes = lifo_bytes;
 }
 
-static void toft_settle_tags(toft_state *a) {
-  toft_watch *w = a->watch;
+static void toft_sync_tags(toft_state *a) {
+  toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
   toft_cut_tags(a);
-  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->counted; /* less than nothing if a range did not go on */
-  w->counted = a->allocated;
+  w->tags[toft_charged_tag(a)].allocated += a->allocated - w->synced_allocated; /* negative if a claim shrank */
+  w->synced_allocated = a->allocated;
 }
 
-static uint64_t toft_live_of_tag(const toft_watch *w, size_t tag) {
+static uint64_t toft_live_of_tag(const toft_instruments *w, size_t tag) {
   const toft_cut *last = &w->cuts[w->cut_count - 1];
-  return w->tags[tag].closed + w->tags[tag].apart + (last->tag == tag ? w->in_line - last->at : 0);
+  return w->tags[tag].lifo_closed + w->tags[tag].detached + (last->tag == tag ? w->lifo_bytes - last->at : 0);
 }
 
-/* The arena is entered. 0: no memory, and nothing changed. */
+/* Precondition: toft_sync_in was called. 0: no memory, and nothing changed. */
 static int toft_change_tag(toft_state *a, size_t tag) {
-  toft_watch *w = a->watch;
-  toft_settle_tags(a);
-  /* A cut for this change, for each pop that is to come, and for both ends of a range under another tag. */
-  if (!toft_cuts_room(w, w->depth + 4)) return 0;
+  toft_instruments *w = a->instruments;
+  toft_sync_tags(a);
+  /* a cut for this change, one for each pop to come, and two for a range under another tag */
+  if (!toft_reserve_cuts(w, w->tag_depth + 4)) return 0;
   w->tag = tag;
-  toft_settle_tags(a);
+  toft_sync_tags(a);
   return 1;
 }
 
-/* ---- what lies apart ---- */
+/* ---- detached bytes ---- */
 
-/* Is there memory to note one more? */
-static int toft_apart_room(toft_state *a) {
-  return a->watch == NULL || !a->watch->metered || toft_aparts_room(a->watch, 1);
+/* Reserves memory for one more entry. 0: there is none. */
+static int toft_reserve_detached(toft_state *a) {
+  return a->instruments == NULL || !a->instruments->metered || toft_reserve_detached_entries(a->instruments, 1);
 }
 
-static void toft_apart_note(toft_watch *w, const void *what, size_t tag, uint64_t bytes) {
-  toft_apart *last = w->apart_count != 0 ? &w->aparts[w->apart_count - 1] : NULL;
+static void toft_detached_push(toft_instruments *w, const void *what, size_t tag, uint64_t bytes) {
+  toft_detached *last = w->detached_count != 0 ? &w->detached[w->detached_count - 1] : NULL;
   if (last == NULL || last->what != what || last->tag != tag) {
-    last = &w->aparts[w->apart_count++];
+    last = &w->detached[w->detached_count++];
     last->what = what;
     last->tag = tag;
     last->bytes = 0;
   }
   last->bytes += bytes;
-  w->tags[tag].apart += bytes;
-  w->apart_bytes += bytes;
+  w->tags[tag].detached += bytes;
+  w->detached_bytes += bytes;
 }
 
-/* These bytes were added to live and allocated, and are not in line. */
-static void toft_apart_add(toft_state *a, const void *what, size_t bytes) {
-  toft_watch *w = a->watch;
+/* Accounts for bytes that were added to live and allocated outside the LIFO order. */
+static void toft_detached_add(toft_state *a, const void *what, size_t bytes) {
+  toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
   size_t tag = toft_charged_tag(a);
-  toft_apart_note(w, what, tag, bytes);
+  toft_detached_push(w, what, tag, bytes);
   w->tags[tag].allocated += bytes;
-  w->counted += bytes;
+  w->synced_allocated += bytes;
 }
 
-/* They were taken from live. It is among the last. */
-static void toft_apart_gone(toft_state *a, const void *what) {
-  toft_watch *w = a->watch;
+/* The bytes were subtracted from live. The entry is near the end of the list. */
+static void toft_detached_remove(toft_state *a, const void *what) {
+  toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
-  size_t end = w->apart_count, first;
-  while (end != 0 && w->aparts[end - 1].what != what) end--;
-  for (first = end; first != 0 && w->aparts[first - 1].what == what; first--) {
-    const toft_apart *gone = &w->aparts[first - 1];
-    w->tags[gone->tag].apart -= gone->bytes;
-    w->apart_bytes -= gone->bytes;
+  size_t end = w->detached_count, first;
+  while (end != 0 && w->detached[end - 1].what != what) end--;
+  for (first = end; first != 0 && w->detached[first - 1].what == what; first--) {
+    const toft_detached *removed = &w->detached[first - 1];
+    w->tags[removed->tag].detached -= removed->bytes;
+    w->detached_bytes -= removed->bytes;
   }
-  memmove(w->aparts + first, w->aparts + end, (w->apart_count - end) * sizeof *w->aparts);
-  w->apart_count -= end - first;
+  memmove(w->detached + first, w->detached + end, (w->detached_count - end) * sizeof *w->detached);
+  w->detached_count -= end - first;
 }
 
-/* All that lies apart already is nobody's. 0: no memory. */
-static int toft_apart_all(toft_state *a) {
-  toft_watch *w = a->watch;
-  for (const toft_blk *b = a->newest; b != NULL; b = b->next) {
+/* Metering begins: charges all existing detached bytes to no tag. 0: no memory. */
+static int toft_detached_add_all(toft_state *a) {
+  toft_instruments *w = a->instruments;
+  for (const toft_block_header *b = a->newest; b != NULL; b = b->next) {
     if (b->kind != TOFT_BLOCK_ONEOFF) continue;
-    if (!toft_aparts_room(w, 1)) return 0;
-    toft_apart_note(w, b, 0, b->charge);
+    if (!toft_reserve_detached_entries(w, 1)) return 0;
+    toft_detached_push(w, b, 0, b->charge);
   }
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
+  for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_arena(n);
     if (donor == NULL) continue;
-    if (!toft_aparts_room(w, 1)) return 0;
-    toft_apart_note(w, donor, 0, donor->live);
+    if (!toft_reserve_detached_entries(w, 1)) return 0;
+    toft_detached_push(w, donor, 0, donor->live);
   }
   return 1;
 }
 
-/* ---- hooks of the rest ---- */
+/* ---- called by the core ---- */
 
-/* Part of toft_aim: how far the inline path may go. */
-static TOFT_COLD size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *watched) {
-  toft_watch *w = a->watch;
-  uint64_t most = room;
+/* See instrument.h. Part of toft_set_limit. */
+static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
+  toft_instruments *w = a->instruments;
+  uint64_t most = remaining;
   if (w->metered) {
-    toft_settle_tags(a);
+    toft_sync_tags(a);
     if ((a->state & TOFT_CLAIMED) && !w->claimed) {
       w->claimed = 1;
       w->claim_tag = w->tag;
@@ -2960,20 +3030,20 @@ static TOFT_COLD size_t toft_aim_watch(toft_state *a, size_t room, uintptr_t *wa
     uint64_t live = toft_live_of_tag(w, tag), budget = w->tags[tag].budget;
     if (budget != UINT64_MAX && most > (budget < live ? 0 : budget - live)) most = budget < live ? 0 : budget - live;
   }
-  if (w->period != 0) { /* the allocation that passes the next sample is seen */
+  if (w->period != 0) { /* the allocation that passes the next sample takes the slow path */
     uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
     if (most > ahead) most = ahead;
   }
-  if (!w->soft_passed) {
-    uint64_t ahead = w->soft > a->live ? w->soft - a->live : 0;
+  if (!w->soft_budget_passed) {
+    uint64_t ahead = w->soft_budget > a->live ? w->soft_budget - a->live : 0;
     if (most > ahead) most = ahead;
   }
-  *watched |= w->metered || w->period != 0;
+  *instrumented |= w->metered || w->period != 0;
   return (size_t)(most & ~(uint64_t)7);
 }
 
-static TOFT_COLD int toft_tag_affords(toft_state *a, size_t charge) {
-  toft_watch *w = a->watch;
+static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
+  toft_instruments *w = a->instruments;
   size_t tag = w->metered ? toft_charged_tag(a) : 0;
   uint64_t budget = w->tags[tag].budget;
   if (!w->metered || budget == UINT64_MAX) return 1;
@@ -2983,123 +3053,121 @@ static TOFT_COLD int toft_tag_affords(toft_state *a, size_t charge) {
   return live <= budget && charge <= budget - live;
 }
 
-/* The range's bytes are back in live. */
-static void toft_range_given(toft_state *a) {
-  toft_settle_tags(a);
-  if (a->watch != NULL) a->watch->claimed = 0;
+static void toft_accounting_unclaim(toft_state *a) {
+  toft_sync_tags(a);
+  if (a->instruments != NULL) a->instruments->claimed = 0;
 }
 
-/* Nothing is live any more. */
-static void toft_round_over(toft_state *a) {
-  toft_watch *w = a->watch;
+static void toft_accounting_reset(toft_state *a) {
+  toft_instruments *w = a->instruments;
   if (w == NULL) return;
-  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
-  w->apart_count = 0;
-  w->apart_bytes = 0;
-  w->soft_passed = 0;
+  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].detached = 0;
+  w->detached_count = 0;
+  w->detached_bytes = 0;
+  w->soft_budget_passed = 0;
 }
 
-static size_t toft_zoned_size(size_t size, size_t align); /* debug_ops.c */
+static size_t toft_size_with_redzones(size_t size, size_t align); /* debug_ops.c */
 
-/* A request was refused: was it for the budget, and is that higher now? */
-static TOFT_COLD int toft_ask_for(toft_state *a, size_t size, size_t align) {
-  toft_watch *w = a->watch;
-  uint64_t held = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+/* The slow path of toft_budget_raised. */
+static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t align) {
+  toft_instruments *w = a->instruments;
+  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
   size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
   if (a->state & TOFT_IS_CHECKED) {
-    charge = toft_zoned_size(size, align);
-    pad = align + 8; /* zones are aligned to 16 */
+    charge = toft_size_with_redzones(size, align);
+    pad = align + 8; /* red zones are aligned to 16 */
   }
   uint64_t budget = a->budget, need = (uint64_t)charge + pad;
-  if (budget == UINT64_MAX || a->live + held + need <= budget || !toft_tag_affords(a, charge)) return 0;
-  uint32_t was = toft_call_out(a);
-  uint64_t answer = w->ask(w->ask_arg, &a->head, a->live, budget, size);
-  toft_call_back(a, was);
+  if (budget == UINT64_MAX || a->live + claimed + need <= budget || !toft_fits_tag_budget(a, charge)) return 0;
+  uint32_t was_busy = toft_begin_callback(a);
+  uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
+  toft_end_callback(a, was_busy);
   if (answer <= budget) return 0;
   a->budget = answer;
   return 1;
 }
 
 static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
-  return (a->state & TOFT_WATCHED) && a->watch->ask != NULL && toft_ask_for(a, size, align);
+  return (a->state & TOFT_INSTRUMENTED) && a->instruments->on_refusal != NULL && toft_ask_for_budget(a, size, align);
 }
 
-/* Part of each op by which live grows. */
-static void toft_tell_over(toft_state *a) {
-  if (!(a->state & TOFT_WATCHED)) return;
-  toft_watch *w = a->watch;
-  if (w->soft_passed || a->live <= w->soft) return;
-  w->soft_passed = 1;
-  toft_bump(a); /* the next reset is a long one, which forgets it */
-  if (w->over == NULL) return;
-  uint32_t was = toft_call_out(a);
-  w->over(w->over_arg, &a->head, a->live, w->soft);
-  toft_call_back(a, was);
+static void toft_check_soft_budget(toft_state *a) {
+  if (!(a->state & TOFT_INSTRUMENTED)) return;
+  toft_instruments *w = a->instruments;
+  if (w->soft_budget_passed || a->live <= w->soft_budget) return;
+  w->soft_budget_passed = 1;
+  toft_next_epoch(a); /* makes the next reset a full one, which clears soft_budget_passed */
+  if (w->on_soft_budget == NULL) return;
+  uint32_t was_busy = toft_begin_callback(a);
+  w->on_soft_budget(w->on_soft_budget_arg, &a->head, a->live, w->soft_budget);
+  toft_end_callback(a, was_busy);
 }
 
 /* ---- switches ---- */
 
-static int toft_meter(toft_state *a, int on) {
-  toft_watch *w = toft_watched(a);
+static int toft_set_metering(toft_state *a, int on) {
+  toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
   if (on == w->metered) return TOFT_OK;
-  toft_settle_tags(a);
-  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].closed = w->tags[i].apart = 0;
-  w->cut_count = w->apart_count = w->depth = w->lost = 0;
-  w->apart_bytes = 0;
+  toft_sync_tags(a);
+  for (size_t i = 0; i < w->tag_count; i++) w->tags[i].lifo_closed = w->tags[i].detached = 0;
+  w->cut_count = w->detached_count = w->tag_depth = w->failed_pushes = 0;
+  w->detached_bytes = 0;
   w->tag = 0;
   w->metered = 0;
   if (on) {
-    if (!toft_cuts_room(w, 4) || !toft_apart_all(a)) {
-      for (size_t i = 0; i < w->tag_count; i++) w->tags[i].apart = 0;
+    if (!toft_reserve_cuts(w, 4) || !toft_detached_add_all(a)) {
+      for (size_t i = 0; i < w->tag_count; i++) w->tags[i].detached = 0;
       return TOFT_ENOMEM;
     }
     w->metered = 1;
-    w->counted = a->allocated;
+    w->synced_allocated = a->allocated;
     toft_cut_at(w, 0, 0);
-    w->in_line = a->live - w->apart_bytes;
+    w->lifo_bytes = a->live - w->detached_bytes;
   }
-  toft_switched(a);
+  toft_update_instrumented(a);
   return TOFT_OK;
 }
 
-/* What ops->set does for a tag. */
-static int toft_set_tag_here(toft_state *a, uint64_t number, const char *name, size_t length) {
-  if ((a->state & TOFT_CLAIMED) && (a->watch == NULL || !a->watch->metered))
-    return TOFT_EBUSY; /* whose is the range? */
-  int was = a->watch != NULL && a->watch->metered;
-  if (toft_meter(a, 1) != TOFT_OK) return TOFT_ENOMEM;
+/* ops->set for a tag. */
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
+  if ((a->state & TOFT_CLAIMED) && (a->instruments == NULL || !a->instruments->metered))
+    return TOFT_EBUSY; /* the range would have no tag */
+  int was_metered = a->instruments != NULL && a->instruments->metered;
+  if (toft_set_metering(a, 1) != TOFT_OK) return TOFT_ENOMEM;
   if (length != 0 && name[0] == '/') name++, length--;
-  size_t tag = toft_tag_of(a->watch, NULL, name, length, &number);
+  size_t tag = toft_tag_of(a->instruments, NULL, name, length, &number);
   if (tag != SIZE_MAX && toft_change_tag(a, tag)) return TOFT_OK;
-  (void)toft_meter(a, was); /* switching off takes no memory */
+  (void)toft_set_metering(a, was_metered); /* switching off takes no memory */
   return TOFT_ENOMEM;
 }
 
 #endif
 
 /* ==== debug/live_registry.c ==== */
-/* The checked arenas and recyclers that are alive, so that the end of the process can look at them: a program that
- * exits without releasing them gets their findings too. */
+/* The registry of live checked arenas and recyclers, so that objects that a program never releases are verified at
+ * exit. */
 #ifndef TOFT_DEBUG_LIVE_REGISTRY_C
 #define TOFT_DEBUG_LIVE_REGISTRY_C
 
-typedef struct toft_registered {
-  struct toft_registered *next, *previous;
-  /* Enters the object, so that its own thread's calls are refused meanwhile. 0: a call is running in it. With the
+typedef struct toft_live_entry {
+  struct toft_live_entry *next, *previous;
+  /* Marks the object as in a call, so that calls of other threads are refused; 0: a call is running. With the
    * registry's lock held. */
-  int (*enter)(struct toft_registered *self);
-  void (*look)(struct toft_registered *self); /* without the lock: findings call hooks */
-  int looked;
-} toft_registered;
+  int (*begin_call)(struct toft_live_entry *self);
+  void (*verify)(struct toft_live_entry *self); /* without the lock: reports call hooks */
+  int verified;
+} toft_live_entry;
 
 static toft_lock toft_registry_lock;
-static toft_registered toft_registry = {&toft_registry, &toft_registry, NULL, NULL, 0};
+static toft_live_entry toft_registry = {&toft_registry, &toft_registry, NULL, NULL, 0};
 
-static void toft_register(toft_registered *r, int (*enter)(toft_registered *), void (*look)(toft_registered *)) {
-  r->enter = enter;
-  r->look = look;
-  r->looked = 0;
+static void toft_registry_add(toft_live_entry *r, int (*begin_call)(toft_live_entry *),
+                              void (*verify)(toft_live_entry *)) {
+  r->begin_call = begin_call;
+  r->verify = verify;
+  r->verified = 0;
   toft_lock_take(&toft_registry_lock);
   r->next = toft_registry.next;
   r->previous = &toft_registry;
@@ -3107,8 +3175,8 @@ static void toft_register(toft_registered *r, int (*enter)(toft_registered *), v
   TOFT_UNLOCK(&toft_registry_lock);
 }
 
-/* A second call does nothing. */
-static void toft_unregister(toft_registered *r) {
+/* Idempotent. */
+static void toft_registry_remove(toft_live_entry *r) {
   if (r->next == NULL) return;
   toft_lock_take(&toft_registry_lock);
   r->next->previous = r->previous;
@@ -3117,17 +3185,17 @@ static void toft_unregister(toft_registered *r) {
   TOFT_UNLOCK(&toft_registry_lock);
 }
 
-/* The library is being unloaded: other threads may have been stopped with the lock held. */
+/* Verifies all entries at unload. Other threads may have been stopped with the lock held. */
 static void toft_registry_end(void) {
   for (;;) {
-    toft_registered *r;
-    if (!toft_lock_take_to_end(&toft_registry_lock)) return;
-    for (r = toft_registry.next; r != &toft_registry && r->looked; r = r->next) continue;
-    int entered = r != &toft_registry && r->enter(r);
-    r->looked = r != &toft_registry;
-    int more = r->looked;
+    toft_live_entry *r;
+    if (!toft_lock_take_at_unload(&toft_registry_lock)) return;
+    for (r = toft_registry.next; r != &toft_registry && r->verified; r = r->next) continue;
+    int entered = r != &toft_registry && r->begin_call(r);
+    r->verified = r != &toft_registry;
+    int more = r->verified;
     TOFT_UNLOCK(&toft_registry_lock);
-    if (entered) r->look(r);
+    if (entered) r->verify(r);
     if (!more) return;
   }
 }
@@ -3271,7 +3339,7 @@ static void toft_dwarf_close(toft_dwarf *d) {
  * was not built for it counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
-  if (toft_msan_open != NULL) return 0;
+  if (toft_msan_unpoison != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
     d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (d->library != NULL && toft_dwarf_begin(d)) return 1;
@@ -3280,7 +3348,7 @@ static int toft_dwarf_open(toft_dwarf *d) {
 }
 
 /* Is the address in a module that was loaded when the session began? */
-static int toft_dwarf_knows(const toft_dwarf *d, const void *address) {
+static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
   return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
 }
 
@@ -3351,7 +3419,7 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
 static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
-static int toft_dwarf_knows(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
+static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   return toft_symbolize(arg, address, symbol);
 }
@@ -3368,28 +3436,28 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
 #define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
 
 /* One call of the program; all zero: none. */
-typedef struct toft_call {
-  const char *by;
+typedef struct toft_call_info {
+  const char *op;
   uintptr_t site;
   size_t thread;
-} toft_call;
+} toft_call_info;
 
 /* A finding before it has words. */
-typedef struct toft_fact {
+typedef struct toft_report {
   int kind;
   toft_arena *arena;
   const unsigned char *p;
-  size_t size, told; /* told: the size that the caller thinks it has */
+  size_t size, claimed_size; /* told: the size that the caller thinks it has */
   ptrdiff_t offset;
   size_t length;                         /* of the bytes that were written, from offset on */
   int open_ended;                        /* they reach the end of what was looked at: there may be more */
   unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
-  toft_call made, gone, seen;
-} toft_fact;
+  toft_call_info allocated, freed, detected;
+} toft_report;
 
 /* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
-static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsigned char *at, const unsigned char *end,
-                              int open_ended) {
+static void toft_report_set_written(toft_report *f, const unsigned char *p, const unsigned char *at,
+                                    const unsigned char *end, int open_ended) {
   f->offset = at - p;
   f->length = (size_t)(end - at);
   f->open_ended = open_ended;
@@ -3398,18 +3466,18 @@ static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsign
 
 /* ---- text, without stdio: it has no %zu everywhere ---- */
 
-typedef struct toft_line {
+typedef struct toft_text_writer {
   char *at, *end;
-} toft_line;
+} toft_text_writer;
 
-static void toft_put_text(toft_line *t, const char *s) {
+static void toft_put_text(toft_text_writer *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
 
 /* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
  * quote and a backslash get a backslash. */
-static void toft_put_escaped(toft_line *t, const char *s, size_t size, int quoted) {
+static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
     if (c < 0x20 || c > 0x7e) {
@@ -3425,9 +3493,9 @@ static void toft_put_escaped(toft_line *t, const char *s, size_t size, int quote
   *t->at = 0;
 }
 
-static void toft_put_name(toft_line *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
+static void toft_put_name(toft_text_writer *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
 
-static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
+static void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
   *d = 0;
   do *--d = "0123456789abcdef"[n % base];
@@ -3436,12 +3504,12 @@ static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
   toft_put_text(t, d);
 }
 
-static void toft_put_offset(toft_line *t, ptrdiff_t n) {
+static void toft_put_offset(toft_text_writer *t, ptrdiff_t n) {
   if (n < 0) toft_put_text(t, "-");
   toft_put_number(t, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
 
@@ -3451,7 +3519,7 @@ typedef struct toft_named_site {
 } toft_named_site;
 
 static toft_named_site *toft_named_sites[256];
-static TOFT_THREAD_LOCAL uintptr_t toft_said; /* where the next call comes from, if somebody said so */
+static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* where the next call comes from, if somebody said so */
 
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
@@ -3470,7 +3538,7 @@ uintptr_t toft_site(const char *place) {
   return (uintptr_t)s;
 }
 
-static int toft_site_named(uintptr_t site, toft_line *t) {
+static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   const toft_named_site *s = NULL;
   toft_lock_take(&toft_findings_lock);
   for (int i = 0; i < 256 && s == NULL; i++)
@@ -3482,26 +3550,27 @@ static int toft_site_named(uintptr_t site, toft_line *t) {
 
 /* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
  * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
-static toft_lock toft_names_lock;
-static toft_dwarf toft_names;
-static int toft_names_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+static toft_lock toft_symbol_lock;
+static toft_dwarf toft_symbol_session;
+static int toft_symbol_session_state; /* 0: not opened yet; 1: open; 2: it cannot be */
 
-static void toft_names_close(void) {
-  if (toft_names_state == 1) toft_dwarf_close(&toft_names);
-  toft_names_state = 0;
+static void toft_symbol_session_close(void) {
+  if (toft_symbol_session_state == 1) toft_dwarf_close(&toft_symbol_session);
+  toft_symbol_session_state = 0;
 }
 
-static int toft_names_find(const void *address, toft_symbol *s) {
-  if (toft_names_state == 0) toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
-  if (toft_names_state == 1 && !toft_dwarf_knows(&toft_names, address)) {
-    toft_names_close();
-    toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
+static int toft_symbol_find(const void *address, toft_symbol *s) {
+  if (toft_symbol_session_state == 0) toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
+  if (toft_symbol_session_state == 1 && !toft_dwarf_covers(&toft_symbol_session, address)) {
+    toft_symbol_session_close();
+    toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
   }
-  return toft_names_state == 1 ? toft_dwarf_symbolize(&toft_names, address, s) : toft_symbolize(NULL, address, s);
+  return toft_symbol_session_state == 1 ? toft_dwarf_symbolize(&toft_symbol_session, address, s)
+                                        : toft_symbolize(NULL, address, s);
 }
 
 /* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
-static void toft_put_symbol(toft_line *t, const toft_symbol *s) {
+static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
   if (s->function != NULL) {
@@ -3518,14 +3587,14 @@ static void toft_put_symbol(toft_line *t, const toft_symbol *s) {
   if (s->function != NULL) toft_put_text(t, ")");
 }
 
-static int toft_site_of_code(uintptr_t site, toft_line *t) {
+static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
   const void *address = (const void *)site;
   if (site < 4096) return 0;
-  if (TOFT_LOCK_TRY(&toft_names_lock)) {
-    int found = toft_names_find(address, &s);
+  if (TOFT_LOCK_TRY(&toft_symbol_lock)) {
+    int found = toft_symbol_find(address, &s);
     if (found) toft_put_symbol(t, &s); /* its strings are the session's */
-    TOFT_UNLOCK(&toft_names_lock);
+    TOFT_UNLOCK(&toft_symbol_lock);
     return found;
   }
   if (!toft_symbolize(NULL, address, &s)) return 0;
@@ -3534,11 +3603,11 @@ static int toft_site_of_code(uintptr_t site, toft_line *t) {
 }
 
 /* Into `room` bytes. */
-static void toft_name_place(uintptr_t site, char *at, size_t room) {
-  toft_line t = {at, at + room - 1};
+static void toft_put_site(uintptr_t site, char *at, size_t size) {
+  toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
     toft_put_text(&t, "an unknown place");
-  } else if (!toft_site_named(site, &t) && !toft_site_of_code(site, &t)) {
+  } else if (!toft_put_named_site(site, &t) && !toft_put_code_site(site, &t)) {
     toft_put_text(&t, "site ");
     toft_put_number(&t, site, 16);
   }
@@ -3546,10 +3615,10 @@ static void toft_name_place(uintptr_t site, char *at, size_t room) {
 
 /* ---- words ---- */
 
-#define TOFT_PLACE 512
-#define TOFT_MESSAGE (4 * TOFT_PLACE)
+#define TOFT_SITE_TEXT_MAX 512
+#define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
 
-static void toft_put_call(toft_line *t, const char *before, const toft_moment *m, const char *between) {
+static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
   toft_put_text(t, before);
   if (m->site != 0) {
     toft_put_text(t, between);
@@ -3559,13 +3628,13 @@ static void toft_put_call(toft_line *t, const char *before, const toft_moment *m
   toft_put_number(t, m->thread, 10);
 }
 
-static void toft_put_allocation(toft_line *t, const toft_fact *f) {
+static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
   toft_put_text(t, f->size == 1 ? " byte at " : " bytes at ");
   toft_put_number(t, (uintptr_t)f->p, 16);
 }
 
-static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f) {
+static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
   toft_put_text(t, kind);
   toft_put_text(t, ": byte ");
   toft_put_offset(t, f->offset);
@@ -3579,7 +3648,7 @@ static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f)
   toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
 }
 
-static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *out) {
+static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
     case TOFT_FOUND_UNDERRUN: toft_put_written(t, "underrun", f); break;
@@ -3596,7 +3665,7 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
       break;
     case TOFT_FOUND_WRONG_SIZE:
       toft_put_text(t, "wrong size: ");
-      toft_put_number(t, f->told, 10);
+      toft_put_number(t, f->claimed_size, 10);
       toft_put_text(t, " bytes, of an allocation of ");
       toft_put_allocation(t, f);
       break;
@@ -3611,7 +3680,7 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
       break;
     case TOFT_FOUND_WRONG_THREAD:
       toft_put_text(t, "wrong thread: the arena is pinned to thread ");
-      toft_put_number(t, f->made.thread, 10);
+      toft_put_number(t, f->allocated.thread, 10);
       break;
     case TOFT_FOUND_TWO_THREADS:
       toft_put_text(t, "two threads at once: ");
@@ -3627,29 +3696,29 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
     case TOFT_FOUND_NOT_RELEASED:
       toft_put_text(t, "refused release: the arena at ");
       toft_put_number(t, (uintptr_t)f->p, 16);
-      toft_put_text(t, f->told != 0 ? " has a claimed range" : " is in a cleanup or a callback");
+      toft_put_text(t, f->claimed_size != 0 ? " has a claimed range" : " is in a cleanup or a callback");
       break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
-  if (f->kind < TOFT_FOUND_LATE_WRITE && f->gone.by != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
+  if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
   toft_put_text(t, "; noticed by ");
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
 }
 
-static void toft_say_moment(toft_moment *m, const toft_call *c, char *place) {
-  toft_name_place(c->site, place, TOFT_PLACE);
-  m->call = c->by != NULL ? c->by : "";
+static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
+  toft_put_site(c->site, place, TOFT_SITE_TEXT_MAX);
+  m->call = c->op != NULL ? c->op : "";
   m->place = place;
   m->site = c->site;
   m->thread = c->thread;
 }
 
 /* Puts it into words, and calls fn with them. */
-static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
-  char places[3][TOFT_PLACE], message[TOFT_MESSAGE];
+static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
+  char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
-  toft_line t = {message, message + sizeof message - 1};
+  toft_text_writer t = {message, message + sizeof message - 1};
   out.kind = f->kind;
   out.message = message;
   out.arena = f->arena;
@@ -3658,18 +3727,18 @@ static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
   out.offset = f->offset;
   out.length = f->length;
   out.bytes = f->length != 0 ? f->bytes : NULL;
-  toft_say_moment(&out.allocated, &f->made, places[0]);
-  toft_say_moment(&out.returned, &f->gone, places[1]);
-  toft_say_moment(&out.noticed, &f->seen, places[2]);
+  toft_fill_moment(&out.allocated, &f->allocated, site_texts[0]);
+  toft_fill_moment(&out.returned, &f->freed, site_texts[1]);
+  toft_fill_moment(&out.noticed, &f->detected, site_texts[2]);
   toft_put_kind(&t, f, &out);
   fn(arg, &out);
 }
 
 /* ---- the process's switch, and delivery ---- */
 
-enum { TOFT_SWITCH_UNREAD = 0, TOFT_SWITCH_OFF = 1, TOFT_SWITCH_ON = 2 };
-static size_t toft_switch; /* read and written atomically; the rest is written before it, with the lock held */
-static int toft_switch_aborts;
+enum { TOFT_CHECK_SWITCH_UNREAD = 0, TOFT_CHECK_SWITCH_OFF = 1, TOFT_CHECK_SWITCH_ON = 2 };
+static size_t toft_check_switch; /* read and written atomically; the rest is written before it, with the lock held */
+static int toft_check_switch_aborts;
 static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
 static char *toft_findings_file; /* or NULL */
 
@@ -3677,7 +3746,7 @@ static toft_finding_fn *toft_finding_hook;
 static void *toft_finding_hook_arg;
 
 /* ASCII case is ignored. */
-static int toft_is_word(const char *s, const char *word) {
+static int toft_equals_ignoring_case(const char *s, const char *word) {
   while (*word != 0 && (*s == *word || (*s >= 'A' && *s <= 'Z' && *s + 32 == *word))) s++, word++;
   return *s == 0 && *word == 0;
 }
@@ -3694,26 +3763,26 @@ static void toft_read_findings_file(const char *name, int checked) {
   }
 }
 
-static TOFT_COLD size_t toft_read_switch(void) {
+static TOFT_COLD size_t toft_read_check_switch(void) {
   toft_lock_take(&toft_findings_lock);
-  size_t s = TOFT_LOAD(&toft_switch);
-  if (s == TOFT_SWITCH_UNREAD) {
+  size_t s = TOFT_LOAD(&toft_check_switch);
+  if (s == TOFT_CHECK_SWITCH_UNREAD) {
     const char *v = toft_os_env("TOFT_CHECKED");
-    int off = v == NULL || *v == 0 || toft_is_word(v, "0") || toft_is_word(v, "off") || toft_is_word(v, "no") ||
-              toft_is_word(v, "false");
-    toft_switch_aborts = !off && toft_is_word(v, "abort");
+    int off = v == NULL || *v == 0 || toft_equals_ignoring_case(v, "0") || toft_equals_ignoring_case(v, "off") ||
+              toft_equals_ignoring_case(v, "no") || toft_equals_ignoring_case(v, "false");
+    toft_check_switch_aborts = !off && toft_equals_ignoring_case(v, "abort");
     toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
-    s = off ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
-    (void)TOFT_SWAP(&toft_switch, s);
+    s = off ? TOFT_CHECK_SWITCH_OFF : TOFT_CHECK_SWITCH_ON;
+    (void)TOFT_SWAP(&toft_check_switch, s);
   }
   TOFT_UNLOCK(&toft_findings_lock);
   return s;
 }
 
 static int toft_process_checks(void) {
-  size_t s = TOFT_LOAD(&toft_switch);
-  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) s = toft_read_switch();
-  return s == TOFT_SWITCH_ON;
+  size_t s = TOFT_LOAD(&toft_check_switch);
+  if (TOFT_UNLIKELY(s == TOFT_CHECK_SWITCH_UNREAD)) s = toft_read_check_switch();
+  return s == TOFT_CHECK_SWITCH_ON;
 }
 
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
@@ -3724,8 +3793,8 @@ void toft_on_finding(toft_finding_fn *fn, void *arg) {
 }
 
 static void toft_print_finding(void *arg, const toft_finding *f) {
-  char line[TOFT_MESSAGE + 16];
-  toft_line t = {line, line + sizeof line - 1};
+  char line[TOFT_MESSAGE_MAX + 16];
+  toft_text_writer t = {line, line + sizeof line - 1};
   (void)arg;
   toft_put_text(&t, "toft: ");
   toft_put_text(&t, f->message);
@@ -3736,25 +3805,25 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
 
 static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
 
-static void toft_publish(const toft_fact *f) {
+static void toft_publish_report(const toft_report *f) {
   (void)toft_process_checks();
   toft_lock_take(&toft_findings_lock);
   toft_finding_fn *fn = toft_finding_hook;
   void *arg = toft_finding_hook_arg;
-  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_switch_aborts;
+  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_check_switch_aborts;
   TOFT_UNLOCK(&toft_findings_lock);
   if (fn != NULL && !toft_in_hook) {
     toft_in_hook = 1;
-    toft_say(f, fn, arg);
+    toft_deliver_report(f, fn, arg);
     toft_in_hook = 0;
   }
-  if (prints) toft_say(f, toft_print_finding, NULL);
+  if (prints) toft_deliver_report(f, toft_print_finding, NULL);
   if (aborts) abort();
 }
 
 /* The library is being unloaded: there are no more findings. */
 static void toft_findings_end(void) {
-  toft_names_close();
+  toft_symbol_session_close();
   free(toft_findings_file);
   toft_findings_file = NULL;
 }
@@ -3768,163 +3837,164 @@ static void toft_findings_end(void) {
 #ifndef TOFT_DEBUG_DEBUG_RECORDS_C
 #define TOFT_DEBUG_DEBUG_RECORDS_C
 
-#define TOFT_ZONE 16
-#define TOFT_FACTS 1000 /* that an arena keeps; more are counted */
-enum { TOFT_BYTE_ZONE = 0xFD, TOFT_BYTE_NEW = 0xCD, TOFT_BYTE_GONE = 0xDD };
+#define TOFT_REDZONE 16
+#define TOFT_REPORTS_MAX 1000 /* that an arena keeps; more are counted */
+enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
 
 /* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
  * cursor, and was given back. */
-typedef struct toft_gone_marks {
+typedef struct toft_stale_marks {
   uintptr_t from, to;
-} toft_gone_marks;
+} toft_stale_marks;
 
 typedef struct toft_record {
-  toft_blk *block;
+  toft_block_header *block;
   unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
   size_t size;
-  uintptr_t born;
-  unsigned char *cursor; /* the arena's, just after: what a mark taken then holds */
-  toft_call made, gone;  /* gone.by: freed already, though its place is not given back */
-  uint32_t header;       /* bytes at p that the malloc-like hooks keep their size in; the caller's are behind them */
-  int told;              /* that a zone is damaged */
+  uintptr_t epoch;
+  unsigned char *cursor;           /* the arena's, just after: what a mark taken then holds */
+  toft_call_info allocated, freed; /* gone.by: freed already, though its place is not given back */
+  uint32_t header; /* bytes at p that the malloc-like hooks keep their size in; the caller's are behind them */
+  int reported;    /* that a zone is damaged */
 } toft_record;
 
 /* Of one block: which records lie in it, ascending, and what was given back in it, descending: a block is filled from
  * its start and given back from its end. */
-typedef struct toft_shadow {
-  struct toft_shadow *next;
-  toft_blk *block;
+typedef struct toft_block_log {
+  struct toft_block_log *next;
+  toft_block_header *block;
   size_t *live; /* indices */
-  size_t live_count, live_room;
-  toft_record *gone;
-  size_t count, room;
-} toft_shadow;
+  size_t live_count, live_capacity;
+  toft_record *freed;
+  size_t count, capacity;
+} toft_block_log;
 
 struct toft_checks {
   toft_record *records; /* of what is allocated, oldest first */
-  size_t count, room;
-  toft_shadow *shadows;
-  uintptr_t since; /* the epoch when the checks began, or of the last reset, and the cursor then */
-  unsigned char *from;
-  unsigned char *before;       /* a trim took the empty arena's block: `from` until then */
-  toft_gone_marks *gone_marks; /* ascending, and apart */
-  size_t gone_marks_count, gone_marks_room;
-  toft_call call; /* the op that runs */
-  size_t inside;  /* the thread in it; 0: none. Atomic */
-  size_t depth;   /* ops in ops: a cleanup's */
-  size_t pinned;  /* the only thread that may call; 0: any. Atomic */
-  toft_fact *facts;
-  size_t facts_count, facts_lost;
-  toft_registered registered;
+  size_t count, capacity;
+  toft_block_log *block_logs;
+  uintptr_t since_epoch; /* the epoch when the checks began, or of the last reset, and the cursor then */
+  unsigned char *since_cursor;
+  unsigned char *trimmed_cursor; /* a trim took the empty arena's block: `from` until then */
+  toft_stale_marks *stale_marks; /* ascending, and apart */
+  size_t stale_marks_count, stale_marks_capacity;
+  toft_call_info call;  /* the op that runs */
+  size_t busy_thread;   /* the thread in it; 0: none. Atomic */
+  size_t depth;         /* ops in ops: a cleanup's */
+  size_t pinned_thread; /* the only thread that may call; 0: any. Atomic */
+  toft_report *reports;
+  size_t reports_count, reports_dropped;
+  toft_live_entry registered;
   toft_state *arena;
   /* Bytes of live allocations without zones. An arena in a buffer that the environment checks takes further blocks for
    * the zones from the heap, and is full when this exceeds what the buffer holds. */
-  size_t plain, plain_limit;
+  size_t plain_bytes, plain_limit;
 };
 
 /* ---- telling ---- */
 
-static void toft_keep_fact(toft_checks *c, const toft_fact *f) {
+static void toft_keep_report(toft_checks *c, const toft_report *f) {
   toft_lock_take(&toft_findings_lock);
-  if (c->facts_count < TOFT_FACTS && (c->facts_count & (c->facts_count - 1)) == 0) { /* room for twice as many */
-    size_t room = c->facts_count == 0 ? 1 : 2 * c->facts_count;
-    toft_fact *more = (toft_fact *)realloc(c->facts, room * sizeof *more);
+  if (c->reports_count < TOFT_REPORTS_MAX &&
+      (c->reports_count & (c->reports_count - 1)) == 0) { /* room for twice as many */
+    size_t capacity = c->reports_count == 0 ? 1 : 2 * c->reports_count;
+    toft_report *more = (toft_report *)realloc(c->reports, capacity * sizeof *more);
     if (more == NULL) {
-      c->facts_lost++;
+      c->reports_dropped++;
       TOFT_UNLOCK(&toft_findings_lock);
       return;
     }
-    c->facts = more;
+    c->reports = more;
   }
-  if (c->facts_count < TOFT_FACTS)
-    c->facts[c->facts_count++] = *f;
+  if (c->reports_count < TOFT_REPORTS_MAX)
+    c->reports[c->reports_count++] = *f;
   else
-    c->facts_lost++;
+    c->reports_dropped++;
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
 /* By the thread that is in the arena, which is closed to the hook. */
-static void toft_tell(toft_state *a, toft_fact *f) {
+static void toft_report_finding(toft_state *a, toft_report *f) {
   f->arena = &a->head;
-  toft_keep_fact(a->checks, f);
-  uint32_t was = toft_call_out(a);
-  toft_publish(f);
-  toft_call_back(a, was);
+  toft_keep_report(a->checks, f);
+  uint32_t was_busy = toft_begin_callback(a);
+  toft_publish_report(f);
+  toft_end_callback(a, was_busy);
 }
 
 /* By a thread that must not be in the arena. */
-static void toft_tell_intruder(toft_state *a, toft_fact *f) {
+static void toft_report_intruder(toft_state *a, toft_report *f) {
   f->arena = &a->head;
-  toft_keep_fact(a->checks, f);
-  toft_publish(f);
+  toft_keep_report(a->checks, f);
+  toft_publish_report(f);
 }
 
 /* The allocation as its caller knows it. */
-static void toft_fact_of(toft_fact *f, const toft_record *r) {
+static void toft_report_set_allocation(toft_report *f, const toft_record *r) {
   f->p = r->p + r->header;
   f->size = r->size - r->header;
-  f->made = r->made;
-  f->gone = r->gone;
+  f->allocated = r->allocated;
+  f->freed = r->freed;
 }
 
-static void toft_tell_misuse(toft_state *a, int kind, const void *p, size_t told, const toft_record *r) {
-  toft_fact f;
+static void toft_report_misuse(toft_state *a, int kind, const void *p, size_t claimed_size, const toft_record *r) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
   f.p = (const unsigned char *)p;
-  f.told = told;
-  f.seen = a->checks->call;
-  if (r != NULL) toft_fact_of(&f, r);
-  toft_tell(a, &f);
+  f.claimed_size = claimed_size;
+  f.detected = a->checks->call;
+  if (r != NULL) toft_report_set_allocation(&f, r);
+  toft_report_finding(a, &f);
 }
 
-/* Bytes from `at` to `end` were written: see toft_fact_written. */
-static int toft_tell_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
-                             const unsigned char *end, int open_ended) {
-  toft_fact f;
+/* Bytes from `at` to `end` were written: see toft_report_set_written. */
+static int toft_report_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
+                               const unsigned char *end, int open_ended) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
-  toft_fact_of(&f, r);
-  toft_fact_written(&f, f.p, at, end, open_ended);
-  f.seen = a->checks->call;
-  toft_tell(a, &f);
-  toft_fail(a, f.size, 0, TOFT_ECORRUPT);
+  toft_report_set_allocation(&f, r);
+  toft_report_set_written(&f, f.p, at, end, open_ended);
+  f.detected = a->checks->call;
+  toft_report_finding(a, &f);
+  toft_report_failure(a, f.size, 0, TOFT_ECORRUPT);
   return TOFT_ECORRUPT;
 }
 
 /* ---- who is in the arena ---- */
 
-/* The slow half of toft_step_in. */
-static TOFT_COLD int toft_step_in_checked(toft_state *a, const char *by, uintptr_t site) {
+/* The slow half of toft_debug_begin_call. */
+static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   toft_checks *c = a->checks;
-  size_t me = toft_thread(), pinned = TOFT_LOAD(&c->pinned), other = 0;
-  toft_call call = {by, toft_said != 0 ? toft_said : site, me};
-  toft_said = 0;
-  toft_fact f;
+  size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
+  toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
+  toft_call_site_hint = 0;
+  toft_report f;
   memset(&f, 0, sizeof f);
-  f.seen = call;
+  f.detected = call;
   if (pinned != 0 && pinned != me) {
     f.kind = TOFT_FOUND_WRONG_THREAD;
-    f.made.thread = pinned;
-  } else if (!TOFT_TAKE(&c->inside, &other, me) && other != me) {
+    f.allocated.thread = pinned;
+  } else if (!TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me) && other != me) {
     f.kind = TOFT_FOUND_TWO_THREADS;
-    f.made = c->call;
+    f.allocated = c->call;
   } else {
     if (c->depth++ == 0) c->call = call;
     return 1;
   }
-  toft_tell_intruder(a, &f);
+  toft_report_intruder(a, &f);
   return 0;
 }
 
-TOFT_INLINE void toft_step_out(toft_state *a) {
+TOFT_INLINE void toft_debug_end_call(toft_state *a) {
   toft_checks *c = a->checks;
-  if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_LEAVE(&c->inside);
+  if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
 
 /* To that thread, or to none. The one before comes back. */
 static size_t toft_pin_to(toft_state *a, size_t thread) {
-  return (a->state & TOFT_FRESH) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned, thread) : 0;
+  return (a->state & TOFT_PRISTINE) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned_thread, thread) : 0;
 }
 
 /* ---- zones ---- */
@@ -3938,29 +4008,29 @@ static int toft_written_part(const unsigned char **from, const unsigned char **t
 
 /* The header that the hooks of malloc_hooks.c keep in front of an object: its size, and a zone up to the object. */
 static void toft_fill_header(unsigned char *p, size_t size) {
-  memset(p, TOFT_BYTE_ZONE, TOFT_HOOK_HEADER);
+  memset(p, TOFT_POISON_REDZONE, TOFT_HOOK_HEADER);
   memcpy(p, &size, sizeof size);
 }
 
 /* Of a record's two zones, and its header, what was written. 0: nothing was; else TOFT_FOUND_OVERRUN or ..._UNDERRUN.
- * Both zones are open meanwhile, until toft_close_zones. */
-static int toft_zone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
-                            int *open_ended) {
+ * Both zones are open meanwhile, until toft_poison_redzones. */
+static int toft_redzone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
+                               int *open_ended) {
   unsigned char header[TOFT_HOOK_HEADER];
   const unsigned char *front = r->start;
-  toft_open(r->start, (size_t)(r->p - r->start) + r->header);
-  toft_open(r->p + r->size, (size_t)(r->end - r->p) - r->size);
+  toft_unpoison(r->start, (size_t)(r->p - r->start) + r->header);
+  toft_unpoison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
   *from = r->p + r->size;
   *to = r->end;
-  if (toft_written_part(from, to, TOFT_BYTE_ZONE)) {
+  if (toft_written_part(from, to, TOFT_POISON_REDZONE)) {
     *open_ended = *to == r->end;
     return TOFT_FOUND_OVERRUN;
   }
   *from = front;
   *to = r->p;
-  (void)toft_written_part(from, to, TOFT_BYTE_ZONE);
+  (void)toft_written_part(from, to, TOFT_POISON_REDZONE);
   toft_fill_header(header, r->size - r->header);
-  for (uint32_t i = 0; i < r->header && r->gone.by == NULL; i++) {
+  for (uint32_t i = 0; i < r->header && r->freed.op == NULL; i++) {
     if (r->p[i] == header[i]) continue;
     if (*from == *to) *from = r->p + i;
     *to = r->p + i + 1;
@@ -3969,118 +4039,118 @@ static int toft_zone_damage(const toft_record *r, const unsigned char **from, co
   return *from < *to ? TOFT_FOUND_UNDERRUN : 0;
 }
 
-static void toft_close_zones(const toft_record *r) {
-  toft_close(r->start, (size_t)(r->p - r->start) + r->header);
-  toft_close(r->p + r->size, (size_t)(r->end - r->p) - r->size);
+static void toft_poison_redzones(const toft_record *r) {
+  toft_poison(r->start, (size_t)(r->p - r->start) + r->header);
+  toft_poison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
 }
 
 /* Looks at bytes that were given back, which are filled anew if they were written. */
-static int toft_check_gone(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
+static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
   const unsigned char *at = from, *end = to;
-  toft_open(from, (size_t)(to - from));
-  if (toft_written_part(&at, &end, TOFT_BYTE_GONE)) {
-    code = toft_tell_written(a, TOFT_FOUND_LATE_WRITE, r, at, end, end == to);
-    toft_open(from, (size_t)(to - from));
-    memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
+  toft_unpoison(from, (size_t)(to - from));
+  if (toft_written_part(&at, &end, TOFT_POISON_FREED)) {
+    code = toft_report_written(a, TOFT_FOUND_LATE_WRITE, r, at, end, end == to);
+    toft_unpoison(from, (size_t)(to - from));
+    memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
-  toft_close(from, (size_t)(to - from));
+  toft_poison(from, (size_t)(to - from));
   return code;
 }
 
 static int toft_check_record(toft_state *a, size_t index) {
   toft_record *r = &a->checks->records[index];
   int code = TOFT_OK;
-  if (!r->told) {
+  if (!r->reported) {
     const unsigned char *from, *to;
-    int open_ended, kind = toft_zone_damage(r, &from, &to, &open_ended);
+    int open_ended, kind = toft_redzone_damage(r, &from, &to, &open_ended);
     if (kind != 0) {
-      r->told = 1;
-      code = toft_tell_written(a, kind, r, from, to, open_ended);
+      r->reported = 1;
+      code = toft_report_written(a, kind, r, from, to, open_ended);
     }
-    toft_close_zones(r);
+    toft_poison_redzones(r);
   }
-  if (r->gone.by != NULL && toft_check_gone(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
+  if (r->freed.op != NULL && toft_verify_freed_range(a, r, r->p, r->p + r->size) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
 }
 
 /* ---- what was given back ---- */
 
-static void toft_fill_gone(unsigned char *from, unsigned char *to) {
+static void toft_fill_freed(unsigned char *from, unsigned char *to) {
   if (from >= to) return;
-  toft_open(from, (size_t)(to - from));
-  memset(from, TOFT_BYTE_GONE, (size_t)(to - from));
-  toft_close(from, (size_t)(to - from));
+  toft_unpoison(from, (size_t)(to - from));
+  memset(from, TOFT_POISON_FREED, (size_t)(to - from));
+  toft_poison(from, (size_t)(to - from));
 }
 
 /* All that was given back, with what no record covers: paddings, and what is older than the checks. */
-static void toft_poison(const toft_state *a, unsigned char *from, unsigned char *to) {
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (a->state & TOFT_IS_CHECKED)
-    toft_fill_gone(from, to);
+    toft_fill_freed(from, to);
   else if (a->checks != NULL && from < to)
-    toft_open(from, (size_t)(to - from));
+    toft_unpoison(from, (size_t)(to - from));
 }
 
-static toft_shadow **toft_shadow_of(toft_checks *c, const toft_blk *b) {
-  toft_shadow **at = &c->shadows;
+static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
+  toft_block_log **at = &c->block_logs;
   while (*at != NULL && (*at)->block != b) at = &(*at)->next;
   return at;
 }
 
 /* NULL: there is no memory for it. */
-static toft_shadow *toft_make_shadow(toft_checks *c, toft_blk *b) {
-  toft_shadow *s = *toft_shadow_of(c, b);
-  if (s != NULL || (s = (toft_shadow *)calloc(1, sizeof *s)) == NULL) return s;
+static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
+  toft_block_log *s = *toft_block_log_of(c, b);
+  if (s != NULL || (s = (toft_block_log *)calloc(1, sizeof *s)) == NULL) return s;
   s->block = b;
-  s->next = c->shadows;
-  c->shadows = s;
+  s->next = c->block_logs;
+  c->block_logs = s;
   return s;
 }
 
 /* For one element more at least. NULL: there is no memory, and the old ones stay. */
-static void *toft_more_room(void *old, size_t *room, size_t each) {
-  size_t more = *room == 0 ? 16 : 2 * *room;
+static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
+  size_t more = *capacity == 0 ? 16 : 2 * *capacity;
   void *p = realloc(old, more * each);
-  if (p != NULL) *room = more;
+  if (p != NULL) *capacity = more;
   return p;
 }
 
 /* Without memory for it a free looks at all records. */
-static void toft_remember_live(toft_checks *c, toft_blk *b, size_t index) {
-  toft_shadow *s = toft_make_shadow(c, b);
+static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
+  toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
-  if (s->live_count == s->live_room) {
-    size_t *more = (size_t *)toft_more_room(s->live, &s->live_room, sizeof *more);
+  if (s->live_count == s->live_capacity) {
+    size_t *more = (size_t *)toft_grow_array(s->live, &s->live_capacity, sizeof *more);
     if (more == NULL) return;
     s->live = more;
   }
   s->live[s->live_count++] = index;
 }
 
-static void toft_forget_live(toft_checks *c, const toft_blk *b, size_t index) {
-  toft_shadow *s = *toft_shadow_of(c, b);
+static void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t index) {
+  toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
 }
 
 /* Without memory for it nobody looks there again. */
-static void toft_remember_gone(toft_checks *c, const toft_record *r) {
-  toft_shadow *s = toft_make_shadow(c, r->block);
+static void toft_log_freed(toft_checks *c, const toft_record *r) {
+  toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
-  if (s->count == s->room) {
-    toft_record *more = (toft_record *)toft_more_room(s->gone, &s->room, sizeof *more);
+  if (s->count == s->capacity) {
+    toft_record *more = (toft_record *)toft_grow_array(s->freed, &s->capacity, sizeof *more);
     if (more == NULL) return;
-    s->gone = more;
+    s->freed = more;
   }
-  s->gone[s->count++] = *r;
+  s->freed[s->count++] = *r;
 }
 
 /* Bytes of b up to `to` are about to be handed out again. */
-static int toft_look_back(toft_state *a, const toft_blk *b, unsigned char *to) {
-  toft_shadow *s = *toft_shadow_of(a->checks, b);
+static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, unsigned char *to) {
+  toft_block_log *s = *toft_block_log_of(a->checks, b);
   int code = TOFT_OK;
-  while (s != NULL && s->count != 0 && s->gone[s->count - 1].start < to) {
-    toft_record *r = &s->gone[s->count - 1];
-    if (toft_check_gone(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
+  while (s != NULL && s->count != 0 && s->freed[s->count - 1].start < to) {
+    toft_record *r = &s->freed[s->count - 1];
+    if (toft_verify_freed_range(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
     if (r->end > to) {
       r->start = to;
       break;
@@ -4090,17 +4160,17 @@ static int toft_look_back(toft_state *a, const toft_blk *b, unsigned char *to) {
   return code;
 }
 
-static int toft_look_at_shadow(toft_state *a, const toft_shadow *s) {
+static int toft_verify_block_log(toft_state *a, const toft_block_log *s) {
   int code = TOFT_OK;
   for (size_t i = 0; s != NULL && i < s->count; i++)
-    if (toft_check_gone(a, &s->gone[i], s->gone[i].start, s->gone[i].end) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (toft_verify_freed_range(a, &s->freed[i], s->freed[i].start, s->freed[i].end) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
 }
 
-static int toft_look_at_shadows(toft_state *a) {
+static int toft_verify_freed(toft_state *a) {
   int code = TOFT_OK;
-  for (const toft_shadow *s = a->checks != NULL ? a->checks->shadows : NULL; s != NULL; s = s->next)
-    if (toft_look_at_shadow(a, s) != TOFT_OK) code = TOFT_ECORRUPT;
+  for (const toft_block_log *s = a->checks != NULL ? a->checks->block_logs : NULL; s != NULL; s = s->next)
+    if (toft_verify_block_log(a, s) != TOFT_OK) code = TOFT_ECORRUPT;
   return code;
 }
 
@@ -4108,18 +4178,18 @@ static int toft_look_at_shadows(toft_state *a) {
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   toft_checks *c = a->checks;
   int code = TOFT_OK;
-  while (c != NULL && c->count != 0 && c->records[c->count - 1].born > epoch) {
+  while (c != NULL && c->count != 0 && c->records[c->count - 1].epoch > epoch) {
     toft_record *r = &c->records[c->count - 1];
     if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
-    if (r->gone.by == NULL) c->plain -= TOFT_ROUND8(r->size);
+    if (r->freed.op == NULL) c->plain_bytes -= TOFT_ROUND8(r->size);
     if (a->state & TOFT_IS_CHECKED) {
-      if (r->gone.by == NULL) r->gone = c->call;
-      toft_fill_gone(r->start, r->end);
-      toft_remember_gone(c, r);
+      if (r->freed.op == NULL) r->freed = c->call;
+      toft_fill_freed(r->start, r->end);
+      toft_log_freed(c, r);
     } else {
-      toft_open(r->start, (size_t)(r->end - r->start));
+      toft_unpoison(r->start, (size_t)(r->end - r->start));
     }
-    toft_forget_live(c, r->block, --c->count);
+    toft_unlog_live(c, r->block, --c->count);
   }
   return code;
 }
@@ -4127,78 +4197,78 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
 #endif
 
 /* ==== debug/sampling.c ==== */
-/* Sampling: one allocation in so many bytes is looked at, and stands for those that were not. */
+/* Sampling: records the call stack of one allocation in a given number of bytes, as an estimate for all. */
 #ifndef TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_SAMPLING_C
 
 #if defined(_WIN32)
-#define TOFT_UNWIND(stack, most) RtlCaptureStackBackTrace(0, (DWORD)(most), stack, NULL)
+#define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
 #elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
 #include <execinfo.h>
-#define TOFT_UNWIND(stack, most) (size_t) backtrace(stack, (int)(most))
+#define TOFT_UNWIND(stack, max) (size_t) backtrace(stack, (int)(max))
 #elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
 #include <unwind.h>
-#define TOFT_UNWIND(stack, most) toft_unwind(stack, most)
+#define TOFT_UNWIND(stack, max) toft_unwind(stack, max)
 
-typedef struct toft_walked {
+typedef struct toft_stack_walk {
   void **stack;
-  size_t depth, most;
-} toft_walked;
+  size_t depth, max;
+} toft_stack_walk;
 
 static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
-  toft_walked *w = (toft_walked *)arg;
+  toft_stack_walk *w = (toft_stack_walk *)arg;
   w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
-  return w->depth < w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
+  return w->depth < w->max ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static size_t toft_unwind(void **stack, size_t most) {
-  toft_walked w = {stack, 0, most};
+static size_t toft_unwind(void **stack, size_t max) {
+  toft_stack_walk w = {stack, 0, max};
   (void)_Unwind_Backtrace(toft_unwind_frame, &w);
   return w.depth;
 }
 #else
-#define TOFT_UNWIND(stack, most) ((void)(stack), (void)(most), (size_t)0)
+#define TOFT_UNWIND(stack, max) ((void)(stack), (void)(max), (size_t)0)
 #endif
 
-#define TOFT_STACK 64         /* calls that are kept of a stack */
-#define TOFT_FRAMES_BEFORE 16 /* of the library and the unwinder, at most, in front of them */
-#define TOFT_MAX_SITES 65536
+#define TOFT_STACK_MAX 64          /* recorded frames of a stack */
+#define TOFT_SKIPPED_FRAMES_MAX 16 /* frames of the library and the unwinder before them, at most */
+#define TOFT_SITES_MAX 65536
 
-/* Behind it: the stack. */
-struct toft_sampled {
-  toft_sampled *next;
+/* The stack follows in memory. */
+struct toft_sampled_site {
+  toft_sampled_site *next;
   uint64_t hash;
   uintptr_t site;
   size_t tag, depth;
   double count, bytes;
 };
 
-static void **toft_site_stack(toft_sampled *s) { return (void **)(void *)(s + 1); }
+static void **toft_site_stack(toft_sampled_site *s) { return (void **)(void *)(s + 1); }
 
-static void toft_clear_sites(toft_watch *w) {
+static void toft_clear_sites(toft_instruments *w) {
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL; i++) {
-    toft_sampled *s = w->sites[i];
+    toft_sampled_site *s = w->sites[i];
     w->sites[i] = NULL;
     while (s != NULL) {
-      toft_sampled *next = s->next;
+      toft_sampled_site *next = s->next;
       free(s);
       s = next;
     }
   }
   w->site_count = 0;
-  w->lost_count = w->lost_bytes = 0;
+  w->unattributed_count = w->unattributed_bytes = 0;
 }
 
-/* Bytes to the next sample: `period` on average, and without memory. */
-static uint64_t toft_distance(toft_watch *w) {
+/* Bytes to the next sample: exponentially distributed with mean `period`. */
+static uint64_t toft_next_distance(toft_instruments *w) {
   w->random ^= w->random << 13;
   w->random ^= w->random >> 7;
   w->random ^= w->random << 17;
-  uint64_t u = (w->random >> 32) | 1; /* of 2^32 */
-  unsigned whole = 0;
-  while (u >> whole > 1) whole++;
-  /* The binary logarithm's bits behind the point, by squaring: there is no need of libm. */
-  uint64_t log = (uint64_t)whole << 16, y = u << (31 - whole);
+  uint64_t u = (w->random >> 32) | 1; /* in units of 2^-32 */
+  unsigned bits = 0;
+  while (u >> bits > 1) bits++;
+  /* the fractional bits of the binary logarithm, by squaring: avoids libm */
+  uint64_t log = (uint64_t)bits << 16, y = u << (31 - bits);
   for (unsigned bit = 16; bit-- > 0;) {
     y = (y * y) >> 31;
     if (y >> 32 != 0) {
@@ -4207,64 +4277,69 @@ static uint64_t toft_distance(toft_watch *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  /* Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms. */
+  /* in whole bytes each byte must have the same chance: nats / ln(1 + 1 / period), by its first terms */
   double middle = (double)w->period + 0.5, part = 0.25 / (middle * middle);
   double distance = nats * middle / (1 + part / 3 + part * part / 5);
-  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
+  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* effectively never; larger doubles do not convert */
 }
 
-static void toft_sample_after(toft_watch *w, uint64_t allocated) {
-  uint64_t distance = toft_distance(w);
+static void toft_sample_after(toft_instruments *w, uint64_t allocated) {
+  uint64_t distance = toft_next_distance(w);
   w->next_sample = distance <= UINT64_MAX - allocated ? allocated + distance : UINT64_MAX;
 }
 
-/* What ops->set does for sampling. */
-static int toft_set_period(toft_state *a, uint64_t period) {
-  toft_watch *w = toft_watched(a);
+/* ops->set for sampling. */
+static int toft_apply_sampling(toft_state *a, uint64_t period) {
+  toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
   w->period = period;
   toft_sample_after(w, a->allocated);
-  toft_switched(a);
+  toft_update_instrumented(a);
   return TOFT_OK;
 }
 
-/* The stack from the call on the arena, which returns to `caller`; that alone where nobody can say more. */
-static size_t toft_capture(toft_state *a, void **stack, uintptr_t caller) {
-  void *all[TOFT_STACK + TOFT_FRAMES_BEFORE];
-  size_t n, first = 0, most = TOFT_STACK + TOFT_FRAMES_BEFORE;
-  toft_watch *w = a->watch;
+static uint64_t toft_sampling_period(const toft_state *a) {
+  return a->instruments != NULL ? a->instruments->period : 0;
+}
+
+/* The call stack from the call on the arena, which returns to `caller`; only `caller` if the unwinder finds no such
+ * frame. */
+static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) {
+  void *all[TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
+  size_t n, first = 0, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
+  toft_instruments *w = a->instruments;
   if (w->unwinder != NULL) {
-    uint32_t was = toft_call_out(a);
-    n = toft_min(w->unwinder(w->unwinder_arg, all, most), most);
-    toft_call_back(a, was);
+    uint32_t was_busy = toft_begin_callback(a);
+    n = toft_min(w->unwinder(w->unwinder_arg, all, max), max);
+    toft_end_callback(a, was_busy);
   } else {
-    n = TOFT_UNWIND(all, most);
+    n = TOFT_UNWIND(all, max);
   }
-  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may tell Thumb */
+  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may be Thumb's */
   if (first == n && caller != 0) {
     all[0] = (void *)caller;
     first = 0;
     n = 1;
   }
-  n = toft_min(n - first, TOFT_STACK);
+  n = toft_min(n - first, TOFT_STACK_MAX);
   memcpy(stack, all + first, n * sizeof *stack);
   return n;
 }
 
-static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t depth, uintptr_t site) {
+static toft_sampled_site *toft_site_of(toft_instruments *w, void *const *stack, size_t depth, uintptr_t site) {
   uint64_t hash = (uint64_t)site * 31 + w->tag;
   for (size_t i = 0; i < depth; i++) hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * 0x9E3779B97F4A7C15u;
   if (w->sites == NULL) {
-    w->sites = (toft_sampled **)calloc(TOFT_SITE_LISTS, sizeof(void *));
+    w->sites = (toft_sampled_site **)calloc(TOFT_SITE_LISTS, sizeof(void *));
     if (w->sites == NULL) return NULL;
   }
-  toft_sampled **list = &w->sites[hash >> 56];
-  for (toft_sampled *s = *list; s != NULL; s = s->next)
+  toft_sampled_site **list = &w->sites[hash >> 56];
+  for (toft_sampled_site *s = *list; s != NULL; s = s->next)
     if (s->hash == hash && s->site == site && s->tag == w->tag && s->depth == depth &&
         memcmp(toft_site_stack(s), stack, depth * sizeof *stack) == 0)
       return s;
-  if (w->site_count == TOFT_MAX_SITES) return NULL;
-  toft_sampled *s = (toft_sampled *)malloc(sizeof *s + depth * sizeof *stack);
+  if (w->site_count == TOFT_SITES_MAX) return NULL;
+  toft_sampled_site *s = (toft_sampled_site *)malloc(sizeof *s + depth * sizeof *stack);
   if (s == NULL) return NULL;
   s->next = *list;
   s->hash = hash;
@@ -4278,199 +4353,202 @@ static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t dept
   return s;
 }
 
-/* `size` bytes were asked for and allocated; `before`: what was allocated until then. */
+/* Precondition: `size` bytes were allocated; `before` is the previous value of `allocated`. */
 static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  toft_watch *w = a->watch;
+  toft_instruments *w = a->instruments;
   uint64_t hits = 0, from = w->next_sample > before ? w->next_sample : before;
   uint64_t many = a->allocated > from ? (a->allocated - from) / w->period : 0;
-  if (many > 256) { /* as good as one by one, and not so slow */
+  if (many > 256) { /* same distribution, fewer steps */
     hits = many;
     toft_sample_after(w, a->allocated);
   }
   while (w->next_sample < a->allocated) {
-    hits += w->next_sample >= before; /* else it was in a range, or the arena's own */
+    hits += w->next_sample >= before; /* else it was in a claimed range, or in bytes of the arena itself */
     toft_sample_after(w, w->next_sample);
   }
   if (hits == 0) return;
-  void *stack[TOFT_STACK];
-  size_t depth = toft_capture(a, stack, caller);
-  toft_sampled *s = toft_site_of(w, stack, depth, site);
-  /* One that takes so many bytes of the arena is met once in period / bytes times. */
+  void *stack[TOFT_STACK_MAX];
+  size_t depth = toft_capture_stack(a, stack, caller);
+  toft_sampled_site *s = toft_site_of(w, stack, depth, site);
+  /* an allocation of so many bytes is sampled with probability bytes / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
-  *(s != NULL ? &s->count : &w->lost_count) += count;
-  *(s != NULL ? &s->bytes : &w->lost_bytes) += count * (double)size;
+  *(s != NULL ? &s->count : &w->unattributed_count) += count;
+  *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
 
-static TOFT_COLD void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+static TOFT_COLD void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site,
+                                                 uintptr_t caller) {
   if (a->allocated <= before) return;
-  if (a->watch->period != 0) toft_sample(a, size, before, site, caller);
-  toft_tell_over(a);
+  if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
+  toft_check_soft_budget(a);
 }
 
 #endif
 
 /* ==== debug/accounting_api.c ==== */
-/* The calls of toft/meter.h. */
+/* The public calls of toft/meter.h. */
 #ifndef TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_ACCOUNTING_API_C
 
-static void toft_leave(toft_state *a) {
-  toft_aim(a);
-  toft_step_out(a);
+static void toft_end_call(toft_state *a) {
+  toft_set_limit(a);
+  toft_debug_end_call(a);
 }
 
-/* The state of an arena of this library that is open, with a watch; or NULL, and why. toft_close_watch is due. */
-static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t caller, int *code) {
+/* Begins a change of settings. NULL with *code set: another provider, refused, or no memory; otherwise
+ * toft_end_setting must follow. */
+static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = TOFT_ENOSYS;
   if (!toft_is_own(head)) return NULL;
   *code = TOFT_EBUSY;
-  if (!toft_step_in(a, by, caller)) return NULL;
-  toft_enter(a);
-  *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
+  if (!toft_debug_begin_call(a, op, caller)) return NULL;
+  toft_sync_in(a);
+  *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_instruments_get(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
   if (*code == TOFT_OK) return a;
-  toft_leave(a);
+  toft_end_call(a);
   return NULL;
 }
 
-static int toft_close_watch(toft_state *a, int code) {
+static int toft_end_setting(toft_state *a, int code) {
   if (code == TOFT_OK) {
-    toft_bump(a);
-    toft_switched(a);
+    toft_next_epoch(a);
+    toft_update_instrumented(a);
   }
-  toft_leave(a);
+  toft_end_call(a);
   return code;
 }
 
 int toft_set_metered(toft_arena *head, int on) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_metered", TOFT_CALLER(), &code);
-  return a != NULL ? toft_close_watch(a, toft_meter(a, on != 0)) : code;
+  toft_state *a = toft_begin_setting(head, "set_metered", TOFT_CALLER(), &code);
+  return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
 
 int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_soft_budget", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->soft = bytes;
-  a->watch->soft_passed = 0;
-  a->watch->over = fn;
-  a->watch->over_arg = arg;
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->soft_budget = bytes;
+  a->instruments->soft_budget_passed = 0;
+  a->instruments->on_soft_budget = fn;
+  a->instruments->on_soft_budget_arg = arg;
+  return toft_end_setting(a, TOFT_OK);
 }
 
 int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, "on_refusal", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->ask = fn;
-  a->watch->ask_arg = arg;
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->on_refusal = fn;
+  a->instruments->on_refusal_arg = arg;
+  return toft_end_setting(a, TOFT_OK);
 }
 
 int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
-  toft_state *a = toft_open_watch(head, "set_tag_budget", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_tag_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   if (path[0] == '/') path++;
-  size_t tag = toft_tag_of(a->watch, NULL, path, strlen(path), NULL);
-  if (tag != SIZE_MAX) a->watch->tags[tag].budget = bytes;
-  return toft_close_watch(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
+  size_t tag = toft_tag_of(a->instruments, NULL, path, strlen(path), NULL);
+  if (tag != SIZE_MAX) a->instruments->tags[tag].budget = bytes;
+  return toft_end_setting(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
 }
 
 int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_sampling_seed", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_sampling_seed", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->random = toft_scatter(seed + 0x9E3779B97F4A7C15u);
-  toft_sample_after(a->watch, a->allocated);
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->random = toft_mix64(seed + 0x9E3779B97F4A7C15u);
+  toft_sample_after(a->instruments, a->allocated);
+  return toft_end_setting(a, TOFT_OK);
 }
 
 int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_unwinder", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->unwinder = fn;
-  a->watch->unwinder_arg = arg;
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->unwinder = fn;
+  a->instruments->unwinder_arg = arg;
+  return toft_end_setting(a, TOFT_OK);
 }
 
 /* ---- tags and phases ---- */
 
 static int toft_push_tag(toft_state *a, const char *name) {
-  toft_watch *w = a->watch;
+  toft_instruments *w = a->instruments;
   size_t length = name != NULL ? strlen(name) : 0;
-  if (w->lost != 0) return TOFT_ENOMEM;
+  if (w->failed_pushes != 0) return TOFT_ENOMEM;
   if (name == NULL || !toft_is_name(name, length)) return TOFT_EARG;
   if (a->state & TOFT_BUSY) return TOFT_EBUSY;
-  size_t *outer = (size_t *)toft_longer(w->outer, &w->outer_room, w->depth + 1, sizeof *outer);
-  if (outer == NULL) return TOFT_ENOMEM;
-  w->outer = outer;
-  int whole = name[0] == '/';
-  size_t before = w->tag, tag = before; /* "" is nothing within it */
-  if (length != 0) tag = toft_tag_of(w, whole ? NULL : &w->tags[before], name + whole, length - (size_t)whole, NULL);
+  size_t *stack = (size_t *)toft_grow_list(w->tag_stack, &w->tag_stack_capacity, w->tag_depth + 1, sizeof *stack);
+  if (stack == NULL) return TOFT_ENOMEM;
+  w->tag_stack = stack;
+  int absolute = name[0] == '/';
+  size_t before = w->tag, tag = before; /* "" is the current tag */
+  if (length != 0)
+    tag = toft_tag_of(w, absolute ? NULL : &w->tags[before], name + absolute, length - (size_t)absolute, NULL);
   if (tag == SIZE_MAX || !toft_change_tag(a, tag)) return TOFT_ENOMEM;
-  w->outer[w->depth++] = before;
+  w->tag_stack[w->tag_depth++] = before;
   return TOFT_OK;
 }
 
-/* A metered arena of this library, entered; or NULL, and why: nothing is metered, or this thread must not. */
-static toft_state *toft_enter_metered(toft_arena *head, const char *by, uintptr_t caller, int *code) {
+/* Begins a call on a metered arena. NULL: with TOFT_OK if nothing is metered, else with an error in *code. */
+static toft_state *toft_begin_metered_call(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
   if (*code != TOFT_OK) return NULL;
-  toft_watch *w = toft_watch_of(a);
+  toft_instruments *w = toft_instruments_of(a);
   if (w == NULL || !w->metered) return NULL;
   *code = TOFT_EBUSY;
-  if (!toft_step_in(a, by, caller)) return NULL;
-  toft_enter(a);
+  if (!toft_debug_begin_call(a, op, caller)) return NULL;
+  toft_sync_in(a);
   return a;
 }
 
-int toft_tag_push_watched(toft_arena *head, const char *name) {
+int toft_tag_push_slow(toft_arena *head, const char *name) {
   int code;
-  toft_state *a = toft_enter_metered(head, "tag_push", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "tag_push", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   code = toft_push_tag(a, name);
-  if (code != TOFT_OK) a->watch->lost++;
-  toft_leave(a);
+  if (code != TOFT_OK) a->instruments->failed_pushes++;
+  toft_end_call(a);
   return code;
 }
 
-void toft_tag_pop_watched(toft_arena *head) {
+void toft_tag_pop_slow(toft_arena *head) {
   int code;
-  toft_state *a = toft_enter_metered(head, "tag_pop", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "tag_pop", TOFT_CALLER(), &code);
   if (a == NULL) return;
-  toft_watch *w = a->watch;
-  if (w->lost != 0) {
-    w->lost--;
-  } else if (w->depth != 0 && !(a->state & TOFT_BUSY)) {
-    toft_settle_tags(a);
-    w->tag = w->outer[--w->depth];
-    toft_settle_tags(a); /* the push saw to the room */
+  toft_instruments *w = a->instruments;
+  if (w->failed_pushes != 0) {
+    w->failed_pushes--;
+  } else if (w->tag_depth != 0 && !(a->state & TOFT_BUSY)) {
+    toft_sync_tags(a);
+    w->tag = w->tag_stack[--w->tag_depth];
+    toft_sync_tags(a); /* toft_push_tag reserved the cut */
   }
-  toft_leave(a);
+  toft_end_call(a);
 }
 
-toft_phase toft_phase_begin_watched(toft_arena *head, const char *name) {
+toft_phase toft_phase_begin_slow(toft_arena *head, const char *name) {
   int code;
   toft_phase p = {NULL, 0, 0};
-  toft_state *a = toft_enter_metered(head, "phase_begin", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "phase_begin", TOFT_CALLER(), &code);
   if (a == NULL) return p;
   p.name = name;
   p.allocated = a->allocated;
   p.live = a->live;
-  toft_leave(a);
+  toft_end_call(a);
   return p;
 }
 
-static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
+static toft_phase_entry *toft_phase_named(toft_instruments *w, const char *name) {
   for (size_t i = 0; i < w->phase_count; i++)
     if (strcmp(w->phases[i].name, name) == 0) return &w->phases[i];
   toft_phase_entry *phases =
-      (toft_phase_entry *)toft_longer(w->phases, &w->phase_room, w->phase_count + 1, sizeof *phases);
+      (toft_phase_entry *)toft_grow_list(w->phases, &w->phase_capacity, w->phase_count + 1, sizeof *phases);
   if (phases == NULL) return NULL;
   w->phases = phases;
   toft_phase_entry *e = &phases[w->phase_count];
@@ -4481,39 +4559,39 @@ static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
   return e;
 }
 
-void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
+void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
   int code;
-  toft_state *a = toft_enter_metered(head, "phase_end", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "phase_end", TOFT_CALLER(), &code);
   if (a != NULL) {
-    toft_phase_entry *e = toft_phase_named(a->watch, p->name);
-    if (e != NULL) { /* else there is no memory for it: it is not told */
+    toft_phase_entry *e = toft_phase_named(a->instruments, p->name);
+    if (e != NULL) { /* else no memory: the phase is missing from reports */
       e->entries++;
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
     }
-    toft_leave(a);
+    toft_end_call(a);
   }
   p->name = NULL;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
-/* A watched arena of this library, brought up to date, entered. NULL: there is nothing to tell, or `code`. */
-static toft_state *toft_enter_report(toft_arena *head, int *code) {
+/* Begins a report. NULL: with TOFT_OK if there is nothing to report, else with an error in *code. */
+static toft_state *toft_begin_report(toft_arena *head, int *code) {
   toft_state *a = toft_state_of(head);
   *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
-  if (*code != TOFT_OK || toft_watch_of(a) == NULL) return NULL;
-  toft_enter(a);
-  toft_settle_tags(a);
+  if (*code != TOFT_OK || toft_instruments_of(a) == NULL) return NULL;
+  toft_sync_in(a);
+  toft_sync_tags(a);
   return a;
 }
 
 int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  const toft_watch *w = a->watch;
-  uint32_t was = toft_call_out(a);
+  const toft_instruments *w = a->instruments;
+  uint32_t was_busy = toft_begin_callback(a);
   for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
     const toft_tag_entry *t = &w->tags[i];
     toft_tag_report r;
@@ -4524,17 +4602,17 @@ int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag)
     r.budget = t->budget;
     code = fn(arg, &r);
   }
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return code;
 }
 
 int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  const toft_watch *w = a->watch;
-  uint32_t was = toft_call_out(a);
+  const toft_instruments *w = a->instruments;
+  uint32_t was_busy = toft_begin_callback(a);
   for (size_t i = 0; i < w->phase_count && code == 0; i++) {
     const toft_phase_entry *e = &w->phases[i];
     toft_phase_report r;
@@ -4544,20 +4622,20 @@ int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *
     r.kept = e->kept;
     code = fn(arg, &r);
   }
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return code;
 }
 
 int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  const toft_watch *w = a->watch;
-  uint32_t was = toft_call_out(a);
+  const toft_instruments *w = a->instruments;
+  uint32_t was_busy = toft_begin_callback(a);
   toft_site_report r;
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
-    for (toft_sampled *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
+    for (toft_sampled_site *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
       r.site = s->site;
       r.tag = w->tags[s->tag].name;
       r.count = (uint64_t)(s->count + 0.5);
@@ -4567,36 +4645,36 @@ int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *si
       code = fn(arg, &r);
     }
   }
-  if (code == 0 && w->lost_count > 0) { /* they belong to the sum */
+  if (code == 0 && w->unattributed_count > 0) { /* they count in the totals */
     r.site = 0;
     r.tag = "";
-    r.count = (uint64_t)(w->lost_count + 0.5);
-    r.bytes = (uint64_t)(w->lost_bytes + 0.5);
+    r.count = (uint64_t)(w->unattributed_count + 0.5);
+    r.bytes = (uint64_t)(w->unattributed_bytes + 0.5);
     r.stack = NULL;
     r.depth = 0;
     code = fn(arg, &r);
   }
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return code;
 }
 
 int toft_clear_report(toft_arena *head) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  if (!toft_step_in(a, "clear_report", TOFT_CALLER())) {
-    toft_aim(a);
+  if (!toft_debug_begin_call(a, "clear_report", TOFT_CALLER())) {
+    toft_set_limit(a);
     return TOFT_EBUSY;
   }
   if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else {
-    for (size_t i = 0; i < a->watch->tag_count; i++) a->watch->tags[i].allocated = 0;
-    toft_clear_phases(a->watch);
-    toft_clear_sites(a->watch);
+    for (size_t i = 0; i < a->instruments->tag_count; i++) a->instruments->tags[i].allocated = 0;
+    toft_clear_phases(a->instruments);
+    toft_clear_sites(a->instruments);
   }
-  toft_leave(a);
+  toft_end_call(a);
   return code;
 }
 
@@ -4612,155 +4690,155 @@ int toft_clear_report(toft_arena *head) {
 
 /* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
  * call would be refused. */
-static void toft_limit_first(toft_state *a, size_t take) {
-  if (toft_affords(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
+static void toft_raise_limit_first(toft_state *a, size_t take) {
+  if (toft_fits_budget(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
 }
 
-static void *toft_place_zoned(toft_state *a, size_t whole, size_t align) {
-  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, whole, align);
-  if (toft_fits_here(a, whole, align) || (toft_affords(a, whole) && toft_extend_here(a, whole, align))) {
-    toft_limit_first(a, toft_pad(a->head.cursor, align) + whole);
-    return toft_place_here(a, whole, align);
+static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {
+  if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, total, align);
+  if (toft_fits_current(a, total, align) || (toft_fits_budget(a, total) && toft_extend_current(a, total, align))) {
+    toft_raise_limit_first(a, toft_pad(a->head.cursor, align) + total);
+    return toft_alloc_in_current(a, total, align);
   }
-  return toft_place_further(a, whole, align);
+  return toft_alloc_in_new_block(a, total, align);
 }
 
-static int toft_room_for_record(toft_checks *c) {
-  if (c->count < c->room) return 1;
-  toft_record *more = (toft_record *)toft_more_room(c->records, &c->room, sizeof *more);
+static int toft_reserve_record(toft_checks *c) {
+  if (c->count < c->capacity) return 1;
+  toft_record *more = (toft_record *)toft_grow_array(c->records, &c->capacity, sizeof *more);
   if (more != NULL) c->records = more;
   return more != NULL;
 }
 
 /* With its zones. */
-static size_t toft_zoned_size(size_t size, size_t align) {
-  return toft_max(align, TOFT_ZONE) + TOFT_ROUND8(size) + TOFT_ZONE;
+static size_t toft_size_with_redzones(size_t size, size_t align) {
+  return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
 
-static void *toft_place_checked(toft_state *a, size_t size, size_t align) {
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   toft_checks *c = a->checks;
-  size_t front = toft_max(align, TOFT_ZONE);
-  size_t whole = toft_zoned_size(size, align);
-  if (whole > TOFT_MAX_REQUEST || !toft_room_for_record(c)) return NULL;
-  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain, c->plain_limit)) return NULL;
-  unsigned char *base = (unsigned char *)toft_place_zoned(a, whole, front);
+  size_t front = toft_max(align, TOFT_REDZONE);
+  size_t total = toft_size_with_redzones(size, align);
+  if (total > TOFT_MAX_REQUEST || !toft_reserve_record(c)) return NULL;
+  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain_bytes, c->plain_limit)) return NULL;
+  unsigned char *base = (unsigned char *)toft_alloc_with_redzones(a, total, front);
   if (base == NULL) return NULL;
-  toft_blk *b = a->current;
+  toft_block_header *b = a->current;
   if (a->state & TOFT_CLAIMED)
-    b = a->aside;
+    b = a->side_block;
   else if (base < toft_block_start(a, b) || base >= a->head.cursor)
     b = a->newest;
-  (void)toft_look_back(a, b, base + whole);
+  (void)toft_verify_before_reuse(a, b, base + total);
   unsigned char *p = base + front;
-  toft_open(base, whole);
-  memset(base, TOFT_BYTE_ZONE, whole);
-  memset(p, TOFT_BYTE_NEW, size);
-  toft_close(base, front);
-  toft_hand_out(p, size);
-  toft_close(p + size, whole - front - size);
-  toft_bump(a); /* a mark between any two allocations tells them apart */
-  toft_remember_live(c, b, c->count);
+  toft_unpoison(base, total);
+  memset(base, TOFT_POISON_REDZONE, total);
+  memset(p, TOFT_POISON_UNINIT, size);
+  toft_poison(base, front);
+  toft_mark_undefined(p, size);
+  toft_poison(p + size, total - front - size);
+  toft_next_epoch(a); /* a mark between any two allocations tells them apart */
+  toft_log_live(c, b, c->count);
   toft_record *r = &c->records[c->count++];
   memset(r, 0, sizeof *r);
   r->block = b;
   r->start = base;
   r->p = p;
-  r->end = base + whole;
+  r->end = base + total;
   r->size = size;
-  r->born = toft_epoch(a);
+  r->epoch = toft_epoch(a);
   r->cursor = a->head.cursor;
-  r->made = c->call;
-  c->plain += TOFT_ROUND8(size);
+  r->allocated = c->call;
+  c->plain_bytes += TOFT_ROUND8(size);
   return p;
 }
 
 /* ---- marks ---- */
 
-static void toft_check_from_here(toft_state *a) {
+static void toft_restart_checks(toft_state *a) {
   if (a->checks == NULL) return;
-  a->checks->since = toft_epoch(a);
-  a->checks->from = a->head.cursor;
-  a->checks->gone_marks_count = 0;
+  a->checks->since_epoch = toft_epoch(a);
+  a->checks->since_cursor = a->head.cursor;
+  a->checks->stale_marks_count = 0;
 }
 
 /* The newest of the first `count` records, if the checks made it. */
-static toft_record *toft_last_of(const toft_checks *c, size_t count) {
-  return count != 0 && c->records[count - 1].born > c->since ? &c->records[count - 1] : NULL;
+static toft_record *toft_newest_checked_record(const toft_checks *c, size_t count) {
+  return count != 0 && c->records[count - 1].epoch > c->since_epoch ? &c->records[count - 1] : NULL;
 }
 
-#define TOFT_GONE_MARKS 4096 /* so many are told apart: of those from before no more is known */
+#define TOFT_STALE_MARKS_MAX 4096 /* so many are told apart: of those from before no more is known */
 
 /* A rewind forgot the records from this one on. */
-static void toft_note_gone_marks(toft_state *a, const toft_record *forgotten) {
+static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
   toft_checks *c = a->checks;
-  const toft_record *below = toft_last_of(c, c->count);
-  if (forgotten->cursor != (below != NULL ? below->cursor : c->from)) return;
-  toft_bump(a); /* marks that are taken now are good */
-  while (c->gone_marks_count != 0 && c->gone_marks[c->gone_marks_count - 1].from > forgotten->born)
-    c->gone_marks_count--;
-  if (c->gone_marks_count == TOFT_GONE_MARKS) {
-    c->gone_marks_count /= 2;
-    memcpy(c->gone_marks, c->gone_marks + c->gone_marks_count, c->gone_marks_count * sizeof *c->gone_marks);
+  const toft_record *below = toft_newest_checked_record(c, c->count);
+  if (forgotten->cursor != (below != NULL ? below->cursor : c->since_cursor)) return;
+  toft_next_epoch(a); /* marks that are taken now are good */
+  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > forgotten->epoch)
+    c->stale_marks_count--;
+  if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
+    c->stale_marks_count /= 2;
+    memcpy(c->stale_marks, c->stale_marks + c->stale_marks_count, c->stale_marks_count * sizeof *c->stale_marks);
   }
-  if (c->gone_marks_count == c->gone_marks_room) {
-    void *more = toft_more_room(c->gone_marks, &c->gone_marks_room, sizeof *c->gone_marks);
+  if (c->stale_marks_count == c->stale_marks_capacity) {
+    void *more = toft_grow_array(c->stale_marks, &c->stale_marks_capacity, sizeof *c->stale_marks);
     if (more == NULL) return;
-    c->gone_marks = (toft_gone_marks *)more;
+    c->stale_marks = (toft_stale_marks *)more;
   }
-  toft_gone_marks *gone = &c->gone_marks[c->gone_marks_count++];
-  gone->from = forgotten->born;
-  gone->to = toft_epoch(a);
+  toft_stale_marks *stale = &c->stale_marks[c->stale_marks_count++];
+  stale->from = forgotten->epoch;
+  stale->to = toft_epoch(a);
 }
 
-static int toft_mark_is_gone(const toft_checks *c, uintptr_t epoch) {
-  size_t i = c->gone_marks_count;
-  while (i != 0 && c->gone_marks[i - 1].from > epoch) i--;
-  return i != 0 && epoch < c->gone_marks[i - 1].to;
+static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
+  size_t i = c->stale_marks_count;
+  while (i != 0 && c->stale_marks[i - 1].from > epoch) i--;
+  return i != 0 && epoch < c->stale_marks[i - 1].to;
 }
 
 /* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   const toft_checks *c = a->checks;
-  if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since) return 0;
+  if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since_epoch) return 0;
   size_t low = 0, high = c->count; /* the first record that is younger than the mark */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (c->records[middle].born > epoch)
+    if (c->records[middle].epoch > epoch)
       high = middle;
     else
       low = middle + 1;
   }
-  const toft_record *r = toft_last_of(c, low);
-  if (toft_mark_is_gone(c, epoch)) return 1;
-  return cursor != (r != NULL ? r->cursor : epoch < a->emptied ? c->before : c->from);
+  const toft_record *r = toft_newest_checked_record(c, low);
+  if (toft_mark_in_stale_range(c, epoch)) return 1;
+  return cursor != (r != NULL ? r->cursor : epoch < a->trim_epoch ? c->trimmed_cursor : c->since_cursor);
 }
 
-static void toft_note_stale_mark(toft_state *a) {
-  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
+static void toft_report_stale_mark(toft_state *a) {
+  if (a->state & TOFT_IS_CHECKED) toft_report_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
 
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
-  if (records != 0 && a->checks->count != records) toft_note_gone_marks(a, &a->checks->records[a->checks->count]);
+  if (records != 0 && a->checks->count != records) toft_add_stale_marks(a, &a->checks->records[a->checks->count]);
   return code;
 }
 
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) {
-  if (a->checks != NULL && epoch < a->checks->since) toft_check_from_here(a);
+  if (a->checks != NULL && epoch < a->checks->since_epoch) toft_restart_checks(a);
 }
 
 static void toft_records_trimmed(toft_state *a) {
   if (a->checks == NULL) return;
-  a->checks->before = a->checks->from;
-  a->checks->from = a->home_start;
+  a->checks->trimmed_cursor = a->checks->since_cursor;
+  a->checks->since_cursor = a->initial_start;
 }
 
 /* ---- resize and free ---- */
 
 static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
   toft_checks *c = a->checks;
-  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next) {
+  for (const toft_block_log *s = c->block_logs; s != NULL; s = s->next) {
     size_t low = 0, high = s->live_count;
     while (low < high) {
       size_t middle = low + (high - low) / 2;
@@ -4777,33 +4855,33 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
 }
 
 /* Allocated before the checks began? */
-static int toft_is_older(const toft_state *a, const unsigned char *p) {
+static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   const toft_checks *c = a->checks;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
-    if (p < start || p >= toft_block_top(a, b)) continue;
-    return b->born <= c->since && !(c->from >= start && c->from <= end && p >= c->from);
+    if (p < start || p >= toft_block_used_end(a, b)) continue;
+    return b->epoch <= c->since_epoch && !(c->since_cursor >= start && c->since_cursor <= end && p >= c->since_cursor);
   }
   return 0;
 }
 
 /* The record of a live allocation of that size; else NULL, and a finding. */
-static toft_record *toft_claimed_record(toft_state *a, const unsigned char *p, size_t size) {
+static toft_record *toft_require_record(toft_state *a, const unsigned char *p, size_t size) {
   toft_record *r = toft_find_record(a, p);
-  int kind = r == NULL            ? TOFT_FOUND_FOREIGN
-             : r->gone.by != NULL ? TOFT_FOUND_DOUBLE_FREE
-             : r->size != size    ? TOFT_FOUND_WRONG_SIZE
-                                  : 0;
+  int kind = r == NULL             ? TOFT_FOUND_FOREIGN
+             : r->freed.op != NULL ? TOFT_FOUND_DOUBLE_FREE
+             : r->size != size     ? TOFT_FOUND_WRONG_SIZE
+                                   : 0;
   if (kind == 0) return r;
-  toft_tell_misuse(a, kind, p, size, r);
+  toft_report_misuse(a, kind, p, size, r);
   return NULL;
 }
 
 static void toft_free_record(toft_state *a, toft_record *r) {
   (void)toft_check_record(a, (size_t)(r - a->checks->records));
-  a->checks->plain -= TOFT_ROUND8(r->size);
-  toft_fill_gone(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
-  r->gone = a->checks->call;
+  a->checks->plain_bytes -= TOFT_ROUND8(r->size);
+  toft_fill_freed(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
+  r->freed = a->checks->call;
 }
 
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
@@ -4811,10 +4889,10 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   *code = TOFT_ENOMEM;
   if (old_size == 0) { /* an address without bytes has no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
-    return (flags & TOFT_STAY) ? NULL : toft_place(a, new_size, align);
+    return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
   }
-  int older = toft_is_older(a, p);
-  toft_record *r = older ? NULL : toft_claimed_record(a, p, old_size);
+  int older = toft_predates_checks(a, p);
+  toft_record *r = older ? NULL : toft_require_record(a, p, old_size);
   if (r == NULL && (!older || old_size > TOFT_MAX_REQUEST)) {
     *code = TOFT_EARG;
     return NULL;
@@ -4822,26 +4900,26 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   if (new_size <= old_size && toft_pad(p, align) == 0) {
     if (older) return p;
     (void)toft_check_record(a, (size_t)(r - a->checks->records));
-    toft_open(p + new_size, (size_t)(r->end - p) - new_size);
-    memset(p + new_size, TOFT_BYTE_ZONE, (size_t)(r->end - p) - new_size);
-    toft_close(p + new_size, (size_t)(r->end - p) - new_size);
-    a->checks->plain -= TOFT_ROUND8(r->size) - TOFT_ROUND8(new_size);
+    toft_unpoison(p + new_size, (size_t)(r->end - p) - new_size);
+    memset(p + new_size, TOFT_POISON_REDZONE, (size_t)(r->end - p) - new_size);
+    toft_poison(p + new_size, (size_t)(r->end - p) - new_size);
+    a->checks->plain_bytes -= TOFT_ROUND8(r->size) - TOFT_ROUND8(new_size);
     r->size = new_size;
     return p;
   }
   if (flags & TOFT_STAY) return NULL;
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
-  void *q = toft_place(a, new_size, align);
+  void *q = toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
-  if (!older) toft_open(p, a->checks->records[index].header);
+  if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
   if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
   return q;
 }
 
 static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
-  if (size == 0 || toft_is_older(a, p)) return TOFT_OK;
-  toft_record *r = toft_claimed_record(a, p, size);
+  if (size == 0 || toft_predates_checks(a, p)) return TOFT_OK;
+  toft_record *r = toft_require_record(a, p, size);
   if (r == NULL) return TOFT_EARG;
   toft_free_record(a, r);
   return TOFT_OK;
@@ -4849,43 +4927,43 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
 
 /* ---- at exit ---- */
 
-static toft_checks *toft_checks_of(toft_registered *r) {
+static toft_checks *toft_checks_of(toft_live_entry *r) {
   return (toft_checks *)(void *)((unsigned char *)r - offsetof(toft_checks, registered));
 }
 
-static int toft_enter_at_exit(toft_registered *r) {
+static int toft_begin_call_at_exit(toft_live_entry *r) {
   toft_checks *c = toft_checks_of(r);
   size_t none = 0;
-  return TOFT_TAKE(&c->inside, &none, toft_thread());
+  return TOFT_CAS_ACQUIRE(&c->busy_thread, &none, toft_thread_id());
 }
 
 /* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
-static void toft_look_at_heap_blocks(toft_state *a) {
+static void toft_verify_heap_blocks(toft_state *a) {
   toft_checks *c = a->checks;
   if (!(a->state & TOFT_CACHEABLE)) return;
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older)
-    if (n->user.fn == toft_end_adopted) toft_look_at_heap_blocks((toft_state *)n->user.arg);
+  for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older)
+    if (n->user.fn == toft_release_adopted) toft_verify_heap_blocks((toft_state *)n->user.arg);
   if (c == NULL) return;
   toft_failure *failure = a->failure;
   a->failure = NULL; /* what it uses may have ended */
   memset(&c->call, 0, sizeof c->call);
-  c->call.by = "exit";
-  c->call.thread = toft_thread();
+  c->call.op = "exit";
+  c->call.thread = toft_thread_id();
   for (size_t i = 0; i < c->count; i++)
     if (c->records[i].block->source == &toft_heap_source) (void)toft_check_record(a, i);
-  for (const toft_shadow *s = c->shadows; s != NULL; s = s->next)
-    if (s->block->source == &toft_heap_source) (void)toft_look_at_shadow(a, s);
+  for (const toft_block_log *s = c->block_logs; s != NULL; s = s->next)
+    if (s->block->source == &toft_heap_source) (void)toft_verify_block_log(a, s);
   a->failure = failure;
 }
 
-static void toft_look_at_exit(toft_registered *r) {
+static void toft_verify_at_exit(toft_live_entry *r) {
   toft_checks *c = toft_checks_of(r);
-  toft_look_at_heap_blocks(c->arena);
-  TOFT_LEAVE(&c->inside);
+  toft_verify_heap_blocks(c->arena);
+  TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
 
-static void toft_forget_at_exit(toft_state *a) {
-  if (a->checks != NULL) toft_unregister(&a->checks->registered);
+static void toft_unregister_arena(toft_state *a) {
+  if (a->checks != NULL) toft_registry_remove(&a->checks->registered);
 }
 
 /* ---- on and off ---- */
@@ -4898,68 +4976,73 @@ static int toft_begin_checks(toft_state *a) {
     a->checks->arena = a;
     a->checks->plain_limit = SIZE_MAX;
     /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
-    if (a->state & TOFT_CACHEABLE) toft_register(&a->checks->registered, toft_enter_at_exit, toft_look_at_exit);
+    if (a->state & TOFT_CACHEABLE)
+      toft_registry_add(&a->checks->registered, toft_begin_call_at_exit, toft_verify_at_exit);
   }
   a->state |= TOFT_IS_CHECKED;
-  toft_check_from_here(a);
+  toft_restart_checks(a);
   return TOFT_OK;
 }
 
-static void toft_limit_to_buffer(toft_state *a) { a->checks->plain_limit = (size_t)(a->home_end - a->home_start); }
-
-static void toft_tell_not_released(toft_state *a) {
-  if (a->state & TOFT_IS_CHECKED) toft_tell_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
+static void toft_limit_to_buffer(toft_state *a) {
+  a->checks->plain_limit = (size_t)(a->initial_end - a->initial_start);
 }
 
-static void toft_forget_shadow(toft_checks *c, const toft_blk *b) {
-  toft_shadow **at = toft_shadow_of(c, b), *s = *at;
+static void toft_report_not_released(toft_state *a) {
+  if (a->state & TOFT_IS_CHECKED)
+    toft_report_misuse(a, TOFT_FOUND_NOT_RELEASED, a, (a->state & TOFT_CLAIMED) != 0, NULL);
+}
+
+static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
+  toft_block_log **at = toft_block_log_of(c, b), *s = *at;
   if (s == NULL) return;
   *at = s->next;
   free(s->live);
-  free(s->gone);
+  free(s->freed);
   free(s);
 }
 
-static unsigned char *toft_first_byte(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + TOFT_HEADER;
+static unsigned char *toft_first_byte(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + TOFT_HEADER;
 }
 
-static unsigned char *toft_last_byte(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_end : (unsigned char *)b + b->size;
+static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_end : (unsigned char *)b + b->size;
 }
 
 /* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
 static int toft_end_checks(toft_state *a) {
-  int code = toft_look_at_shadows(a);
-  while (a->checks->shadows != NULL) toft_forget_shadow(a->checks, a->checks->shadows->block);
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+  int code = toft_verify_freed(a);
+  while (a->checks->block_logs != NULL) toft_block_log_release(a->checks, a->checks->block_logs->block);
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
-    unsigned char *top = b == &a->home && (a->state & TOFT_IDLE) ? a->home_start : toft_block_top(a, b);
-    toft_open(top, (size_t)(toft_last_byte(a, b) - top));
-    if (b != &a->home) /* where it began when it had another place among the blocks */
-      toft_open(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
+    unsigned char *top =
+        b == &a->initial && (a->state & TOFT_INITIAL_IDLE) ? a->initial_start : toft_block_used_end(a, b);
+    toft_unpoison(top, (size_t)(toft_last_byte(a, b) - top));
+    if (b != &a->initial) /* where it began when it had another place among the blocks */
+      toft_unpoison(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
   }
-  for (toft_blk *b = a->spares; b != NULL; b = b->next)
-    toft_open(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
+  for (toft_block_header *b = a->spares; b != NULL; b = b->next)
+    toft_unpoison(toft_first_byte(a, b), (size_t)(toft_last_byte(a, b) - toft_first_byte(a, b)));
   a->state &= ~(uint32_t)TOFT_IS_CHECKED;
-  toft_check_from_here(a);
+  toft_restart_checks(a);
   return code;
 }
 
 /* Home is about to end at `end`. */
-static void toft_cut_checks(toft_state *a, unsigned char *end) {
+static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) {
   if (a->checks == NULL) return;
-  (void)toft_look_at_shadows(a);
-  toft_forget_shadow(a->checks, &a->home);
-  toft_open(end, (size_t)(a->home_end - end));
+  (void)toft_verify_freed(a);
+  toft_block_log_release(a->checks, &a->initial);
+  toft_unpoison(end, (size_t)(a->initial_end - end));
 }
 
-static void toft_drop_checks(toft_checks *c) {
-  toft_unregister(&c->registered);
-  while (c->shadows != NULL) toft_forget_shadow(c, c->shadows->block);
+static void toft_checks_release(toft_checks *c) {
+  toft_registry_remove(&c->registered);
+  while (c->block_logs != NULL) toft_block_log_release(c, c->block_logs->block);
   free(c->records);
-  free(c->gone_marks);
-  free(c->facts);
+  free(c->stale_marks);
+  free(c->reports);
   free(c);
 }
 
@@ -4972,209 +5055,210 @@ static void toft_drop_checks(toft_checks *c) {
 #ifndef TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_QUARANTINE_C
 
-#define TOFT_QUARANTINE TOFT_MIB /* bytes in all */
+#define TOFT_QUARANTINE_MAX TOFT_MIB /* bytes in all */
 
-typedef struct toft_detained {
-  struct toft_detained *next;
+typedef struct toft_quarantined {
+  struct toft_quarantined *next;
   unsigned char *block;
-  size_t size, open; /* open: bytes at its start that may be read: the head of an arena, or 0 */
-  toft_record *gone; /* what was in it last */
+  size_t size, readable; /* open: bytes at its start that may be read: the head of an arena, or 0 */
+  toft_record *freed;    /* what was in it last */
   size_t count;
-  toft_call released;
-} toft_detained;
+  toft_call_info released;
+} toft_quarantined;
 
 static toft_lock toft_quarantine_lock;
-static toft_detained *toft_oldest, **toft_youngest = &toft_oldest;
-static size_t toft_detained_bytes;
+static toft_quarantined *toft_quarantine_oldest, **toft_quarantine_end = &toft_quarantine_oldest;
+static size_t toft_quarantine_bytes;
 
 /* ---- the head of a released arena ---- */
 
-static void toft_tell_dead(toft_arena *head, const char *by, uintptr_t site) {
-  toft_fact f;
+static void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_RELEASED;
   f.arena = head;
   f.p = (const unsigned char *)head;
-  f.seen.by = by;
-  f.seen.site = toft_said != 0 ? toft_said : site;
-  f.seen.thread = toft_thread();
-  toft_said = 0;
+  f.detected.op = op;
+  f.detected.site = toft_call_site_hint != 0 ? toft_call_site_hint : site;
+  f.detected.thread = toft_thread_id();
+  toft_call_site_hint = 0;
   toft_lock_take(&toft_quarantine_lock);
-  for (const toft_detained *d = toft_oldest; d != NULL; d = d->next)
-    if (d->block == (const unsigned char *)head) f.gone = d->released;
+  for (const toft_quarantined *d = toft_quarantine_oldest; d != NULL; d = d->next)
+    if (d->block == (const unsigned char *)head) f.freed = d->released;
   TOFT_UNLOCK(&toft_quarantine_lock);
-  toft_publish(&f);
+  toft_publish_report(&f);
 }
 
-static void *toft_dead_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+static void *toft_released_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   (void)size, (void)align, (void)flags;
-  toft_tell_dead(a, "alloc", site != 0 ? site : TOFT_CALLER());
+  toft_report_use_after_release(a, "alloc", site != 0 ? site : TOFT_CALLER());
   return NULL;
 }
-static void *toft_dead_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                              uintptr_t site) {
+static void *toft_released_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align,
+                                  uint32_t flags, uintptr_t site) {
   (void)p, (void)old_size, (void)new_size, (void)align, (void)flags;
-  toft_tell_dead(a, "resize", site != 0 ? site : TOFT_CALLER());
+  toft_report_use_after_release(a, "resize", site != 0 ? site : TOFT_CALLER());
   return NULL;
 }
-static void toft_dead_free(toft_arena *a, void *p, size_t size) {
+static void toft_released_free(toft_arena *a, void *p, size_t size) {
   (void)p, (void)size;
-  toft_tell_dead(a, "free", TOFT_CALLER());
+  toft_report_use_after_release(a, "free", TOFT_CALLER());
 }
-static int toft_dead_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+static int toft_released_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
   (void)cursor, (void)epoch;
-  toft_tell_dead(a, "rewind", TOFT_CALLER());
+  toft_report_use_after_release(a, "rewind", TOFT_CALLER());
   return TOFT_EMARK;
 }
-static int toft_dead_reset(toft_arena *a, uint32_t policy, size_t keep) {
+static int toft_released_reset(toft_arena *a, uint32_t policy, size_t keep) {
   (void)policy, (void)keep;
-  toft_tell_dead(a, "reset", TOFT_CALLER());
+  toft_report_use_after_release(a, "reset", TOFT_CALLER());
   return TOFT_EBUSY;
 }
-static void toft_dead_trim(toft_arena *a, size_t keep) {
+static void toft_released_trim(toft_arena *a, size_t keep) {
   (void)keep;
-  toft_tell_dead(a, "trim", TOFT_CALLER());
+  toft_report_use_after_release(a, "trim", TOFT_CALLER());
 }
-static toft_cleanup *toft_dead_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+static toft_cleanup *toft_released_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
   (void)fn, (void)arg;
-  toft_tell_dead(a, "cleanup", TOFT_CALLER());
+  toft_report_use_after_release(a, "cleanup", TOFT_CALLER());
   return NULL;
 }
-static void *toft_dead_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+static void *toft_released_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
   (void)r, (void)size, (void)align;
-  toft_tell_dead(a, "claim", TOFT_CALLER());
+  toft_report_use_after_release(a, "claim", TOFT_CALLER());
   return NULL;
 }
-static int toft_dead_give(toft_arena *a, toft_range *r) {
+static int toft_released_give(toft_arena *a, toft_range *r) {
   (void)r;
-  toft_tell_dead(a, "give", TOFT_CALLER());
+  toft_report_use_after_release(a, "give", TOFT_CALLER());
   return TOFT_EARG;
 }
-static int toft_dead_contains(const toft_arena *a, const void *p) {
+static int toft_released_contains(const toft_arena *a, const void *p) {
   (void)a, (void)p;
   return 0;
 }
-static size_t toft_dead_stats(toft_arena *a, toft_stats *out, size_t out_size) {
+static size_t toft_released_stats(toft_arena *a, toft_stats *out, size_t out_size) {
   (void)out, (void)out_size;
-  toft_tell_dead(a, "stats", TOFT_CALLER());
+  toft_report_use_after_release(a, "stats", TOFT_CALLER());
   return 0;
 }
-static int toft_dead_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+static int toft_released_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   (void)what, (void)value, (void)name, (void)name_len;
-  toft_tell_dead(a, "set", TOFT_CALLER());
+  toft_report_use_after_release(a, "set", TOFT_CALLER());
   return TOFT_EBUSY;
 }
-static void toft_dead_release(toft_arena *a) { toft_tell_dead(a, "release", TOFT_CALLER()); }
+static void toft_released_release(toft_arena *a) { toft_report_use_after_release(a, "release", TOFT_CALLER()); }
 
-static const toft_arena_ops toft_dead_ops = {
+static const toft_arena_ops toft_released_ops = {
     sizeof(toft_arena_ops), 1,
-    toft_dead_alloc,        toft_dead_resize,
-    toft_dead_free,         toft_dead_rewind,
-    toft_dead_reset,        toft_dead_trim,
-    toft_dead_cleanup,      toft_dead_claim,
-    toft_dead_give,         toft_dead_contains,
-    toft_dead_stats,        toft_dead_set,
-    toft_dead_release,
+    toft_released_alloc,    toft_released_resize,
+    toft_released_free,     toft_released_rewind,
+    toft_released_reset,    toft_released_trim,
+    toft_released_cleanup,  toft_released_claim,
+    toft_released_give,     toft_released_contains,
+    toft_released_stats,    toft_released_set,
+    toft_released_release,
 };
 
 /* No room, and watched: every inline path ends in the table above. */
-static void toft_bury(toft_arena *head) {
+static void toft_head_set_released(toft_arena *head) {
   head->cursor = head->limit = (unsigned char *)head;
-  head->ops = &toft_dead_ops;
+  head->ops = &toft_released_ops;
   head->epoch = 1;
-  toft_written(head, sizeof *head);
+  toft_mark_defined(head, sizeof *head);
 }
 
 /* ---- blocks ---- */
 
-static void toft_look_at_detained(const toft_detained *d) {
-  unsigned char *from = d->block + d->open, *end = d->block + d->size;
-  toft_open(from, d->size - d->open);
+static void toft_verify_quarantined(const toft_quarantined *d) {
+  unsigned char *from = d->block + d->readable, *end = d->block + d->size;
+  toft_unpoison(from, d->size - d->readable);
   const unsigned char *at = from, *to = end;
-  if (!toft_written_part(&at, &to, TOFT_BYTE_GONE)) return;
-  toft_fact f;
+  if (!toft_written_part(&at, &to, TOFT_POISON_FREED)) return;
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_LATE_WRITE;
   f.p = d->block;
   f.size = d->size;
-  f.gone = d->released;
+  f.freed = d->released;
   for (size_t i = 0; i < d->count; i++) {
-    const toft_record *r = &d->gone[i];
+    const toft_record *r = &d->freed[i];
     if (at < r->start || at >= r->end) continue;
-    toft_fact_of(&f, r);
+    toft_report_set_allocation(&f, r);
   }
-  toft_fact_written(&f, f.p, at, to, to == end);
-  f.seen.by = "a look at released memory";
-  f.seen.thread = toft_thread();
-  toft_publish(&f);
+  toft_report_set_written(&f, f.p, at, to, to == end);
+  f.detected.op = "a look at released memory";
+  f.detected.thread = toft_thread_id();
+  toft_publish_report(&f);
 }
 
-static void toft_discharge(size_t bytes) {
+static void toft_quarantine_flush(size_t bytes) {
   for (;;) {
     toft_lock_take(&toft_quarantine_lock);
-    toft_detained *d = toft_detained_bytes > bytes ? toft_oldest : NULL;
+    toft_quarantined *d = toft_quarantine_bytes > bytes ? toft_quarantine_oldest : NULL;
     if (d != NULL) {
-      toft_oldest = d->next;
-      if (toft_oldest == NULL) toft_youngest = &toft_oldest;
-      toft_detained_bytes -= d->size;
+      toft_quarantine_oldest = d->next;
+      if (toft_quarantine_oldest == NULL) toft_quarantine_end = &toft_quarantine_oldest;
+      toft_quarantine_bytes -= d->size;
     }
     TOFT_UNLOCK(&toft_quarantine_lock);
     if (d == NULL) return;
-    toft_look_at_detained(d);
-    toft_open(d->block, d->size);
+    toft_verify_quarantined(d);
+    toft_unpoison(d->block, d->size);
     toft_heap_put(NULL, d->block, d->size);
-    free(d->gone);
+    free(d->freed);
     free(d);
   }
 }
 
-void toft_quarantine_trim(void) { toft_discharge(0); }
+void toft_quarantine_trim(void) { toft_quarantine_flush(0); }
 
 /* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
-static int toft_detain(toft_checks *c, const toft_blk *shadowed, void *block, size_t size, size_t open) {
-  if (size > TOFT_QUARANTINE / 2) return 0;
-  toft_detained *d = (toft_detained *)calloc(1, sizeof *d);
+static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowed, void *block, size_t size,
+                                size_t readable) {
+  if (size > TOFT_QUARANTINE_MAX / 2) return 0;
+  toft_quarantined *d = (toft_quarantined *)calloc(1, sizeof *d);
   if (d == NULL) return 0;
   d->block = (unsigned char *)block;
   d->size = size;
-  d->open = open;
+  d->readable = readable;
   d->released = c->call;
-  toft_shadow *s = *toft_shadow_of(c, shadowed);
+  toft_block_log *s = *toft_block_log_of(c, shadowed);
   if (s != NULL) {
-    d->gone = s->gone;
+    d->freed = s->freed;
     d->count = s->count;
-    s->gone = NULL;
-    s->count = s->room = 0;
+    s->freed = NULL;
+    s->count = s->capacity = 0;
   }
-  toft_fill_gone(d->block + open, d->block + size);
+  toft_fill_freed(d->block + readable, d->block + size);
   toft_lock_take(&toft_quarantine_lock);
-  *toft_youngest = d;
-  toft_youngest = &d->next;
-  toft_detained_bytes += size;
+  *toft_quarantine_end = d;
+  toft_quarantine_end = &d->next;
+  toft_quarantine_bytes += size;
   TOFT_UNLOCK(&toft_quarantine_lock);
-  toft_discharge(TOFT_QUARANTINE);
+  toft_quarantine_flush(TOFT_QUARANTINE_MAX);
   return 1;
 }
 
 /* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
-static int toft_part_with(toft_state *a, toft_blk *b) {
+static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   toft_checks *c = a->checks;
   size_t size = b->size;
-  (void)toft_look_at_shadow(a, *toft_shadow_of(c, b));
-  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_detain(c, b, b, size, 0);
-  if (!stays) toft_open(b, size);
-  toft_forget_shadow(c, b);
+  (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
+  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
+  if (!stays) toft_unpoison(b, size);
+  toft_block_log_release(c, b);
   return stays;
 }
 
 /* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
-static int toft_part_with_home(toft_state *a, size_t size) {
+static int toft_quarantine_initial(toft_state *a, size_t size) {
   int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
   toft_checks *c = a->checks;
-  toft_open(a, size);
-  toft_bury(&a->head);
-  stays = stays && toft_detain(c, &a->home, a, size, sizeof a->head);
-  toft_drop_checks(c);
+  toft_unpoison(a, size);
+  toft_head_set_released(&a->head);
+  stays = stays && toft_quarantine_push(c, &a->initial, a, size, sizeof a->head);
+  toft_checks_release(c);
   return stays;
 }
 
@@ -5186,45 +5270,45 @@ static int toft_part_with_home(toft_state *a, size_t size) {
 #define TOFT_DEBUG_DEBUG_API_C
 
 /* Will the next call look where it comes from? */
-static int toft_asks_place(const toft_arena *head) {
+static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_state_of(head);
-  if (!toft_is_own(head)) return head->ops == &toft_dead_ops;
-  return !(a->state & TOFT_FRESH) && a->checks != NULL;
+  if (!toft_is_own(head)) return head->ops == &toft_released_ops;
+  return !(a->state & TOFT_PRISTINE) && a->checks != NULL;
 }
 
 void toft_at_place(toft_arena *a, const char *place) {
-  if (toft_asks_place(a)) toft_said = toft_site(place);
+  if (toft_uses_site_hint(a)) toft_call_site_hint = toft_site(place);
 }
 
 /* For calls that the library makes for its callers: it is those who are named. */
-static void toft_from(const toft_arena *a, uintptr_t site) {
-  if ((a->epoch & 1) && toft_said == 0 && toft_asks_place(a)) toft_said = site;
+static void toft_attribute_call(const toft_arena *a, uintptr_t site) {
+  if ((a->epoch & 1) && toft_call_site_hint == 0 && toft_uses_site_hint(a)) toft_call_site_hint = site;
 }
 
 int toft_pin(toft_arena *head, int on) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
-  (void)toft_pin_to(toft_state_of(head), on ? toft_thread() : 0);
+  (void)toft_pin_to(toft_state_of(head), on ? toft_thread_id() : 0);
   return TOFT_OK;
 }
 
 int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
-  if ((a->state & TOFT_FRESH) || a->checks == NULL) return 0;
+  if ((a->state & TOFT_PRISTINE) || a->checks == NULL) return 0;
   toft_checks *c = a->checks;
   if (a->state & TOFT_BUSY) return TOFT_EBUSY;
-  if (!toft_step_in(a, "findings", TOFT_CALLER())) return TOFT_EBUSY;
+  if (!toft_debug_begin_call(a, "findings", TOFT_CALLER())) return TOFT_EBUSY;
   for (size_t i = 0; i < c->count; i++) (void)toft_check_record(a, i);
-  (void)toft_look_at_shadows(a);
-  toft_step_out(a);
+  (void)toft_verify_freed(a);
+  toft_debug_end_call(a);
   toft_lock_take(&toft_findings_lock);
-  toft_fact *facts = c->facts;
-  size_t count = c->facts_count, all = count + c->facts_lost;
-  c->facts = NULL;
-  c->facts_count = c->facts_lost = 0;
+  toft_report *reports = c->reports;
+  size_t count = c->reports_count, all = count + c->reports_dropped;
+  c->reports = NULL;
+  c->reports_count = c->reports_dropped = 0;
   TOFT_UNLOCK(&toft_findings_lock);
-  for (size_t i = 0; i < count; i++) toft_say(&facts[i], fn, arg);
-  free(facts);
+  for (size_t i = 0; i < count; i++) toft_deliver_report(&reports[i], fn, arg);
+  free(reports);
   return (int)toft_min(all, INT_MAX);
 }
 
@@ -5238,13 +5322,13 @@ static toft_checks *toft_hook_checks(const toft_arena *arena) {
 }
 
 /* An object of `size` bytes was placed behind the header at base. Returns it. */
-static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size) {
+static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
   if (TOFT_UNLIKELY(r != NULL)) {
     r->header = TOFT_HOOK_HEADER;
-    toft_open(base, TOFT_HOOK_HEADER);
+    toft_unpoison(base, TOFT_HOOK_HEADER);
     toft_fill_header(base, size);
-    toft_close(base, TOFT_HOOK_HEADER);
+    toft_poison(base, TOFT_HOOK_HEADER);
   } else {
     memcpy(base, &size, sizeof size);
   }
@@ -5252,26 +5336,26 @@ static void *toft_hook_made(toft_arena *arena, unsigned char *base, size_t size)
 }
 
 /* p is no object of the checked arena. */
-static TOFT_COLD void toft_hook_foreign(toft_state *a, const void *p, const char *by) {
+static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, const char *op) {
   int closed = 1;
-  if (!toft_step_in(a, by, 0)) return;
-  toft_enter(a);
-  closed = (a->state & TOFT_CLOSED) != 0;
-  if (!closed) toft_tell_misuse(a, TOFT_FOUND_FOREIGN, p, 0, NULL);
-  toft_aim(a);
-  toft_step_out(a);
-  toft_fail(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
+  if (!toft_debug_begin_call(a, op, 0)) return;
+  toft_sync_in(a);
+  closed = (a->state & TOFT_REFUSING) != 0;
+  if (!closed) toft_report_misuse(a, TOFT_FOUND_FOREIGN, p, 0, NULL);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  toft_report_failure(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
 }
 
 /* The size of the object at p, with its header; 0: it is none, which was reported. */
-static size_t toft_hook_size(toft_arena *arena, void *p, const char *by) {
+static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
   toft_state *a = toft_state_of(arena);
   size_t size;
-  if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_is_older(a, base)) {
+  if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_predates_checks(a, base)) {
     const toft_record *r = toft_find_record(a, base);
     if (r != NULL) return r->size;
-    toft_hook_foreign(a, p, by);
+    toft_hook_report_foreign(a, p, op);
     return 0;
   }
   memcpy(&size, base, sizeof size);
@@ -5327,10 +5411,10 @@ static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
 
 /* Names come from anywhere: what is no UTF-8 is replaced. */
 static void toft_json_string(toft_json *j, const char *s) {
-  size_t left = strlen(s);
+  size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
-  while (left != 0) {
-    size_t n = toft_utf8((const unsigned char *)s, left);
+  while (remaining != 0) {
+    size_t n = toft_utf8((const unsigned char *)s, remaining);
     unsigned char c = (unsigned char)*s;
     if (n == 0) {
       toft_json_raw(j, "\xEF\xBF\xBD");
@@ -5345,7 +5429,7 @@ static void toft_json_string(toft_json *j, const char *s) {
       toft_json_bytes(j, s, n);
     }
     s += n;
-    left -= n;
+    remaining -= n;
   }
   toft_json_raw(j, "\"");
 }
@@ -5538,36 +5622,36 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
   /* All of it is one moment, and write finds the arena closed in all of it. */
   int own = toft_is_own(head);
-  uint32_t was = 0;
+  uint32_t was_busy = 0;
   if (own) {
-    toft_enter(toft_state_of(head));
-    was = toft_call_out(toft_state_of(head));
+    toft_sync_in(toft_state_of(head));
+    was_busy = toft_begin_callback(toft_state_of(head));
   }
   toft_json_arena(&j, head);
   toft_json_flush(&j);
   if (own) {
-    toft_call_back(toft_state_of(head), was);
-    toft_aim(toft_state_of(head));
+    toft_end_callback(toft_state_of(head), was_busy);
+    toft_set_limit(toft_state_of(head));
   }
   if (named) toft_dwarf_close(&dwarf);
   if (j.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) j.code = toft_clear_report(head);
   return j.code;
 }
 
-typedef struct toft_text {
+typedef struct toft_text_sink {
   char *text;
   size_t size, length;
-} toft_text;
+} toft_text_sink;
 
 static int toft_text_write(void *arg, const char *bytes, size_t size) {
-  toft_text *t = (toft_text *)arg;
+  toft_text_sink *t = (toft_text_sink *)arg;
   if (t->length < t->size) memcpy(t->text + t->length, bytes, toft_min(size, t->size - t->length));
   t->length += size;
   return 0;
 }
 
 size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
-  toft_text t = {text, size, 0};
+  toft_text_sink t = {text, size, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return 0;
   uint32_t clear = o.flags & TOFT_SNAPSHOT_CLEAR;
@@ -5589,18 +5673,18 @@ size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, cha
 #ifndef TOFT_POOL_POOL_C
 #define TOFT_POOL_POOL_C
 
-#define TOFT_POOL_STEP (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
-#define TOFT_POOL_LEAP (64 * TOFT_MIB)
-#define TOFT_POOL_SMALL (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
+#define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
+#define TOFT_POOL_STEP_MAX (64 * TOFT_MIB)
+#define TOFT_POOL_SMALL_PAGES (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
 
 /* max_slots where none is given, the most space for their slots, and what is too few. */
-#define TOFT_POOL_MOST ((size_t)0xffffff)
+#define TOFT_POOL_DEFAULT_SLOTS_MAX ((size_t)0xffffff)
 #if UINTPTR_MAX > 0xffffffff
-#define TOFT_POOL_SPAN (TOFT_MIB * TOFT_MIB)
+#define TOFT_POOL_SLOT_BYTES_MAX (TOFT_MIB * TOFT_MIB)
 #else
-#define TOFT_POOL_SPAN (64 * TOFT_MIB)
+#define TOFT_POOL_SLOT_BYTES_MAX (64 * TOFT_MIB)
 #endif
-#define TOFT_POOL_FEW 1024
+#define TOFT_POOL_DEFAULT_SLOTS_MIN 1024
 
 static int toft_pool_close(toft_pool *p, int code) {
   *p = toft_pool_closed();
@@ -5622,7 +5706,7 @@ typedef struct toft_pool_parts {
 } toft_pool_parts;
 
 /* In a block that starts on a multiple of `base`; align is that of the slots. 0: too large. */
-static int toft_pool_lay(toft_pool_parts *at, size_t n, size_t stride, size_t base, size_t align) {
+static int toft_pool_layout(toft_pool_parts *at, size_t n, size_t stride, size_t base, size_t align) {
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t);
   size_t pad = align > base ? align - base : 0; /* where the slots begin is known when the block is there */
   if (keys > TOFT_MAX_REQUEST / 2 || n > (TOFT_MAX_REQUEST / 2 - pad) / stride) return 0;
@@ -5634,7 +5718,8 @@ static int toft_pool_lay(toft_pool_parts *at, size_t n, size_t stride, size_t ba
 }
 
 /* So that the slots' byte number `in` is aligned. */
-static void toft_pool_place(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align, size_t in) {
+static void toft_pool_set_parts(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align,
+                                size_t in) {
   p->live_bits = (uint64_t *)(void *)(block + at->bits);
   p->keys = (uint32_t *)(void *)(block + at->keys);
   p->slots = block + at->slots;
@@ -5655,26 +5740,26 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
       size_t low = 0, high = toft_min(TOFT_POOL_SLOTS_MAX, size / stride) + 1;
       while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (toft_pool_lay(&at, middle, stride, 8, align) && at.end <= size)
+        if (toft_pool_layout(&at, middle, stride, 8, align) && at.end <= size)
           low = middle;
         else
           high = middle;
       }
       n = low;
     }
-    if (n == 0 || !toft_pool_lay(&at, n, stride, 8, align) || at.end > size) return TOFT_EARG;
+    if (n == 0 || !toft_pool_layout(&at, n, stride, 8, align) || at.end > size) return TOFT_EARG;
     block = (unsigned char *)o->buffer + pad;
     p->block_size = size;
   } else {
     align = toft_max(align, 64);
-    if (!toft_pool_lay(&at, n, stride, 64, align)) return TOFT_ENOMEM;
-    p->block_size = toft_round(at.end, TOFT_HOME_SIZE);
+    if (!toft_pool_layout(&at, n, stride, 64, align)) return TOFT_ENOMEM;
+    p->block_size = toft_round(at.end, TOFT_BLOCK_MIN);
     p->source = o->source != NULL ? o->source : toft_heap();
     block = (unsigned char *)p->source->take(p->source, p->block_size);
     if (block == NULL) return TOFT_ENOMEM;
   }
   p->block = block;
-  toft_pool_place(p, &at, block, align, 0);
+  toft_pool_set_parts(p, &at, block, align, 0);
   memset(block, 0, at.slots);
   p->mask = p->reach = toft_pool_mask(n);
   p->slots_size = n * stride;
@@ -5684,21 +5769,21 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
 
 /* ---- growing ---- */
 
-static size_t toft_pool_part(const void *from, const void *to) {
+static size_t toft_pool_distance(const void *from, const void *to) {
   return (size_t)((const unsigned char *)to - (const unsigned char *)from);
 }
 
 /* Commits a part up to `want` bytes at least; `whole` is all there is of it. */
-static int toft_pool_commit(void *part, size_t *size, size_t want, size_t whole) {
+static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total) {
   if (want <= *size) return 1;
-  want = toft_min(toft_os_page(want), whole);
+  want = toft_min(toft_os_page(want), total);
   if (!toft_os_commit((unsigned char *)part + *size, want - *size)) return 0;
   *size = want;
   return 1;
 }
 
 /* How many slots have memory, and keys. */
-static void toft_pool_measure(toft_pool *p) {
+static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
   uint32_t reach = p->mask;
   if (keys == 0) return; /* its making failed */
@@ -5711,11 +5796,12 @@ static void toft_pool_measure(toft_pool *p) {
 static int toft_pool_grow(toft_pool *p, size_t n) {
   unsigned char *end = (unsigned char *)p->block + p->block_size;
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
-  if (slots > TOFT_POOL_SMALL) slots = TOFT_POOL_SMALL + toft_round(slots - TOFT_POOL_SMALL, TOFT_HUGE_PAGE);
-  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_part(p->live_bits, p->keys)) &&
-             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_part(p->keys, p->slots)) &&
-             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_part(p->slots, end));
-  toft_pool_measure(p);
+  if (slots > TOFT_POOL_SMALL_PAGES)
+    slots = TOFT_POOL_SMALL_PAGES + toft_round(slots - TOFT_POOL_SMALL_PAGES, TOFT_HUGE_PAGE);
+  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_distance(p->live_bits, p->keys)) &&
+             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_distance(p->keys, p->slots)) &&
+             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_distance(p->slots, end));
+  toft_pool_update_capacity(p);
   return done;
 }
 
@@ -5723,7 +5809,7 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
  * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few,
  * and what is committed of them counts as held. */
 
-#define TOFT_POOL_KEPT 4
+#define TOFT_POOL_KEPT_MAX 4
 
 typedef struct toft_pool_range {
   unsigned char *block;
@@ -5732,32 +5818,32 @@ typedef struct toft_pool_range {
   uint32_t dirty; /* bits and keys up to here are not 0 */
 } toft_pool_range;
 
-static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT]; /* the newest first; block NULL: none */
+static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* the newest first; block NULL: none */
 
 static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
 static void toft_pool_drop(toft_pool_range *r) {
   if (r->block == NULL) return;
-  toft_tls.held -= toft_pool_range_held(r);
+  toft_thread_cache.bytes -= toft_pool_range_held(r);
   toft_os_unmap(r->block, r->size);
   r->block = NULL;
 }
 
 static void toft_pool_drop_kept(void) {
-  for (int i = 0; i < TOFT_POOL_KEPT; i++) toft_pool_drop(&toft_pool_kept[i]);
+  for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) toft_pool_drop(&toft_pool_kept[i]);
 }
 
 /* Keeps a pool's range, as much of its slots as the cache has room for; an eighth is left to others. */
 static int toft_pool_keep(const toft_pool *p) {
   toft_pool_range r;
-  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, least = p->bits_size + p->keys_size + others, room;
-  if (!toft_cache_takes(least + TOFT_POOL_STEP)) return 0;
-  toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT - 1]);
-  room = TOFT_LOAD(&toft_cache_bytes) - toft_tls.held - least;
+  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, room;
+  if (!toft_cache_accepts(needed + TOFT_POOL_STEP_MIN)) return 0;
+  toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT_MAX - 1]);
+  room = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
   r.block = (unsigned char *)p->block;
   r.size = p->block_size;
-  r.keys = toft_pool_part(p->block, p->keys);
-  r.slots = toft_pool_part(p->block, p->slots);
+  r.keys = toft_pool_distance(p->block, p->keys);
+  r.slots = toft_pool_distance(p->block, p->slots);
   r.bits_size = p->bits_size;
   r.keys_size = p->keys_size;
   r.slots_size = p->slots_size;
@@ -5768,19 +5854,19 @@ static int toft_pool_keep(const toft_pool *p) {
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
   toft_pool_kept[0] = r;
-  toft_tls.held += toft_pool_range_held(&r);
+  toft_thread_cache.bytes += toft_pool_range_held(&r);
   return 1;
 }
 
 /* A kept range with these parts; 0: there is none. */
 static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t size, size_t align) {
-  for (int i = 0; i < TOFT_POOL_KEPT; i++) {
+  for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) {
     toft_pool_range r = toft_pool_kept[i];
     if (r.block == NULL || r.size < size || r.keys != at->keys) continue;
-    toft_pool_place(p, at, r.block, align, TOFT_POOL_SMALL);
-    if (toft_pool_part(r.block, p->slots) != r.slots) continue;
-    toft_tls.held -= toft_pool_range_held(&r);
-    for (; i + 1 < TOFT_POOL_KEPT; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
+    toft_pool_set_parts(p, at, r.block, align, TOFT_POOL_SMALL_PAGES);
+    if (toft_pool_distance(r.block, p->slots) != r.slots) continue;
+    toft_thread_cache.bytes -= toft_pool_range_held(&r);
+    for (; i + 1 < TOFT_POOL_KEPT_MAX; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
     toft_pool_kept[i].block = NULL;
     p->block = r.block;
     p->block_size = r.size;
@@ -5806,27 +5892,28 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
   size_t page = toft_os_page(1), max = o->max_slots, align = page, size;
   toft_pool_parts at;
   unsigned char *block;
-  if (max == 0) max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_MOST, TOFT_POOL_SPAN / stride));
+  if (max == 0)
+    max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_DEFAULT_SLOTS_MAX, TOFT_POOL_SLOT_BYTES_MAX / stride));
   for (;; max /= 2) { /* fewer, if nobody said how many and there is so little space */
     int fits;
     if (toft_min(max, TOFT_MAX_REQUEST / stride) * stride >= TOFT_HUGE_PAGE) align = toft_max(page, TOFT_HUGE_PAGE);
-    fits = toft_pool_lay(&at, max, stride, page, align);
+    fits = toft_pool_layout(&at, max, stride, page, align);
     size = fits ? toft_pool_range_size(at.end, o->max_slots) : 0;
     if (fits && toft_pool_take_kept(p, &at, size, align)) break;
     block = fits ? (unsigned char *)toft_os_reserve(size) : NULL;
     if (block != NULL) {
       p->block = block;
       p->block_size = size;
-      toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
+      toft_pool_set_parts(p, &at, block, align, TOFT_POOL_SMALL_PAGES);
 #ifdef MADV_HUGEPAGE
       if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
-        unsigned char *huge = p->slots + TOFT_POOL_SMALL;
-        (void)madvise(huge, toft_pool_part(huge, block + size), MADV_HUGEPAGE);
+        unsigned char *huge = p->slots + TOFT_POOL_SMALL_PAGES;
+        (void)madvise(huge, toft_pool_distance(huge, block + size), MADV_HUGEPAGE);
       }
 #endif
       break;
     }
-    if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_FEW)) return TOFT_ENOMEM;
+    if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_DEFAULT_SLOTS_MIN)) return TOFT_ENOMEM;
   }
   p->mask = toft_pool_mask(max);
   p->max = (uint32_t)max;
@@ -5890,7 +5977,7 @@ static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i
 static int toft_pool_step(toft_pool *p) {
   uint32_t had = p->room;
   if (had == p->max) return 0;
-  size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP), TOFT_POOL_LEAP);
+  size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP_MIN), TOFT_POOL_STEP_MAX);
   size_t step = toft_min(toft_max(bytes / p->stride, 1), p->max - had);
   if (!toft_pool_grow(p, had + step) && p->room == had) (void)toft_pool_grow(p, (size_t)had + 1);
   return p->room != had;
@@ -5950,7 +6037,7 @@ void toft_pool_trim(toft_pool *p) {
   if (keep >= p->slots_size) return;
   toft_os_decommit(p->slots + keep, p->slots_size - keep);
   p->slots_size = keep;
-  toft_pool_measure(p);
+  toft_pool_update_capacity(p);
 }
 
 toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
@@ -5978,12 +6065,12 @@ toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_LOOKS 16    /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_TRIES 4     /* sparse blocks swept before another is filled */
-#define TOFT_RECYCLER_GLANCES 64  /* at the headers of sparse blocks, for what the last sweep found */
-#define TOFT_RECYCLER_TINY 512    /* these go into holes first */
-#define TOFT_RECYCLER_LITTLE 4096 /* larger requests are served aside */
-#define TOFT_RECYCLER_SWEPT 65536 /* of the largest block that is ever swept */
+#define TOFT_RECYCLER_PROBES_MAX 16        /* at blocks of a list, for one that fits */
+#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before another is filled */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* at the headers of sparse blocks, for what the last sweep found */
+#define TOFT_RECYCLER_SMALL_MAX 512        /* these go into holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests are served aside */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* of the largest block that is ever swept */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
 
@@ -6068,7 +6155,7 @@ static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
 
 static unsigned char *toft_recycler_start(toft_recycler_block *b) { return (unsigned char *)b + b->start; }
 
-static toft_recycler_list *toft_recycler_empties(toft_recycler *r, toft_recycler_block *b) {
+static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recycler_block *b) {
   return b->segment != NULL ? &r->empty : &r->empty_counted;
 }
 
@@ -6087,7 +6174,7 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
 /* All of it is to be filled: a range from `start` on. */
 static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
   b->live = b->capacity;
-  b->notice = INT32_MIN; /* not while it is filled */
+  b->threshold = INT32_MIN; /* not while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
   b->widest = 0;
@@ -6097,33 +6184,33 @@ static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *
   range->limit = range->cursor + b->capacity;
 }
 
-static void toft_recycler_emptied(toft_recycler *r, toft_recycler_block *b) {
+static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b) {
   if (b->segment != NULL) b->segment->busy--;
-  toft_recycler_push(toft_recycler_empties(r, b), b, TOFT_RECYCLER_EMPTY);
+  toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
 }
 
 /* To be noticed again when an eighth more is free, or all. */
-static void toft_recycler_watch(toft_recycler_block *b) {
-  b->notice = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
+static void toft_recycler_set_threshold(toft_recycler_block *b) {
+  b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
 
-void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b) {
+void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
     if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
-    toft_recycler_emptied(r, b);
+    toft_recycler_block_emptied(r, b);
     return;
   }
   b->widest = 0;
-  toft_recycler_watch(b);
+  toft_recycler_set_threshold(b);
   if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
 }
 
 /* What was freed last reaches its block. */
-static void toft_recycler_settle(toft_recycler *r) {
-  toft_recycler_run gone = r->gone;
-  if (gone.first == gone.end) return;
-  r->gone.first = r->gone.end = (unsigned char *)(void *)r;
-  toft_recycler_drop(r, gone.first, (size_t)(gone.end - gone.first));
+static void toft_recycler_flush_freed(toft_recycler *r) {
+  toft_recycler_run pending = r->pending;
+  if (pending.first == pending.end) return;
+  r->pending.first = r->pending.end = (unsigned char *)(void *)r;
+  toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
 }
 
 /* What a range has left becomes a hole. */
@@ -6165,13 +6252,13 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   range->block = NULL;
   range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
   b->list = TOFT_RECYCLER_FULL;
-  b->notice = b->capacity > TOFT_RECYCLER_SWEPT ? 0 : b->capacity - b->capacity / 4;
-  if (b->live > b->notice) return;
+  b->threshold = b->capacity > TOFT_RECYCLER_SWEEPABLE_MAX ? 0 : b->capacity - b->capacity / 4;
+  if (b->live > b->threshold) return;
   if (b->swept && b->live != 0) {
-    toft_recycler_watch(b);
+    toft_recycler_set_threshold(b);
     toft_recycler_append(&r->sparse, b);
   } else {
-    toft_recycler_noticed(r, b);
+    toft_recycler_block_below_threshold(r, b);
   }
 }
 
@@ -6183,18 +6270,18 @@ static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   memset(marks, 0, ((size_t)b->capacity / 512 + 1) * sizeof *marks);
   while (at != TOFT_RECYCLER_NONE) {
     toft_recycler_hole hole;
-    uint32_t from = (at - (uint32_t)(uintptr_t)b) - (uint32_t)b->start, bit, left;
+    uint32_t from = (at - (uint32_t)(uintptr_t)b) - (uint32_t)b->start, bit, count;
     if (from >= (uint32_t)b->capacity || from % 8 != 0) return 0;
     memcpy(&hole, toft_recycler_at(b, at), sizeof hole);
     if (hole.size > missing || hole.size > (uint32_t)b->capacity - from || hole.size == 0) return 0;
     missing -= hole.size;
-    for (bit = from / 8, left = hole.size / 8; left > 0;) {
-      uint32_t n = left < 64 - bit % 64 ? left : 64 - bit % 64;
+    for (bit = from / 8, count = hole.size / 8; count > 0;) {
+      uint32_t n = count < 64 - bit % 64 ? count : 64 - bit % 64;
       uint64_t mask = UINT64_MAX >> (64 - n) << bit % 64;
       if ((marks[bit / 64] & mask) != 0) return 0;
       marks[bit / 64] |= mask;
       bit += n;
-      left -= n;
+      count -= n;
     }
     at = hole.next;
   }
@@ -6234,9 +6321,9 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
 }
 
 /* Where `size` bytes would lie in [p, p + room); NULL: nowhere. */
-static unsigned char *toft_recycler_fit(unsigned char *p, size_t room, size_t size, size_t align) {
+static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t size, size_t align) {
   size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
-  return room >= pad && room - pad >= size ? p + pad : NULL;
+  return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
 }
 
 /* On to the next hole that has room; those that have none are left to the next sweep. */
@@ -6261,9 +6348,9 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
 /* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
 static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
                                size_t align) {
-  uint64_t marks[TOFT_RECYCLER_SWEPT / 512 + 1];
+  uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
   toft_recycler_unlink(&r->sparse, b);
-  b->notice = INT32_MIN;
+  b->threshold = INT32_MIN;
   b->swept = 1;
   b->widest = 0;
   range->block = b;
@@ -6310,12 +6397,12 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   s->busy = 0;
   s->end = end;
   /* In front of the first whole unit there may be the better part of another. */
-  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_LITTLE ? base : first;
+  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
   toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
   s->next = *at;
   *at = s;
   if (align > unit) {
-    toft_recycler_emptied(r, toft_recycler_make(r, b, first, first + TOFT_RECYCLER_DIRECT, s));
+    toft_recycler_block_emptied(r, toft_recycler_make(r, b, first, first + TOFT_RECYCLER_DIRECT, s));
     return 1;
   }
   r->fresh = s->first;
@@ -6366,10 +6453,10 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
 
 /* An empty block in which the request fits, off its list. NULL: there is none. */
 static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, size_t align) {
-  int looks = TOFT_RECYCLER_LOOKS;
+  int probes = TOFT_RECYCLER_PROBES_MAX;
   toft_recycler_block *b = r->count != 0 ? toft_recycler_counted_find(r, size, align) : NULL;
   if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
-  for (b = r->empty.first; b != NULL && looks-- > 0; b = b->next) {
+  for (b = r->empty.first; b != NULL && probes-- > 0; b = b->next) {
     if (!toft_recycler_fits(b, size, align)) continue;
     toft_recycler_unlink(&r->empty, b);
     b->segment->busy++;
@@ -6378,14 +6465,14 @@ static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, si
   while (align <= TOFT_RECYCLER_UNIT && r->fresh != r->fresh_end) {
     b = toft_recycler_cut(r);
     if (toft_recycler_fits(b, size, align)) return b;
-    toft_recycler_emptied(r, b);
+    toft_recycler_block_emptied(r, b);
   }
   return NULL;
 }
 
 /* ---- allocation that the inline layer has no answer to ---- */
 
-static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t align) {
+static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t size, size_t align) {
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
   if (q == NULL) return NULL;
   if (q != p) {
@@ -6399,21 +6486,22 @@ static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t
 /* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
  * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
 static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  int dear = r->count != 0 || size > TOFT_RECYCLER_TINY; /* who counts blocks wants no others; others cost a segment */
-  int tries = dear ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES;
-  int glances = TOFT_RECYCLER_GLANCES, perhaps = 1;
+  int costly =
+      r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX; /* who counts blocks wants no others; others cost a segment */
+  int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
+  int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
   toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
-  while ((b = r->sparse.first) != NULL && b != narrow && glances-- > 0) {
+  while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
     /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
-    if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && perhaps-- <= 0))) {
+    if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
       if (narrow == NULL) narrow = b;
       toft_recycler_unlink(&r->sparse, b);
       toft_recycler_append(&r->sparse, b);
       continue;
     }
-    if (tries-- == 0) break;
+    if (sweeps-- == 0) break;
     toft_recycler_close(r, range);
-    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_place(range, size, align);
+    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
   }
   return NULL;
 }
@@ -6423,22 +6511,22 @@ static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, s
   toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
   if (b == NULL) return NULL;
   toft_recycler_open(range, b);
-  return toft_recycler_place(range, size, align);
+  return toft_recycler_alloc_in_range(range, size, align);
 }
 
 /* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
  * go into holes first; others rarely find room there. */
 static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
   if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
-  int holes_first = size <= TOFT_RECYCLER_TINY || r->count != 0;
-  void *p = toft_recycler_place(range, size, align);
+  int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
+  void *p = toft_recycler_alloc_in_range(range, size, align);
   toft_recycler_block *b = range->block;
   if (p != NULL) return p;
   if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
-    return toft_recycler_place(range, size, align);
+    return toft_recycler_alloc_in_range(range, size, align);
   if (b != NULL && toft_recycler_is_idle(range)) { /* all of it was freed meanwhile */
     toft_recycler_open(range, b);
-    p = toft_recycler_place(range, size, align);
+    p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
   if (holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
@@ -6449,28 +6537,28 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   if (b == NULL) return NULL;
   toft_recycler_close(r, range);
   toft_recycler_open(range, b);
-  return toft_recycler_place(range, size, align);
+  return toft_recycler_alloc_in_range(range, size, align);
 }
 
 /* ---- the calls behind the inline layer ---- */
 
 /* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
 static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
-  if (r->count != 0) return &r->now;
-  if (size > TOFT_RECYCLER_LITTLE) return &r->aside;
-  return r->now.sweep != TOFT_RECYCLER_NONE && size > r->now.block->widest ? &r->aside : &r->now;
+  if (r->count != 0) return &r->main;
+  if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
+  return r->main.sweep != TOFT_RECYCLER_NONE && size > r->main.block->widest ? &r->medium : &r->main;
 }
 
-void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   void *p = NULL;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   size = toft_round(size, 8);
-  toft_recycler_settle(r);
+  toft_recycler_flush_freed(r);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
-    p = toft_recycler_place(&r->now, size, align);
+    p = toft_recycler_alloc_in_range(&r->main, size, align);
     if (p != NULL) return p;
   }
   if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
@@ -6478,8 +6566,8 @@ void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr
   return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
 }
 
-void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
-  return toft_recycler_more_at(r, size, align, TOFT_CALLER());
+void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
 /* The block of p, which has `bytes`; NULL: it is a large object. */
@@ -6491,13 +6579,13 @@ static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, si
   return bytes <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p) : NULL;
 }
 
-static void toft_recycler_give(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
+static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
   toft_recycler_hole_at(b, p, bytes);
   b->live -= (int32_t)bytes;
-  if (b->live <= b->notice) toft_recycler_noticed(r, b);
+  if (b->live <= b->threshold) toft_recycler_block_below_threshold(r, b);
 }
 
-void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   if (TOFT_UNLIKELY(r->checked)) {
     toft_recycler_free_checked(r, p, toft_max(size, 1), site);
     return;
@@ -6506,27 +6594,27 @@ void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr
   toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
     toft_recycler_large_free(r, p, bytes);
-  else if (b == r->now.block && (unsigned char *)p + bytes == r->now.cursor)
-    r->now.cursor = (unsigned char *)p;
+  else if (b == r->main.block && (unsigned char *)p + bytes == r->main.cursor)
+    r->main.cursor = (unsigned char *)p;
   else
-    toft_recycler_give(r, b, p, bytes);
+    toft_recycler_free_in_block(r, b, p, bytes);
 }
 
-void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
-  toft_recycler_free_apart_at(r, p, size, TOFT_CALLER());
+void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
 }
 
 /* Where it stands; 0: it cannot. */
-static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size_t now) {
+static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
   if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
-  if (b == r->now.block && q + was == r->now.cursor) {
-    if (now > was && (size_t)(r->now.limit - r->now.cursor) < now - was) return 0;
-    r->now.cursor = q + now;
+  if (b == r->main.block && q + was == r->main.cursor) {
+    if (now > was && (size_t)(r->main.limit - r->main.cursor) < now - was) return 0;
+    r->main.cursor = q + now;
     return 1;
   }
-  if (now < was) toft_recycler_give(r, b, q + now, was - now);
+  if (now < was) toft_recycler_free_in_block(r, b, q + now, was - now);
   return now <= was;
 }
 
@@ -6539,7 +6627,7 @@ static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size,
   if (TOFT_UNLIKELY(r->checked))
     return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
-      toft_recycler_resize_here(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
+      toft_recycler_resize_in_place(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
     return p;
   q = toft_recycler_alloc(r, new_size, align);
   if (q == NULL) return NULL;
@@ -6556,15 +6644,15 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
  * tenth, for what is read soon after. */
-static void toft_recycler_begin(toft_recycler *r) {
+static void toft_recycler_clear(toft_recycler *r) {
   unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
-  r->now.cursor = r->now.limit = none;
-  r->now.block = NULL;
-  r->now.sweep = TOFT_RECYCLER_NONE;
-  r->gone.first = r->gone.end = none;
-  r->aside.cursor = r->aside.limit = none;
-  r->aside.block = NULL;
-  r->aside.sweep = TOFT_RECYCLER_NONE;
+  r->main.cursor = r->main.limit = none;
+  r->main.block = NULL;
+  r->main.sweep = TOFT_RECYCLER_NONE;
+  r->pending.first = r->pending.end = none;
+  r->medium.cursor = r->medium.limit = none;
+  r->medium.block = NULL;
+  r->medium.sweep = TOFT_RECYCLER_NONE;
   r->sparse.first = r->sparse.last = NULL;
   r->empty.first = r->empty.last = NULL;
   r->empty_counted.first = r->empty_counted.last = NULL;
@@ -6572,8 +6660,8 @@ static void toft_recycler_begin(toft_recycler *r) {
   r->fresh = r->fresh_end = NULL;
   r->regions = NULL;
   r->region_used = 0;
-  r->own = NULL;
-  r->own_bytes = r->own_peak = r->spare_bytes = r->spare_count = 0;
+  r->dedicated = NULL;
+  r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = 0;
   r->counted = r->counted_fresh = NULL;
@@ -6593,7 +6681,7 @@ int toft_recycler_check(const toft_recycler_options *options) {
 
 static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  toft_recycler_begin(r);
+  toft_recycler_clear(r);
   r->direct = TOFT_RECYCLER_DIRECT;
   r->shard = 0;
   r->checked = 0;
@@ -6643,7 +6731,7 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
   }
   toft_recycler_large_release(r);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
-  toft_recycler_begin(r);
+  toft_recycler_clear(r);
 }
 
 void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
@@ -6661,17 +6749,17 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
 }
 
 /* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
-static size_t toft_recycler_rest(const toft_recycler *r, const toft_recycler_block *b) {
-  const toft_recycler_range *range = b == r->now.block ? &r->now : b == r->aside.block ? &r->aside : NULL;
+static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
+  const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
   size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
-  if (r->gone.first != r->gone.end && toft_recycler_block_of(r->gone.first) == b)
-    rest += (size_t)(r->gone.end - r->gone.first);
+  if (r->pending.first != r->pending.end && toft_recycler_block_of(r->pending.first) == b)
+    rest += (size_t)(r->pending.end - r->pending.first);
   return rest;
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
   size_t capacity = (size_t)b->capacity;
-  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_rest(r, b);
+  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_unallocated(r, b);
   s->used += used;
   *(used != 0 ? &s->pinned : &s->kept) += capacity - used;
   *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
@@ -6705,7 +6793,7 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
 /* ---- trim ---- */
 
 /* A range in a block without live objects lets go of it. */
-static void toft_recycler_leave(toft_recycler *r, toft_recycler_range *range) {
+static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
   if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
 }
 
@@ -6721,11 +6809,11 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = 0, left = 0;
+  size_t idle = 0, kept = 0;
   if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
-  toft_recycler_settle(r);
-  toft_recycler_leave(r, &r->now);
-  toft_recycler_leave(r, &r->aside);
+  toft_recycler_flush_freed(r);
+  toft_recycler_close_if_idle(r, &r->main);
+  toft_recycler_close_if_idle(r, &r->medium);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
   idle = toft_recycler_large_trim(r, idle, keep);
@@ -6734,11 +6822,11 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
       idle -= (*at)->size;
       toft_recycler_segment_put(r, at);
     } else {
-      left += (*at)->size;
+      kept += (*at)->size;
       at = &(*at)->next;
     }
   }
-  while (r->segment_bytes > toft_max(left, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
+  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
   return idle;
 }
 
@@ -6758,15 +6846,15 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_tri
 #ifndef TOFT_RECYCLER_RECYCLER_LARGE_C
 #define TOFT_RECYCLER_RECYCLER_LARGE_C
 
-#define TOFT_RECYCLER_SHARED TOFT_MIB      /* what needs more has a block of its own */
-#define TOFT_RECYCLER_FEW (512 * TOFT_KIB) /* and all has, while no more is in use */
+#define TOFT_RECYCLER_REGION_OBJECT_MAX TOFT_MIB     /* what needs more has a block of its own */
+#define TOFT_RECYCLER_DEDICATED_MAX (512 * TOFT_KIB) /* and all has, while no more is in use */
 #define TOFT_RECYCLER_REGION (4 * TOFT_MIB)
 #define TOFT_RECYCLER_REGION_HEAD ((size_t)640)
-#define TOFT_RECYCLER_REGION_LOOKS 64 /* a line each; with 8, hundreds of objects held a third more memory */
+#define TOFT_RECYCLER_REGION_PROBES_MAX 64 /* a line each; with 8, hundreds of objects held a third more memory */
 #define TOFT_RECYCLER_GRAIN ((size_t)64)
 #define TOFT_RECYCLER_GRAINS ((TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD) / TOFT_RECYCLER_GRAIN)
 /* Between objects and around them: each is larger than TOFT_RECYCLER_DIRECT. */
-#define TOFT_RECYCLER_RUNS (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
+#define TOFT_RECYCLER_RUNS_MAX (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
 
 /* In grains. */
 typedef struct toft_recycler_free_run {
@@ -6779,7 +6867,7 @@ typedef struct toft_recycler_region {
   uint32_t live;   /* objects */
   uint32_t widest; /* no run is longer */
   uint32_t count, pad;
-  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS]; /* count of them, by address; no two touch */
+  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS_MAX]; /* count of them, by address; no two touch */
 } toft_recycler_region;
 
 /* Before each large object. */
@@ -6881,10 +6969,10 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
 }
 
 /* What regions serve from now on needs none. */
-static void toft_recycler_spares_leave(toft_recycler *r) {
+static void toft_recycler_spares_put(toft_recycler *r) {
   size_t i = r->spare_count;
   while (i-- > 0)
-    if (r->spare[i].size <= TOFT_RECYCLER_SHARED) toft_recycler_spare_put(r, i);
+    if (r->spare[i].size <= TOFT_RECYCLER_REGION_OBJECT_MAX) toft_recycler_spare_put(r, i);
 }
 
 /* ---- regions ---- */
@@ -6922,8 +7010,8 @@ static unsigned char *toft_recycler_grain(toft_recycler_region *g, uint32_t grai
   return (unsigned char *)g + TOFT_RECYCLER_REGION_HEAD + grain * TOFT_RECYCLER_GRAIN;
 }
 
-static void *toft_recycler_region_place(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count,
-                                        size_t size, size_t align) {
+static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count,
+                                            size_t size, size_t align) {
   uint32_t first = g->runs[i].first;
   unsigned char *p = toft_recycler_grain(g, first + 1);
   toft_recycler_front *front;
@@ -6941,24 +7029,24 @@ static void *toft_recycler_region_place(toft_recycler *r, toft_recycler_region *
 
 /* Is a further region called for? An object that is nearly alone has a block of its own, of any size. */
 static int toft_recycler_region_pays(const toft_recycler *r, size_t need) {
-  size_t others = r->region_used + r->own_bytes;
-  return others + need > TOFT_RECYCLER_FEW && others >= need / 4;
+  size_t others = r->region_used + r->dedicated_bytes;
+  return others + need > TOFT_RECYCLER_DEDICATED_MAX && others >= need / 4;
 }
 
 /* NULL: there is no room, and no region more is called for or to be had. */
 static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t size, size_t align) {
   uint32_t count = (uint32_t)(need / TOFT_RECYCLER_GRAIN), i;
-  int looks = TOFT_RECYCLER_REGION_LOOKS;
+  int probes = TOFT_RECYCLER_REGION_PROBES_MAX;
   toft_recycler_region *g;
-  for (g = r->regions; g != NULL && looks-- > 0; g = g->next) {
+  for (g = r->regions; g != NULL && probes-- > 0; g = g->next) {
     if (g->widest < count) continue;
     i = toft_recycler_run_find(g, count);
-    if (i < g->count) return toft_recycler_region_place(r, g, i, count, size, align);
+    if (i < g->count) return toft_recycler_region_alloc_run(r, g, i, count, size, align);
   }
   if (!toft_recycler_region_pays(r, need)) return NULL;
   g = toft_recycler_region_take(r);
-  if (g != NULL) toft_recycler_spares_leave(r);
-  return g != NULL ? toft_recycler_region_place(r, g, 0, count, size, align) : NULL;
+  if (g != NULL) toft_recycler_spares_put(r);
+  return g != NULL ? toft_recycler_region_alloc_run(r, g, 0, count, size, align) : NULL;
 }
 
 static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_front *front, size_t size) {
@@ -6995,7 +7083,7 @@ static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, si
 /* ---- blocks of one object ---- */
 
 /* Its place in a block of `total` bytes. NULL: it does not fit. */
-static unsigned char *toft_recycler_own_at(unsigned char *base, size_t total, size_t size, size_t align) {
+static unsigned char *toft_recycler_dedicated_at(unsigned char *base, size_t total, size_t size, size_t align) {
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
 }
 
@@ -7006,7 +7094,7 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
   size_t i = r->spare_count;
   while (i-- > 0) {
     const toft_recycler_spare *s = &r->spare[i];
-    if (s->size >= size && s->size <= most && toft_recycler_own_at(s->base, s->size, size, align) != NULL)
+    if (s->size >= size && s->size <= most && toft_recycler_dedicated_at(s->base, s->size, size, align) != NULL)
       return toft_recycler_spare_out(r, i);
   }
   return none;
@@ -7014,7 +7102,7 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
 
 /* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
  * is no other way. */
-static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align) {
+static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
   toft_recycler_large *l;
@@ -7028,7 +7116,7 @@ static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align
   }
   if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
   if (block.base == NULL) return NULL;
-  p = toft_recycler_own_at(block.base, block.size, size, align);
+  p = toft_recycler_dedicated_at(block.base, block.size, size, align);
   l = toft_recycler_large_of(p);
   l->base = block.base;
   l->size = block.size;
@@ -7036,44 +7124,45 @@ static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align
   l->front.owner = r;
   l->front.region = NULL;
   l->previous = NULL;
-  l->next = r->own;
-  if (r->own != NULL) r->own->previous = l;
-  r->own = l;
-  r->own_bytes += l->size;
-  r->own_peak = toft_max(r->own_peak, r->own_bytes);
+  l->next = r->dedicated;
+  if (r->dedicated != NULL) r->dedicated->previous = l;
+  r->dedicated = l;
+  r->dedicated_bytes += l->size;
+  r->dedicated_peak = toft_max(r->dedicated_peak, r->dedicated_bytes);
   return p;
 }
 
-static toft_recycler_spare toft_recycler_own_unlink(toft_recycler *r, toft_recycler_large *l) {
+static toft_recycler_spare toft_recycler_dedicated_unlink(toft_recycler *r, toft_recycler_large *l) {
   toft_recycler_spare block;
   block.base = l->base;
   block.size = l->size;
-  *(l->previous != NULL ? &l->previous->next : &r->own) = l->next;
+  *(l->previous != NULL ? &l->previous->next : &r->dedicated) = l->next;
   if (l->next != NULL) l->next->previous = l->previous;
-  r->own_bytes -= l->size;
+  r->dedicated_bytes -= l->size;
   return block;
 }
 
 /* Kept, if no region serves its like, and as long as all of them are no more than twice as much as was ever live at
  * once, or 1 MiB: the fewer there are, the more of them the caches hold. The oldest goes. */
-static void toft_recycler_own_free(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_spare block = toft_recycler_own_unlink(r, l);
-  if (r->regions != NULL && block.size <= TOFT_RECYCLER_SHARED) {
+static void toft_recycler_dedicated_free(toft_recycler *r, toft_recycler_large *l) {
+  toft_recycler_spare block = toft_recycler_dedicated_unlink(r, l);
+  if (r->regions != NULL && block.size <= TOFT_RECYCLER_REGION_OBJECT_MAX) {
     toft_recycler_put(r, block.base, block.size);
     return;
   }
   if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
   r->spare[r->spare_count++] = block;
   r->spare_bytes += block.size;
-  while (r->spare_bytes > TOFT_MIB && r->own_bytes + r->spare_bytes > 2 * r->own_peak) toft_recycler_spare_put(r, 0);
+  while (r->spare_bytes > TOFT_MIB && r->dedicated_bytes + r->spare_bytes > 2 * r->dedicated_peak)
+    toft_recycler_spare_put(r, 0);
 }
 
 /* ---- both ---- */
 
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_round(toft_recycler_large_need(size, align), TOFT_RECYCLER_GRAIN);
-  void *p = need <= TOFT_RECYCLER_SHARED ? toft_recycler_region_alloc(r, need, size, align) : NULL;
-  return p != NULL ? p : toft_recycler_own_alloc(r, size, align);
+  void *p = need <= TOFT_RECYCLER_REGION_OBJECT_MAX ? toft_recycler_region_alloc(r, need, size, align) : NULL;
+  return p != NULL ? p : toft_recycler_dedicated_alloc(r, size, align);
 }
 
 static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
@@ -7081,7 +7170,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
   if (front->region != NULL)
     toft_recycler_region_free(r, front, size);
   else
-    toft_recycler_own_free(r, toft_recycler_large_of(p));
+    toft_recycler_dedicated_free(r, toft_recycler_large_of(p));
 }
 
 /* Where it stands; 0: it cannot. */
@@ -7098,8 +7187,8 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
 /* All of it back to the source. */
 static void toft_recycler_large_release(toft_recycler *r) {
   while (r->regions != NULL) toft_recycler_region_put(r, r->regions);
-  while (r->own != NULL) {
-    toft_recycler_spare block = toft_recycler_own_unlink(r, r->own);
+  while (r->dedicated != NULL) {
+    toft_recycler_spare block = toft_recycler_dedicated_unlink(r, r->dedicated);
     toft_recycler_put(r, block.base, block.size);
   }
   while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
@@ -7133,7 +7222,7 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
   }
   s->used += r->region_used;
   s->pinned -= r->region_used;
-  for (l = r->own; l != NULL; l = l->next) {
+  for (l = r->dedicated; l != NULL; l = l->next) {
     s->used += l->used;
     s->pinned += (uintptr_t)l->base + l->size - (uintptr_t)(l + 1) - l->used;
     s->large_blocks++;
@@ -7147,25 +7236,25 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
 /* ==== recycler/recycler_checked.c ==== */
 /* Recyclers of a checked process. Their inline path never has room (cursor == limit) and `direct` is 0, so every call
  * comes here. Each object gets red zones and a record, which lives apart from it, and lies in a second recycler on the
- * same source. A freed object waits, filled, until TOFT_QUARANTINE bytes were freed after it. */
+ * same source. A freed object waits, filled, until TOFT_QUARANTINE_MAX bytes were freed after it. */
 #ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
 typedef struct toft_object {
-  struct toft_object *next;  /* in its bucket */
-  struct toft_object *later; /* the one that was freed after it */
+  struct toft_object *next;       /* in its bucket */
+  struct toft_object *freed_next; /* the one that was freed after it */
   toft_record record;
 } toft_object;
 
 struct toft_recycler_checks {
-  toft_registered registered;
-  size_t inside; /* the thread in a call; 0: none. Atomic */
-  toft_call call;
+  toft_live_entry registered;
+  size_t busy_thread; /* the thread in a call; 0: none. Atomic */
+  toft_call_info call;
   toft_recycler memory;
   toft_object **buckets; /* a power of two of them */
   size_t bucket_count, count;
   toft_object *oldest, **youngest; /* freed ones */
-  size_t waiting;                  /* their bytes */
+  size_t quarantined_bytes;        /* their bytes */
   uint64_t live;                   /* bytes of the others, rounded up to 8 */
 };
 typedef struct toft_recycler_checks toft_recycler_checks;
@@ -7189,7 +7278,7 @@ static void toft_object_link(toft_recycler_checks *c, toft_object *o) {
 }
 
 /* A bucket for one object more on average. 0: there is no memory. */
-static int toft_object_room(toft_recycler_checks *c) {
+static int toft_object_reserve(toft_recycler_checks *c) {
   size_t old_count = c->bucket_count, new_count = old_count != 0 ? 2 * old_count : 64;
   toft_object **old = c->buckets, **more;
   if (c->count < old_count) return 1;
@@ -7216,93 +7305,93 @@ static void toft_object_unlink(toft_recycler_checks *c, const toft_object *o) {
 
 /* ---- findings ---- */
 
-static void toft_object_misuse(const toft_recycler_checks *c, int kind, const void *p, size_t told,
-                               const toft_object *o) {
-  toft_fact f;
+static void toft_object_report_misuse(const toft_recycler_checks *c, int kind, const void *p, size_t claimed_size,
+                                      const toft_object *o) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
   f.p = (const unsigned char *)p;
-  f.told = told;
-  f.seen = c->call;
-  if (o != NULL) toft_fact_of(&f, &o->record);
-  toft_publish(&f);
+  f.claimed_size = claimed_size;
+  f.detected = c->call;
+  if (o != NULL) toft_report_set_allocation(&f, &o->record);
+  toft_publish_report(&f);
 }
 
-static void toft_object_written(const toft_recycler_checks *c, int kind, const toft_object *o,
-                                const unsigned char *from, const unsigned char *to, int open_ended) {
-  toft_fact f;
+static void toft_object_report_written(const toft_recycler_checks *c, int kind, const toft_object *o,
+                                       const unsigned char *from, const unsigned char *to, int open_ended) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
-  toft_fact_of(&f, &o->record);
-  toft_fact_written(&f, f.p, from, to, open_ended);
-  f.seen = c->call;
-  toft_publish(&f);
+  toft_report_set_allocation(&f, &o->record);
+  toft_report_set_written(&f, f.p, from, to, open_ended);
+  f.detected = c->call;
+  toft_publish_report(&f);
 }
 
 /* The zones of a live object; all of a freed one. Each damage is reported once. */
-static void toft_object_look(const toft_recycler_checks *c, toft_object *o) {
+static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
   toft_record *r = &o->record;
   const unsigned char *from = r->start, *to = r->end;
-  if (r->gone.by == NULL) {
-    int open_ended, kind = toft_zone_damage(r, &from, &to, &open_ended);
-    if (kind != 0 && !r->told) toft_object_written(c, kind, o, from, to, open_ended);
-    r->told |= kind != 0;
-    toft_close_zones(r);
+  if (r->freed.op == NULL) {
+    int open_ended, kind = toft_redzone_damage(r, &from, &to, &open_ended);
+    if (kind != 0 && !r->reported) toft_object_report_written(c, kind, o, from, to, open_ended);
+    r->reported |= kind != 0;
+    toft_poison_redzones(r);
     return;
   }
-  toft_open(r->start, (size_t)(r->end - r->start));
-  if (toft_written_part(&from, &to, TOFT_BYTE_GONE)) {
-    toft_object_written(c, TOFT_FOUND_LATE_WRITE, o, from, to, to == r->end);
-    toft_open(r->start, (size_t)(r->end - r->start));
-    memset(r->start, TOFT_BYTE_GONE, (size_t)(r->end - r->start));
+  toft_unpoison(r->start, (size_t)(r->end - r->start));
+  if (toft_written_part(&from, &to, TOFT_POISON_FREED)) {
+    toft_object_report_written(c, TOFT_FOUND_LATE_WRITE, o, from, to, to == r->end);
+    toft_unpoison(r->start, (size_t)(r->end - r->start));
+    memset(r->start, TOFT_POISON_FREED, (size_t)(r->end - r->start));
   }
-  toft_close(r->start, (size_t)(r->end - r->start));
+  toft_poison(r->start, (size_t)(r->end - r->start));
 }
 
 /* ---- calls: one thread at a time ---- */
 
 /* 0: another thread is in a call, which is reported, or this one is, in a hook. */
-static int toft_recycler_enter(toft_recycler_checks *c, const char *by, uintptr_t site) {
-  size_t me = toft_thread(), other = 0;
-  toft_call call = {by, toft_said != 0 ? toft_said : site, me};
-  toft_said = 0;
-  if (TOFT_TAKE(&c->inside, &other, me)) {
+static int toft_recycler_begin_call(toft_recycler_checks *c, const char *op, uintptr_t site) {
+  size_t me = toft_thread_id(), other = 0;
+  toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
+  toft_call_site_hint = 0;
+  if (TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me)) {
     c->call = call;
     return 1;
   }
   if (other != me) {
-    toft_fact f;
+    toft_report f;
     memset(&f, 0, sizeof f);
     f.kind = TOFT_FOUND_TWO_THREADS;
-    f.made = c->call;
-    f.seen = call;
-    toft_publish(&f);
+    f.allocated = c->call;
+    f.detected = call;
+    toft_publish_report(&f);
   }
   return 0;
 }
 
-static void toft_recycler_exit(toft_recycler_checks *c) { TOFT_LEAVE(&c->inside); }
+static void toft_recycler_end_call(toft_recycler_checks *c) { TOFT_CLEAR_RELEASE(&c->busy_thread); }
 
 /* ---- at exit ---- */
 
-static toft_recycler_checks *toft_recycler_checks_of(toft_registered *r) {
+static toft_recycler_checks *toft_recycler_checks_of(toft_live_entry *r) {
   return (toft_recycler_checks *)(void *)((unsigned char *)r - offsetof(toft_recycler_checks, registered));
 }
 
-static int toft_recycler_enter_at_exit(toft_registered *r) {
+static int toft_recycler_begin_call_at_exit(toft_live_entry *r) {
   size_t none = 0;
-  return TOFT_TAKE(&toft_recycler_checks_of(r)->inside, &none, toft_thread());
+  return TOFT_CAS_ACQUIRE(&toft_recycler_checks_of(r)->busy_thread, &none, toft_thread_id());
 }
 
 /* Only those on the heap are registered: a source of the caller's may have ended before its recycler. */
-static void toft_recycler_look_at_exit(toft_registered *r) {
+static void toft_recycler_verify_at_exit(toft_live_entry *r) {
   toft_recycler_checks *c = toft_recycler_checks_of(r);
   memset(&c->call, 0, sizeof c->call);
-  c->call.by = "exit";
-  c->call.thread = toft_thread();
+  c->call.op = "exit";
+  c->call.thread = toft_thread_id();
   for (size_t i = 0; i < c->bucket_count; i++)
-    for (toft_object *o = c->buckets[i]; o != NULL; o = o->next) toft_object_look(c, o);
-  toft_recycler_exit(c);
+    for (toft_object *o = c->buckets[i]; o != NULL; o = o->next) toft_object_verify(c, o);
+  toft_recycler_end_call(c);
 }
 
 /* ---- begin and end ---- */
@@ -7324,35 +7413,35 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   }
   c->youngest = &c->oldest;
   if (r->source == &toft_heap_source)
-    toft_register(&c->registered, toft_recycler_enter_at_exit, toft_recycler_look_at_exit);
+    toft_registry_add(&c->registered, toft_recycler_begin_call_at_exit, toft_recycler_verify_at_exit);
   return r->checks = c;
 }
 
 /* The oldest freed objects are handed back for good until at most `keep` bytes wait. */
-static void toft_recycler_discharge(toft_recycler_checks *c, size_t keep) {
-  while (c->waiting > keep) {
+static void toft_recycler_quarantine_flush(toft_recycler_checks *c, size_t keep) {
+  while (c->quarantined_bytes > keep) {
     toft_object *o = c->oldest;
-    size_t whole = (size_t)(o->record.end - o->record.start);
-    toft_object_look(c, o);
-    c->oldest = o->later;
+    size_t total = (size_t)(o->record.end - o->record.start);
+    toft_object_verify(c, o);
+    c->oldest = o->freed_next;
     if (c->oldest == NULL) c->youngest = &c->oldest;
-    c->waiting -= whole;
+    c->quarantined_bytes -= total;
     toft_object_unlink(c, o);
-    toft_open(o->record.start, whole);
-    toft_recycler_free(&c->memory, o->record.start, whole);
+    toft_unpoison(o->record.start, total);
+    toft_recycler_free(&c->memory, o->record.start, total);
     free(o);
   }
 }
 
 static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) {
   toft_recycler_checks *c = r->checks;
-  if (c == NULL || !toft_recycler_enter(c, "release", site)) return;
-  toft_unregister(&c->registered);
+  if (c == NULL || !toft_recycler_begin_call(c, "release", site)) return;
+  toft_registry_remove(&c->registered);
   for (size_t i = 0; i < c->bucket_count; i++) {
     for (toft_object *o = c->buckets[i], *next; o != NULL; o = next) {
       next = o->next;
-      toft_object_look(c, o);
-      toft_open(o->record.start, (size_t)(o->record.end - o->record.start));
+      toft_object_verify(c, o);
+      toft_unpoison(o->record.start, (size_t)(o->record.end - o->record.start));
       free(o);
     }
   }
@@ -7366,14 +7455,14 @@ static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) {
 
 /* ---- objects ---- */
 
-static void *toft_recycler_place_checked(toft_recycler_checks *c, size_t size, size_t align) {
-  size_t front = toft_max(align, TOFT_ZONE), whole = toft_zoned_size(size, align);
-  toft_object *o = toft_object_room(c) ? (toft_object *)calloc(1, sizeof *o) : NULL;
+static void *toft_recycler_alloc_object(toft_recycler_checks *c, size_t size, size_t align) {
+  size_t front = toft_max(align, TOFT_REDZONE), total = toft_size_with_redzones(size, align);
+  toft_object *o = toft_object_reserve(c) ? (toft_object *)calloc(1, sizeof *o) : NULL;
   if (o == NULL) return NULL;
-  unsigned char *base = (unsigned char *)toft_recycler_alloc(&c->memory, whole, front);
-  if (base == NULL && c->waiting != 0) {
-    toft_recycler_discharge(c, 0);
-    base = (unsigned char *)toft_recycler_alloc(&c->memory, whole, front);
+  unsigned char *base = (unsigned char *)toft_recycler_alloc(&c->memory, total, front);
+  if (base == NULL && c->quarantined_bytes != 0) {
+    toft_recycler_quarantine_flush(c, 0);
+    base = (unsigned char *)toft_recycler_alloc(&c->memory, total, front);
   }
   if (base == NULL) {
     free(o);
@@ -7382,59 +7471,59 @@ static void *toft_recycler_place_checked(toft_recycler_checks *c, size_t size, s
   toft_record *r = &o->record;
   r->start = base;
   r->p = base + front;
-  r->end = base + whole;
+  r->end = base + total;
   r->size = size;
-  r->made = c->call;
-  toft_open(base, whole);
-  memset(base, TOFT_BYTE_ZONE, whole);
-  memset(r->p, TOFT_BYTE_NEW, size);
-  toft_hand_out(r->p, size);
-  toft_close_zones(r);
+  r->allocated = c->call;
+  toft_unpoison(base, total);
+  memset(base, TOFT_POISON_REDZONE, total);
+  memset(r->p, TOFT_POISON_UNINIT, size);
+  toft_mark_undefined(r->p, size);
+  toft_poison_redzones(r);
   toft_object_link(c, o);
   c->count++;
   c->live += TOFT_ROUND8(size);
   return r->p;
 }
 
-static void toft_recycler_retire(toft_recycler_checks *c, toft_object *o) {
+static void toft_recycler_quarantine_push(toft_recycler_checks *c, toft_object *o) {
   toft_record *r = &o->record;
-  toft_object_look(c, o);
+  toft_object_verify(c, o);
   c->live -= TOFT_ROUND8(r->size);
-  toft_fill_gone(r->start, r->end);
-  r->gone = c->call;
-  o->later = NULL;
+  toft_fill_freed(r->start, r->end);
+  r->freed = c->call;
+  o->freed_next = NULL;
   *c->youngest = o;
-  c->youngest = &o->later;
-  c->waiting += (size_t)(r->end - r->start);
-  toft_recycler_discharge(c, TOFT_QUARANTINE);
+  c->youngest = &o->freed_next;
+  c->quarantined_bytes += (size_t)(r->end - r->start);
+  toft_recycler_quarantine_flush(c, TOFT_QUARANTINE_MAX);
 }
 
 /* The live object at p; NULL: there is none, which is reported. Another size is reported too. */
-static toft_object *toft_object_claimed(const toft_recycler_checks *c, const void *p, size_t size) {
+static toft_object *toft_object_require(const toft_recycler_checks *c, const void *p, size_t size) {
   toft_object *o = toft_object_find(c, p);
-  if (o == NULL || o->record.gone.by != NULL) {
-    toft_object_misuse(c, o == NULL ? TOFT_FOUND_FOREIGN : TOFT_FOUND_DOUBLE_FREE, p, size, o);
+  if (o == NULL || o->record.freed.op != NULL) {
+    toft_object_report_misuse(c, o == NULL ? TOFT_FOUND_FOREIGN : TOFT_FOUND_DOUBLE_FREE, p, size, o);
     return NULL;
   }
-  if (o->record.size != size) toft_object_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
+  if (o->record.size != size) toft_object_report_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
   return o;
 }
 
 /* The requested size, 1 for 0; align is a power of two. */
 static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
-  if (c == NULL || !toft_recycler_enter(c, "alloc", site)) return NULL;
-  void *p = toft_recycler_place_checked(c, size, align);
-  toft_recycler_exit(c);
+  if (c == NULL || !toft_recycler_begin_call(c, "alloc", site)) return NULL;
+  void *p = toft_recycler_alloc_object(c, size, align);
+  toft_recycler_end_call(c);
   return p;
 }
 
 static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
-  if (c == NULL || !toft_recycler_enter(c, "free", site)) return;
-  toft_object *o = toft_object_claimed(c, p, size);
-  if (o != NULL) toft_recycler_retire(c, o);
-  toft_recycler_exit(c);
+  if (c == NULL || !toft_recycler_begin_call(c, "free", site)) return;
+  toft_object *o = toft_object_require(c, p, size);
+  if (o != NULL) toft_recycler_quarantine_push(c, o);
+  toft_recycler_end_call(c);
 }
 
 /* In place if it shrinks, else a copy, so that addresses from before are found. */
@@ -7442,32 +7531,32 @@ static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_
                                           uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
   void *q = NULL;
-  if (c == NULL || !toft_recycler_enter(c, "resize", site)) return NULL;
-  toft_object *o = toft_object_claimed(c, p, old_size);
+  if (c == NULL || !toft_recycler_begin_call(c, "resize", site)) return NULL;
+  toft_object *o = toft_object_require(c, p, old_size);
   if (o != NULL && new_size <= o->record.size && toft_pad((unsigned char *)p, align) == 0) {
     toft_record *record = &o->record;
     unsigned char *end = record->p + new_size;
-    toft_object_look(c, o);
+    toft_object_verify(c, o);
     c->live -= TOFT_ROUND8(record->size) - TOFT_ROUND8(new_size);
-    toft_open(end, (size_t)(record->end - end));
-    memset(end, TOFT_BYTE_ZONE, (size_t)(record->end - end));
-    toft_close(end, (size_t)(record->end - end));
+    toft_unpoison(end, (size_t)(record->end - end));
+    memset(end, TOFT_POISON_REDZONE, (size_t)(record->end - end));
+    toft_poison(end, (size_t)(record->end - end));
     record->size = new_size;
     q = p;
-  } else if (o != NULL && (q = toft_recycler_place_checked(c, new_size, align)) != NULL) {
+  } else if (o != NULL && (q = toft_recycler_alloc_object(c, new_size, align)) != NULL) {
     memcpy(q, p, toft_min(o->record.size, new_size));
-    toft_recycler_retire(c, o);
+    toft_recycler_quarantine_push(c, o);
   }
-  toft_recycler_exit(c);
+  toft_recycler_end_call(c);
   return q;
 }
 
 static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
   toft_recycler_checks *c = r->checks;
-  if (c == NULL || !toft_recycler_enter(c, "trim", site)) return 0;
-  toft_recycler_discharge(c, 0);
+  if (c == NULL || !toft_recycler_begin_call(c, "trim", site)) return 0;
+  toft_recycler_quarantine_flush(c, 0);
   size_t idle = toft_recycler_trim_to(&c->memory, keep);
-  toft_recycler_exit(c);
+  toft_recycler_end_call(c);
   return idle;
 }
 
@@ -7494,13 +7583,13 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
 
 /* Who finds a shard's lock taken mostly goes to another shard. */
-#define TOFT_SHARDS 8
+#define TOFT_SHARDS_DEFAULT 8
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
 typedef struct toft_recycler_shard {
   toft_lock lock;
   toft_recycler recycler;
-  unsigned char apart[128];
+  unsigned char pad[128];
 } toft_recycler_shard;
 
 struct toft_sync_recycler {
@@ -7528,7 +7617,7 @@ static void toft_sync_put(toft_source *self, void *block, size_t size) {
   TOFT_UNLOCK(&r->source_lock);
 }
 
-static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread() % r->count); }
+static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread_id() % r->count); }
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
@@ -7563,7 +7652,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   uint32_t i;
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
-  if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS;
+  if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
   if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
@@ -7597,7 +7686,7 @@ void toft_sync_recycler_destroy(toft_sync_recycler *r) {
 void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
   toft_recycler_shard *s = toft_sync_lock(r);
   void *p = toft_recycler_bump(&s->recycler, size, align);
-  if (p == NULL) p = toft_recycler_more_at(&s->recycler, size, align, TOFT_CALLER());
+  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   return p;
 }
@@ -7607,7 +7696,7 @@ void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
   if (p == NULL) return;
   s = toft_sync_lock_of(r, p, size);
   if (TOFT_UNLIKELY(s->recycler.checked))
-    toft_recycler_free_apart_at(&s->recycler, p, size, TOFT_CALLER());
+    toft_recycler_free_slow_at(&s->recycler, p, size, TOFT_CALLER());
   else
     toft_recycler_free(&s->recycler, p, size);
   toft_sync_unlock(s);
@@ -7667,85 +7756,88 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
 #ifndef TOFT_THREADS_THREAD_STATE_C
 #define TOFT_THREADS_THREAD_STATE_C
 
-typedef struct toft_stand toft_stand;
-typedef struct toft_seat toft_seat;
-typedef struct toft_frame_seat toft_frame_seat; /* frame.c */
+typedef struct toft_lease_slot toft_lease_slot;
+typedef struct toft_lease_tls toft_lease_tls;
+typedef struct toft_frame_thread toft_frame_thread; /* frame.c */
 
 /* One for each arena, which may come and go; the place stays as long as the cache, so that a lease can always be looked
  * up: the low bits of its turn are the place's number. */
-struct toft_stand {
-  toft_state *arena; /* NULL: none, and the place is free */
-  uint64_t turn;     /* of the last lease; without TOFT_OUT it was returned */
-  toft_settled settled;
-  uint64_t budget;  /* as it was made */
-  uint32_t checked; /* as it was made: TOFT_IS_CHECKED or 0 */
-  size_t kept;      /* bytes, counted in held */
-  toft_seat *seat;  /* of the thread that it waits for; NULL: anybody's */
-  toft_stand *next; /* of those that wait, or of those that are free */
+struct toft_lease_slot {
+  toft_state *arena;   /* NULL: none, and the place is free */
+  uint64_t generation; /* of the last lease; without TOFT_LEASED it was returned */
+  toft_reset_state reset_state;
+  uint64_t budget;       /* as it was made */
+  uint32_t checked;      /* as it was made: TOFT_IS_CHECKED or 0 */
+  size_t kept_bytes;     /* bytes, counted in held */
+  toft_lease_tls *owner; /* of the thread that it waits for; NULL: anybody's */
+  toft_lease_slot *next; /* of those that wait, or of those that are free */
 };
 
-/* A turn: which one it is, then 24 bits for the place, then TOFT_OUT. */
-#define TOFT_OUT ((uint64_t)1)
-#define TOFT_TURN ((uint64_t)1 << 25)
-static size_t toft_turn_place(uint64_t turn) { return (size_t)((turn & (TOFT_TURN - 1)) >> 1); }
+/* A turn: which one it is, then 24 bits for the place, then TOFT_LEASED. */
+#define TOFT_LEASED ((uint64_t)1)
+#define TOFT_GENERATION_ONE ((uint64_t)1 << 25)
+static size_t toft_lease_slot_index(uint64_t generation) {
+  return (size_t)((generation & (TOFT_GENERATION_ONE - 1)) >> 1);
+}
 
 /* Always out, of an arena that is never as its last reset left it. */
 static toft_state toft_no_arena;
-static toft_stand toft_no_stand = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
+static toft_lease_slot toft_no_lease_slot = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
 
 /* A thread in a cache of leases: it takes its arena and puts it back without a lock. Whoever else needs to reach in
- * puts toft_no_stand in its place, and waits until the thread is out: toft_seat_close. Only where
- * toft_fence_is_shared. */
-struct toft_seat {
-  size_t busy;         /* the thread is inside; it alone writes */
-  toft_stand *place;   /* what the thread sees; changed with the cache's lock held */
-  toft_stand *mine;    /* that of its arena, waiting or out; NULL: none. With the lock held */
-  toft_leases *leases; /* NULL: the cache has gone */
+ * puts toft_no_lease_slot in its place, and waits until the thread is out: toft_lease_tls_revoke. Only where
+ * toft_fence_is_asymmetric. */
+struct toft_lease_tls {
+  size_t busy;              /* the thread is inside; it alone writes */
+  toft_lease_slot *visible; /* what the thread sees; changed with the cache's lock held */
+  toft_lease_slot *own;     /* that of its arena, waiting or out; NULL: none. With the lock held */
+  toft_leases *leases;      /* NULL: the cache has gone */
   size_t id;
-  size_t strikes;    /* how often others returned what this thread had leased */
-  toft_seat *next;   /* of the cache */
-  toft_seat *beside; /* of the thread */
-  unsigned char apart[128 - 8 * sizeof(void *)];
+  size_t foreign_returns;         /* how often others returned what this thread had leased */
+  toft_lease_tls *next;           /* of the cache */
+  toft_lease_tls *next_of_thread; /* of the thread */
+  unsigned char pad[128 - 8 * sizeof(void *)];
 };
-static toft_seat toft_no_seat = {0, &toft_no_stand, NULL, NULL, 0, 0, NULL, NULL, {0}};
+static toft_lease_tls toft_no_lease_tls = {0, &toft_no_lease_slot, NULL, NULL, 0, 0, NULL, NULL, {0}};
 
-typedef struct toft_here {
-  toft_leases *leases; /* that was asked last; NULL: the process's own */
-  toft_seat *seat;     /* in that, or toft_no_seat */
-  uint64_t key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
-  toft_arena *frame;
-  toft_seat *seats;
-  toft_frame_seat *frame_seats;
+typedef struct toft_thread_state {
+  toft_leases *lease_cache;  /* that was asked last; NULL: the process's own */
+  toft_lease_tls *lease_tls; /* in that, or toft_no_lease_tls */
+  uint64_t frame_key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
+  toft_arena *frame_arena;
+  toft_lease_tls *lease_tls_list;
+  toft_frame_thread *frame_threads;
   int ended; /* what comes now gets no seat */
-} toft_here;
-static TOFT_THREAD_LOCAL toft_here toft_tls_here TOFT_NEAR = {NULL, &toft_no_seat, 0, NULL, NULL, NULL, 0};
+} toft_thread_state;
+static TOFT_THREAD_LOCAL toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
+    NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 
 /* Held while a thread sits down or leaves, and a cache or frames begin or end. A cache's own lock is taken after it. */
-static toft_lock toft_seats_lock;
+static toft_lock toft_threads_lock;
 static size_t toft_last_id =
     1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
 
 /* ---- the thread's side ---- */
 
 /* What it may use until it leaves. */
-TOFT_INLINE toft_stand *toft_seat_enter(toft_seat *s) {
+TOFT_INLINE toft_lease_slot *toft_lease_tls_begin(toft_lease_tls *s) {
   TOFT_STORE(&s->busy, 1);
   TOFT_COMPILER_FENCE(); /* the other half is toft_os_fence_all */
-  return TOFT_LOAD_POINTER(toft_stand, &s->place);
+  return TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
 }
 
-TOFT_INLINE void toft_seat_exit(toft_seat *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
+TOFT_INLINE void toft_lease_tls_end(toft_lease_tls *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
 
 /* ---- the others', with the cache's lock held ---- */
 
 /* 0: it cannot be done now. */
-static int toft_seat_close(toft_seat *s) {
-  toft_stand *place = TOFT_LOAD_POINTER(toft_stand, &s->place);
-  if (place == &toft_no_stand) return 1; /* the thread opens it with the lock held */
-  TOFT_STORE_POINTER(toft_stand, &s->place, &toft_no_stand);
-  TOFT_FENCE();
+static int toft_lease_tls_revoke(toft_lease_tls *s) {
+  toft_lease_slot *slot = TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
+  if (slot == &toft_no_lease_slot) return 1; /* the thread opens it with the lock held */
+  TOFT_STORE_POINTER(toft_lease_slot, &s->visible, &toft_no_lease_slot);
+  TOFT_FENCE_SEQ_CST();
   if (!toft_os_fence_all()) {
-    TOFT_STORE_POINTER(toft_stand, &s->place, place);
+    TOFT_STORE_POINTER(toft_lease_slot, &s->visible, slot);
     return 0;
   }
   while (TOFT_LOAD_ACQUIRE(&s->busy) != 0) toft_os_yield();
@@ -7755,91 +7847,91 @@ static int toft_seat_close(toft_seat *s) {
 /* ---- the end of a thread ---- */
 
 /* lease_cache.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
-static int toft_leases_leave(toft_seat *s, toft_state **over);
-static void toft_lease_end_list(toft_state *list);
-static void toft_frames_leave(toft_here *h); /* frame.c */
+static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus);
+static void toft_lease_release_list(toft_state *list);
+static void toft_frames_release_thread(toft_thread_state *h); /* frame.c */
 
-static void toft_seats_leave(void) {
-  toft_here *h = &toft_tls_here;
-  toft_state *over = NULL;
-  if (h->seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
-  h->seat = &toft_no_seat;
-  while (h->seats != NULL) {
-    toft_seat *s = h->seats;
-    h->seats = s->beside;
-    if (toft_leases_leave(s, &over)) toft_os_heap_put(s);
+static void toft_thread_release_leases(void) {
+  toft_thread_state *h = &toft_this_thread;
+  toft_state *surplus = NULL;
+  if (h->lease_tls_list == NULL || !toft_lock_take_at_unload(&toft_threads_lock)) return;
+  h->lease_tls = &toft_no_lease_tls;
+  while (h->lease_tls_list != NULL) {
+    toft_lease_tls *s = h->lease_tls_list;
+    h->lease_tls_list = s->next_of_thread;
+    if (toft_lease_tls_unlink(s, &surplus)) toft_os_heap_put(s);
   }
-  TOFT_UNLOCK(&toft_seats_lock);
-  toft_lease_end_list(over); /* sources may lease and trim */
+  TOFT_UNLOCK(&toft_threads_lock);
+  toft_lease_release_list(surplus); /* sources may lease and trim */
 }
 
-static void toft_seats_end(void) {
-  toft_here *h = &toft_tls_here;
+static void toft_thread_state_release(void) {
+  toft_thread_state *h = &toft_this_thread;
   h->ended = 1;
-  toft_seats_leave();
-  if (h->frame_seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
-  h->key = 0;
-  h->frame = NULL;
-  toft_frames_leave(h);
-  TOFT_UNLOCK(&toft_seats_lock);
+  toft_thread_release_leases();
+  if (h->frame_threads == NULL || !toft_lock_take_at_unload(&toft_threads_lock)) return;
+  h->frame_key = 0;
+  h->frame_arena = NULL;
+  toft_frames_release_thread(h);
+  TOFT_UNLOCK(&toft_threads_lock);
 }
 
 /* ---- fork ---- */
 
-static void toft_frames_bury(void);      /* frame.c */
-static void toft_leases_fork(int phase); /* lease_cache.c: 0 before, 1 in the parent, 2 in the child */
+static void toft_frames_reset_after_fork(void); /* frame.c */
+static void toft_leases_at_fork(int phase);     /* lease_cache.c: 0 before, 1 in the parent, 2 in the child */
 
-static void toft_seats_before_fork(void) {
-  toft_lock_take(&toft_seats_lock);
-  toft_leases_fork(0);
+static void toft_before_fork(void) {
+  toft_lock_take(&toft_threads_lock);
+  toft_leases_at_fork(0);
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
 }
-static void toft_findings_after_fork(void) {
+static void toft_debug_after_fork(void) {
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);
 }
-static void toft_seats_in_parent(void) {
-  toft_findings_after_fork();
-  toft_leases_fork(1);
-  TOFT_UNLOCK(&toft_seats_lock);
+static void toft_after_fork_in_parent(void) {
+  toft_debug_after_fork();
+  toft_leases_at_fork(1);
+  TOFT_UNLOCK(&toft_threads_lock);
 }
-static void toft_seats_in_child(void) {
-  toft_findings_after_fork();
-  toft_leases_fork(2);
-  toft_frames_bury();
-  TOFT_UNLOCK(&toft_seats_lock);
+static void toft_after_fork_in_child(void) {
+  toft_debug_after_fork();
+  toft_leases_at_fork(2);
+  toft_frames_reset_after_fork();
+  TOFT_UNLOCK(&toft_threads_lock);
 }
 
 static size_t toft_fork_armed; /* atomic */
 
 /* With the lock held. */
-static void toft_seats_arm(void) {
+static void toft_arm_fork_locked(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
-  toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
+  toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
   (void)TOFT_SWAP(&toft_fork_armed, 1);
 }
 
 /* Without it. */
 static void toft_arm_fork(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
-  toft_lock_take(&toft_seats_lock);
-  toft_seats_arm();
-  TOFT_UNLOCK(&toft_seats_lock);
+  toft_lock_take(&toft_threads_lock);
+  toft_arm_fork_locked();
+  TOFT_UNLOCK(&toft_threads_lock);
 }
 
 /* With the lock held: an id of its own for a cache. */
-static size_t toft_seats_new_id(void) {
-  toft_seats_arm();
+static size_t toft_new_owner_id(void) {
+  toft_arm_fork_locked();
   return ++toft_last_id;
 }
 
 /* ---- how their arenas are made ---- */
 
 /* Tried once, since only toft_create_with knows. */
-static int toft_options_are_good(const toft_options *o) {
+static int toft_options_are_valid(const toft_options *o) {
   if (o == NULL) return 1;
   if (o->size < 2 * sizeof(void *)) return 0;
   if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* there is but one */
@@ -7849,7 +7941,7 @@ static int toft_options_are_good(const toft_options *o) {
 }
 
 /* A copy that outlives the caller's. */
-static const toft_options *toft_options_keep(toft_options *to, const toft_options *o) {
+static const toft_options *toft_options_copy(toft_options *to, const toft_options *o) {
   if (o == NULL) return NULL;
   memcpy(to, o, toft_min(o->size, sizeof *to));
   to->size = toft_min(o->size, sizeof *to);
@@ -7864,170 +7956,184 @@ static const toft_options *toft_options_keep(toft_options *to, const toft_option
 #ifndef TOFT_THREADS_LEASE_CACHE_C
 #define TOFT_THREADS_LEASE_CACHE_C
 
-#define TOFT_CHUNK 64 /* places of the first chunk; each next one has twice as many */
-#define TOFT_CHUNKS 18
-#define TOFT_STRIKES 8 /* a thread whose leases others return so often gets no seat */
+#define TOFT_FIRST_CHUNK_SLOTS 64 /* places of the first chunk; each next one has twice as many */
+#define TOFT_SLOT_CHUNKS_MAX 18
+#define TOFT_FOREIGN_RETURNS_MAX 8 /* a thread whose leases others return so often gets no seat */
 
 struct toft_leases {
-  size_t id, idle, keep, bytes;
-  const toft_options *made_with;
-  unsigned char apart[128 - 5 * sizeof(void *)]; /* what is above is read by all, what is below is written */
+  size_t id, idle_max, arena_bytes_max, bytes_max;
+  const toft_options *arena_options;
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all, what is below is written */
   toft_lock lock;
-  toft_stand *waiting, *free;
-  size_t waiting_count, places, seat_count;
-  toft_seat *seats;
-  size_t made, ended, held;
+  toft_lease_slot *idle_slots, *free;
+  size_t idle_count, slot_count, tls_count;
+  toft_lease_tls *tls_list;
+  size_t created, released, kept_bytes;
   size_t making, returning; /* places that a call has while the lock is free: in no list, and as good as out */
-  toft_stand *chunks[TOFT_CHUNKS];
+  toft_lease_slot *chunks[TOFT_SLOT_CHUNKS_MAX];
   toft_options options;
   toft_leases *next;
 };
 
-static toft_leases toft_own_leases = {1, 128,  262144, 16777216, NULL, {0}, 0, NULL,   NULL,         0,   0,
-                                      0, NULL, 0,      0,        0,    0,   0, {NULL}, TOFT_OPTIONS, NULL};
-static toft_leases *toft_all_leases = &toft_own_leases; /* with toft_seats_lock */
+static toft_leases toft_default_leases = {1, 128,  262144, 16777216, NULL, {0}, 0, NULL,   NULL,         0,   0,
+                                          0, NULL, 0,      0,        0,    0,   0, {NULL}, TOFT_OPTIONS, NULL};
+static toft_leases *toft_all_leases = &toft_default_leases; /* with toft_threads_lock */
 
 /* ---- places ---- */
 
-static toft_stand *toft_stand_at(const toft_leases *l, size_t index) {
-  size_t chunk = 0, first = 0, count = TOFT_CHUNK;
+static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
+  size_t chunk = 0, first = 0, count = TOFT_FIRST_CHUNK_SLOTS;
   while (index >= first + count) first += count, count *= 2, chunk++;
   return &l->chunks[chunk][index - first];
 }
 
 /* A free place, or NULL. */
-static toft_stand *toft_stand_new(toft_leases *l) {
-  toft_stand *p = l->free;
+static toft_lease_slot *toft_lease_slot_new(toft_leases *l) {
+  toft_lease_slot *p = l->free;
   if (p != NULL) {
     l->free = p->next;
     return p;
   }
-  size_t chunk = 0, first = 0, count = TOFT_CHUNK;
-  while (l->places >= first + count) first += count, count *= 2, chunk++;
-  if (chunk >= TOFT_CHUNKS) return NULL;
+  size_t chunk = 0, first = 0, count = TOFT_FIRST_CHUNK_SLOTS;
+  while (l->slot_count >= first + count) first += count, count *= 2, chunk++;
+  if (chunk >= TOFT_SLOT_CHUNKS_MAX) return NULL;
   if (l->chunks[chunk] == NULL) {
-    size_t size = count * sizeof(toft_stand);
-    l->chunks[chunk] = (toft_stand *)toft_os_heap_take(size, 64);
+    size_t size = count * sizeof(toft_lease_slot);
+    l->chunks[chunk] = (toft_lease_slot *)toft_os_heap_take(size, 64);
     if (l->chunks[chunk] == NULL) return NULL;
     memset((void *)l->chunks[chunk], 0, size);
   }
-  p = &l->chunks[chunk][l->places - first];
-  p->turn = (uint64_t)l->places++ << 1;
+  p = &l->chunks[chunk][l->slot_count - first];
+  p->generation = (uint64_t)l->slot_count++ << 1;
   return p;
 }
 
-static void toft_stand_wait(toft_leases *l, toft_stand *p) {
-  p->next = l->waiting;
-  l->waiting = p;
-  l->waiting_count++;
+static void toft_lease_slot_push_idle(toft_leases *l, toft_lease_slot *p) {
+  p->next = l->idle_slots;
+  l->idle_slots = p;
+  l->idle_count++;
 }
 
-static toft_stand *toft_stand_wake(toft_leases *l) {
-  toft_stand *p = l->waiting;
+static toft_lease_slot *toft_lease_slot_pop_idle(toft_leases *l) {
+  toft_lease_slot *p = l->idle_slots;
   if (p != NULL) {
-    l->waiting = p->next;
-    l->waiting_count--;
+    l->idle_slots = p->next;
+    l->idle_count--;
   }
   return p;
 }
 
 /* The arena leaves the cache; the caller ends it when it has let go of the lock. */
-static toft_state *toft_stand_empty(toft_leases *l, toft_stand *p) {
+static toft_state *toft_lease_slot_evict(toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   p->arena = NULL;
   p->next = l->free;
   l->free = p;
-  l->held -= p->kept;
-  p->kept = 0;
-  if (a != NULL) l->ended++;
+  l->kept_bytes -= p->kept_bytes;
+  p->kept_bytes = 0;
+  if (a != NULL) l->released++;
   return a;
 }
 
-static void toft_stand_unseat(toft_stand *p) {
-  if (p->seat != NULL) {
-    p->seat->mine = NULL;
-    TOFT_STORE_POINTER(toft_stand, &p->seat->place, &toft_no_stand);
+static void toft_lease_slot_unbind(toft_lease_slot *p) {
+  if (p->owner != NULL) {
+    p->owner->own = NULL;
+    TOFT_STORE_POINTER(toft_lease_slot, &p->owner->visible, &toft_no_lease_slot);
   }
-  p->seat = NULL;
+  p->owner = NULL;
 }
 
 /* ---- arenas ---- */
 
 /* Its place is written behind the state, in front of home's first byte. */
-TOFT_STATIC_ASSERT(stand_behind_state, sizeof(toft_state) + sizeof(void *) <= TOFT_HOME_START);
-static toft_stand **toft_stand_of(const toft_state *a) {
-  return (toft_stand **)(void *)((unsigned char *)(uintptr_t)a + TOFT_HOME_START - sizeof(void *));
+TOFT_STATIC_ASSERT(slot_behind_state, sizeof(toft_state) + sizeof(void *) <= TOFT_INITIAL_START);
+static toft_lease_slot **toft_lease_slot_of(const toft_state *a) {
+  return (toft_lease_slot **)(void *)((unsigned char *)(uintptr_t)a + TOFT_INITIAL_START - sizeof(void *));
 }
 
 /* A lease that was returned is closed. Its turn is not looked at where others write it: who asks has it out, or
  * errs. */
-static int toft_lease_waits(const toft_arena *a) { return !((*toft_stand_of(toft_state_of(a)))->turn & TOFT_OUT); }
+static int toft_lease_is_returned(const toft_arena *a) {
+  return !((*toft_lease_slot_of(toft_state_of(a)))->generation & TOFT_LEASED);
+}
 
-static void *toft_held_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  if (!toft_lease_waits(a) || (size == 0 && toft_pad(a->cursor, align) == 0))
+static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  if (!toft_lease_is_returned(a) || (size == 0 && toft_pad(a->cursor, align) == 0))
     return toft_op_alloc(a, size, align, flags, site);
-  toft_fail(toft_state_of(a), size, align, TOFT_EBUSY);
+  toft_report_failure(toft_state_of(a), size, align, TOFT_EBUSY);
   return NULL;
 }
-static void *toft_held_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                              uintptr_t site) {
-  if (!toft_lease_waits(a)) return toft_op_resize(a, p, old_size, new_size, align, flags, site);
-  toft_fail(toft_state_of(a), new_size, align, TOFT_EBUSY);
+static void *toft_leased_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                                uintptr_t site) {
+  if (!toft_lease_is_returned(a)) return toft_op_resize(a, p, old_size, new_size, align, flags, site);
+  toft_report_failure(toft_state_of(a), new_size, align, TOFT_EBUSY);
   return NULL;
 }
-static void toft_held_free(toft_arena *a, void *p, size_t size) {
-  if (!toft_lease_waits(a)) toft_op_free(a, p, size);
+static void toft_leased_free(toft_arena *a, void *p, size_t size) {
+  if (!toft_lease_is_returned(a)) toft_op_free(a, p, size);
 }
-static int toft_held_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
-  return toft_lease_waits(a) ? TOFT_EBUSY : toft_op_rewind(a, cursor, epoch);
+static int toft_leased_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+  return toft_lease_is_returned(a) ? TOFT_EBUSY : toft_op_rewind(a, cursor, epoch);
 }
-static int toft_held_reset(toft_arena *a, uint32_t policy, size_t keep) {
-  if (!toft_lease_waits(a)) return toft_op_reset(a, policy, keep);
+static int toft_leased_reset(toft_arena *a, uint32_t policy, size_t keep) {
+  if (!toft_lease_is_returned(a)) return toft_op_reset(a, policy, keep);
   return policy > TOFT_KEEP_BYTES ? TOFT_EARG : TOFT_EBUSY;
 }
-static void toft_held_trim(toft_arena *a, size_t keep) {
-  if (!toft_lease_waits(a)) toft_op_trim(a, keep);
+static void toft_leased_trim(toft_arena *a, size_t keep) {
+  if (!toft_lease_is_returned(a)) toft_op_trim(a, keep);
 }
-static toft_cleanup *toft_held_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
-  if (!toft_lease_waits(a)) return toft_op_cleanup(a, fn, arg);
-  toft_fail(toft_state_of(a), sizeof(toft_node), 8, TOFT_EBUSY);
+static toft_cleanup *toft_leased_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+  if (!toft_lease_is_returned(a)) return toft_op_cleanup(a, fn, arg);
+  toft_report_failure(toft_state_of(a), sizeof(toft_cleanup_node), 8, TOFT_EBUSY);
   return NULL;
 }
-static void *toft_held_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
-  if (!toft_lease_waits(a)) return toft_op_claim(a, r, size, align);
-  toft_fail(toft_state_of(a), size, align, TOFT_EBUSY);
+static void *toft_leased_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  if (!toft_lease_is_returned(a)) return toft_op_claim(a, r, size, align);
+  toft_report_failure(toft_state_of(a), size, align, TOFT_EBUSY);
   return NULL;
 }
-static int toft_held_give(toft_arena *a, toft_range *r) { return toft_lease_waits(a) ? TOFT_EARG : toft_op_give(a, r); }
-static size_t toft_held_stats(toft_arena *a, toft_stats *out, size_t out_size) {
+static int toft_leased_give(toft_arena *a, toft_range *r) {
+  return toft_lease_is_returned(a) ? TOFT_EARG : toft_op_give(a, r);
+}
+static size_t toft_leased_stats(toft_arena *a, toft_stats *out, size_t out_size) {
   size_t n = toft_op_stats(a, out, out_size);
-  if (toft_lease_waits(a)) toft_shut(toft_state_of(a));
+  if (toft_lease_is_returned(a)) toft_seal(toft_state_of(a));
   return n;
 }
-static int toft_held_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  if (!toft_lease_waits(a)) return toft_op_set(a, what, value, name, name_len);
+static int toft_leased_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  if (!toft_lease_is_returned(a)) return toft_op_set(a, what, value, name, name_len);
   return what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED ? TOFT_EBUSY : TOFT_ENOSYS;
 }
-static void toft_held_release(toft_arena *a) { (void)a; } /* the cache's alone */
+static void toft_leased_release(toft_arena *a) { (void)a; } /* the cache's alone */
 
-static const toft_arena_ops toft_held_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_held_alloc,        toft_held_resize,
-    toft_held_free,         toft_held_rewind,
-    toft_held_reset,        toft_held_trim,
-    toft_held_cleanup,      toft_held_claim,
-    toft_held_give,         toft_op_contains,
-    toft_held_stats,        toft_held_set,
-    toft_held_release,
+static const toft_info_ops toft_leased_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_leased_alloc,
+        toft_leased_resize,
+        toft_leased_free,
+        toft_leased_rewind,
+        toft_leased_reset,
+        toft_leased_trim,
+        toft_leased_cleanup,
+        toft_leased_claim,
+        toft_leased_give,
+        toft_op_contains,
+        toft_leased_stats,
+        toft_leased_set,
+        toft_leased_release,
+    },
+    &toft_info,
 };
 
-static int toft_is_held(const toft_arena *a) { return a->ops == &toft_held_ops; }
+static int toft_is_leased(const toft_arena *a) { return a->ops == &toft_leased_table.ops; }
 
 /* Nothing is in it, and nobody else has it. */
-static void toft_lease_end_arena(toft_state *a) {
+static void toft_lease_release_arena(toft_state *a) {
   if (a == NULL) return;
-  a->state &= ~(uint32_t)TOFT_HELD;
-  a->head.ops = &toft_ops;
+  a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
+  a->head.ops = &toft_table.ops;
   toft_release(&a->head);
 }
 
@@ -8040,26 +8146,26 @@ static size_t toft_reserved(const toft_state *a) {
 
 /* Those that wait, but for the newest `keep`, in front of `list`; linked by home's `next`, which is NULL in an arena at
  * rest. */
-static toft_state *toft_leases_take_waiting(toft_leases *l, size_t keep, toft_state *list) {
-  while (l->waiting_count > keep) {
-    toft_stand **at = &l->waiting;
+static toft_state *toft_leases_take_idle(toft_leases *l, size_t keep, toft_state *list) {
+  while (l->idle_count > keep) {
+    toft_lease_slot **at = &l->idle_slots;
     while (keep != 0 && (*at)->next != NULL) at = &(*at)->next;
-    toft_stand *p = *at;
+    toft_lease_slot *p = *at;
     *at = p->next;
-    l->waiting_count--;
-    toft_state *a = toft_stand_empty(l, p);
-    a->home.next = (toft_blk *)(void *)list;
+    l->idle_count--;
+    toft_state *a = toft_lease_slot_evict(l, p);
+    a->initial.next = (toft_block_header *)(void *)list;
     list = a;
   }
   return list;
 }
 
-static void toft_lease_end_list(toft_state *list) {
+static void toft_lease_release_list(toft_state *list) {
   while (list != NULL) {
     toft_state *a = list;
-    list = (toft_state *)(void *)a->home.next;
-    a->home.next = NULL;
-    toft_lease_end_arena(a);
+    list = (toft_state *)(void *)a->initial.next;
+    a->initial.next = NULL;
+    toft_lease_release_arena(a);
   }
 }
 
@@ -8067,92 +8173,96 @@ static void toft_lease_end_list(toft_state *list) {
 
 /* This thread's in that cache; NULL: none. Sources and cleanups may call toft_cache_trim, which frees it: ask again
  * after each. */
-static toft_seat *toft_seat_here(const toft_leases *l) {
-  toft_seat *s = toft_tls_here.seats;
-  while (s != NULL && s->id != l->id) s = s->beside;
+static toft_lease_tls *toft_lease_tls_find(const toft_leases *l) {
+  toft_lease_tls *s = toft_this_thread.lease_tls_list;
+  while (s != NULL && s->id != l->id) s = s->next_of_thread;
   return s;
 }
 
 /* The next call looks there first. l: as the caller gave it. */
-static void toft_seat_remember(toft_leases *l, toft_seat *s) {
+static void toft_lease_tls_select(toft_leases *l, toft_lease_tls *s) {
   if (s == NULL) return;
-  toft_tls_here.leases = l;
-  toft_tls_here.seat = s;
+  toft_this_thread.lease_cache = l;
+  toft_this_thread.lease_tls = s;
 }
 
-/* Those of caches that have gone. With toft_seats_lock. */
-static void toft_seats_sweep(void) {
-  toft_seat **at = &toft_tls_here.seats;
+/* Those of caches that have gone. With toft_threads_lock. */
+static void toft_lease_tls_sweep(void) {
+  toft_lease_tls **at = &toft_this_thread.lease_tls_list;
   while (*at != NULL) {
-    toft_seat *s = *at;
+    toft_lease_tls *s = *at;
     if (s->leases == NULL) {
-      *at = s->beside;
-      if (toft_tls_here.seat == s) toft_tls_here.seat = &toft_no_seat;
+      *at = s->next_of_thread;
+      if (toft_this_thread.lease_tls == s) toft_this_thread.lease_tls = &toft_no_lease_tls;
       toft_os_heap_put(s);
     } else {
-      at = &s->beside;
+      at = &s->next_of_thread;
     }
   }
 }
 
 /* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits.
  * *over: what may no longer wait; the caller ends it. */
-static toft_seat *toft_seat_new(toft_leases *l, toft_state **over) {
-  toft_here *h = &toft_tls_here;
-  if (h->ended || TOFT_LOAD(&l->seat_count) >= l->idle / 2 || !toft_fence_is_shared() || !toft_os_arm()) return NULL;
-  toft_seat *s = (toft_seat *)toft_os_heap_take(sizeof *s, 128);
+static toft_lease_tls *toft_lease_tls_new(toft_leases *l, toft_state **surplus) {
+  toft_thread_state *h = &toft_this_thread;
+  if (h->ended || TOFT_LOAD(&l->tls_count) >= l->idle_max / 2 || !toft_fence_is_asymmetric() ||
+      !toft_os_arm_thread_exit())
+    return NULL;
+  toft_lease_tls *s = (toft_lease_tls *)toft_os_heap_take(sizeof *s, 128);
   if (s == NULL) return NULL;
   memset(s, 0, sizeof *s);
   s->leases = l;
   s->id = l->id;
-  s->place = &toft_no_stand;
-  toft_lock_take(&toft_seats_lock);
-  toft_seats_arm();
-  toft_seats_sweep();
+  s->visible = &toft_no_lease_slot;
+  toft_lock_take(&toft_threads_lock);
+  toft_arm_fork_locked();
+  toft_lease_tls_sweep();
   toft_lock_take(&l->lock);
-  if (l->seat_count < l->idle / 2) {
-    TOFT_STORE(&l->seat_count, l->seat_count + 1);
-    *over = toft_leases_take_waiting(l, l->idle - l->seat_count, NULL);
-    s->next = l->seats;
-    l->seats = s;
-    s->beside = h->seats;
-    h->seats = s;
+  if (l->tls_count < l->idle_max / 2) {
+    TOFT_STORE(&l->tls_count, l->tls_count + 1);
+    *surplus = toft_leases_take_idle(l, l->idle_max - l->tls_count, NULL);
+    s->next = l->tls_list;
+    l->tls_list = s;
+    s->next_of_thread = h->lease_tls_list;
+    h->lease_tls_list = s;
   } else {
     s->leases = NULL;
   }
   TOFT_UNLOCK(&l->lock);
-  TOFT_UNLOCK(&toft_seats_lock);
+  TOFT_UNLOCK(&toft_threads_lock);
   if (s->leases != NULL) return s;
   toft_os_heap_put(s);
   return NULL;
 }
 
 /* With the cache's lock, on the seat's thread: it sees what is its. */
-static void toft_seat_open(toft_seat *s) { TOFT_STORE_POINTER(toft_stand, &s->place, s->mine); }
+static void toft_lease_tls_publish(toft_lease_tls *s) { TOFT_STORE_POINTER(toft_lease_slot, &s->visible, s->own); }
 
 /* May it wait for this thread? Then it does. */
-static int toft_seat_takes(toft_leases *l, toft_seat *s, toft_stand *p) {
-  if (s == NULL || s->mine != NULL || s->strikes >= TOFT_STRIKES || p->checked || l->held > l->bytes) return 0;
-  p->seat = s;
-  s->mine = p;
-  toft_seat_open(s);
+static int toft_lease_tls_bind(toft_leases *l, toft_lease_tls *s, toft_lease_slot *p) {
+  if (s == NULL || s->own != NULL || s->foreign_returns >= TOFT_FOREIGN_RETURNS_MAX || p->checked ||
+      l->kept_bytes > l->bytes_max)
+    return 0;
+  p->owner = s;
+  s->own = p;
+  toft_lease_tls_publish(s);
   return 1;
 }
 
-/* The thread gets up: what waits for it is anybody's. With toft_seats_lock; nobody is inside the seat. */
-static int toft_leases_leave(toft_seat *s, toft_state **over) {
+/* The thread gets up: what waits for it is anybody's. With toft_threads_lock; nobody is inside the seat. */
+static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus) {
   toft_leases *l = s->leases;
   if (l == NULL) return 1;
-  if (!toft_lock_take_to_end(&l->lock)) return 0;
-  toft_seat **at = &l->seats;
+  if (!toft_lock_take_at_unload(&l->lock)) return 0;
+  toft_lease_tls **at = &l->tls_list;
   while (*at != s) at = &(*at)->next;
   *at = s->next;
-  TOFT_STORE(&l->seat_count, l->seat_count - 1);
-  toft_stand *p = s->mine;
+  TOFT_STORE(&l->tls_count, l->tls_count - 1);
+  toft_lease_slot *p = s->own;
   if (p != NULL) {
-    toft_stand_unseat(p);
-    if (!(p->turn & TOFT_OUT)) toft_stand_wait(l, p);
-    *over = toft_leases_take_waiting(l, l->idle - l->seat_count, *over);
+    toft_lease_slot_unbind(p);
+    if (!(p->generation & TOFT_LEASED)) toft_lease_slot_push_idle(l, p);
+    *surplus = toft_leases_take_idle(l, l->idle_max - l->tls_count, *surplus);
   }
   TOFT_UNLOCK(&l->lock);
   return 1;
@@ -8161,38 +8271,38 @@ static int toft_leases_leave(toft_seat *s, toft_state **over) {
 /* ---- fork ---- */
 
 /* Seats of threads that the child has not got. One that was in the middle of something keeps its arena out for ever. */
-static void toft_leases_bury(toft_leases *l) {
-  toft_here *h = &toft_tls_here;
-  toft_seat **at = &l->seats;
+static void toft_leases_reset_after_fork(toft_leases *l) {
+  toft_thread_state *h = &toft_this_thread;
+  toft_lease_tls **at = &l->tls_list;
   while (*at != NULL) {
-    toft_seat *s = *at, *mine = h->seats;
-    while (mine != NULL && mine != s) mine = mine->beside;
-    if (mine != NULL) {
+    toft_lease_tls *s = *at, *own = h->lease_tls_list;
+    while (own != NULL && own != s) own = own->next_of_thread;
+    if (own != NULL) {
       at = &s->next;
       continue;
     }
     *at = s->next;
-    TOFT_STORE(&l->seat_count, l->seat_count - 1);
-    toft_stand *p = s->mine;
+    TOFT_STORE(&l->tls_count, l->tls_count - 1);
+    toft_lease_slot *p = s->own;
     if (p != NULL) {
-      toft_stand_unseat(p);
+      toft_lease_slot_unbind(p);
       if (s->busy) {
-        p->turn = (p->turn | TOFT_OUT) + TOFT_TURN; /* nobody knows this one */
-      } else if (!(p->turn & TOFT_OUT)) {
-        toft_stand_wait(l, p);
+        p->generation = (p->generation | TOFT_LEASED) + TOFT_GENERATION_ONE; /* nobody knows this one */
+      } else if (!(p->generation & TOFT_LEASED)) {
+        toft_lease_slot_push_idle(l, p);
       }
     }
     s->leases = NULL;
     s->id = 0;
-    s->beside = h->seats; /* which frees it */
-    h->seats = s;
+    s->next_of_thread = h->lease_tls_list; /* which frees it */
+    h->lease_tls_list = s;
   }
 }
 
-static void toft_leases_fork(int phase) {
+static void toft_leases_at_fork(int phase) {
   for (toft_leases *l = toft_all_leases; l != NULL; l = l->next) {
     if (phase == 0) toft_lock_take(&l->lock);
-    if (phase == 2) toft_leases_bury(l);
+    if (phase == 2) toft_leases_reset_after_fork(l);
     if (phase != 0) TOFT_UNLOCK(&l->lock);
   }
 }
@@ -8207,50 +8317,51 @@ static void toft_leases_fork(int phase) {
 /* ---- get ---- */
 
 /* By whoever has the place, which waits. */
-TOFT_INLINE toft_lease toft_lease_open(toft_stand *p) {
+TOFT_INLINE toft_lease toft_lease_begin(toft_lease_slot *p) {
   toft_lease l;
   toft_state *a = p->arena;
-  toft_reopen(a, p->settled.limit);
+  toft_unseal(a, p->reset_state.limit);
   l.arena = &a->head;
-  l.turn = p->turn += TOFT_TURN | TOFT_OUT; /* was not out */
+  l.generation = p->generation += TOFT_GENERATION_ONE | TOFT_LEASED; /* was not out */
   return l;
 }
 
-static toft_state *toft_lease_make(const toft_leases *l, toft_stand *p) {
-  toft_arena *head = toft_create_with(l->made_with);
+static toft_state *toft_lease_create_arena(const toft_leases *l, toft_lease_slot *p) {
+  toft_arena *head = toft_create_with(l->arena_options);
   if (head == NULL) return NULL;
   toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  a->state |= TOFT_HELD;
-  head->ops = &toft_held_ops;
-  *toft_stand_of(a) = p;
-  toft_aim(a);
+  toft_sync_in(a);
+  a->state |= TOFT_CACHE_OWNED;
+  head->ops = &toft_leased_table.ops;
+  *toft_lease_slot_of(a) = p;
+  toft_set_limit(a);
   return a;
 }
 
 /* What was written into a checked arena while it waited. */
-static void toft_lease_look(const toft_stand *p, uintptr_t site) {
+static void toft_lease_verify(const toft_lease_slot *p, uintptr_t site) {
   toft_state *a = p->arena;
-  if (!p->checked || !toft_step_in(a, "lease", site)) return;
-  (void)toft_look_at_shadows(a);
-  toft_step_out(a);
+  if (!p->checked || !toft_debug_begin_call(a, "lease", site)) return;
+  (void)toft_verify_freed(a);
+  toft_debug_end_call(a);
 }
 
 static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   toft_lease result = {NULL, 0};
-  toft_state *over = NULL;
-  toft_leases *l = given != NULL ? given : &toft_own_leases;
-  toft_seat *s = toft_seat_here(l);
-  if (s == NULL) s = toft_seat_new(l, &over);
-  toft_seat_remember(given, s);
+  toft_state *surplus = NULL;
+  toft_leases *l = given != NULL ? given : &toft_default_leases;
+  toft_lease_tls *s = toft_lease_tls_find(l);
+  if (s == NULL) s = toft_lease_tls_new(l, &surplus);
+  toft_lease_tls_select(given, s);
   toft_lock_take(&l->lock);
-  toft_stand *p = s != NULL && s->mine != NULL && !(s->mine->turn & TOFT_OUT) ? s->mine : toft_stand_wake(l);
-  if (p == NULL) p = toft_stand_new(l);
+  toft_lease_slot *p =
+      s != NULL && s->own != NULL && !(s->own->generation & TOFT_LEASED) ? s->own : toft_lease_slot_pop_idle(l);
+  if (p == NULL) p = toft_lease_slot_new(l);
   if (p != NULL && p->arena == NULL) {
     l->making++;
     TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
-    toft_state *a = toft_lease_make(l, p);
-    s = toft_seat_here(l);
+    toft_state *a = toft_lease_create_arena(l, p);
+    s = toft_lease_tls_find(l);
     toft_lock_take(&l->lock);
     l->making--;
     p->arena = a;
@@ -8259,37 +8370,37 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
       l->free = p;
       p = NULL;
     } else {
-      l->made++;
-      l->held += p->kept = toft_reserved(a);
+      l->created++;
+      l->kept_bytes += p->kept_bytes = toft_reserved(a);
       p->budget = a->budget;
       p->checked = a->state & TOFT_IS_CHECKED;
-      p->settled.high = 0;
-      toft_settle_here(a, &p->settled);
+      p->reset_state.round_max = 0;
+      toft_reset_state_save(a, &p->reset_state);
     }
   }
   if (p != NULL) {
-    if (p->seat != NULL)
-      toft_seat_open(s);
+    if (p->owner != NULL)
+      toft_lease_tls_publish(s);
     else
-      (void)toft_seat_takes(l, s, p);
-    result = toft_lease_open(p);
+      (void)toft_lease_tls_bind(l, s, p);
+    result = toft_lease_begin(p);
   }
   TOFT_UNLOCK(&l->lock);
-  if (p != NULL) toft_lease_look(p, TOFT_CALLER());
-  toft_lease_end_list(over);
+  if (p != NULL) toft_lease_verify(p, TOFT_CALLER());
+  toft_lease_release_list(surplus);
   return result;
 }
 
 toft_lease toft_lease_get(toft_leases *l) {
-  toft_seat *s = toft_tls_here.seat;
-  if (TOFT_LIKELY(toft_tls_here.leases == l)) {
-    toft_stand *p = toft_seat_enter(s);
-    if (TOFT_LIKELY(!(p->turn & TOFT_OUT))) {
-      toft_lease result = toft_lease_open(p);
-      toft_seat_exit(s);
+  toft_lease_tls *s = toft_this_thread.lease_tls;
+  if (TOFT_LIKELY(toft_this_thread.lease_cache == l)) {
+    toft_lease_slot *p = toft_lease_tls_begin(s);
+    if (TOFT_LIKELY(!(p->generation & TOFT_LEASED))) {
+      toft_lease result = toft_lease_begin(p);
+      toft_lease_tls_end(s);
       return result;
     }
-    toft_seat_exit(s);
+    toft_lease_tls_end(s);
   }
   return toft_lease_get_slow(l);
 }
@@ -8297,92 +8408,92 @@ toft_lease toft_lease_get(toft_leases *l) {
 /* ---- return ---- */
 
 /* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
-static int toft_lease_empty(const toft_leases *l, toft_stand *p) {
+static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   (void)toft_pin_to(a, 0);
-  int code = toft_reset_long(a, &p->settled, TOFT_KEEP_RECENT, 0);
+  int code = toft_reset_full(a, &p->reset_state, TOFT_KEEP_RECENT, 0);
   if (a->budget != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
-  toft_end_watch(a);
-  toft_aim(a); /* as an arena that nobody watches */
-  if (toft_reserved(a) > l->keep) {
-    (void)toft_reset_long(a, &p->settled, TOFT_KEEP_BYTES, l->keep - TOFT_HOME_SIZE);
-    if (toft_reserved(a) > l->keep) toft_op_trim(&a->head, 0);
+  toft_instruments_release(a);
+  toft_set_limit(a); /* as an arena that nobody watches */
+  if (toft_reserved(a) > l->arena_bytes_max) {
+    (void)toft_reset_full(a, &p->reset_state, TOFT_KEEP_BYTES, l->arena_bytes_max - TOFT_BLOCK_MIN);
+    if (toft_reserved(a) > l->arena_bytes_max) toft_op_trim(&a->head, 0);
   }
-  toft_settle_here(a, &p->settled); /* settings and a trim are no events to the next round */
-  toft_shut(a);                     /* whoever still uses it asks, and is refused */
+  toft_reset_state_save(a, &p->reset_state); /* settings and a trim are no events to the next round */
+  toft_seal(a);                              /* whoever still uses it asks, and is refused */
   return code;
 }
 
 /* The place of a lease that is out, when whoever may be in it has been kept out. NULL, and why. */
-static toft_stand *toft_lease_find(toft_leases *l, toft_lease lease, int *code) {
+static toft_lease_slot *toft_lease_find_slot(toft_leases *l, toft_lease lease, int *code) {
   *code = TOFT_EARG;
-  if (toft_turn_place(lease.turn) >= l->places || !(lease.turn & TOFT_OUT)) return NULL;
-  toft_stand *p = toft_stand_at(l, toft_turn_place(lease.turn));
-  if (p->seat != NULL && p->seat != toft_seat_here(l)) {
+  if (toft_lease_slot_index(lease.generation) >= l->slot_count || !(lease.generation & TOFT_LEASED)) return NULL;
+  toft_lease_slot *p = toft_lease_slot_at(l, toft_lease_slot_index(lease.generation));
+  if (p->owner != NULL && p->owner != toft_lease_tls_find(l)) {
     *code = TOFT_EBUSY;
-    if (!toft_seat_close(p->seat)) return NULL;
+    if (!toft_lease_tls_revoke(p->owner)) return NULL;
     *code = TOFT_EARG;
   }
   /* Not given yet: turns begin again after the 2^39th, which is 90 minutes of one thread. */
-  if (lease.turn - (p->turn | TOFT_OUT) - 1 < UINT64_MAX / 2) return NULL;
+  if (lease.generation - (p->generation | TOFT_LEASED) - 1 < UINT64_MAX / 2) return NULL;
   *code = TOFT_EBUSY;
-  if (lease.turn != p->turn) return NULL;
+  if (lease.generation != p->generation) return NULL;
   if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has that turn too */
   if (&p->arena->head != lease.arena) return NULL;
-  return p->arena->state & TOFT_CLOSED ? NULL : p;
+  return p->arena->state & TOFT_REFUSING ? NULL : p;
 }
 
 static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease) {
   int code;
-  toft_state *over = NULL;
-  toft_leases *l = given != NULL ? given : &toft_own_leases;
-  toft_seat *s = toft_seat_here(l);
-  toft_seat_remember(given, s);
+  toft_state *surplus = NULL;
+  toft_leases *l = given != NULL ? given : &toft_default_leases;
+  toft_lease_tls *s = toft_lease_tls_find(l);
+  toft_lease_tls_select(given, s);
   toft_lock_take(&l->lock);
-  toft_stand *p = toft_lease_find(l, lease, &code);
+  toft_lease_slot *p = toft_lease_find_slot(l, lease, &code);
   if (p != NULL) {
-    if (p->seat != NULL && p->seat != s) p->seat->strikes++;
-    toft_stand_unseat(p);
-    p->turn &= ~TOFT_OUT; /* from here on nobody else can have it */
-    l->held -= p->kept;
-    p->kept = 0;
+    if (p->owner != NULL && p->owner != s) p->owner->foreign_returns++;
+    toft_lease_slot_unbind(p);
+    p->generation &= ~TOFT_LEASED; /* from here on nobody else can have it */
+    l->kept_bytes -= p->kept_bytes;
+    p->kept_bytes = 0;
     l->returning++;
   }
   TOFT_UNLOCK(&l->lock);
   if (p == NULL) return code;
-  code = toft_lease_empty(l, p); /* runs cleanups, which may lease and return */
-  size_t kept = toft_reserved(p->arena);
-  s = toft_seat_here(l);
+  code = toft_lease_reset_arena(l, p); /* runs cleanups, which may lease and return */
+  size_t kept_bytes = toft_reserved(p->arena);
+  s = toft_lease_tls_find(l);
   toft_lock_take(&l->lock);
   l->returning--;
-  l->held += p->kept = kept;
-  if (kept > l->keep || l->held > l->bytes)
-    over = toft_stand_empty(l, p);
-  else if (!toft_seat_takes(l, s, p)) {
-    if (l->waiting_count < l->idle - l->seat_count)
-      toft_stand_wait(l, p);
+  l->kept_bytes += p->kept_bytes = kept_bytes;
+  if (kept_bytes > l->arena_bytes_max || l->kept_bytes > l->bytes_max)
+    surplus = toft_lease_slot_evict(l, p);
+  else if (!toft_lease_tls_bind(l, s, p)) {
+    if (l->idle_count < l->idle_max - l->tls_count)
+      toft_lease_slot_push_idle(l, p);
     else
-      over = toft_stand_empty(l, p);
+      surplus = toft_lease_slot_evict(l, p);
   }
   TOFT_UNLOCK(&l->lock);
-  toft_lease_end_arena(over);
+  toft_lease_release_arena(surplus);
   return code;
 }
 
 int toft_lease_return(toft_leases *l, toft_lease lease) {
-  toft_seat *s = toft_tls_here.seat;
-  if (TOFT_LIKELY(toft_tls_here.leases == l)) {
-    toft_stand *p = toft_seat_enter(s);
-    if (TOFT_LIKELY(p->turn == lease.turn && &p->arena->head == lease.arena &&
-                    toft_reset_again(p->arena, &p->settled))) {
-      toft_shut(p->arena);
-      p->turn = lease.turn & ~TOFT_OUT;
-      toft_seat_exit(s);
+  toft_lease_tls *s = toft_this_thread.lease_tls;
+  if (TOFT_LIKELY(toft_this_thread.lease_cache == l)) {
+    toft_lease_slot *p = toft_lease_tls_begin(s);
+    if (TOFT_LIKELY(p->generation == lease.generation && &p->arena->head == lease.arena &&
+                    toft_reset_fast(p->arena, &p->reset_state))) {
+      toft_seal(p->arena);
+      p->generation = lease.generation & ~TOFT_LEASED;
+      toft_lease_tls_end(s);
       return TOFT_OK;
     }
-    toft_seat_exit(s);
+    toft_lease_tls_end(s);
   }
   return toft_lease_return_slow(l, lease);
 }
@@ -8395,77 +8506,80 @@ toft_leases *toft_leases_create(const toft_lease_options *given) {
     if (given->size < 2 * sizeof(void *)) return NULL;
     memcpy(&o, given, toft_min(given->size, sizeof o));
   }
-  if (o.idle > 65536 || !toft_options_are_good(o.arenas)) return NULL;
+  if (o.idle > 65536 || !toft_options_are_valid(o.arenas)) return NULL;
   toft_leases *l = (toft_leases *)toft_os_heap_take(sizeof *l, 128);
   if (l == NULL) return NULL;
   memset((void *)l, 0, sizeof *l);
-  l->idle = o.idle;
-  l->keep = toft_max(TOFT_HOME_SIZE, toft_min(o.keep, TOFT_MAX_REQUEST));
-  l->bytes = o.bytes;
-  l->made_with = toft_options_keep(&l->options, o.arenas);
-  toft_lock_take(&toft_seats_lock);
-  l->id = toft_seats_new_id();
+  l->idle_max = o.idle;
+  l->arena_bytes_max = toft_max(TOFT_BLOCK_MIN, toft_min(o.keep, TOFT_MAX_REQUEST));
+  l->bytes_max = o.bytes;
+  l->arena_options = toft_options_copy(&l->options, o.arenas);
+  toft_lock_take(&toft_threads_lock);
+  l->id = toft_new_owner_id();
   l->next = toft_all_leases;
   toft_all_leases = l;
-  TOFT_UNLOCK(&toft_seats_lock);
+  TOFT_UNLOCK(&toft_threads_lock);
   return l;
 }
 
 /* What waits for threads waits for anybody; their seats stay, and are opened by them. */
-static void toft_leases_gather(toft_leases *l) {
-  for (toft_seat *s = l->seats; s != NULL; s = s->next)
-    if (s == toft_seat_here(l) || toft_seat_close(s)) {
-      toft_stand *p = s->mine;
-      if (p == NULL || (p->turn & TOFT_OUT)) continue;
-      toft_stand_unseat(p);
-      toft_stand_wait(l, p);
+static void toft_leases_unbind_idle(toft_leases *l) {
+  for (toft_lease_tls *s = l->tls_list; s != NULL; s = s->next)
+    if (s == toft_lease_tls_find(l) || toft_lease_tls_revoke(s)) {
+      toft_lease_slot *p = s->own;
+      if (p == NULL || (p->generation & TOFT_LEASED)) continue;
+      toft_lease_slot_unbind(p);
+      toft_lease_slot_push_idle(l, p);
     }
 }
 
 void toft_leases_trim(toft_leases *l) {
-  if (l == NULL) l = &toft_own_leases;
+  if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);
-  toft_leases_gather(l);
-  toft_state *list = toft_leases_take_waiting(l, 0, NULL);
+  toft_leases_unbind_idle(l);
+  toft_state *list = toft_leases_take_idle(l, 0, NULL);
   TOFT_UNLOCK(&l->lock);
-  toft_lease_end_list(list);
+  toft_lease_release_list(list);
 }
 
 /* Threads that are in their seats are kept out for it. */
-static size_t toft_leases_out(toft_leases *l) {
+static size_t toft_leases_count_out(toft_leases *l) {
   size_t out = l->making + l->returning;
-  for (size_t i = 0; i < l->places; i++) {
-    const toft_stand *p = toft_stand_at(l, i);
-    if (p->seat == NULL || p->seat == toft_seat_here(l) || toft_seat_close(p->seat)) out += (p->turn & TOFT_OUT) != 0;
+  for (size_t i = 0; i < l->slot_count; i++) {
+    const toft_lease_slot *p = toft_lease_slot_at(l, i);
+    if (p->owner == NULL || p->owner == toft_lease_tls_find(l) || toft_lease_tls_revoke(p->owner))
+      out += (p->generation & TOFT_LEASED) != 0;
   }
   return out;
 }
 
 static void toft_leases_drop_chunks(toft_leases *l) {
-  for (int i = 0; i < TOFT_CHUNKS; i++)
+  for (int i = 0; i < TOFT_SLOT_CHUNKS_MAX; i++)
     if (l->chunks[i] != NULL) toft_os_heap_put(l->chunks[i]);
   memset((void *)l->chunks, 0, sizeof l->chunks);
-  l->places = 0;
+  l->slot_count = 0;
   l->free = NULL;
 }
 
 int toft_leases_destroy(toft_leases *l) {
-  if (l == NULL || l == &toft_own_leases) return TOFT_EARG;
-  toft_lock_take(&toft_seats_lock);
+  if (l == NULL || l == &toft_default_leases) return TOFT_EARG;
+  toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
-  int code = toft_leases_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
-  if (code == TOFT_OK) toft_leases_gather(l); /* else those that wait for threads would wait beside as many others */
-  for (toft_seat *s = l->seats; s != NULL && code == TOFT_OK; s = s->next) s->leases = NULL; /* its thread frees it */
-  toft_state *list = code == TOFT_OK ? toft_leases_take_waiting(l, 0, NULL) : NULL;
+  int code = toft_leases_count_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
+  if (code == TOFT_OK)
+    toft_leases_unbind_idle(l); /* else those that wait for threads would wait beside as many others */
+  for (toft_lease_tls *s = l->tls_list; s != NULL && code == TOFT_OK; s = s->next)
+    s->leases = NULL; /* its thread frees it */
+  toft_state *list = code == TOFT_OK ? toft_leases_take_idle(l, 0, NULL) : NULL;
   TOFT_UNLOCK(&l->lock);
   if (code == TOFT_OK) {
     toft_leases **at = &toft_all_leases;
     while (*at != l) at = &(*at)->next;
     *at = l->next;
-    toft_seats_sweep();
+    toft_lease_tls_sweep();
   }
-  TOFT_UNLOCK(&toft_seats_lock);
-  toft_lease_end_list(list);
+  TOFT_UNLOCK(&toft_threads_lock);
+  toft_lease_release_list(list);
   if (code != TOFT_OK) return code;
   toft_leases_drop_chunks(l);
   toft_os_heap_put(l);
@@ -8474,23 +8588,23 @@ int toft_leases_destroy(toft_leases *l) {
 
 /* At exit, and at dlclose. What other threads have stays theirs. */
 static void toft_leases_unload(void) {
-  toft_leases *l = &toft_own_leases;
-  if (!toft_lock_take_to_end(&l->lock)) return;
-  toft_state *list = toft_leases_take_waiting(l, 0, NULL);
-  if (l->seats == NULL && toft_leases_out(l) == 0) toft_leases_drop_chunks(l);
+  toft_leases *l = &toft_default_leases;
+  if (!toft_lock_take_at_unload(&l->lock)) return;
+  toft_state *list = toft_leases_take_idle(l, 0, NULL);
+  if (l->tls_list == NULL && toft_leases_count_out(l) == 0) toft_leases_drop_chunks(l);
   TOFT_UNLOCK(&l->lock);
-  toft_lease_end_list(list);
+  toft_lease_release_list(list);
 }
 
 toft_lease_stats toft_leases_stats(toft_leases *l) {
   toft_lease_stats s;
-  if (l == NULL) l = &toft_own_leases;
+  if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);
-  s.made = l->made;
-  s.ended = l->ended;
-  s.out = toft_leases_out(l);
+  s.made = l->created;
+  s.ended = l->released;
+  s.out = toft_leases_count_out(l);
   s.idle = s.made - s.ended - (s.out - l->making);
-  s.held = l->held;
+  s.held = l->kept_bytes;
   TOFT_UNLOCK(&l->lock);
   return s;
 }
@@ -8504,9 +8618,9 @@ toft_lease_stats toft_leases_stats(toft_leases *l) {
 
 struct toft_barrier {
   toft_os_mutex mutex;
-  toft_os_condition turned;
-  size_t count, waiting, inside;
-  size_t turn;
+  toft_os_condition phase_ended;
+  size_t count, waiting, callers;
+  size_t phase;
   int code; /* of the last turn */
 };
 
@@ -8515,7 +8629,7 @@ toft_barrier *toft_barrier_create(size_t count) {
   if (b == NULL) return NULL;
   memset((void *)b, 0, sizeof *b);
   b->count = count;
-  if (toft_os_wait_open(&b->mutex, &b->turned)) return b;
+  if (toft_os_wait_init(&b->mutex, &b->phase_ended)) return b;
   toft_os_heap_put(b);
   return NULL;
 }
@@ -8523,39 +8637,39 @@ toft_barrier *toft_barrier_create(size_t count) {
 void toft_barrier_destroy(toft_barrier *b) {
   if (b == NULL) return;
   toft_os_mutex_take(&b->mutex);
-  while (b->inside != 0) {
+  while (b->callers != 0) {
     toft_os_mutex_drop(&b->mutex);
     toft_os_yield();
     toft_os_mutex_take(&b->mutex);
   }
   toft_os_mutex_drop(&b->mutex);
-  toft_os_wait_close(&b->mutex, &b->turned);
+  toft_os_wait_destroy(&b->mutex, &b->phase_ended);
   toft_os_heap_put(b);
 }
 
 /* last(arg) runs once a turn, while all wait. */
-static int toft_barrier_pass(toft_barrier *b, int (*last)(void *arg), void *arg, int *code) {
+static int toft_barrier_arrive(toft_barrier *b, int (*last)(void *arg), void *arg, int *code) {
   toft_os_mutex_take(&b->mutex);
-  size_t turn = b->turn;
-  b->inside++;
+  size_t phase = b->phase;
+  b->callers++;
   b->waiting++;
-  while (b->turn == turn && b->waiting < b->count) toft_os_wait(&b->turned, &b->mutex);
-  int ends = b->turn == turn;
+  while (b->phase == phase && b->waiting < b->count) toft_os_wait(&b->phase_ended, &b->mutex);
+  int ends = b->phase == phase;
   if (ends) {
     b->code = last != NULL ? last(arg) : TOFT_OK;
     b->waiting = 0;
-    b->turn++;
-    toft_os_wake_all(&b->turned);
+    b->phase++;
+    toft_os_wake_all(&b->phase_ended);
   }
   *code = b->code;
-  b->inside--;
+  b->callers--;
   toft_os_mutex_drop(&b->mutex);
   return ends;
 }
 
 int toft_barrier_wait(toft_barrier *b) {
   int code;
-  return toft_barrier_pass(b, NULL, NULL, &code);
+  return toft_barrier_arrive(b, NULL, NULL, &code);
 }
 
 int toft_barrier_leave(toft_barrier *b) {
@@ -8563,7 +8677,7 @@ int toft_barrier_leave(toft_barrier *b) {
   toft_os_mutex_take(&b->mutex);
   if (b->count != 0) {
     b->count--;
-    if (b->waiting >= b->count) toft_os_wake_all(&b->turned);
+    if (b->waiting >= b->count) toft_os_wake_all(&b->phase_ended);
     code = TOFT_OK;
   }
   toft_os_mutex_drop(&b->mutex);
@@ -8578,322 +8692,322 @@ int toft_barrier_leave(toft_barrier *b) {
 #define TOFT_THREADS_FRAME_C
 
 /* A thread in some frames. It stays as long as they do: when the thread ends, it is the next new one's. */
-struct toft_frame_seat {
+struct toft_frame_thread {
   toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not asked for yet */
-  toft_settled settled[TOFT_FRAMES_MOST];
-  size_t inside; /* how often its thread has entered */
+  toft_reset_state reset_state[TOFT_FRAMES_MOST];
+  size_t entered; /* how often its thread has entered */
   toft_frames *frames;
   size_t id;
-  int taken;               /* with toft_seats_lock */
-  const toft_here *stray;  /* a thread that will not tell when it has ended: free when the frame ends */
-  toft_frame_seat *next;   /* of the frames; never changes */
-  toft_frame_seat *beside; /* of the thread */
+  int in_use;                         /* with toft_threads_lock */
+  const toft_thread_state *transient; /* a thread that will not tell when it has ended: free when the frame ends */
+  toft_frame_thread *next;            /* of the frames; never changes */
+  toft_frame_thread *next_of_thread;  /* of the thread */
 };
 
 struct toft_frames {
   uint64_t key; /* of the present frame: no other frame of any frames has it */
   uint64_t number;
-  uint32_t buffers, now;
+  uint32_t buffers, current;
   size_t id;
-  const toft_options *made_with;
+  const toft_options *arena_options;
   toft_options options;
-  unsigned char apart[128]; /* what is above is written while nobody looks */
-  size_t alone;             /* a call that must be alone runs, or finds out that it is not */
-  const toft_here *only;    /* the thread that is */
-  toft_state *in_hand;      /* the arena that it changes just now, or changed last */
-  toft_frame_seat *seats;   /* only ever gets longer */
+  unsigned char pad[128];                   /* what is above is written while nobody looks */
+  size_t exclusive;                         /* a call that must be alone runs, or finds out that it is not */
+  const toft_thread_state *exclusive_owner; /* the thread that is */
+  toft_state *changing;                     /* the arena that it changes just now, or changed last */
+  toft_frame_thread *threads;               /* only ever gets longer */
   void *roots[TOFT_FRAMES_MOST];
-  toft_frames *other;
+  toft_frames *next;
 };
 
-static uint64_t toft_last_key; /* with toft_seats_lock, both */
+static uint64_t toft_last_frame_key; /* with toft_threads_lock, both */
 static toft_frames *toft_all_frames;
 
 toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
-  if (buffers == 0 || buffers > TOFT_FRAMES_MOST || !toft_options_are_good(arenas)) return NULL;
+  if (buffers == 0 || buffers > TOFT_FRAMES_MOST || !toft_options_are_valid(arenas)) return NULL;
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;
   memset((void *)f, 0, sizeof *f);
   f->buffers = buffers;
-  f->made_with = toft_options_keep(&f->options, arenas);
-  toft_lock_take(&toft_seats_lock);
-  f->id = toft_seats_new_id();
-  f->key = ++toft_last_key;
-  f->other = toft_all_frames;
+  f->arena_options = toft_options_copy(&f->options, arenas);
+  toft_lock_take(&toft_threads_lock);
+  f->id = toft_new_owner_id();
+  f->key = ++toft_last_frame_key;
+  f->next = toft_all_frames;
   toft_all_frames = f;
-  TOFT_UNLOCK(&toft_seats_lock);
+  TOFT_UNLOCK(&toft_threads_lock);
   return f;
 }
 
 /* ---- a thread's arena ---- */
 
 /* The one it has as a stray, a free seat, or a new one; NULL: no memory. */
-static toft_frame_seat *toft_frame_sit(toft_frames *f) {
-  toft_here *h = &toft_tls_here;
-  toft_frame_seat *s, *empty = NULL, **at = &h->frame_seats;
-  int stray = h->ended || !toft_os_arm();
-  toft_lock_take(&toft_seats_lock);
+static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
+  toft_thread_state *h = &toft_this_thread;
+  toft_frame_thread *s, *empty = NULL, **at = &h->frame_threads;
+  int transient = h->ended || !toft_os_arm_thread_exit();
+  toft_lock_take(&toft_threads_lock);
   while ((s = *at) != NULL) { /* those of frames that have gone */
     if (s->frames != NULL) {
-      at = &s->beside;
+      at = &s->next_of_thread;
       continue;
     }
-    *at = s->beside;
+    *at = s->next_of_thread;
     toft_os_heap_put(s);
   }
-  for (s = f->seats; s != NULL && s->stray != h; s = s->next)
-    if (!s->taken && empty == NULL) empty = s;
+  for (s = f->threads; s != NULL && s->transient != h; s = s->next)
+    if (!s->in_use && empty == NULL) empty = s;
   if (s == NULL && (s = empty) != NULL) /* pinned to whoever had it */
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
-  if (s == NULL && (s = (toft_frame_seat *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
+  if (s == NULL && (s = (toft_frame_thread *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
     s->frames = f;
     s->id = f->id;
-    s->next = f->seats;
-    TOFT_STORE_POINTER_RELEASE(toft_frame_seat, &f->seats, s);
+    s->next = f->threads;
+    TOFT_STORE_POINTER_RELEASE(toft_frame_thread, &f->threads, s);
   }
   if (s != NULL) {
-    s->taken = 1;
-    s->stray = stray ? h : NULL;
-    s->beside = stray ? NULL : h->frame_seats;
-    if (!stray) h->frame_seats = s;
+    s->in_use = 1;
+    s->transient = transient ? h : NULL;
+    s->next_of_thread = transient ? NULL : h->frame_threads;
+    if (!transient) h->frame_threads = s;
   }
-  TOFT_UNLOCK(&toft_seats_lock);
+  TOFT_UNLOCK(&toft_threads_lock);
   return s;
 }
 
-static toft_frame_seat *toft_frame_seat_here(toft_frames *f) {
-  toft_frame_seat *s = toft_tls_here.frame_seats;
-  while (s != NULL && s->id != f->id) s = s->beside;
-  return s != NULL ? s : toft_frame_sit(f);
+static toft_frame_thread *toft_frame_this_thread(toft_frames *f) {
+  toft_frame_thread *s = toft_this_thread.frame_threads;
+  while (s != NULL && s->id != f->id) s = s->next_of_thread;
+  return s != NULL ? s : toft_frame_register_thread(f);
 }
 
 static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
-  toft_here *h = &toft_tls_here;
-  if (TOFT_LOAD_POINTER(const toft_here, &f->only) == h) return NULL; /* its cleanups ask */
-  toft_frame_seat *s = toft_frame_seat_here(f);
+  toft_thread_state *h = &toft_this_thread;
+  if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* its cleanups ask */
+  toft_frame_thread *s = toft_frame_this_thread(f);
   if (s == NULL) return NULL;
-  toft_state *a = s->arenas[f->now];
+  toft_state *a = s->arenas[f->current];
   if (a == NULL) {
-    toft_arena *made = toft_create_with(f->made_with);
+    toft_arena *made = toft_create_with(f->arena_options);
     if (made == NULL) return NULL;
     a = toft_state_of(made);
-    toft_enter(a);
-    a->state |= TOFT_HELD;
-    toft_aim(a);
-    s->settled[f->now].high = 0;
-    toft_settle_here(a, &s->settled[f->now]);
-    s->arenas[f->now] = a;
+    toft_sync_in(a);
+    a->state |= TOFT_CACHE_OWNED;
+    toft_set_limit(a);
+    s->reset_state[f->current].round_max = 0;
+    toft_reset_state_save(a, &s->reset_state[f->current]);
+    s->arenas[f->current] = a;
   }
-  h->key = f->key;
-  h->frame = &a->head;
+  h->frame_key = f->key;
+  h->frame_arena = &a->head;
   return &a->head;
 }
 
 toft_arena *toft_frame_here(toft_frames *f) {
-  const toft_here *h = &toft_tls_here;
-  return TOFT_LIKELY(h->key == f->key) ? h->frame : toft_frame_find(f);
+  const toft_thread_state *h = &toft_this_thread;
+  return TOFT_LIKELY(h->frame_key == f->key) ? h->frame_arena : toft_frame_find(f);
 }
 
-/* With toft_seats_lock. */
-static void toft_frames_leave(toft_here *h) {
-  while (h->frame_seats != NULL) {
-    toft_frame_seat *s = h->frame_seats;
-    h->frame_seats = s->beside;
-    TOFT_STORE_RELEASE(&s->inside, 0);
-    s->taken = 0;
+/* With toft_threads_lock. */
+static void toft_frames_release_thread(toft_thread_state *h) {
+  while (h->frame_threads != NULL) {
+    toft_frame_thread *s = h->frame_threads;
+    h->frame_threads = s->next_of_thread;
+    TOFT_STORE_RELEASE(&s->entered, 0);
+    s->in_use = 0;
     if (s->frames == NULL) toft_os_heap_put(s);
   }
 }
 
 /* A thread that was alone is not in the child: what it had in hand is half of something, and lost. */
-static void toft_frames_bury_alone(toft_frames *f) {
-  toft_here *h = &toft_tls_here;
-  toft_state *lost = f->in_hand;
-  if (f->only == h) return; /* it goes on here as well */
-  for (toft_frame_seat *s = f->seats; s != NULL && lost != NULL; s = s->next)
+static void toft_frames_reset_exclusive(toft_frames *f) {
+  toft_thread_state *h = &toft_this_thread;
+  toft_state *lost = f->changing;
+  if (f->exclusive_owner == h) return; /* it goes on here as well */
+  for (toft_frame_thread *s = f->threads; s != NULL && lost != NULL; s = s->next)
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] == lost) s->arenas[i] = NULL;
-  if (lost != NULL && h->frame == &lost->head) {
-    h->key = 0;
-    h->frame = NULL;
+  if (lost != NULL && h->frame_arena == &lost->head) {
+    h->frame_key = 0;
+    h->frame_arena = NULL;
   }
-  f->in_hand = NULL;
-  f->only = NULL;
-  f->alone = 0;
+  f->changing = NULL;
+  f->exclusive_owner = NULL;
+  f->exclusive = 0;
 }
 
-/* In a child, with toft_seats_lock: what threads had that it has not got, is for others. */
-static void toft_frames_bury(void) {
-  for (toft_frames *f = toft_all_frames; f != NULL; f = f->other) {
-    for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
-      const toft_frame_seat *mine = toft_tls_here.frame_seats;
-      while (mine != NULL && mine != s) mine = mine->beside;
-      if (mine != NULL || s->stray == &toft_tls_here) continue;
-      s->inside = 0;
-      s->taken = 0;
-      s->stray = NULL;
+/* In a child, with toft_threads_lock: what threads had that it has not got, is for others. */
+static void toft_frames_reset_after_fork(void) {
+  for (toft_frames *f = toft_all_frames; f != NULL; f = f->next) {
+    for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+      const toft_frame_thread *own = toft_this_thread.frame_threads;
+      while (own != NULL && own != s) own = own->next_of_thread;
+      if (own != NULL || s->transient == &toft_this_thread) continue;
+      s->entered = 0;
+      s->in_use = 0;
+      s->transient = NULL;
     }
-    toft_frames_bury_alone(f);
+    toft_frames_reset_exclusive(f);
   }
 }
 
 /* ---- inside, and alone ---- */
 
 int toft_frame_enter(toft_frames *f) {
-  toft_frame_seat *s = toft_frame_seat_here(f);
-  if (s == NULL || s->stray != NULL) return TOFT_ENOMEM;
-  if (s->inside != 0) {
-    TOFT_STORE(&s->inside, s->inside + 1);
+  toft_frame_thread *s = toft_frame_this_thread(f);
+  if (s == NULL || s->transient != NULL) return TOFT_ENOMEM;
+  if (s->entered != 0) {
+    TOFT_STORE(&s->entered, s->entered + 1);
     return TOFT_OK;
   }
-  (void)TOFT_SWAP_ORDERED(&s->inside, 1);
-  if (TOFT_LOAD_ORDERED(&f->alone) == 0) return TOFT_OK;
-  TOFT_STORE_RELEASE(&s->inside, 0);
+  (void)TOFT_SWAP_SEQ_CST(&s->entered, 1);
+  if (TOFT_LOAD_SEQ_CST(&f->exclusive) == 0) return TOFT_OK;
+  TOFT_STORE_RELEASE(&s->entered, 0);
   return TOFT_EBUSY;
 }
 
 int toft_frame_leave(toft_frames *f) {
-  toft_frame_seat *s = toft_frame_seat_here(f);
-  if (s == NULL || s->inside == 0) return TOFT_EARG;
-  TOFT_STORE_RELEASE(&s->inside, s->inside - 1);
+  toft_frame_thread *s = toft_frame_this_thread(f);
+  if (s == NULL || s->entered == 0) return TOFT_EARG;
+  TOFT_STORE_RELEASE(&s->entered, s->entered - 1);
   return TOFT_OK;
 }
 
-enum { TOFT_LOOK, TOFT_OLDEST, TOFT_ALL }; /* which arenas must not be closed */
+enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* which arenas must not be closed */
 
-/* No thread is inside, and none comes in until toft_frames_end_alone. */
-static int toft_frames_begin_alone(toft_frames *f, int which) {
-  if (TOFT_SWAP_ORDERED(&f->alone, 1) != 0) return TOFT_EBUSY;
-  toft_lock_take(&toft_seats_lock); /* what threads did that have ended, comes before */
-  TOFT_UNLOCK(&toft_seats_lock);
-  uint32_t from = which == TOFT_OLDEST ? (f->now + 1) % f->buffers : 0;
-  uint32_t to = which == TOFT_LOOK ? 0 : which == TOFT_OLDEST ? from + 1 : f->buffers;
-  for (toft_frame_seat *s = TOFT_LOAD_POINTER_ACQUIRE(toft_frame_seat, &f->seats); s != NULL; s = s->next) {
-    int busy = TOFT_LOAD_ORDERED(&s->inside) != 0;
-    for (uint32_t i = from; i < to && !busy; i++) busy = s->arenas[i] != NULL && (s->arenas[i]->state & TOFT_CLOSED);
+/* No thread is inside, and none comes in until toft_frames_end_exclusive. */
+static int toft_frames_begin_exclusive(toft_frames *f, int which) {
+  if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
+  toft_lock_take(&toft_threads_lock); /* what threads did that have ended, comes before */
+  TOFT_UNLOCK(&toft_threads_lock);
+  uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
+  uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
+  for (toft_frame_thread *s = TOFT_LOAD_POINTER_ACQUIRE(toft_frame_thread, &f->threads); s != NULL; s = s->next) {
+    int busy = TOFT_LOAD_SEQ_CST(&s->entered) != 0;
+    for (uint32_t i = from; i < to && !busy; i++) busy = s->arenas[i] != NULL && (s->arenas[i]->state & TOFT_REFUSING);
     if (!busy) continue;
-    TOFT_STORE_RELEASE(&f->alone, 0);
+    TOFT_STORE_RELEASE(&f->exclusive, 0);
     return TOFT_EBUSY;
   }
-  TOFT_STORE_POINTER(const toft_here, &f->only, &toft_tls_here);
+  TOFT_STORE_POINTER(const toft_thread_state, &f->exclusive_owner, &toft_this_thread);
   return TOFT_OK;
 }
 
 /* Said before each change of an arena, for a child that is forked in the middle of it. */
-static void toft_frames_hold(toft_frames *f, toft_state *a) {
-  TOFT_STORE_POINTER_RELEASE(toft_state, &f->in_hand, a);
-  TOFT_STORES_FENCE();
+static void toft_frames_set_changing(toft_frames *f, toft_state *a) {
+  TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, a);
+  TOFT_FENCE_RELEASE();
 }
 
-static void toft_frames_end_alone(toft_frames *f) {
-  TOFT_STORE_POINTER_RELEASE(toft_state, &f->in_hand, NULL);
-  TOFT_STORE_POINTER(const toft_here, &f->only, NULL);
-  TOFT_STORE_RELEASE(&f->alone, 0);
+static void toft_frames_end_exclusive(toft_frames *f) {
+  TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, NULL);
+  TOFT_STORE_POINTER(const toft_thread_state, &f->exclusive_owner, NULL);
+  TOFT_STORE_RELEASE(&f->exclusive, 0);
 }
 
 /* ---- the end of a frame ---- */
 
 int toft_frames_advance(toft_frames *f) {
-  int code = toft_frames_begin_alone(f, TOFT_OLDEST);
+  int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_OLDEST);
   if (code != TOFT_OK) return code;
-  uint32_t next = (f->now + 1) % f->buffers;
-  toft_lock_take(&toft_seats_lock);
-  f->key = ++toft_last_key;
-  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next)
-    if (s->stray != NULL) {
-      s->taken = 0;
-      s->stray = NULL;
+  uint32_t next = (f->current + 1) % f->buffers;
+  toft_lock_take(&toft_threads_lock);
+  f->key = ++toft_last_frame_key;
+  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next)
+    if (s->transient != NULL) {
+      s->in_use = 0;
+      s->transient = NULL;
     }
-  TOFT_UNLOCK(&toft_seats_lock);
-  f->now = next;
+  TOFT_UNLOCK(&toft_threads_lock);
+  f->current = next;
   f->number++;
   TOFT_STORE_POINTER(void, &f->roots[next], NULL);
-  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
     toft_state *a = s->arenas[next];
     if (a == NULL) continue;
-    toft_frames_hold(f, a);
-    if (toft_reset_again(a, &s->settled[next])) {
-      toft_reopen(a, s->settled[next].limit);
+    toft_frames_set_changing(f, a);
+    if (toft_reset_fast(a, &s->reset_state[next])) {
+      toft_unseal(a, s->reset_state[next].limit);
       continue;
     }
     size_t pinned = toft_pin_to(a, 0); /* it is for its thread that this one calls */
-    if (toft_reset_long(a, &s->settled[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
+    if (toft_reset_full(a, &s->reset_state[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
     (void)toft_pin_to(a, pinned);
   }
-  toft_frames_end_alone(f);
+  toft_frames_end_exclusive(f);
   return code;
 }
 
-static int toft_frames_advance_last(void *frames) { return toft_frames_advance((toft_frames *)frames); }
+static int toft_frames_advance_callback(void *frames) { return toft_frames_advance((toft_frames *)frames); }
 
 int toft_frames_meet(toft_frames *f, toft_barrier *b) {
   int code;
-  (void)toft_barrier_pass(b, toft_frames_advance_last, f, &code);
+  (void)toft_barrier_arrive(b, toft_frames_advance_callback, f, &code);
   return code;
 }
 
 uint64_t toft_frames_number(const toft_frames *f) { return f->number; }
 
-void toft_frame_publish(toft_frames *f, void *root) { TOFT_STORE_POINTER_RELEASE(void, &f->roots[f->now], root); }
+void toft_frame_publish(toft_frames *f, void *root) { TOFT_STORE_POINTER_RELEASE(void, &f->roots[f->current], root); }
 
 const void *toft_frame_past(const toft_frames *f, uint32_t age) {
   if (age >= f->buffers) return NULL;
-  return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->now + f->buffers - age) % f->buffers]);
+  return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->current + f->buffers - age) % f->buffers]);
 }
 
 /* ---- the rest ---- */
 
-static void toft_frame_end_arena(toft_state *a) {
+static void toft_frame_release_arena(toft_state *a) {
   (void)toft_pin_to(a, 0);
-  a->state &= ~(uint32_t)TOFT_HELD;
+  a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   toft_release(&a->head);
 }
 
 int toft_frames_trim(toft_frames *f, size_t keep) {
-  int code = toft_frames_begin_alone(f, TOFT_ALL);
+  int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
-  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
-    toft_lock_take(&toft_seats_lock);
-    int taken = s->taken; /* who sits down now finds no arena, or one */
-    toft_state *gone[TOFT_FRAMES_MOST];
+  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+    toft_lock_take(&toft_threads_lock);
+    int in_use = s->in_use; /* who sits down now finds no arena, or one */
+    toft_state *released[TOFT_FRAMES_MOST];
     for (uint32_t i = 0; i < f->buffers; i++) {
       toft_state *a = s->arenas[i];
-      gone[i] = NULL;
-      if (a == NULL || taken) continue;
-      toft_enter(a);
-      toft_aim(a);
-      if (a->live == 0) gone[i] = a;
+      released[i] = NULL;
+      if (a == NULL || in_use) continue;
+      toft_sync_in(a);
+      toft_set_limit(a);
+      if (a->live == 0) released[i] = a;
       if (a->live == 0) s->arenas[i] = NULL;
     }
-    TOFT_UNLOCK(&toft_seats_lock);
+    TOFT_UNLOCK(&toft_threads_lock);
     for (uint32_t i = 0; i < f->buffers; i++) {
-      if (gone[i] != NULL) toft_frame_end_arena(gone[i]);
+      if (released[i] != NULL) toft_frame_release_arena(released[i]);
       if (s->arenas[i] == NULL) continue;
-      toft_frames_hold(f, s->arenas[i]);
+      toft_frames_set_changing(f, s->arenas[i]);
       size_t pinned = toft_pin_to(s->arenas[i], 0);
       toft_trim(&s->arenas[i]->head, keep);
       (void)toft_pin_to(s->arenas[i], pinned);
-      if (toft_epoch(s->arenas[i]) != s->settled[i].epoch) s->settled[i].epoch = 0;
+      if (toft_epoch(s->arenas[i]) != s->reset_state[i].epoch) s->reset_state[i].epoch = 0;
     }
   }
-  toft_frames_end_alone(f);
+  toft_frames_end_exclusive(f);
   return TOFT_OK;
 }
 
 int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
   toft_frame_stats sum;
-  int code = toft_frames_begin_alone(f, TOFT_LOOK);
+  int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_READ);
   if (code != TOFT_OK) return code;
   memset(&sum, 0, sizeof sum);
-  for (toft_frame_seat *s = f->seats; s != NULL; s = s->next) {
-    toft_lock_take(&toft_seats_lock);
-    sum.threads += s->taken && s->stray == NULL;
-    TOFT_UNLOCK(&toft_seats_lock);
+  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+    toft_lock_take(&toft_threads_lock);
+    sum.threads += s->in_use && s->transient == NULL;
+    TOFT_UNLOCK(&toft_threads_lock);
     for (uint32_t i = 0; i < f->buffers; i++) {
       if (s->arenas[i] == NULL) continue;
-      toft_frames_hold(f, s->arenas[i]);
+      toft_frames_set_changing(f, s->arenas[i]);
       toft_stats one = toft_stats_of(&s->arenas[i]->head);
       sum.live += one.live;
       sum.reserved += one.reserved;
@@ -8903,31 +9017,31 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
       sum.arenas++;
     }
   }
-  toft_frames_end_alone(f);
+  toft_frames_end_exclusive(f);
   *out = sum;
   return TOFT_OK;
 }
 
 int toft_frames_destroy(toft_frames *f) {
   if (f == NULL) return TOFT_OK;
-  int code = toft_frames_begin_alone(f, TOFT_ALL);
+  int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
-  toft_lock_take(&toft_seats_lock);
+  toft_lock_take(&toft_threads_lock);
   toft_frames **at = &toft_all_frames;
-  while (*at != f) at = &(*at)->other;
-  *at = f->other;
+  while (*at != f) at = &(*at)->next;
+  *at = f->next;
   f->key = 0; /* a cleanup that asks for its arena gets none */
-  TOFT_UNLOCK(&toft_seats_lock);
-  toft_frame_seat *s = f->seats;
+  TOFT_UNLOCK(&toft_threads_lock);
+  toft_frame_thread *s = f->threads;
   while (s != NULL) {
-    toft_frame_seat *next = s->next;
+    toft_frame_thread *next = s->next;
     for (uint32_t i = 0; i < f->buffers; i++)
-      if (s->arenas[i] != NULL) toft_frame_end_arena(s->arenas[i]);
-    toft_lock_take(&toft_seats_lock);
+      if (s->arenas[i] != NULL) toft_frame_release_arena(s->arenas[i]);
+    toft_lock_take(&toft_threads_lock);
     s->frames = NULL; /* its thread frees it */
-    int taken = s->taken && s->stray == NULL;
-    TOFT_UNLOCK(&toft_seats_lock);
-    if (!taken) toft_os_heap_put(s);
+    int in_use = s->in_use && s->transient == NULL;
+    TOFT_UNLOCK(&toft_threads_lock);
+    if (!in_use) toft_os_heap_put(s);
     s = next;
   }
   toft_os_heap_put(f);
@@ -8955,21 +9069,21 @@ typedef struct toft_shared_block {
 TOFT_STATIC_ASSERT(shared_block, sizeof(toft_shared_block) <= TOFT_HEADER);
 
 /* What a part gave back, in its place. */
-typedef struct toft_returned {
-  struct toft_returned *next;
+typedef struct toft_returned_block {
+  struct toft_returned_block *next;
   size_t size;
-} toft_returned;
+} toft_returned_block;
 
 struct toft_shared {
   toft_source source; /* of the parts */
   toft_source *inner;
-  toft_shared_block *current;                    /* NULL: none yet */
-  unsigned char apart[128 - 5 * sizeof(void *)]; /* what is above is read by all */
-  toft_lock lock;                                /* over all that follows, and the inner source */
-  int ending;                                    /* the parts are being ended */
-  toft_shared_block *blocks, *spares;            /* of this round; kept for later */
-  toft_returned *returned;                       /* that parts may take again */
-  toft_node *parts;                              /* by their `adopted`, which nobody else needs */
+  toft_shared_block *current;                  /* NULL: none yet */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all */
+  toft_lock lock;                              /* over all that follows, and the inner source */
+  int releasing;                               /* the parts are being ended */
+  toft_shared_block *blocks, *spares;          /* of this round; kept for later */
+  toft_returned_block *returned;               /* that parts may take again */
+  toft_cleanup_node *parts;                    /* by their `adopted`, which nobody else needs */
   size_t next_size, reserved;
   uint32_t count;
   uint64_t source_calls, allocated, peak, recent; /* allocated: in the rounds before */
@@ -8981,20 +9095,20 @@ struct toft_shared {
 TOFT_INLINE unsigned char *toft_shared_bump(toft_shared_block *b, size_t size, size_t align) {
   size_t used = TOFT_LOAD(&b->used);
   for (;;) {
-    size_t pad = toft_pad(b->start + used, align), room = b->capacity - used;
-    if (pad > room || size > room - pad) return NULL;
+    size_t pad = toft_pad(b->start + used, align), remaining = b->capacity - used;
+    if (pad > remaining || size > remaining - pad) return NULL;
     /* What was given back by another thread, that one has done with. */
-    if (TOFT_MOVE(&b->used, &used, used + pad + size)) return b->start + used + pad;
+    if (TOFT_CAS_ACQ_REL(&b->used, &used, used + pad + size)) return b->start + used + pad;
   }
 }
 
 /* If the current block's cursor is at `from`, it is at `to` now: what is behind `from` is free then, and what lies
  * between is the caller's or free. */
-static int toft_shared_shift(toft_shared *s, unsigned char *from, unsigned char *to) {
+static int toft_shared_move_cursor(toft_shared *s, unsigned char *from, unsigned char *to) {
   toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
   if (b == NULL) return 0;
   size_t at = (size_t)((uintptr_t)from - (uintptr_t)b->start), then = (size_t)((uintptr_t)to - (uintptr_t)b->start);
-  return at <= b->capacity && then <= b->capacity && TOFT_LOAD(&b->used) == at && TOFT_MOVE(&b->used, &at, then);
+  return at <= b->capacity && then <= b->capacity && TOFT_LOAD(&b->used) == at && TOFT_CAS_ACQ_REL(&b->used, &at, then);
 }
 
 /* ---- blocks, with the lock held ---- */
@@ -9005,7 +9119,7 @@ static void toft_shared_push(toft_shared_block **list, toft_shared_block *b) {
 }
 
 static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t least) {
-  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_HOME_SIZE), least);
+  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN), least);
   s->source_calls++;
   toft_shared_block *b = (toft_shared_block *)s->inner->take(s->inner, size);
   if (b == NULL) return NULL;
@@ -9027,7 +9141,7 @@ static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
 }
 
 /* One in which `need` bytes fit: the first of those kept that does, or of the source. */
-static toft_shared_block *toft_shared_more(toft_shared *s, size_t need, size_t least) {
+static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
   toft_shared_block **at = &s->spares;
   while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
   toft_shared_block *b = *at;
@@ -9045,11 +9159,11 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
   toft_shared_block *b = s->current;
   unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have been here */
   if (p == NULL && b != NULL && need > TOFT_SHARED_LARGE) {
-    b = toft_shared_more(s, need, 0); /* the current one serves smaller ones */
+    b = toft_shared_block_new(s, need, 0); /* the current one serves smaller ones */
     if (b != NULL) p = toft_shared_bump(b, size, align);
   } else if (p == NULL) {
-    b = toft_shared_more(s, need, s->next_size);
-    if (b == NULL) b = toft_shared_more(s, need, 0);
+    b = toft_shared_block_new(s, need, s->next_size);
+    if (b == NULL) b = toft_shared_block_new(s, need, 0);
     if (b != NULL) {
       s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
       p = toft_shared_bump(b, size, align); /* before others know of it */
@@ -9070,7 +9184,7 @@ void *toft_shared_alloc(toft_shared *s, size_t size, size_t align) {
 }
 
 void toft_shared_free(toft_shared *s, void *p, size_t size) {
-  if (p != NULL) (void)toft_shared_shift(s, (unsigned char *)p + TOFT_ROUND8(size), (unsigned char *)p);
+  if (p != NULL) (void)toft_shared_move_cursor(s, (unsigned char *)p + TOFT_ROUND8(size), (unsigned char *)p);
 }
 
 void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_size, size_t align) {
@@ -9078,7 +9192,7 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
   if (q == NULL) return toft_shared_alloc(s, new_size, align);
   if (toft_check_request(new_size, align) != TOFT_OK) return NULL;
   size_t was = TOFT_ROUND8(old_size), now = TOFT_ROUND8(new_size);
-  if (((uintptr_t)q & (align - 1)) == 0 && (now == was || toft_shared_shift(s, q + was, q + now) || now < was))
+  if (((uintptr_t)q & (align - 1)) == 0 && (now == was || toft_shared_move_cursor(s, q + was, q + now) || now < was))
     return q;
   void *to = toft_shared_alloc(s, new_size, align);
   if (to == NULL) return NULL;
@@ -9093,7 +9207,7 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
 static void *toft_shared_source_take(toft_source *self, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
   toft_lock_take(&s->lock);
-  toft_returned **at = &s->returned, *found;
+  toft_returned_block **at = &s->returned, *found;
   while (*at != NULL && (*at)->size != size) at = &(*at)->next;
   found = *at;
   if (found != NULL) *at = found->next;
@@ -9103,8 +9217,8 @@ static void *toft_shared_source_take(toft_source *self, size_t size) {
 
 static void toft_shared_source_put(toft_source *self, void *block, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
-  toft_returned *r = (toft_returned *)block;
-  if (toft_shared_shift(s, (unsigned char *)block + size, (unsigned char *)block)) return;
+  toft_returned_block *r = (toft_returned_block *)block;
+  if (toft_shared_move_cursor(s, (unsigned char *)block + size, (unsigned char *)block)) return;
   toft_lock_take(&s->lock);
   r->size = size;
   r->next = s->returned;
@@ -9112,7 +9226,7 @@ static void toft_shared_source_put(toft_source *self, void *block, size_t size) 
   TOFT_UNLOCK(&s->lock);
 }
 
-static toft_state *toft_shared_part(toft_node *n) {
+static toft_state *toft_shared_part(toft_cleanup_node *n) {
   return (toft_state *)(void *)((unsigned char *)n - offsetof(toft_state, adopted));
 }
 
@@ -9122,9 +9236,9 @@ toft_arena *toft_shared_local(toft_shared *s) {
   toft_arena *head = toft_create_with(&o);
   if (head == NULL) return NULL;
   toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  a->state |= TOFT_HELD;
-  toft_aim(a);
+  toft_sync_in(a);
+  a->state |= TOFT_CACHE_OWNED;
+  toft_set_limit(a);
   toft_lock_take(&s->lock);
   a->adopted.older = s->parts;
   s->parts = &a->adopted;
@@ -9133,22 +9247,22 @@ toft_arena *toft_shared_local(toft_shared *s) {
 }
 
 /* A cleanup may allocate, and take a part: until there is none. */
-static int toft_shared_end_parts(toft_shared *s) {
+static int toft_shared_release_parts(toft_shared *s) {
   int code = TOFT_OK;
-  for (toft_node *n = s->parts; n != NULL; n = n->older)
-    if (toft_shared_part(n)->state & TOFT_CLOSED) return TOFT_EBUSY;
-  s->ending = 1;
+  for (toft_cleanup_node *n = s->parts; n != NULL; n = n->older)
+    if (toft_shared_part(n)->state & TOFT_REFUSING) return TOFT_EBUSY;
+  s->releasing = 1;
   while (s->parts != NULL) {
     toft_state *a = toft_shared_part(s->parts);
     s->parts = s->parts->older;
-    toft_enter(a);
-    toft_aim(a);
+    toft_sync_in(a);
+    toft_set_limit(a);
     (void)toft_pin_to(a, 0);
     if (a->checks != NULL && toft_op_reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
-    a->state &= ~(uint32_t)TOFT_HELD;
+    a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
     toft_release(&a->head);
   }
-  s->ending = 0;
+  s->releasing = 0;
   s->returned = NULL;
   return code;
 }
@@ -9196,9 +9310,9 @@ static void toft_shared_keep_recent(toft_shared *s) {
 
 int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   if (policy > TOFT_KEEP_BYTES) return TOFT_EARG;
-  if (s->ending) return TOFT_EBUSY;
+  if (s->releasing) return TOFT_EBUSY;
   uint64_t live = toft_shared_live(s);
-  int code = toft_shared_end_parts(s);
+  int code = toft_shared_release_parts(s);
   if (code == TOFT_EBUSY) return code;
   s->allocated += live;
   if (live > s->peak) s->peak = live;

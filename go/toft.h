@@ -37,8 +37,9 @@
 #include <stdarg.h>
 
 /* ==== toft/abi.h ==== */
-/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md says what each member
- * means. Allocate inline: if (limit - cursor < size) ask ops->alloc; else p = cursor, cursor += round_up(size, 8). */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * These structures never change: additions come in headers of their own, as toft_abi_info.h. */
 #ifndef TOFT_ABI
 #define TOFT_ABI 1
 #include <stddef.h>
@@ -53,13 +54,13 @@ typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch
 } toft_mark;
 typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
   unsigned char *cursor, *limit;
-  uintptr_t maker; /* the maker's; 0: nothing claimed */
+  uintptr_t maker; /* the provider's; 0: nothing claimed */
 } toft_range;
 typedef struct toft_cleanup { /* fn == NULL: cancelled */
   void (*fn)(void *arg);
   void *arg;
 } toft_cleanup;
-typedef struct toft_stats { /* bytes, but for the last two; grows at the end */
+typedef struct toft_stats { /* bytes, but for the last two */
   uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
 } toft_stats;
 /* flags of alloc and resize: zero the new bytes; fail rather than move */
@@ -68,12 +69,12 @@ enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
 enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
 /* what ops->set can change */
 enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
-/* results; every failure leaves the arena as it was, but for ECORRUPT: done, and a checked arena found bytes written
- * outside an allocation */
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
 enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
 enum { TOFT_ECORRUPT = -6 };
 typedef struct toft_arena_ops {
-  uint32_t size;    /* bytes of this table that its maker filled in */
+  uint32_t size;    /* bytes of the table that the provider filled in */
   uint32_t version; /* 1 */
   void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
   void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
@@ -92,9 +93,9 @@ typedef struct toft_arena_ops {
 } toft_arena_ops;
 struct toft_arena {          /* pinned: never copied, never moved */
   unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
-  const toft_arena_ops *ops; /* re-read at every call: the maker may swap it */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
   unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
-  uintptr_t epoch;           /* bit 0: watched, so rewind, resize and free must go through ops */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
 };
 #define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
 TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
@@ -111,6 +112,38 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #endif
 #endif
 
+/* ==== toft/abi_info.h ==== */
+/* The name of an arena's provider and the values of its settings, for debuggers: an addition to version 1 of the Toft
+ * arena ABI. Copy it beside any copy of toft_abi.h, and include it after that one. SPEC.md has its rules. */
+#ifndef TOFT_ABI_INFO
+#define TOFT_ABI_INFO 1
+#ifndef TOFT_ABI
+#error "include toft_abi.h before toft_abi_info.h"
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct toft_provider_info {
+  const char *name;    /* of the provider, as "toft-c" */
+  const char *version; /* of its library, as "0.1.0" */
+  /* The present value of a setting of ops->set; TOFT_ENOSYS: this provider does not say. Also while closed. */
+  int (*query)(const toft_arena *, uint32_t what, uint64_t *value);
+} toft_provider_info;
+typedef struct toft_info_ops { /* a table of version 1, and behind it the addition */
+  toft_arena_ops ops;          /* ops.size is at least that of toft_info_ops */
+  const toft_provider_info *info;
+} toft_info_ops;
+/* NULL: the provider has none. */
+static inline const toft_provider_info *toft_info_of(const toft_arena *a) {
+  return a->ops->size >= sizeof(toft_info_ops) ? ((const toft_info_ops *)(const void *)a->ops)->info : NULL;
+}
+TOFT_STATIC_ASSERT(provider_info, sizeof(toft_provider_info) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(void *));
+#ifdef __cplusplus
+}
+#endif
+#endif
+
 /* ==== toft/compiler.h ==== */
 /* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything. */
 #ifndef TOFT_COMPILER_H
@@ -121,7 +154,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TOFT_CONSTANT(x) __builtin_constant_p(x)
 #define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
-#define TOFT_APART() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
+#define TOFT_SEPARATE_ACCESSES() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
 #define TOFT_INLINE static inline __attribute__((always_inline, unused))
 #define TOFT_NODISCARD __attribute__((warn_unused_result))
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -137,7 +170,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_UNLIKELY(x) (x)
 #define TOFT_CONSTANT(x) 0
 #define TOFT_ASSUME(x) ((void)0)
-#define TOFT_APART() ((void)0)
+#define TOFT_SEPARATE_ACCESSES() ((void)0)
 #define TOFT_INLINE static inline
 #define TOFT_NODISCARD
 #define TOFT_FORMAT(fmt, first)
@@ -233,8 +266,8 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
 #define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
 #define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
-#define toft_phase_begin_watched TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_watched)
-#define toft_phase_end_watched TOFT_PASTE(TOFT_PREFIX, toft_phase_end_watched)
+#define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
+#define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
 #define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
@@ -259,12 +292,12 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
 #define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
-#define toft_recycler_free_apart TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart)
-#define toft_recycler_free_apart_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_apart_at)
+#define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
+#define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
-#define toft_recycler_more TOFT_PASTE(TOFT_PREFIX, toft_recycler_more)
-#define toft_recycler_more_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_more_at)
-#define toft_recycler_noticed TOFT_PASTE(TOFT_PREFIX, toft_recycler_noticed)
+#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
+#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
+#define toft_recycler_block_below_threshold TOFT_PASTE(TOFT_PREFIX, toft_recycler_block_below_threshold)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
 #define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
@@ -286,8 +319,8 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
 #define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
 #define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
-#define toft_tag_pop_watched TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_watched)
-#define toft_tag_push_watched TOFT_PASTE(TOFT_PREFIX, toft_tag_push_watched)
+#define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
+#define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
 #define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
@@ -592,17 +625,17 @@ TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, 
  * the two words into one vector register, and keeps them there in the loop. */
 TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
   to->cursor = from->cursor;
-  TOFT_APART();
+  TOFT_SEPARATE_ACCESSES();
   to->limit = from->limit;
   to->maker = from->maker;
 }
 
 TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
-  toft_range seen;
+  toft_range copy;
   void *p;
-  toft_range_copy(&seen, r);
-  p = a->ops->claim(a, &seen, size, align);
-  toft_range_copy(r, &seen);
+  toft_range_copy(&copy, r);
+  p = a->ops->claim(a, &copy, size, align);
+  toft_range_copy(r, &copy);
   return p;
 }
 
@@ -613,11 +646,11 @@ TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
 }
 
 TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) {
-  toft_range seen;
+  toft_range copy;
   int code;
-  toft_range_copy(&seen, r);
-  code = a->ops->give(a, &seen);
-  toft_range_copy(r, &seen);
+  toft_range_copy(&copy, r);
+  code = a->ops->give(a, &copy);
+  toft_range_copy(r, &copy);
   return code;
 }
 
@@ -804,8 +837,8 @@ struct toft_options; /* toft.h */
 typedef struct toft_leases toft_leases;
 
 typedef struct toft_lease {
-  toft_arena *arena; /* NULL: there was no memory */
-  uint64_t turn;     /* the cache's */
+  toft_arena *arena;   /* NULL: there was no memory */
+  uint64_t generation; /* the cache's */
 } toft_lease;
 
 typedef struct toft_lease_options {
@@ -1065,17 +1098,17 @@ TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *o
 
 /* ---- small inline bodies, documented above ---- */
 
-TOFT_API int toft_tag_push_watched(toft_arena *a, const char *name);
-TOFT_API void toft_tag_pop_watched(toft_arena *a);
-TOFT_API toft_phase toft_phase_begin_watched(toft_arena *a, const char *name);
-TOFT_API void toft_phase_end_watched(toft_arena *a, toft_phase *p);
+TOFT_API int toft_tag_push_slow(toft_arena *a, const char *name);
+TOFT_API void toft_tag_pop_slow(toft_arena *a);
+TOFT_API toft_phase toft_phase_begin_slow(toft_arena *a, const char *name);
+TOFT_API void toft_phase_end_slow(toft_arena *a, toft_phase *p);
 
 TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name) {
-  return TOFT_UNLIKELY(a->epoch & 1) ? toft_tag_push_watched(a, name) : TOFT_OK;
+  return TOFT_UNLIKELY(a->epoch & 1) ? toft_tag_push_slow(a, name) : TOFT_OK;
 }
 
 TOFT_INLINE void toft_tag_pop(toft_arena *a) {
-  if (TOFT_UNLIKELY(a->epoch & 1)) toft_tag_pop_watched(a);
+  if (TOFT_UNLIKELY(a->epoch & 1)) toft_tag_pop_slow(a);
 }
 
 typedef struct toft_tag {
@@ -1100,12 +1133,12 @@ TOFT_INLINE int toft_set_tag(toft_arena *a, uint64_t number, const char *path) {
 
 TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name) {
   toft_phase p = {NULL, 0, 0};
-  if (TOFT_UNLIKELY(a->epoch & 1)) p = toft_phase_begin_watched(a, name);
+  if (TOFT_UNLIKELY(a->epoch & 1)) p = toft_phase_begin_slow(a, name);
   return p;
 }
 
 TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p) {
-  if (TOFT_UNLIKELY(p->name != NULL)) toft_phase_end_watched(a, p);
+  if (TOFT_UNLIKELY(p->name != NULL)) toft_phase_end_slow(a, p);
 }
 
 typedef struct toft_phase_scope {
@@ -1703,11 +1736,11 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 /* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;   /* what is not free; what a range has yet to hand out is not */
-  int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
-  uint32_t holes; /* the piece freed last, which says where the one freed before is */
-  int32_t list;   /* TOFT_RECYCLER_... of recycler.c: what list it is in */
-  int32_t start;  /* from the header, either way */
+  int32_t live;      /* what is not free; what a range has yet to hand out is not */
+  int32_t threshold; /* toft_recycler_block_below_threshold is called when live falls to this or below */
+  uint32_t holes;    /* the piece freed last, which says where the one freed before is */
+  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t start;     /* from the header, either way */
   int32_t capacity;
   int32_t swept;   /* since it was empty */
   uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
@@ -1745,20 +1778,20 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_SPARES 16
 
 struct toft_recycler {
-  toft_recycler_range now;
-  toft_recycler_run gone;
-  size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
-  int32_t shard;             /* of a toft_sync_recycler */
-  int32_t checked;           /* made while the process was checked: no call is served inline */
-  toft_recycler_range aside; /* for requests that would waste now */
-  toft_recycler_list sparse; /* blocks worth a sweep */
+  toft_recycler_range main;
+  toft_recycler_run pending;
+  size_t direct;              /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
+  int32_t shard;              /* of a toft_sync_recycler */
+  int32_t checked;            /* made while the process was checked: no call is served inline */
+  toft_recycler_range medium; /* for requests that would waste now */
+  toft_recycler_list sparse;  /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
   struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
   size_t region_used;                     /* by live objects */
-  struct toft_recycler_large *own;        /* large objects in blocks of their own */
-  size_t own_bytes, own_peak, spare_bytes, spare_count;
+  struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
+  size_t dedicated_bytes, dedicated_peak, spare_bytes, spare_count;
   size_t segment_bytes, reserved, peak;
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
@@ -1771,12 +1804,12 @@ struct toft_recycler {
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
 TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
 
-TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
-TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same, where findings name `site` as the place of the call. */
-TOFT_API void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
-TOFT_API void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
+TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
+TOFT_API void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -1802,18 +1835,18 @@ TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t s
 
 /* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
-  unsigned char *p = r->now.cursor;
-  int apart = size - 1 >= (size_t)(r->now.limit - p);
-  if (align > 8) apart |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
-  if (TOFT_UNLIKELY(apart)) return NULL;
-  r->now.cursor = p + ((size + 7) & ~(size_t)7);
+  unsigned char *p = r->main.cursor;
+  int slow = size - 1 >= (size_t)(r->main.limit - p);
+  if (align > 8) slow |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
+  if (TOFT_UNLIKELY(slow)) return NULL;
+  r->main.cursor = p + ((size + 7) & ~(size_t)7);
   TOFT_ASSUME(p != NULL);
   return p;
 }
 
 TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
   void *p = toft_recycler_bump(r, size, align);
-  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_more(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
 /* A piece of a block of `direct` size is gone. */
@@ -1822,7 +1855,7 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   int32_t live = b->live - (int32_t)bytes;
   b->live = live;
   toft_recycler_hole_at(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_block_below_threshold(r, b);
 }
 
 /* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
@@ -1831,27 +1864,27 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
   size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
   unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-  if (end == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
-    r->now.cursor = q;
+  if (end == r->main.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->main.cursor = q;
     return;
   }
-  if (end == r->gone.first) {
-    r->gone.first = q;
+  if (end == r->pending.first) {
+    r->pending.first = q;
     return;
   }
   if (TOFT_UNLIKELY(q == NULL)) return;
   if (TOFT_UNLIKELY(bytes > r->direct)) {
-    toft_recycler_free_apart(r, p, size);
+    toft_recycler_free_slow(r, p, size);
     return;
   }
-  if (q == r->gone.end) {
-    r->gone.end = end;
+  if (q == r->pending.end) {
+    r->pending.end = end;
     return;
   }
-  p = r->gone.first;
-  before = (size_t)(r->gone.end - r->gone.first);
-  r->gone.first = q;
-  r->gone.end = end;
+  p = r->pending.first;
+  before = (size_t)(r->pending.end - r->pending.first);
+  r->pending.first = q;
+  r->pending.end = end;
   if (before != 0) toft_recycler_drop(r, p, before);
 }
 

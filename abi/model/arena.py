@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""One arena, executable and for reading: what every maker must answer. Addresses are (block, offset) pairs.
+"""One arena, executable: the answers that every provider of placement policy 1 gives. Addresses are (block, offset) pairs.
 
 Every block's base is 0 mod 4096, so up to there the alignment of an address is that of its offset; above,
-this model takes bases as aligned, and vectors do not depend on it. There is no inline path here: it gives the
-same answers, which is what the vectors check.
+this model takes bases as aligned, and vectors do not depend on it. The model has no inline path, since it gives the
+same answers; the vectors check that it does.
 """
 
 KIB, MIB = 1 << 10, 1 << 20
-HOME = 4096             # bytes of block 0, which holds the arena itself in its first 512
+INITIAL = 4096          # bytes of block 0
+STATE = 512             # its first bytes, which hold the arena itself
 CAP = MIB               # doubling stops here
 MERGE = 64 * MIB        # the largest block that a reset asks for
 SPARE = 4 * MIB         # bytes of spares an arena keeps by itself
-RING = WINDOW = 8       # a reset looks back over 8 windows of 8 cycles
+WINDOWS = WINDOW = 8    # a reset looks back over 8 windows of 8 rounds
 NODE = 32               # bytes of a cleanup node, where a word is 8
+OUTSIDE = True          # allocations while a range is claimed go outside it; False: they are refused
+SHRINKS = True          # resize and free give dedicated blocks back
 MAXREQ = (1 << 62) - 1  # PTRDIFF_MAX / 2
 NONE = (1 << 64) - 1    # no budget
 
@@ -44,15 +47,15 @@ def is_pow2(n):
 
 def merged(h):
     """W: the one block that would have served h bytes."""
-    return HOME if h <= HOME else pow2(h) if h <= CAP else min(MERGE, up(h, CAP))
+    return INITIAL if h <= INITIAL else pow2(h) if h <= CAP else min(MERGE, up(h, CAP))
 
 
 class Source:
-    """Grants exactly what is asked, except at the acquisitions named in fail_at (home is number 1)."""
+    """Grants exactly what is asked, except at the acquisitions named in fail_at (the initial block is number 1)."""
 
     def __init__(self, fail_at=()):
         self.fail_at, self.calls, self.out = frozenset(fail_at), 0, 0
-        self.took, self.gave = [], []   # logs, for whoever wants to empty and read them
+        self.took, self.gave = [], []   # logs, which the script reads and empties
 
     def take(self, size):
         self.calls += 1
@@ -68,20 +71,20 @@ class Source:
 
 
 class Block:
-    def __init__(self, size, index, born, regular):
-        self.size, self.index, self.born, self.regular = size, index, born, regular
+    def __init__(self, size, index, created, regular):
+        self.size, self.index, self.created, self.regular = size, index, created, regular
         self.start, self.end = 64, size
         if index == 0:
-            self.start = 512
+            self.start = STATE
         elif regular and size > 65536:      # staggered, so that equal blocks do not share cache sets
             self.start = 64 * (1 + index % 8)
             self.end = size - 512 + self.start
         self.left = self.start              # end of what is in use, unless the block is current
-        self.charge = 0                     # one-offs: what it counts as live
-        self.payload = None                 # one-offs: offset of the only allocation, if only one
+        self.charge = 0                     # dedicated blocks: the bytes that it adds to live
+        self.payload = None                 # dedicated blocks: offset of the only allocation, if only one
 
     def __repr__(self):
-        return "<%d:%s %d>" % (self.index, "regular" if self.regular else "one-off", self.size)
+        return "<%d:%s %d>" % (self.index, "regular" if self.regular else "dedicated", self.size)
 
 
 class Range:
@@ -92,42 +95,42 @@ class Range:
 
 
 class Cleanup:
-    def __init__(self, fn, arg, born):
-        self.fn, self.arg, self.born = fn, arg, born
+    def __init__(self, fn, arg, created):
+        self.fn, self.arg, self.created = fn, arg, created
 
 
 class OutOfMemory(Exception):
-    """The source refused home."""
+    """The source refused the initial block."""
 
 
 class Arena:
     def __init__(self, source, budget=NONE, reserve=0):
-        if not source.take(HOME):
+        if not source.take(INITIAL):
             raise OutOfMemory
         self.source, self.budget = source, budget
         self.epoch = 2                  # the watched bit is not modelled
-        home = Block(HOME, 0, self.epoch, True)
-        self.blocks = [home]            # oldest first; home is always blocks[0]
-        self.current = home             # the newest regular block
-        self.cursor = home.start
+        initial = Block(INITIAL, 0, self.epoch, True)
+        self.blocks = [initial]         # oldest first
+        self.current = initial          # the newest regular block
+        self.cursor = initial.start
         self.base_live = 0              # live bytes outside the current block
         self.spares = []                # sizes, head of the list first
         self.keep = 0
-        self.first = 0                  # size of the next regular block while home idles
-        self.cyclepeak = 0
-        self.ring = [0] * RING          # the peak of each window of cycles, newest last
+        self.first = 0                  # size of the next regular block while the initial block is idle
+        self.round_peak = 0
+        self.windows = [0] * WINDOWS    # the peak of each window of rounds, newest last
         self.resets = 0
         self.emptied = 0                # the epoch at which trim took the current block of the empty arena
         self.cleanups = []
         self.busy = False
         self.holder = None              # the range that holds the claim
         self.claimed = (0, 0)           # where its cursor may be
-        self.aside = None               # the block that serves everybody else meanwhile
+        self.outside = None             # the block that serves allocations outside the claimed range
         w = merged(min(reserve, MERGE) + 512)
-        if w > HOME:
+        if w > INITIAL:
             self.idle(w)
 
-    # ---- what is asked of an arena all the time
+    # ---- the state that most operations read
 
     @property
     def live(self):
@@ -135,7 +138,7 @@ class Arena:
 
     @property
     def floor(self):
-        """Where the current block begins. An idle home begins at its end: nothing in it is in use."""
+        """Where the current block begins. An idle initial block begins at its end: no byte of it is in use."""
         return self.current.end if self.idles else self.current.start
 
     @property
@@ -146,12 +149,12 @@ class Arena:
         self.current, self.first = self.blocks[0], first
         self.cursor = self.current.end
 
-    def over(self, charge):
+    def over_budget(self, charge):
         held = self.claimed[1] - self.cursor if self.holder else 0     # all of a claimed range counts
         return charge > 0 and self.live + held + charge > self.budget
 
-    def saw_peak(self, live):
-        self.cyclepeak = max(self.cyclepeak, live)
+    def note_peak(self, live):
+        self.round_peak = max(self.round_peak, live)
 
     # ---- alloc
 
@@ -166,10 +169,10 @@ class Arena:
         return self.serve(r8(n), align)
 
     def serve(self, r, align):
-        return self.place_aside(r, align) if self.holder else self.place(r, align)
+        return self.place_outside(r, align) if self.holder else self.place(r, align)
 
     def place(self, r, align):
-        """The placement policy: fits, else first, next or a block of its own."""
+        """The placement policy: fits, else first, next or a dedicated block."""
         b = self.current
         if pad(self.cursor, align) + r <= b.end - self.cursor:
             return self.bump(r, align)
@@ -181,15 +184,15 @@ class Arena:
         elif need <= CAP // 4:
             size = max(nxt, min(CAP, pow2(4 * need)))
         else:
-            p = self.one_off(r, align, need)
+            p = self.dedicated(r, align, need)
             if p:
-                self.saw_peak(wanted)
+                self.note_peak(wanted)
             return p
         new = Block(size, self.blocks[-1].index + 1, self.epoch + 2, True)
         # alignments above a page: what the base decides is known only when it is there
-        if self.over(pad(new.start, min(align, HOME)) + r) or not self.acquire(size):
+        if self.over_budget(pad(new.start, min(align, INITIAL)) + r) or not self.acquire(size):
             return None
-        if self.over(pad(new.start, align) + r):
+        if self.over_budget(pad(new.start, align) + r):
             self.epoch += 2
             self.drop(new)
             return None
@@ -198,53 +201,55 @@ class Arena:
         self.base_live += self.cursor - self.floor_of(b)
         self.current, self.cursor = new, new.start
         p = self.bump(r, align)
-        self.saw_peak(max(self.live, wanted))
+        self.note_peak(max(self.live, wanted))
         return p
 
     def bump(self, r, align):
         gap = pad(self.cursor, align)
-        if self.over(gap + r):
+        if self.over_budget(gap + r):
             return None
         p = self.current, self.cursor + gap
         self.cursor += gap + r
         return p
 
-    def one_off(self, r, align, need):
+    def dedicated(self, r, align, need):
         b = Block(up(need + 64, 4096), self.blocks[-1].index + 1, self.epoch + 2, False)
-        if self.over(need) or not self.acquire(b.size):
+        if self.over_budget(need) or not self.acquire(b.size):
             return None
         self.push(b)
         b.payload = b.start + pad(b.start, align)
         b.left = b.payload + r
         b.charge = need
         self.base_live += need
-        self.saw_peak(self.live)
+        self.note_peak(self.live)
         return b, b.payload
 
-    def place_aside(self, r, align):
-        """Somebody holds the rest of the current block: everybody else is served elsewhere."""
-        b = self.aside
+    def place_outside(self, r, align):
+        """An allocation while a range is claimed: outside the range, in a block that serves this claim."""
+        b = self.outside
+        if not OUTSIDE:
+            return None
         if b:
             gap = pad(b.left, align)
             if gap + r <= b.end - b.left:
-                if self.over(gap + r):
+                if self.over_budget(gap + r):
                     return None
                 p = b, b.left + gap
                 b.left += gap + r
                 b.charge += gap + r
                 self.base_live += gap + r
                 return p
-        p = self.one_off(r, align, r + max(0, align - 64))
+        p = self.dedicated(r, align, r + max(0, align - 64))
         if p:
-            self.aside = p[0]
-            self.aside.payload = None   # others may follow: never given back by free or resize
+            self.outside = p[0]
+            self.outside.payload = None     # others may follow: never given back by free or resize
         return p
 
     def floor_of(self, b):
         return b.end if b.index == 0 and self.first else b.start
 
     def push(self, b):
-        self.epoch = b.born
+        self.epoch = b.created
         self.blocks.append(b)
 
     def acquire(self, size):
@@ -255,7 +260,7 @@ class Arena:
 
     def drop(self, b):
         """A block that is not needed now is a spare. Of more than the bound allows the newest stay."""
-        bound = max(SPARE, self.keep, self.first, 2 * self.cyclepeak)
+        bound = max(SPARE, self.keep, self.first, 2 * self.round_peak)
         self.spares.insert(0, b.size)
         while sum(self.spares) > bound:
             self.source.give(self.spares.pop())
@@ -268,9 +273,9 @@ class Arena:
         return newest and not self.holder
 
     def is_whole(self, p):
-        """p is all there is in the newest block, a one-off."""
+        """p is the only allocation of the newest block, and that is a dedicated one."""
         b, offset = p
-        return b is self.blocks[-1] and not b.regular and offset == b.payload
+        return SHRINKS and b is self.blocks[-1] and not b.regular and offset == b.payload
 
     def resize(self, p, old, new, align=8, flags=0):
         if not is_pow2(align) or new > MAXREQ or align > MAXREQ:
@@ -282,7 +287,7 @@ class Arena:
         b, offset = p
         if pad(offset, align) == 0:
             if self.is_last(p, old):
-                if r8(new) <= r8(old) or r8(new) <= b.end - offset and not self.over(r8(new) - r8(old)):
+                if r8(new) <= r8(old) or r8(new) <= b.end - offset and not self.over_budget(r8(new) - r8(old)):
                     self.cursor = offset + r8(new)
                     return p
             elif new <= old or self.is_whole(p) and offset + new <= b.size:
@@ -320,19 +325,19 @@ class Arena:
             return EBUSY
         if c % 8 or e % 2 or e > self.epoch:
             return EMARK
-        b = next((x for x in reversed(self.blocks) if x.regular and x.born <= e), None)
-        if b is self.blocks[0] and e < self.emptied:    # there was nothing then: from home's beginning on
+        b = next((x for x in reversed(self.blocks) if x.regular and x.created <= e), None)
+        if b is self.blocks[0] and e < self.emptied:    # the arena was empty then: the initial block's first byte
             at, c = b, b.start
         if b is None or b is not at or not self.floor_of(b) <= c <= b.end:
             return EMARK
         if e != self.epoch:
-            self.saw_peak(self.live)
+            self.note_peak(self.live)
         self.run_cleanups(e)
         if b is not self.current:
             self.epoch += 2
             self.current, self.cursor = b, b.left
-        self.base_live = sum(self.used(x) for x in self.blocks if x is not b and x.born <= e)
-        while self.blocks[-1].born > e:
+        self.base_live = sum(self.used(x) for x in self.blocks if x is not b and x.created <= e)
+        while self.blocks[-1].created > e:
             self.drop(self.blocks.pop())
         self.cursor = min(c, self.cursor)
         return OK
@@ -342,7 +347,7 @@ class Arena:
 
     def run_cleanups(self, e):
         self.busy = True
-        while self.cleanups and self.cleanups[-1].born > e:
+        while self.cleanups and self.cleanups[-1].created > e:
             node = self.cleanups.pop()
             if node.fn:
                 node.fn(node.arg)
@@ -355,34 +360,34 @@ class Arena:
             return EARG
         if self.holder or self.busy:
             return EBUSY
-        self.saw_peak(self.live)
+        self.note_peak(self.live)
         self.run_cleanups(0)
         if self.resets % WINDOW == 0:
-            self.ring = self.ring[1:] + [0]
-        self.ring[-1] = max(self.ring[-1], self.cyclepeak)
+            self.windows = self.windows[1:] + [0]
+        self.windows[-1] = max(self.windows[-1], self.round_peak)
         self.resets += 1
-        self.cyclepeak = self.base_live = 0
-        home, others = self.blocks[0], self.blocks[1:]
+        self.round_peak = self.base_live = 0
+        initial, others = self.blocks[0], self.blocks[1:]
         total = sum(b.size for b in others)
         # regular blocks are as good as one large block, and their memory was touched already
         alike = all(b.regular for b in others) and total > CAP
-        h = max(self.ring) + 512
+        h = max(self.windows) + 512
         w, top = merged(h), 4 * merged(h)
         as_is, bound = h > MERGE or alike and h > CAP, up(h + h // 2, CAP) + CAP
         if policy == ALL:
             w, top = max(w, min(MERGE, total)), NONE
             as_is, bound = h > MERGE or total > MERGE or alike, total + sum(self.spares)
         elif policy == BYTES:
-            w = min(w, max(HOME, up(keep, 4096)))
+            w = min(w, max(INITIAL, up(keep, 4096)))
             top = min(4 * w, max(w, keep))
             as_is, bound = as_is and keep > (MERGE if h > MERGE else CAP), keep
         self.epoch += 2
-        self.blocks, self.keep, self.first = [home], 0, 0
-        home.left, home.born = home.start, self.epoch
-        self.current, self.cursor = home, home.start
+        self.blocks, self.keep, self.first = [initial], 0, 0
+        initial.left, initial.created = initial.start, self.epoch
+        self.current, self.cursor = initial, initial.start
         single = len(others) == 1 and others[0].regular and h <= MERGE
         sizes, kept = [b.size for b in reversed(others)] + self.spares, []
-        if w == HOME:
+        if w == INITIAL:
             pass
         elif single and w <= others[0].size <= top:
             b = Block(others[0].size, 1, self.epoch, True)
@@ -413,8 +418,8 @@ class Arena:
             return
         while sum(self.spares) > keep:
             self.source.give(self.spares.pop(0))
-        merged_only = len(self.blocks) == 2 and self.current is self.blocks[1]
-        if merged_only and self.live == 0 and self.current.size > keep:
+        only_block = len(self.blocks) == 2 and self.current is self.blocks[1]
+        if only_block and self.live == 0 and self.current.size > keep:
             self.source.give(self.blocks.pop().size)
             self.current, self.first = self.blocks[0], 0
             self.cursor = self.current.left = self.current.start
@@ -466,7 +471,7 @@ class Arena:
         if self.holder is not rng or not self.claimed[0] <= rng.cursor <= self.claimed[1]:
             return EARG
         self.cursor = r8(rng.cursor)
-        self.holder = self.aside = None
+        self.holder = self.outside = None
         rng.block, rng.cursor, rng.limit = None, 0, 0
         return OK
 

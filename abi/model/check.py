@@ -11,7 +11,7 @@ from arena import Arena, Range, Source, KIB, MIB
 
 
 class Oracle:
-    """What a user of the arena knows: allocations in order, each with the live bytes that it added."""
+    """What a client of the arena knows: allocations in order, each with the live bytes that it added."""
 
     def __init__(self):
         self.all = []       # [block, offset, size, charge]
@@ -68,8 +68,8 @@ def stream(seed, steps=600):
                 assert ran == due[nodes:][::-1]
                 marks, due = marks[:j + 1], due[:nodes]
                 ran.clear()
-                # what was served aside in a block older than the mark stays
-                old = [q for q in o.all[count:] if not q[0].regular and q[0].born <= mark[2]]
+                # what was placed outside a claim in a block older than the mark stays
+                old = [q for q in o.all[count:] if not q[0].regular and q[0].created <= mark[2]]
                 o.all = o.all[:count] + old
         elif k < .80 and o.all and (not marks or marks[-1][1] < len(o.all)):
             q = r.choice(o.all[-2:]) if not marks or marks[-1][1] < len(o.all) - 1 else o.all[-1]
@@ -88,7 +88,7 @@ def stream(seed, steps=600):
                     if gone:
                         o.all.remove(q)
                     else:
-                        q[2] = 0    # the old bytes stay used, but nobody reads them
+                        q[2] = 0    # the old bytes stay used, but no check reads them
                     o.add(p, new, a.live - before[0] + (charge if gone else 0))
         elif k < .84 and o.all and not marks:
             b, at, n, charge = q = o.all[-1]
@@ -141,7 +141,7 @@ def stream(seed, steps=600):
                 a.set(m.BUDGET, max(0, was + r.randrange(-5000, 5001)))
         assert a.live == o.live(), (seed, round(k, 4), a.live, o.live(), o.all[-2:])
         assert source.out == sum(b.size for b in a.blocks) + sum(a.spares)
-        assert sum(a.spares) <= max(m.SPARE, a.keep, a.first, 2 * a.cyclepeak) and a.cursor % 8 == 0
+        assert sum(a.spares) <= max(m.SPARE, a.keep, a.first, 2 * a.round_peak) and a.cursor % 8 == 0
     if rng:
         a.give(rng)
     a.release()
@@ -162,7 +162,7 @@ def allocs(f):
 
 
 def hidden(size):
-    """All but 16 bytes is allocated between marks, rewound inline, and so unseen by the maker."""
+    """All but 16 bytes is allocated between marks, rewound inline, and so unseen by the provider."""
     def run(a, r, k):
         a.alloc(16)
         for _ in range(3):
@@ -232,7 +232,7 @@ def rounds(only=None):
             calls = source.calls
             work(a, r, k)
             late += source.calls - calls if k >= count // 2 else 0
-            largest, peak = max(largest, a.live, a.cyclepeak), max(peak, source.out)
+            largest, peak = max(largest, a.live, a.round_peak), max(peak, source.out)
             if resets:
                 a.reset()
         late /= count / 2

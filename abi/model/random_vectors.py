@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Random vectors as a C header, in place of to_c.py's: random_vectors.py OUT.h [first seed [count]]
 
-Whoever changes a maker plays some thousands of these, and adds what they find to themes.py, made small.
+For a change of a provider: play some thousands of these, and add each failure to themes.py, made small.
 """
 import pathlib
 import random
@@ -13,25 +13,25 @@ from to_c import header
 
 
 class Tracked(Vector):
-    """Knows which allocations a rewind has taken: nobody may resize or free these."""
+    """Tracks which allocations a rewind has given back: these must not be resized or freed."""
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
-        self.serial, self.born, self.marked = 0, {}, {}
+        self.serial, self.created, self.marked = 0, {}, {}
 
     def note(self, op, **more):
         self.serial += 1
         name, kind = op.get("id"), op["op"]
         if kind in ("alloc", "resize") and name and more["at"]:
-            self.born[name] = self.serial
+            self.created[name] = self.serial
         elif kind == "free":
-            del self.born[name]
+            del self.created[name]
         elif kind == "mark":
             self.marked[name] = self.serial
         super().note(op, **more)
 
     def forget(self, serial):
-        self.born = {name: born for name, born in self.born.items() if born <= serial}
+        self.created = {name: created for name, created in self.created.items() if created <= serial}
 
 
 def size(r):
@@ -63,11 +63,11 @@ def vector(seed):
         if op == "alloc":
             v.alloc(size(r), align(r), r.choice(ids + [None] * 4), r.random() < .1)
         elif op == "resize":
-            known = sorted(v.born)
+            known = sorted(v.created)
             if known:
                 v.resize(r.choice(known), size(r), align(r), r.random() < .2, r.random() < .2)
         elif op == "free":
-            known = sorted(v.born)
+            known = sorted(v.created)
             if known:
                 v.free(r.choice(known))
         elif op == "mark" and not a.holder:

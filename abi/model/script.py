@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Plays operations on the model and writes down what it answered: that is a vector."""
+"""Plays operations on the model and records the answers: a vector."""
+import functools
+
 from arena import (ALL, BUDGET, BYTES, EARG, EBUSY, ENOSYS, NONE, OK, RECENT, STAY, ZERO, Arena, OutOfMemory,
                    Range, Source)
 
@@ -21,7 +23,7 @@ def number(n):
 class Vector:
     def __init__(self, name, word="any", budget="none", reserve=0, fail_at=()):
         self.name = name
-        self.head = {"name": name, "word": word, "options": {"budget": budget, "reserve": reserve},
+        self.head = {"name": name, "policy": 1, "word": word, "options": {"budget": budget, "reserve": reserve},
                      "fail_at": list(fail_at)}
         self.ops = []
         self.ids, self.marks, self.ranges, self.nodes, self.ran = {}, {}, {}, {}, []
@@ -88,7 +90,7 @@ class Vector:
         q = self.arena.resize(p, old, number(n), number(align), self.flags(op, zero, stay))
         if q:
             self.ids[id] = q, n
-        self.note(op, at=self.at(q))
+        self.note(op, at=self.at(q), stays=q is not None and q == p)
 
     def free(self, id):
         p, n = self.ids.pop(id)
@@ -129,7 +131,7 @@ class Vector:
         self.note({"op": "budget", "n": n}, code=self.arena.set(BUDGET, number(n)))
 
     def set_unknown(self):
-        """A `what` that no maker knows."""
+        """A `what` that no provider knows."""
         self.note({"op": "set_unknown"}, code=self.arena.set(NO_SETTING, 0))
 
     def cleanup(self, id):
@@ -224,3 +226,36 @@ class Vector:
             assert self.source.out == 0
             self.head["end"] = {"gave": sorted(self.source.gave), "ran": self.ran}
         return self.head
+
+
+def forgiving(method):
+    @functools.wraps(method)
+    def play(self, *args, **more):
+        try:
+            return method(self, *args, **more)
+        except (AssertionError, AttributeError, KeyError, TypeError):
+            self.failed = True
+    return play
+
+
+class Rules(Vector):
+    """A vector on another placement policy, under which some of its operations may not be possible: `failed`."""
+    failed, slack, peak = False, 0, 0
+
+    def note(self, op, **more):
+        super().note(op, **more)
+        if more.get("at") and op.get("n"):
+            self.slack += number(op.get("align", 8)) * op.get("times", 1)
+        self.peak = max(self.peak, self.arena.live + self.slack)
+
+    def end(self):
+        try:
+            return super().end()
+        except (AssertionError, AttributeError):
+            self.failed = True
+            return self.head
+
+
+for name in ("alloc", "allocs", "resize", "free", "mark", "rewind", "rewind_raw", "reset", "trim", "budget", "set_unknown",
+             "cleanup", "cancel", "claim", "fill", "give", "give_past", "claim_past", "copy", "release_early", "repeat"):
+    setattr(Rules, name, forgiving(getattr(Vector, name)))

@@ -6,6 +6,7 @@ A block is preceded by `<!-- example NAME [after NAME...] [run] -->`: the named 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,25 +15,30 @@ FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
 BLOCK = re.compile(r"(?:<!-- example (.*?) -->\n)?```c\n(.*?)\n```\n", re.S)
 
 
+ABI = pathlib.Path(__file__).resolve().parent.parent
+
+
 def main():
-    abi = pathlib.Path(__file__).resolve().parent.parent
     cc, texts, bad = os.environ.get("CC", "cc").split(), {}, 0
-    for said, text in BLOCK.findall((abi / "SPEC.md").read_text()):
-        if not said:
+    for tag, text in BLOCK.findall((ABI / "SPEC.md").read_text()):
+        if not tag:
             print("a block without a name: " + text.split("\n")[0])
             bad += 1
             continue
-        words = said.split()
+        words = tag.split()
         run = words[-1] == "run"
         name, after = words[0], words[2:len(words) - run]
         texts[name] = text
         with tempfile.TemporaryDirectory() as folder:
+            vendored = pathlib.Path(folder, "vendored")
+            vendored.mkdir()
+            shutil.copy(ABI / "toft_abi.h", vendored)  # version 1 never changes
             source, program = pathlib.Path(folder, name + ".c"), str(pathlib.Path(folder, name))
             source.write_text("\n".join([texts[n] for n in after] + [text, ""]))
-            # what a block leaves for others to use is not unused
+            # other blocks use some of its functions
             quiet = ["-fsyntax-only", "-Wno-unused-function", "-Wno-unused-const-variable"]
             how = ["-o", program] if run else quiet
-            failed = subprocess.call(cc + FLAGS + ["-I", str(abi)] + how + [str(source)])
+            failed = subprocess.call(cc + FLAGS + ["-I", str(ABI), "-I", folder] + how + [str(source)])
             failed = failed or run and subprocess.call([program])
         print("%s: %s" % (name, "FAILED" if failed else "runs" if run else "compiles"))
         bad += bool(failed)

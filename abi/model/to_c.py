@@ -12,7 +12,10 @@ HEAD = """\
 #include <stddef.h>
 #include <stdint.h>
 enum vec_kind { %(kinds)s };
-typedef struct vec_at { int block; uint32_t offset; } vec_at; /* block -1: NULL */
+enum { VEC_NULL = -1, VEC_ANY = -2, VEC_STAYS = -3 }; /* not a block: NULL; some address; the address of before */
+enum { VEC_NEEDS_RESIZE = 1, VEC_NEEDS_FREE = 2, VEC_NEEDS_CLEANUP = 4, VEC_NEEDS_CLAIM = 8, VEC_NEEDS_BUDGET = 16 };
+#define VEC_OPEN UINT64_MAX   /* live and blocks: not determined */
+typedef struct vec_at { int block; uint32_t offset; } vec_at;
 typedef struct vec_list { const uint32_t *items; uint32_t count; } vec_list;
 typedef struct vec_op {
   enum vec_kind kind;
@@ -27,7 +30,9 @@ typedef struct vec_op {
 } vec_op;
 typedef struct vec {
   const char *name;
-  int word64, created;
+  int policy, word64, created;  /* policy 0: a vector of the rules, without placement */
+  uint32_t needs;
+  size_t memory;                /* policy 0: bytes that are enough for all that is allocated */
   uint64_t budget;              /* UINT64_MAX: none */
   size_t reserve;
   uint32_t ids, marks, ranges, cleanups; /* how many of each */
@@ -44,6 +49,7 @@ THINGS = {"mark": "marks", "rewind": "marks", "rewind_raw": "marks",
           "cleanup": "cleanups", "cancel": "cleanups",
           "claim": "ranges", "claim_past": "ranges", "fill": "ranges", "copy": "ranges", "give": "ranges",
           "give_past": "ranges"}
+ADDRESSES = {"None": ("VEC_NULL", 0), "True": ("VEC_ANY", 0), "stays": ("VEC_STAYS", 0)}
 POLICIES = {"recent": 0, "all": 1, "bytes": 2}
 
 
@@ -90,15 +96,17 @@ class Writer:
             f.append(".n = " + number(op["keep"]))
         if "policy" in op:
             f.append(".policy = %d" % POLICIES.get(op["policy"], 99))
-        for k in ("old", "times", "plus", "epoch_plus", "code", "live", "blocks"):
+        for k in ("old", "times", "plus", "epoch_plus", "code"):
             if k in op:
                 f.append(".%s = %s" % (k, number(op[k])))
+        for k in ("live", "blocks"):
+            f.append(".%s = %s" % (k, op.get(k, "VEC_OPEN")))
         for k in ("zero", "stay", "foreign"):
             if op.get(k):
                 f.append(".%s = 1" % k)
         for k in ("at", "last", "from", "to"):
             if k in op:
-                f.append(".%s = {%d, %d}" % ((k,) + tuple(op[k] or (-1, 0))))
+                f.append(".%s = {%s, %d}" % ((k,) + (ADDRESSES.get(str(op[k])) or tuple(op[k]))))
         for k in ("took", "gave"):
             if k in op:
                 f.append(".%s = %s" % (k, self.list(op[k])))
@@ -115,12 +123,13 @@ class Writer:
         name = "ops%d" % number_of
         if ops:
             self.text.append("static const vec_op %s[] = {\n  %s\n};" % (name, ",\n  ".join(ops)))
-        end = v.get("end", {"gave": [], "ran": []})
+        end = v.get("end", {"ran": []})
+        needs = " | ".join("VEC_NEEDS_" + n.upper() for n in v.get("needs", ())) or "0"
         count = [len(self.names.get(k, ())) for k in ("ids", "marks", "ranges", "cleanups")]
-        return "{%s, %d, %d, %s, %s, %d, %d, %d, %d, %s, %s, %d, %s, %s}" % (
-            json.dumps(v["name"]), v["word"] == 64, v["created"], number(v["options"]["budget"]),
-            number(v["options"]["reserve"]), *count, self.list(v["fail_at"]), name if ops else "0", len(ops),
-            self.list(end["gave"]), self.list(self.nodes(end["ran"])))
+        return "{%s, %d, %d, %d, %s, %d, %s, %s, %d, %d, %d, %d, %s, %s, %d, %s, %s}" % (
+            json.dumps(v["name"]), v["policy"] or 0, v["word"] == 64, v["created"], needs, v.get("memory", 0),
+            number(v["options"]["budget"]), number(v["options"]["reserve"]), *count, self.list(v["fail_at"]),
+            name if ops else "0", len(ops), self.list(end.get("gave")), self.list(self.nodes(end["ran"])))
 
 
 def header(vectors):
@@ -136,7 +145,7 @@ def header(vectors):
 
 def main(out):
     vectors = []
-    for path in sorted((pathlib.Path(__file__).resolve().parent.parent / "vectors").glob("*.json")):
+    for path in sorted((pathlib.Path(__file__).resolve().parent.parent / "vectors").glob("*/*.json")):
         vectors += json.loads(path.read_text())["vectors"]
     pathlib.Path(out).write_text(header(vectors))
 

@@ -36,6 +36,7 @@
 #include <stdarg.h>
 
 #include "toft/abi.h"
+#include "toft/abi_info.h"
 #include "toft/compiler.h"
 #include "toft/findings.h"
 #include "toft/frame.h"

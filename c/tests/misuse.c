@@ -1,4 +1,4 @@
-/* Commits one misuse, on purpose, and ends: `misuse ROW`, a row of the tables in docs/checked.md. scripts/test misuse
+/* Commits one misuse, on purpose, and ends: `misuse ROW`, a row of the tables in docs/checked.md. make check-misuse
  * builds it, runs it, and compares what was found with the table.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_SITES

@@ -872,7 +872,7 @@ static void unknown_settings_say_so(void **state) {
   assert_string_equal(toft_error_name(12345), "unknown");
   assert_string_equal(toft_version(), TOFT_VERSION);
   assert_int_equal(a->ops->version, 1);
-  assert_int_equal(a->ops->size, sizeof(toft_arena_ops));
+  assert_int_equal(a->ops->size, sizeof(toft_info_ops));
 }
 
 static void bad_options_make_no_arena(void **state) {

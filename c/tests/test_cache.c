@@ -66,7 +66,7 @@ static void the_cache_is_bounded(void **state) {
   toft_cache_limit(before);
 }
 
-static void large_blocks_leave_room_for_small_ones(void **state) {
+static void large_blocks_do_not_displace_small_ones(void **state) {
   (void)state;
   toft_cache_trim();
   for (size_t size = 1 << 20; size <= (size_t)4 << 20; size *= 4) {
@@ -118,7 +118,7 @@ static void *worker(void *arg) {
   return NULL;
 }
 
-static void threads_do_not_meet(void **state) {
+static void threads_are_independent(void **state) {
   pthread_t threads[8];
   (void)state;
   for (uintptr_t i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, worker, (void *)i), 0);
@@ -181,9 +181,9 @@ int main(void) {
       cmocka_unit_test(release_feeds_create),
       cmocka_unit_test(a_cached_arena_is_as_new),
       cmocka_unit_test(the_cache_is_bounded),
-      cmocka_unit_test(large_blocks_leave_room_for_small_ones),
+      cmocka_unit_test(large_blocks_do_not_displace_small_ones),
       cmocka_unit_test(blocks_come_back),
-      cmocka_unit_test(threads_do_not_meet),
+      cmocka_unit_test(threads_are_independent),
       cmocka_unit_test(an_arena_moves_between_threads),
       cmocka_unit_test(destructors_come_in_any_order),
   };

@@ -159,7 +159,7 @@ static void cleanups_run_when_the_frame_ends(void **state) {
   assert_int_equal(cleaned, 2);
 }
 
-static void what_is_refused(void **state) {
+static void refused_calls(void **state) {
   toft_options o = TOFT_OPTIONS;
   char buffer[5000];
   (void)state;
@@ -235,7 +235,7 @@ static void told_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) 
   ++*(int *)arg;
 }
 
-static void a_soft_budget_tells_in_each_frame(void **state) {
+static void a_soft_budget_is_reported_in_each_frame(void **state) {
   int told = 0;
   (void)state;
   toft_frames *f = toft_frames_create(1, NULL);
@@ -439,7 +439,7 @@ static void *enter_and_leave(void *arg) {
   return (void *)(uintptr_t)wrong;
 }
 
-static void advance_waits_for_nobody(void **state) {
+static void advance_does_not_wait(void **state) {
   pthread_t threads[THREADS];
   crew c;
   (void)state;
@@ -633,7 +633,7 @@ static void *wait_often(void *arg) {
   return NULL;
 }
 
-static void a_barrier_is_used_again_at_once(void **state) {
+static void a_barrier_is_reusable_at_once(void **state) {
   pthread_t threads[THREADS];
   crew c;
   (void)state;
@@ -813,20 +813,20 @@ int main(void) {
       cmocka_unit_test(frames_share_nothing),
       cmocka_unit_test(a_frame_in_a_frame),
       cmocka_unit_test(cleanups_run_when_the_frame_ends),
-      cmocka_unit_test(what_is_refused),
+      cmocka_unit_test(refused_calls),
       cmocka_unit_test(budgets_and_checks),
-      cmocka_unit_test(a_soft_budget_tells_in_each_frame),
+      cmocka_unit_test(a_soft_budget_is_reported_in_each_frame),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(threads_come_and_go),
       cmocka_unit_test(pinned_arenas_are_emptied),
       cmocka_unit_test(all_threads_advance_together),
-      cmocka_unit_test(advance_waits_for_nobody),
+      cmocka_unit_test(advance_does_not_wait),
       cmocka_unit_test(a_parked_thread_is_emptied_and_trimmed),
       cmocka_unit_test(frames_end_before_their_threads),
       cmocka_unit_test(threads_allocate_at_their_very_end),
       cmocka_unit_test(a_thread_has_one_arena_at_its_very_end),
       cmocka_unit_test(a_thread_ends_its_frames_at_its_very_end),
-      cmocka_unit_test(a_barrier_is_used_again_at_once),
+      cmocka_unit_test(a_barrier_is_reusable_at_once),
       cmocka_unit_test(one_leaves_and_the_others_go_on),
 #ifndef _WIN32
       cmocka_unit_test(a_child_goes_on),

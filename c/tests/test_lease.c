@@ -137,14 +137,14 @@ static void a_second_return_is_refused(void **state) {
   toft_leases_trim(l);
 
   toft_lease none = {NULL, 0}, later = b, odd = {NULL, UINT64_MAX}, plain = {toft_create(), 0};
-  later.turn += 1 << 25;
+  later.generation += 1 << 25;
   assert_int_equal(toft_lease_return(l, none), TOFT_EARG);
   assert_int_equal(toft_lease_return(NULL, none), TOFT_EARG);
   assert_int_equal(toft_lease_return(l, later), TOFT_EARG);
   assert_int_equal(toft_lease_return(l, odd), TOFT_EARG);
   assert_int_equal(toft_lease_return(l, plain), TOFT_EARG);
   for (uint64_t bit = 1; bit != 0; bit *= 2) {
-    toft_lease wild = {b.arena, b.turn ^ bit};
+    toft_lease wild = {b.arena, b.generation ^ bit};
     assert_true(toft_lease_return(l, wild) < 0);
   }
   toft_release(plain.arena);
@@ -153,7 +153,7 @@ static void a_second_return_is_refused(void **state) {
   assert_int_equal(toft_leases_destroy(NULL), TOFT_EARG);
 }
 
-static void a_returned_arena_is_closed(void **state) {
+static void a_returned_arena_is_sealed(void **state) {
   toft_leases *l = toft_leases_create(NULL);
   (void)state;
   for (int round = 0; round < 3; round++) { /* the second is returned the short way */
@@ -559,7 +559,7 @@ static void checked_leases_see_late_writes(void **state) {
 }
 
 /* What a lease switches on is the lease's. */
-static void a_lease_is_metered_alone(void **state) {
+static void a_lease_is_metered_separately(void **state) {
   char text[4096];
   (void)state;
   toft_leases *l = toft_leases_create(NULL);
@@ -615,7 +615,7 @@ static void a_pin_ends_with_the_lease(void **state) {
 }
 
 /* What waits for threads goes on waiting for them: else as many more could wait. */
-static void a_refused_end_changes_nothing(void **state) {
+static void a_refused_destroy_changes_nothing(void **state) {
   toft_lease_options o = TOFT_LEASE_OPTIONS;
   toft_lease a[3];
   (void)state;
@@ -761,6 +761,7 @@ static void a_cache_ends_before_its_threads(void **state) {
   }
 }
 
+#if !defined(_WIN32) && !defined(__APPLE__)
 /* All return the same lease at once: one of them does. */
 static struct race {
   toft_leases *leases;
@@ -769,7 +770,6 @@ static struct race {
   size_t won, refused, rounds;
 } race;
 
-#if !defined(_WIN32) && !defined(__APPLE__)
 static void *racer(void *arg) {
   int leads = arg != NULL;
   for (size_t i = 0; i < race.rounds; i++) {
@@ -856,7 +856,7 @@ static void *trader(void *arg) {
   return (void *)(uintptr_t)wrong;
 }
 
-static void a_market_of_leases(void **state) {
+static void leases_pass_between_threads(void **state) {
   pthread_t threads[THREADS];
   shared_source c;
   (void)state;
@@ -1074,7 +1074,7 @@ int main(void) {
     cmocka_unit_test(the_same_arena_again),
     cmocka_unit_test(marks_do_not_outlive_a_lease),
     cmocka_unit_test(a_second_return_is_refused),
-    cmocka_unit_test(a_returned_arena_is_closed),
+    cmocka_unit_test(a_returned_arena_is_sealed),
     cmocka_unit_test(a_claimed_lease_stays_out),
     cmocka_unit_test(settings_end_with_their_lease),
     cmocka_unit_test(cleanups_run_at_the_return),
@@ -1088,10 +1088,10 @@ int main(void) {
     cmocka_unit_test(bad_options),
     cmocka_unit_test(no_memory),
     cmocka_unit_test(checked_leases_see_late_writes),
-    cmocka_unit_test(a_lease_is_metered_alone),
+    cmocka_unit_test(a_lease_is_metered_separately),
     cmocka_unit_test(sampling_leaves_nothing),
     cmocka_unit_test(a_pin_ends_with_the_lease),
-    cmocka_unit_test(a_refused_end_changes_nothing),
+    cmocka_unit_test(a_refused_destroy_changes_nothing),
     cmocka_unit_test(returned_elsewhere),
     cmocka_unit_test(trim_reaches_a_parked_thread),
     cmocka_unit_test(many_threads_come_and_go),
@@ -1099,7 +1099,7 @@ int main(void) {
 #if !defined(_WIN32) && !defined(__APPLE__)
     cmocka_unit_test(returns_that_race),
 #endif
-    cmocka_unit_test(a_market_of_leases),
+    cmocka_unit_test(leases_pass_between_threads),
 #ifndef _WIN32
     cmocka_unit_test(a_child_goes_on),
     cmocka_unit_test(a_child_does_not_get_what_is_half_returned),

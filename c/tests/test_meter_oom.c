@@ -144,7 +144,7 @@ static void look_for_room(void) {
 }
 
 /* Another thread's inline path must find none, or it is served where its call would be refused. */
-static void a_checked_arena_shows_no_room_in_a_call(void **state) {
+static void a_checked_arena_stays_sealed_in_a_call(void **state) {
   (void)state;
   fail_at = fail_from = 0;
   a = toft_create();
@@ -164,7 +164,7 @@ static void none_found(void *arg, const toft_finding *f) {
 }
 
 /* What a checked arena could not note is not held against the program. */
-static void nobody_is_accused_for_want_of_memory(void **state) {
+static void no_false_findings_without_memory(void **state) {
   (void)state;
   size_t served = 0;
   for (size_t k = 1; k < 12; k++) {
@@ -189,8 +189,8 @@ static void nobody_is_accused_for_want_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(nobody_is_accused_for_want_of_memory),
-      cmocka_unit_test(a_checked_arena_shows_no_room_in_a_call),
+      cmocka_unit_test(no_false_findings_without_memory),
+      cmocka_unit_test(a_checked_arena_stays_sealed_in_a_call),
       cmocka_unit_test(each_time_once),
       cmocka_unit_test(each_time_and_all_after_it),
   };

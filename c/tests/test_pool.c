@@ -50,7 +50,7 @@ static size_t walk(const toft_pool *p) {
 
 /* ---- handles ---- */
 
-static void stale_and_never_given(void **state) {
+static void stale_and_foreign_handles(void **state) {
   (void)state;
   toft_pool p;
   toft_pool_options o = sized(24);
@@ -99,7 +99,7 @@ static void handle_of_finds_live_slots_only(void **state) {
   toft_pool_release(&p);
 }
 
-static void generations_go_round(void **state) {
+static void generations_wrap(void **state) {
   (void)state;
   toft_pool p;
   toft_pool_options o = sized(1);
@@ -134,7 +134,7 @@ static void clears_count_as_generations(void **state) {
   toft_pool_release(&p);
 }
 
-static void a_retired_slot_is_not_used_again(void **state) {
+static void a_retired_slot_is_not_reused(void **state) {
   (void)state;
   toft_pool p;
   toft_pool_options o = sized(1);
@@ -851,11 +851,11 @@ static void streams(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(stale_and_never_given),
+      cmocka_unit_test(stale_and_foreign_handles),
       cmocka_unit_test(handle_of_finds_live_slots_only),
-      cmocka_unit_test(generations_go_round),
+      cmocka_unit_test(generations_wrap),
       cmocka_unit_test(clears_count_as_generations),
-      cmocka_unit_test(a_retired_slot_is_not_used_again),
+      cmocka_unit_test(a_retired_slot_is_not_reused),
       cmocka_unit_test(a_pool_retires_as_a_whole),
       cmocka_unit_test(a_fixed_pool_is_one_block),
       cmocka_unit_test(no_memory_for_a_fixed_pool),

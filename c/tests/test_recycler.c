@@ -313,7 +313,7 @@ static void oversize_rounds_stay_flat(void **state) {
 }
 
 /* Where more than 512 KiB of them is live, large objects share regions: next to each other, in any order of frees. */
-static void large_objects_share(void **state) {
+static void large_objects_share_regions(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
@@ -605,7 +605,7 @@ static void no_memory(void **state) {
   }
 }
 
-static void trim_keeps_what_it_is_told(void **state) {
+static void trim_keeps_the_requested_bytes(void **state) {
   (void)state;
   size_t n;
   counted c;
@@ -754,7 +754,7 @@ int main(void) {
       cmocka_unit_test(mixed_sizes_stay_dense),
       cmocka_unit_test(paddings_are_holes),
       cmocka_unit_test(oversize_rounds_stay_flat),
-      cmocka_unit_test(large_objects_share),
+      cmocka_unit_test(large_objects_share_regions),
       cmocka_unit_test(oversize_mixtures_stay_small),
       cmocka_unit_test(large_objects_grow_in_place),
       cmocka_unit_test(doubling_leaves_nothing),
@@ -764,7 +764,7 @@ int main(void) {
       cmocka_unit_test(any_alignment),
       cmocka_unit_test(bad_input),
       cmocka_unit_test(no_memory),
-      cmocka_unit_test(trim_keeps_what_it_is_told),
+      cmocka_unit_test(trim_keeps_the_requested_bytes),
       cmocka_unit_test(resize_in_place),
       cmocka_unit_test(a_double_free_costs_a_block),
       cmocka_unit_test(counted_blocks_do_not_spill),

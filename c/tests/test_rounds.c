@@ -64,7 +64,7 @@ static void rewinds(void **state) {
   counted_all_back(&c);
 }
 
-static void lives(void **state) {
+static void creates_and_releases(void **state) {
   uint32_t random = 9;
   (void)state;
   for (size_t round = 0; round < rounds(); round++) {
@@ -121,7 +121,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(resets),
       cmocka_unit_test(rewinds),
-      cmocka_unit_test(lives),
+      cmocka_unit_test(creates_and_releases),
       cmocka_unit_test(one_large_object_a_round),
       cmocka_unit_test(above_what_reset_merges),
   };

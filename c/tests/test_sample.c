@@ -122,7 +122,7 @@ static void make(double *counts, double *bytes) {
   }
 }
 
-static void three_paths_are_told_apart(void **state) {
+static void three_paths_are_distinguished(void **state) {
   (void)state;
   estimate e;
   double counts[PATHS], bytes[PATHS];
@@ -169,7 +169,7 @@ static void names_in_a_snapshot(void **state) {
 }
 
 /* Short arenas one after the other at the same address: each begins anew, and together they are as one. */
-static void short_arenas_are_met_as_often(void **state) {
+static void short_arenas_are_sampled_as_often(void **state) {
   (void)state;
   estimate e;
   unsigned arenas = 12000;
@@ -214,7 +214,7 @@ static int count_site(void *arg, const toft_site_report *s) {
   return 0;
 }
 
-static void all_that_allocates_is_met(void **state) {
+static void every_allocating_call_is_sampled(void **state) {
   (void)state;
   double sums[3] = {0, 0, 0};
   a = toft_create();
@@ -259,7 +259,7 @@ static size_t short_unwinder(void *arg, void **stack, size_t most) {
 }
 
 /* An unwinder that never meets the call: what is known of it is kept. */
-static void an_unwinder_of_ones_own(void **state) {
+static void a_custom_unwinder(void **state) {
   (void)state;
   estimate e;
   memset(&e, 0, sizeof e);
@@ -307,10 +307,14 @@ static void the_longest_period(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(three_paths_are_told_apart),    cmocka_unit_test(names_in_a_snapshot),
-      cmocka_unit_test(short_arenas_are_met_as_often), cmocka_unit_test(all_that_allocates_is_met),
-      cmocka_unit_test(an_unwinder_of_ones_own),       cmocka_unit_test(most_allocations_are_inline),
-      cmocka_unit_test(short_periods_are_no_higher),   cmocka_unit_test(the_longest_period),
+      cmocka_unit_test(three_paths_are_distinguished),
+      cmocka_unit_test(names_in_a_snapshot),
+      cmocka_unit_test(short_arenas_are_sampled_as_often),
+      cmocka_unit_test(every_allocating_call_is_sampled),
+      cmocka_unit_test(a_custom_unwinder),
+      cmocka_unit_test(most_allocations_are_inline),
+      cmocka_unit_test(short_periods_are_no_higher),
+      cmocka_unit_test(the_longest_period),
   };
   return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void the_newest(void **state) {
   assert_int_equal(toft_shared_destroy(s), TOFT_OK);
 }
 
-static void nonsense(void **state) {
+static void invalid_arguments(void **state) {
   counted c;
   toft_shared *s = toft_shared_create(counted_init(&c));
   volatile size_t most = SIZE_MAX; /* which compilers would refuse */
@@ -393,7 +393,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_thread),
       cmocka_unit_test(the_newest),
-      cmocka_unit_test(nonsense),
+      cmocka_unit_test(invalid_arguments),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(rounds),
       cmocka_unit_test(within_a_budget),

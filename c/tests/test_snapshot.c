@@ -1,5 +1,5 @@
 /* The snapshot: the text of an arena whose numbers are known, byte for byte; whoever writes it may stop it; and it fits
- * where it is told to, as snprintf does. That it is JSON by the schema is scripts/check-snapshot's.
+ * where it is told to, as snprintf does. That it is JSON by the schema is abi/check-snapshot's.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 

@@ -1,6 +1,5 @@
 /* Plays abi/vectors on libtoft's arenas, each three times: by the inline functions, by ops alone, and by the inline
- * functions with nothing looked at in between (statistics are slow calls, which could hide what inline calls left
- * undone).
+ * functions without statistics in between (they are slow calls, which could hide work that inline calls left undone).
  *
  *     test_vectors [a part of a name]        with TOFT_PLAIN defined it needs no cmocka
  *
@@ -97,21 +96,21 @@ static int inline_give(toft_arena *a, toft_range *range) { return toft_give(a, r
 /* clang-format off */
 #define BY_INLINE(name, quiet) { name, quiet, make, release, inline_alloc, inline_resize, inline_free, inline_mark, \
     inline_rewind, ops_reset, ops_trim, ops_budget, ops_cleanup, inline_claim, inline_give, stats }
-static const hand hands[] = {
+static const binding bindings[] = {
     BY_INLINE("inline", 0),
     { "ops", 0, make, release, ops_alloc, ops_resize, ops_free, inline_mark, ops_rewind, ops_reset, ops_trim,
       ops_budget, ops_cleanup, ops_claim, ops_give, stats },
     BY_INLINE("quiet", 1),
 };
 /* clang-format on */
-enum { HANDS = sizeof hands / sizeof hands[0] };
+enum { BINDINGS = sizeof bindings / sizeof bindings[0] };
 
 #ifdef TOFT_PLAIN
 int main(int argc, char **argv) {
   int bad = 0, all = 0;
   for (size_t i = 0; i < COUNT; i++)
-    for (int h = 0; h < HANDS && wanted(&vectors[i], argc > 1 ? argv[1] : NULL); h++, all++) {
-      const char *result = outcome(&vectors[i], &hands[h]);
+    for (int h = 0; h < BINDINGS && wanted(&vectors[i], argc > 1 ? argv[1] : NULL); h++, all++) {
+      const char *result = outcome(&vectors[i], &bindings[h]);
       if (result != NULL) printf("FAILED %s\n", result);
       bad += result != NULL;
     }
@@ -121,8 +120,8 @@ int main(int argc, char **argv) {
 #else
 static void one(void **state) {
   const vec *v = (const vec *)*state;
-  for (int h = 0; h < HANDS; h++) {
-    const char *result = outcome(v, &hands[h]);
+  for (int h = 0; h < BINDINGS; h++) {
+    const char *result = outcome(v, &bindings[h]);
     if (result != NULL) fail_msg("%s", result);
   }
 }

@@ -1,4 +1,4 @@
-/* The exported functions of user.go as the driver asks for them. cgo knows no const, so the types are said here.
+/* The client's table, with the exported functions of client.go. cgo has no const, so they are declared here.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "_cgo_export.h"
 
@@ -11,10 +11,10 @@ static conformance_record *write_one(toft_arena *a, const conformance_record *ol
 
 static uint64_t read_all(const conformance_record *newest) { return conformanceRead((conformance_record *)newest); }
 
-const conformance_user *conformance_user_table(void) {
-  static const conformance_user table = {
+const conformance_client *conformance_client_table(void) {
+  static const conformance_client table = {
       .name = "Go",
-      .meet = conformanceMeet,
+      .accept = conformanceAccept,
       .alloc = conformanceAlloc,
       .zeroed = conformanceZeroed,
       .mark = conformanceMark,

@@ -115,13 +115,13 @@ TEST(Lease, GivenBackOnce) {
   EXPECT_EQ(b.give_back(), TOFT_EARG);
   EXPECT_FALSE(b);
   EXPECT_EQ(stale.give_back(), TOFT_EBUSY);
-  toft::lease c(cache);  // the same arena, another turn
+  toft::lease c(cache);  // the same arena, another generation
   EXPECT_EQ(c.get(), copy.arena);
   std::memset(c.allocate(100), 7, 100);
   EXPECT_EQ(stale.give_back(), TOFT_EBUSY);
   EXPECT_EQ(c.stats().live, 104u);
   toft::leases other;
-  toft::lease wrong = toft::lease::own(toft_lease{c.get(), copy.turn}, other);
+  toft::lease wrong = toft::lease::own(toft_lease{c.get(), copy.generation}, other);
   EXPECT_LT(wrong.give_back(), 0);
   (void)wrong.release();
   EXPECT_EQ(c.give_back(), TOFT_OK);

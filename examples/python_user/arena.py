@@ -196,7 +196,7 @@ class Arena:
         self.ops.trim(self.address, word(keep))
 
     def contains(self, p):
-        return self.ops.contains(self.address, p) != 0
+        return self.ops.contains(self.address, p) == 1
 
     def stats(self):
         stats = Stats()  # what this maker does not know stays 0

@@ -365,7 +365,7 @@ class OnEachMaker:
                 with self.subTest(theme=theme, vector=vector["name"], way=way):
                     vectors.play(self.maker(), vector, way)
                 played += 1
-        self.assertGreater(played, 600)
+        self.assertGreater(played, 800)
 
     def test_tree(self):
         with tempfile.TemporaryDirectory() as folder:

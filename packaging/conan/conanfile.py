@@ -1,4 +1,4 @@
-# The recipe of Conan 2. scripts/dist writes it with the version, the address and the checksum of a release.
+# The recipe of Conan 2. packaging/dist writes it with the version, the address and the checksum of a release.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 import os
 

@@ -1,4 +1,4 @@
-# The port of vcpkg. scripts/dist writes it with the version, the address and the checksum of a release.
+# The port of vcpkg. packaging/dist writes it with the version, the address and the checksum of a release.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 vcpkg_download_distfile(archive URLS "@URL@/toft-@VERSION@.tar.gz" FILENAME "toft-@VERSION@.tar.gz" SHA512 @SHA512@)
 vcpkg_extract_source_archive(source ARCHIVE "${archive}")

@@ -184,7 +184,7 @@ pub struct Stats {
 /// let arena = toft::Arena::new();
 /// // SAFETY: alive.
 /// let table = unsafe { &*(*arena.as_raw().as_ptr()).ops.get() };
-/// assert_eq!((table.version, table.size as usize), (abi::VERSION, size_of::<abi::Ops>()));
+/// assert!(table.version == abi::VERSION && table.size as usize >= size_of::<abi::Ops>());
 /// ```
 #[repr(C)]
 #[derive(Debug)]
@@ -210,6 +210,73 @@ pub struct Ops {
     pub release: unsafe extern "C" fn(*mut Head),
 }
 
+/// The name of an arena's provider and the values of its settings, for debuggers: `toft_provider_info`, an addition to
+/// version 1.
+///
+/// ```
+/// use std::ffi::CStr;
+/// use toft::abi;
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// let info = unsafe { abi::info_of(arena.as_raw()) }.unwrap();
+/// // SAFETY: the name is terminated.
+/// assert_eq!(unsafe { CStr::from_ptr(info.name) }, c"toft-rust");
+/// let mut budget = 0;
+/// // SAFETY: alive.
+/// assert_eq!(unsafe { (info.query)(arena.as_raw().as_ptr(), abi::SET_BUDGET, &mut budget) }, abi::OK);
+/// assert_eq!(budget, u64::MAX);
+/// ```
+#[repr(C)]
+#[derive(Debug)]
+pub struct ProviderInfo {
+    /// Of the provider; terminated.
+    pub name: *const c_char,
+    /// Of its library; terminated.
+    pub version: *const c_char,
+    /// The present value of a setting of `set`; [`ENOSYS`]: this provider does not say. Also while closed.
+    pub query: unsafe extern "C" fn(*const Head, u32, *mut u64) -> c_int,
+}
+
+// SAFETY: the strings are constant.
+unsafe impl Sync for ProviderInfo {}
+
+/// A table of version 1, and behind it the addition: `toft_info_ops`.
+///
+/// ```
+/// use toft::abi::{InfoOps, Ops};
+/// assert_eq!(size_of::<InfoOps>(), size_of::<Ops>() + size_of::<usize>());
+/// ```
+#[repr(C)]
+#[derive(Debug)]
+pub struct InfoOps {
+    /// The table; its `size` is at least that of `InfoOps`.
+    pub ops: Ops,
+    /// The addition.
+    pub info: Option<&'static ProviderInfo>,
+}
+
+/// The info of an arena's provider; `None`: it has none.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// // SAFETY: alive.
+/// assert!(unsafe { toft::abi::info_of(arena.as_raw()) }.is_some());
+/// ```
+///
+/// # Safety
+///
+/// The head is that of a live arena, which the calling thread has.
+pub unsafe fn info_of(head: NonNull<Head>) -> Option<&'static ProviderInfo> {
+    // SAFETY: the caller's promise; a table of that size ends with the addition.
+    unsafe {
+        let table = (*head.as_ptr()).ops.get();
+        if ((*table).size as usize) < size_of::<InfoOps>() {
+            return None;
+        }
+        (*table.cast::<InfoOps>()).info
+    }
+}
+
 const _: () = {
     const WORD: usize = size_of::<usize>();
     assert!(size_of::<Head>() == 4 * WORD && size_of::<*mut u8>() == WORD);
@@ -220,7 +287,9 @@ const _: () = {
         size_of::<Ops>() == 8 + 13 * WORD && offset_of!(Ops, alloc) == 8 && offset_of!(Ops, release) == 8 + 12 * WORD
     );
     assert!(size_of::<Mark>() == 2 * WORD && size_of::<Range>() == 3 * WORD && size_of::<Cleanup>() == 2 * WORD);
-    assert!(size_of::<Stats>() == 64);
+    assert!(
+        size_of::<Stats>() == 64 && size_of::<ProviderInfo>() == 3 * WORD && offset_of!(InfoOps, info) == 8 + 13 * WORD
+    );
 };
 
 /// `n` rounded up to a multiple of 8; `n` is not near [`usize::MAX`].
@@ -334,7 +403,7 @@ unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Op
     // SAFETY: the caller's contract; the table is its maker's and stays.
     unsafe {
         let table = (*head.as_ptr()).ops.get();
-        if core::ptr::eq(table, &maker::OPS) {
+        if core::ptr::eq(table, maker::OPS) {
             // To the table's function a site is a number; this maker knows better who asks.
             return maker::alloc_for(head.as_ptr(), size, align, 0, site.caller());
         }
@@ -476,7 +545,7 @@ unsafe fn resize_slow(
     // SAFETY: the caller's contract.
     unsafe {
         let table = (*head.as_ptr()).ops.get();
-        if core::ptr::eq(table, &maker::OPS) {
+        if core::ptr::eq(table, maker::OPS) {
             return maker::resize_for(head.as_ptr(), p, old, new, align, 0, site.caller());
         }
         NonNull::new(((*table).resize)(head.as_ptr(), p.cast(), old, new, align, 0, site.0.addr()).cast())

@@ -72,7 +72,7 @@ unsafe fn more(
     // SAFETY: the caller's contract: a live head, and the range of its claim or none.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
-        if core::ptr::eq(table, &maker::OPS) {
+        if core::ptr::eq(table, maker::OPS) {
             let (head, caller) = (head.as_ptr(), Caller { location: Some(at), site: 0, drops: false });
             let p = if range.maker == 0 {
                 maker::alloc_for(head, layout.size(), layout.align(), 0, caller)

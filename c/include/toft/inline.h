@@ -148,17 +148,17 @@ TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, 
  * the two words into one vector register, and keeps them there in the loop. */
 TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
   to->cursor = from->cursor;
-  TOFT_APART();
+  TOFT_SEPARATE_ACCESSES();
   to->limit = from->limit;
   to->maker = from->maker;
 }
 
 TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
-  toft_range seen;
+  toft_range copy;
   void *p;
-  toft_range_copy(&seen, r);
-  p = a->ops->claim(a, &seen, size, align);
-  toft_range_copy(r, &seen);
+  toft_range_copy(&copy, r);
+  p = a->ops->claim(a, &copy, size, align);
+  toft_range_copy(r, &copy);
   return p;
 }
 
@@ -169,11 +169,11 @@ TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
 }
 
 TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) {
-  toft_range seen;
+  toft_range copy;
   int code;
-  toft_range_copy(&seen, r);
-  code = a->ops->give(a, &seen);
-  toft_range_copy(r, &seen);
+  toft_range_copy(&copy, r);
+  code = a->ops->give(a, &copy);
+  toft_range_copy(r, &copy);
   return code;
 }
 

@@ -41,8 +41,8 @@ struct toft_options; /* toft.h */
 typedef struct toft_leases toft_leases;
 
 typedef struct toft_lease {
-  toft_arena *arena; /* NULL: there was no memory */
-  uint64_t turn;     /* the cache's */
+  toft_arena *arena;   /* NULL: there was no memory */
+  uint64_t generation; /* the cache's */
 } toft_lease;
 
 typedef struct toft_lease_options {

@@ -212,17 +212,17 @@ TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *o
 
 /* ---- small inline bodies, documented above ---- */
 
-TOFT_API int toft_tag_push_watched(toft_arena *a, const char *name);
-TOFT_API void toft_tag_pop_watched(toft_arena *a);
-TOFT_API toft_phase toft_phase_begin_watched(toft_arena *a, const char *name);
-TOFT_API void toft_phase_end_watched(toft_arena *a, toft_phase *p);
+TOFT_API int toft_tag_push_slow(toft_arena *a, const char *name);
+TOFT_API void toft_tag_pop_slow(toft_arena *a);
+TOFT_API toft_phase toft_phase_begin_slow(toft_arena *a, const char *name);
+TOFT_API void toft_phase_end_slow(toft_arena *a, toft_phase *p);
 
 TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name) {
-  return TOFT_UNLIKELY(a->epoch & 1) ? toft_tag_push_watched(a, name) : TOFT_OK;
+  return TOFT_UNLIKELY(a->epoch & 1) ? toft_tag_push_slow(a, name) : TOFT_OK;
 }
 
 TOFT_INLINE void toft_tag_pop(toft_arena *a) {
-  if (TOFT_UNLIKELY(a->epoch & 1)) toft_tag_pop_watched(a);
+  if (TOFT_UNLIKELY(a->epoch & 1)) toft_tag_pop_slow(a);
 }
 
 typedef struct toft_tag {
@@ -247,12 +247,12 @@ TOFT_INLINE int toft_set_tag(toft_arena *a, uint64_t number, const char *path) {
 
 TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name) {
   toft_phase p = {NULL, 0, 0};
-  if (TOFT_UNLIKELY(a->epoch & 1)) p = toft_phase_begin_watched(a, name);
+  if (TOFT_UNLIKELY(a->epoch & 1)) p = toft_phase_begin_slow(a, name);
   return p;
 }
 
 TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p) {
-  if (TOFT_UNLIKELY(p->name != NULL)) toft_phase_end_watched(a, p);
+  if (TOFT_UNLIKELY(p->name != NULL)) toft_phase_end_slow(a, p);
 }
 
 typedef struct toft_phase_scope {

@@ -135,11 +135,11 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 /* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;   /* what is not free; what a range has yet to hand out is not */
-  int32_t notice; /* toft_recycler_noticed is called when live falls to this or below */
-  uint32_t holes; /* the piece freed last, which says where the one freed before is */
-  int32_t list;   /* TOFT_RECYCLER_... of recycler.c: what list it is in */
-  int32_t start;  /* from the header, either way */
+  int32_t live;      /* what is not free; what a range has yet to hand out is not */
+  int32_t threshold; /* toft_recycler_block_below_threshold is called when live falls to this or below */
+  uint32_t holes;    /* the piece freed last, which says where the one freed before is */
+  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t start;     /* from the header, either way */
   int32_t capacity;
   int32_t swept;   /* since it was empty */
   uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
@@ -177,20 +177,20 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_SPARES 16
 
 struct toft_recycler {
-  toft_recycler_range now;
-  toft_recycler_run gone;
-  size_t direct;             /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
-  int32_t shard;             /* of a toft_sync_recycler */
-  int32_t checked;           /* made while the process was checked: no call is served inline */
-  toft_recycler_range aside; /* for requests that would waste now */
-  toft_recycler_list sparse; /* blocks worth a sweep */
+  toft_recycler_range main;
+  toft_recycler_run pending;
+  size_t direct;              /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
+  int32_t shard;              /* of a toft_sync_recycler */
+  int32_t checked;            /* made while the process was checked: no call is served inline */
+  toft_recycler_range medium; /* for requests that would waste now */
+  toft_recycler_list sparse;  /* blocks worth a sweep */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
   struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
   size_t region_used;                     /* by live objects */
-  struct toft_recycler_large *own;        /* large objects in blocks of their own */
-  size_t own_bytes, own_peak, spare_bytes, spare_count;
+  struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
+  size_t dedicated_bytes, dedicated_peak, spare_bytes, spare_count;
   size_t segment_bytes, reserved, peak;
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
@@ -203,12 +203,12 @@ struct toft_recycler {
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
 TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
 
-TOFT_API void *toft_recycler_more(toft_recycler *r, size_t size, size_t align);
-TOFT_API void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size);
+TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same, where findings name `site` as the place of the call. */
-TOFT_API void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
-TOFT_API void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b);
+TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
+TOFT_API void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -234,18 +234,18 @@ TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t s
 
 /* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
-  unsigned char *p = r->now.cursor;
-  int apart = size - 1 >= (size_t)(r->now.limit - p);
-  if (align > 8) apart |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
-  if (TOFT_UNLIKELY(apart)) return NULL;
-  r->now.cursor = p + ((size + 7) & ~(size_t)7);
+  unsigned char *p = r->main.cursor;
+  int slow = size - 1 >= (size_t)(r->main.limit - p);
+  if (align > 8) slow |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
+  if (TOFT_UNLIKELY(slow)) return NULL;
+  r->main.cursor = p + ((size + 7) & ~(size_t)7);
   TOFT_ASSUME(p != NULL);
   return p;
 }
 
 TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
   void *p = toft_recycler_bump(r, size, align);
-  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_more(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
 /* A piece of a block of `direct` size is gone. */
@@ -254,7 +254,7 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   int32_t live = b->live - (int32_t)bytes;
   b->live = live;
   toft_recycler_hole_at(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->notice)) toft_recycler_noticed(r, b);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_block_below_threshold(r, b);
 }
 
 /* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
@@ -263,27 +263,27 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
   size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
   unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-  if (end == r->now.cursor) { /* the newest, or next to a range in the midst of a block: as good */
-    r->now.cursor = q;
+  if (end == r->main.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->main.cursor = q;
     return;
   }
-  if (end == r->gone.first) {
-    r->gone.first = q;
+  if (end == r->pending.first) {
+    r->pending.first = q;
     return;
   }
   if (TOFT_UNLIKELY(q == NULL)) return;
   if (TOFT_UNLIKELY(bytes > r->direct)) {
-    toft_recycler_free_apart(r, p, size);
+    toft_recycler_free_slow(r, p, size);
     return;
   }
-  if (q == r->gone.end) {
-    r->gone.end = end;
+  if (q == r->pending.end) {
+    r->pending.end = end;
     return;
   }
-  p = r->gone.first;
-  before = (size_t)(r->gone.end - r->gone.first);
-  r->gone.first = q;
-  r->gone.end = end;
+  p = r->pending.first;
+  before = (size_t)(r->pending.end - r->pending.first);
+  r->pending.first = q;
+  r->pending.end = end;
   if (before != 0) toft_recycler_drop(r, p, before);
 }
 

@@ -1,5 +1,5 @@
-/* Where an allocation goes when the inline path has no answer. Fit is decided against the block's true end, never
- * against limit: a budget, a sample or a claim does not move anything.
+/* The slow path of allocation. Whether a request fits is decided against the block's true end, never against limit,
+ * so that budgets, samples and claims do not move a placement.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_ALLOC_SLOW_C
 #define TOFT_CORE_ALLOC_SLOW_C
@@ -16,125 +16,131 @@ static int toft_check_request(size_t size, size_t align) {
   return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
 }
 
-/* After a reset that found home too small: home is full, and `first` says how large the next block is. */
-static int toft_home_idles(const toft_state *a) { return (a->state & TOFT_IDLE) != 0 && a->current == &a->home; }
+/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
+ * block. */
+static int toft_initial_is_idle(const toft_state *a) {
+  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
+}
 
-/* In the current block; NULL if it does not fit or is not affordable. */
-static void *toft_place_here(toft_state *a, size_t size, size_t align) {
+/* NULL: it does not fit, or exceeds the budget. */
+static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
-  size_t room = (size_t)(a->end - a->head.cursor);
+  size_t remaining = (size_t)(a->end - a->head.cursor);
   size_t take = pad + TOFT_ROUND8(size);
-  if (pad > room || TOFT_ROUND8(size) > room - pad || !toft_affords(a, take)) return NULL;
+  if (pad > remaining || TOFT_ROUND8(size) > remaining - pad || !toft_fits_budget(a, take)) return NULL;
   unsigned char *p = a->head.cursor + pad;
   a->head.cursor += take;
   toft_sync(a);
   return p;
 }
 
-static int toft_fits_here(const toft_state *a, size_t size, size_t align) {
+static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
-  size_t room = (size_t)(a->end - a->head.cursor);
-  return pad <= room && TOFT_ROUND8(size) <= room - pad;
+  size_t remaining = (size_t)(a->end - a->head.cursor);
+  return pad <= remaining && TOFT_ROUND8(size) <= remaining - pad;
 }
 
-/* P7: a block of its own; the current one stays. */
-static void *toft_place_alone(toft_state *a, size_t size, size_t align) {
+/* P7: in a dedicated block; the current block stays. */
+static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
-  if (!toft_affords(a, need) || !toft_apart_room(a)) return NULL;
-  toft_blk *b = toft_take(a, toft_oneoff_size(need));
+  if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
+  toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
-  toft_push(a, b, TOFT_BLOCK_ONEOFF);
+  toft_block_push(a, b, TOFT_BLOCK_ONEOFF);
   unsigned char *p = (unsigned char *)b + TOFT_HEADER;
   p += toft_pad(p, align);
-  b->of.payload = p;
-  b->left = p + TOFT_ROUND8(size);
+  b->u.payload = p;
+  b->used_end = p + TOFT_ROUND8(size);
   b->charge = need;
   a->live += need;
   a->allocated += need;
-  toft_apart_add(a, b, need);
+  toft_detached_add(a, b, need);
   return p;
 }
 
-/* The current block grows where it stands, when its source can do that: by half at least, as reallocs do. */
-static int toft_extend_here(toft_state *a, size_t size, size_t align) {
-  toft_blk *b = a->current;
-  if (b->source == NULL || b->source->extend == NULL || toft_home_idles(a)) return 0;
-  unsigned char *base = b == &a->home ? (unsigned char *)a : (unsigned char *)b;
+/* Grows the current block in place, by at least half, if its source can extend it. 0: it cannot. */
+static int toft_extend_current(toft_state *a, size_t size, size_t align) {
+  toft_block_header *b = a->current;
+  if (b->source == NULL || b->source->extend == NULL || toft_initial_is_idle(a)) return 0;
+  unsigned char *base = b == &a->initial ? (unsigned char *)a : (unsigned char *)b;
   size_t used = (size_t)(a->head.cursor - base);
-  size_t want = toft_round(used + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size), TOFT_HOME_SIZE);
-  size_t roomy = toft_round(b->size + b->size / 2, TOFT_HOME_SIZE);
-  if (want < roomy && b->source->extend(b->source, base, b->size, roomy))
-    want = roomy;
+  size_t want = toft_round(used + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size), TOFT_BLOCK_MIN);
+  size_t generous = toft_round(b->size + b->size / 2, TOFT_BLOCK_MIN);
+  if (want < generous && b->source->extend(b->source, base, b->size, generous))
+    want = generous;
   else if (!b->source->extend(b->source, base, b->size, want))
     return 0;
   b->size = want;
-  if (b == &a->home) a->home_end = base + want;
+  if (b == &a->initial) a->initial_end = base + want;
   a->end = base + want;
   return 1;
 }
 
-/* P5, P6: a further regular block, which becomes current. */
-static void *toft_place_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
-  /* The budget is asked before the source; where the base decides the padding, bases are taken as pages. */
+/* P5, P6: in a new regular block, which becomes current. */
+static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t block_size) {
+  /* The budget is checked before the source is called, with the padding that a page-aligned base gives. */
   size_t start = toft_stagger(block_size, a->newest->index + 1);
-  size_t pad = (0 - start) & (align - 1) & (TOFT_HOME_SIZE - 1);
-  if (!toft_affords(a, pad + TOFT_ROUND8(size))) return NULL;
-  toft_blk *b = toft_take(a, block_size);
+  size_t pad = (0 - start) & (align - 1) & (TOFT_BLOCK_MIN - 1);
+  if (!toft_fits_budget(a, pad + TOFT_ROUND8(size))) return NULL;
+  toft_block_header *b = toft_block_take(a, block_size);
   if (b == NULL) return NULL;
-  a->current->left = a->head.cursor;
-  toft_push(a, b, TOFT_BLOCK_REGULAR);
+  a->current->used_end = a->head.cursor;
+  toft_block_push(a, b, TOFT_BLOCK_REGULAR);
   toft_make_current(a, b, toft_block_start(a, b));
-  void *p = toft_place_here(a, size, align);
-  if (p == NULL) toft_drop(a, toft_pop(a)); /* the base was no page, and the padding above the budget */
+  void *p = toft_alloc_in_current(a, size, align);
+  if (p == NULL)
+    toft_block_drop(a, toft_block_pop(a)); /* the base was not page-aligned, and the padding exceeded the budget */
   return p;
 }
 
-static void *toft_place_further(toft_state *a, size_t size, size_t align) {
+static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
-  int idle = toft_home_idles(a);
-  size_t next = idle ? a->first : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
+  int idle = toft_initial_is_idle(a);
+  size_t next = idle ? a->first_size : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
   size_t block_size = toft_regular_size(need, next, idle);
-  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_oneoff_size(need);
-  uint64_t wanted = a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* of the block that was too small */
-  void *p = block_size != 0 ? toft_place_regular(a, size, align, block_size) : toft_place_alone(a, size, align);
-  if (p != NULL) toft_note_peak(a, a->live > wanted ? a->live : wanted);
+  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_dedicated_size(need);
+  uint64_t wanted =
+      a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* what the current block would have needed */
+  void *p = block_size != 0 ? toft_alloc_regular(a, size, align, block_size) : toft_alloc_dedicated(a, size, align);
+  if (p != NULL) toft_update_round_peak(a, a->live > wanted ? a->live : wanted);
   return p;
 }
 
-/* While a range is claimed the others are served outside it, and outside the blocks it may grow into. */
-static void *toft_place_aside(toft_state *a, size_t size, size_t align) {
-  toft_blk *b = a->aside;
+/* While a range is claimed, other requests are served from a separate block, which the range cannot grow into. */
+static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) {
+  toft_block_header *b = a->side_block;
   if (b != NULL) {
-    size_t pad = toft_pad(b->left, align), room = (size_t)(toft_block_end(a, b) - b->left);
+    size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
-    if (pad <= room && TOFT_ROUND8(size) <= room - pad) {
-      if (!toft_affords(a, take) || !toft_apart_room(a)) return NULL;
-      unsigned char *p = b->left + pad;
-      b->left += take;
+    if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
+      if (!toft_fits_budget(a, take) || !toft_reserve_detached(a)) return NULL;
+      unsigned char *p = b->used_end + pad;
+      b->used_end += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
-      toft_apart_add(a, b, take);
+      toft_detached_add(a, b, take);
       return p;
     }
   }
-  void *p = toft_place_alone(a, size, align);
+  void *p = toft_alloc_dedicated(a, size, align);
   if (p != NULL) {
-    a->aside = a->newest;
-    a->aside->of.payload = NULL; /* may come to hold several: not one to give back with its first */
-    toft_note_peak(a, a->live);
+    a->side_block = a->newest;
+    a->side_block->u.payload = NULL; /* may hold several: not returned with its first allocation */
+    toft_update_round_peak(a, a->live);
   }
   return p;
 }
 
-/* The whole rule: a request that passed toft_check_request, in an arena that is not busy. NULL: nothing changed. */
-static void *toft_place(toft_state *a, size_t size, size_t align) {
-  if (a->state & TOFT_IS_CHECKED) return toft_place_checked(a, size, align);
-  if (a->state & TOFT_CLAIMED) return toft_place_aside(a, size, align);
-  if (toft_fits_here(a, size, align)) return toft_place_here(a, size, align);
-  if (!toft_affords(a, TOFT_ROUND8(size))) return NULL;
-  if (toft_extend_here(a, size, align)) return toft_place_here(a, size, align);
-  return toft_place_further(a, size, align);
+/* The placement rule. Precondition: the request passed toft_check_request and the arena is not busy. NULL: nothing
+ * changed. */
+static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
+  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
+  if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);
+  if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);
+  if (!toft_fits_budget(a, TOFT_ROUND8(size))) return NULL;
+  if (toft_extend_current(a, size, align)) return toft_alloc_in_current(a, size, align);
+  return toft_alloc_in_new_block(a, size, align);
 }
 
 #endif

@@ -1,95 +1,96 @@
-/* The state behind a head. Everything in src/ is static and is compiled as one unit: see toft.c.
+/* The state of an arena behind its public head, and the headers of its blocks and cleanups.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_ARENA_STATE_H
 #define TOFT_CORE_ARENA_STATE_H
 
 #include "../platform/base.h"
 
-/* A block's header, at its base (64 bytes at most, the room in front of its first byte). Home's is in its arena. */
-typedef struct toft_blk toft_blk;
-struct toft_blk {
-  toft_blk *next; /* the one acquired before it; in the spares, the next spare */
+/* A block's header, in the first 64 bytes of the block. The initial block's header is part of the arena's state. */
+typedef struct toft_block_header toft_block_header;
+struct toft_block_header {
+  toft_block_header *next; /* the block acquired before it; of a spare block, the next spare */
   union {
-    toft_blk *below;        /* regular: the regular block that was current before it */
-    unsigned char *payload; /* one-off: its only allocation; NULL when it may hold several */
-  } of;
-  size_t size;          /* S, as asked of the source */
-  uintptr_t born;       /* epoch at which it came; never above the arena's */
-  unsigned char *left;  /* end of the bytes in use, unless it is the current block: then the cursor says */
-  size_t charge;        /* of a one-off: bytes it counts for in live */
-  toft_source *source;  /* NULL: the caller's buffer */
-  uint32_t index, kind; /* TOFT_BLOCK_... */
+    toft_block_header *below; /* regular: the regular block that was current before it */
+    unsigned char *payload;   /* dedicated: its only allocation; NULL if it may hold several */
+  } u;
+  size_t size;             /* as requested from the source */
+  uintptr_t epoch;         /* creation epoch; never above the arena's */
+  unsigned char *used_end; /* end of the bytes in use; not maintained for the current block, where it is the cursor */
+  size_t charge;           /* dedicated: bytes counted in live */
+  toft_source *source;     /* NULL: the caller's buffer */
+  uint32_t index, kind;    /* TOFT_BLOCK_... */
 };
 
-/* Behind the toft_cleanup that users see. Four words: the vectors count on it. */
-typedef struct toft_node {
+/* What a public toft_cleanup is part of. Its size of four words is part of the vectors. */
+typedef struct toft_cleanup_node {
   toft_cleanup user;
-  struct toft_node *older;
-  uintptr_t born;
-} toft_node;
+  struct toft_cleanup_node *older;
+  uintptr_t epoch;
+} toft_cleanup_node;
 
-typedef struct toft_checks toft_checks; /* debug/debug_records.c */
-typedef struct toft_watch toft_watch;   /* debug/accounting.c */
+typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
+typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
 
 enum {
-  TOFT_FRESH = 1,      /* only the first part of toft_state is initialised: no slow call has happened yet */
-  TOFT_CLAIMED = 2,    /* a range is out */
-  TOFT_BUSY = 4,       /* a cleanup is running, or the arena was adopted */
-  TOFT_IS_CHECKED = 8, /* every allocation is slow, and recorded */
-  TOFT_IDLE = 16,      /* home holds nothing and serves nothing: see toft_home_idles */
-  TOFT_CACHEABLE = 32, /* on the heap: may wait in the thread's cache */
-  TOFT_BUFFER = 64,    /* home is the caller's buffer */
-  TOFT_WATCHED = 256,  /* there is a watch, and something is on */
-  TOFT_HELD = 1024     /* of a cache of leases or of frames, which alone releases it */
+  TOFT_PRISTINE = 1,       /* only the first part of toft_state is initialised: no slow call has happened yet */
+  TOFT_CLAIMED = 2,        /* a range is claimed */
+  TOFT_BUSY = 4,           /* a cleanup or a callback is running, or the arena was adopted */
+  TOFT_IS_CHECKED = 8,     /* every allocation takes the slow path and gets a record */
+  TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
+  TOFT_CACHEABLE = 32,     /* from the heap source: may wait in the thread's cache */
+  TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
+  TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
+  TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
-#define TOFT_CLOSED (TOFT_CLAIMED | TOFT_BUSY)
+#define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
 
-/* P10 remembers the highest need of the last 8 windows of 8 rounds each. */
-#define TOFT_WINDOWS 8
-#define TOFT_WINDOW 8
+/* Policy P10 takes the highest peak of the last 8 windows of 8 rounds each. */
+#define TOFT_PEAK_WINDOWS 8
+#define TOFT_ROUNDS_PER_WINDOW 8
 
-/* At the base of an arena's home block, 448 bytes at most. */
+/* At the base of the arena's initial block; 448 bytes at most. */
 typedef struct toft_state {
   toft_arena head;
   unsigned char *end;    /* true end of the current block; limit may be lower */
-  unsigned char *anchor; /* cursor when live was last brought up to date; in the thread's cache, the next ready arena */
+  unsigned char *synced; /* cursor when live was last updated; in the thread's cache, the next ready arena */
   uint32_t state, rounds;
-  uint64_t budget; /* on live; UINT64_MAX: none */
+  uint64_t budget; /* limit on live; UINT64_MAX: none */
   toft_source *source;
-  unsigned char *home_start, *home_end;
-  size_t home_size;
-  /* from here on undefined while TOFT_FRESH */
-  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: at anchor */
-  toft_blk *current, *newest;
-  toft_blk *spares; /* kept for later, the last one returned first */
+  unsigned char *initial_start, *initial_end;
+  size_t initial_size;
+  /* undefined while TOFT_PRISTINE */
+  uint64_t live, allocated, peak, round_peak, source_calls; /* live and allocated: when the cursor was at `synced` */
+  toft_block_header *current, *newest;
+  toft_block_header *spares; /* kept blocks, the one kept last first */
   size_t spare_bytes, spare_keep;
-  size_t first;      /* with TOFT_IDLE: size of the next regular block */
-  uintptr_t emptied; /* epoch at which trim took the empty arena's block: a mark from before means home's start */
-  toft_node *cleanups;
-  toft_watch *watch;   /* made when something of it is first switched on; ends with the arena */
-  toft_checks *checks; /* NULL until the arena is first checked */
+  size_t first_size; /* with TOFT_INITIAL_IDLE: size of the next regular block */
+  uintptr_t
+      trim_epoch; /* when trim returned the block of an empty arena: older marks mean the start of the initial block */
+  toft_cleanup_node *cleanups;
+  toft_instruments *instruments; /* allocated when one is first switched on; released with the arena */
+  toft_checks *checks;           /* NULL until the arena is first checked */
   toft_failure *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;
-  toft_blk *aside;       /* serves the others while claimed */
-  toft_node adopted;     /* links this arena into the one that adopted it */
-  uint64_t adopted_live; /* part of live that lies in adopted arenas */
-  toft_blk home;
-  uint64_t window_peaks[TOFT_WINDOWS];
+  toft_block_header *side_block; /* serves other allocations while a range is claimed */
+  toft_cleanup_node adopted;     /* links this arena into the one that adopted it */
+  uint64_t adopted_live;         /* part of live that is in adopted arenas */
+  toft_block_header initial;
+  uint64_t window_peaks[TOFT_PEAK_WINDOWS];
 } toft_state;
 
-#define TOFT_HOME_SIZE 4096
-#define TOFT_HOME_START 512
+#define TOFT_BLOCK_MIN 4096
+#define TOFT_INITIAL_START 512
 #define TOFT_HEADER 64
 #define TOFT_HOOK_HEADER 16 /* in front of an object of the malloc-like hooks: its size */
 
-TOFT_STATIC_ASSERT(block_header, sizeof(toft_blk) <= TOFT_HEADER);
-TOFT_STATIC_ASSERT(node, sizeof(toft_node) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(block_header, sizeof(toft_block_header) <= TOFT_HEADER);
+TOFT_STATIC_ASSERT(node, sizeof(toft_cleanup_node) == 4 * sizeof(void *));
 TOFT_STATIC_ASSERT(state, sizeof(toft_state) <= 448);
 TOFT_STATIC_ASSERT(granule, sizeof(void *) <= 8);
 
-static void toft_destroy(toft_state *a);
-static void toft_end_adopted(void *donor); /* the cleanup that an adopted arena is */
+static void toft_release_all(toft_state *a);
+static void toft_release_adopted(void *donor); /* the cleanup by which an arena holds an adopted one */
 
 #endif

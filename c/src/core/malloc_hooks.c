@@ -1,5 +1,5 @@
-/* malloc, realloc and free for libraries that take such hooks: a header in front of each object keeps its size. In a
- * checked arena the records know the size; the header, which may be damaged, is only looked at.
+/* malloc, realloc and free for libraries that accept such hooks. A header in front of each object stores its size. In
+ * a checked arena the size comes from the object's record, since the header may be damaged.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_MALLOC_HOOKS_C
 #define TOFT_CORE_MALLOC_HOOKS_C
@@ -9,33 +9,33 @@
 
 static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
 
-static size_t toft_hook_whole(size_t size) {
+static size_t toft_hook_total_size(size_t size) {
   return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
 }
 
 void *toft_hook_malloc(void *arena, size_t size) {
   toft_arena *a = (toft_arena *)arena;
-  toft_from(a, TOFT_CALLER());
-  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_whole(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_made(a, base, size) : NULL;
+  toft_attribute_call(a, TOFT_CALLER());
+  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
   toft_arena *a = (toft_arena *)arena;
-  toft_from(a, TOFT_CALLER());
+  toft_attribute_call(a, TOFT_CALLER());
   if (p == NULL) return toft_hook_malloc(arena, size);
-  size_t old = toft_hook_size(a, p, "resize");
+  size_t old = toft_hook_load_size(a, p, "resize");
   if (old == 0) return NULL;
   unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
-                                                     toft_hook_whole(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_made(a, base, size) : NULL;
+                                                     toft_hook_total_size(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
 void toft_hook_free(void *arena, void *p) {
   toft_arena *a = (toft_arena *)arena;
   if (p == NULL) return;
-  toft_from(a, TOFT_CALLER());
-  size_t size = toft_hook_size(a, p, "free");
+  toft_attribute_call(a, TOFT_CALLER());
+  size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
 }
 

@@ -1,4 +1,4 @@
-/* The table behind every head that this library makes.
+/* The operations table of the arenas that this library makes: the functions behind every public call.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_OPS_C
 #define TOFT_CORE_OPS_C
@@ -9,29 +9,29 @@
 #include "instrument.h"
 #include "policy.c"
 
-/* `site` is what the user gave; `caller`, where the op returns to. */
+/* `site` is the caller's, or 0; `caller` is the op's return address. */
 static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
                             uintptr_t caller) {
   toft_state *a = toft_state_of(head);
   int code = toft_check_request(size, align);
   void *p = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "alloc", site != 0 ? site : caller))) return NULL;
-  toft_enter(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller))) return NULL;
+  toft_sync_in(a);
   uint64_t before = a->allocated;
   if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
-    p = head->cursor; /* as the inline path says, whatever the state */
+    p = head->cursor; /* as the inline path does, in any state */
   } else if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else if (code == TOFT_OK) {
-    p = toft_place(a, size, align);
-    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_place(a, size, align);
+    p = toft_alloc_slow(a, size, align);
+    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_alloc_slow(a, size, align);
     code = TOFT_ENOMEM;
   }
-  if (p != NULL) toft_note(a, size, before, site, caller);
-  toft_aim(a);
-  toft_step_out(a);
+  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   if (TOFT_UNLIKELY(p == NULL))
-    toft_fail(a, size, align, code);
+    toft_report_failure(a, size, align, code);
   else if (flags & TOFT_ZERO)
     memset(p, 0, size);
   return p;
@@ -43,30 +43,30 @@ static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t
 
 /* ---- resize and free ---- */
 
-static int toft_is_last(const toft_state *a, const unsigned char *p, size_t size) {
+static int toft_is_newest(const toft_state *a, const unsigned char *p, size_t size) {
   return !(a->state & TOFT_CLAIMED) && p >= toft_block_start(a, a->current) &&
          (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
 }
 
-/* The newest block, if it is a one-off that holds p and nothing else. */
-static toft_blk *toft_lone(const toft_state *a, const unsigned char *p) {
-  toft_blk *b = a->newest;
-  return b->kind == TOFT_BLOCK_ONEOFF && b->of.payload == p ? b : NULL;
+/* The newest block, if it is a dedicated one that holds only p; else NULL. */
+static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsigned char *p) {
+  toft_block_header *b = a->newest;
+  return b->kind == TOFT_BLOCK_ONEOFF && b->u.payload == p ? b : NULL;
 }
 
-static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                               uint32_t flags) {
+static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                   uint32_t flags) {
   int aligned = toft_pad(p, align) == 0;
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
-  if (toft_is_last(a, p, old_size) && aligned) {
+  if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
     }
     size_t more = new_round - old_round;
-    int room = more <= (size_t)(a->end - a->head.cursor);
-    if (toft_affords(a, more) && (room || toft_extend_here(a, more, 1))) {
+    int fits = more <= (size_t)(a->end - a->head.cursor);
+    if (toft_fits_budget(a, more) && (fits || toft_extend_current(a, more, 1))) {
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
@@ -74,21 +74,21 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
   } else if (new_size <= old_size && aligned) {
     return p;
   }
-  toft_blk *alone = toft_lone(a, p);
-  if (alone != NULL && aligned && new_size <= (size_t)((unsigned char *)alone + alone->size - p)) {
-    if (new_round > old_round) alone->left = p + new_round;
+  toft_block_header *dedicated = toft_newest_dedicated(a, p);
+  if (dedicated != NULL && aligned && new_size <= (size_t)((unsigned char *)dedicated + dedicated->size - p)) {
+    if (new_round > old_round) dedicated->used_end = p + new_round;
     return p;
   }
   if (flags & TOFT_STAY) return NULL;
-  unsigned char *q = (unsigned char *)toft_place(a, new_size, align);
+  unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
-  if (alone != NULL) { /* nothing else is in its old block: what came on top of it is q's block, or nothing */
-    toft_blk **at = a->newest == alone ? &a->newest : &a->newest->next;
-    *at = alone->next;
-    a->live -= alone->charge;
-    toft_apart_gone(a, alone);
-    toft_drop(a, alone);
+  if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
+    toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
+    *at = dedicated->next;
+    a->live -= dedicated->charge;
+    toft_detached_remove(a, dedicated);
+    toft_block_drop(a, dedicated);
   }
   return q;
 }
@@ -96,7 +96,7 @@ static void *toft_resize_place(toft_state *a, unsigned char *p, size_t old_size,
 static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                              uint32_t flags, int *code) {
   if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
-  return toft_resize_place(a, p, old_size, new_size, align, flags);
+  return toft_resize_unchecked(a, p, old_size, new_size, align, flags);
 }
 
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
@@ -104,11 +104,12 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   uintptr_t caller = TOFT_CALLER();
   if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_state_of(head);
-  int absurd = old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* the checks have a finding for it */
-  int code = p == NULL || absurd ? TOFT_EARG : toft_check_request(new_size, align);
+  int too_large =
+      old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* checked arenas report a finding for it */
+  int code = p == NULL || too_large ? TOFT_EARG : toft_check_request(new_size, align);
   void *q = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "resize", site != 0 ? site : caller))) return NULL;
-  toft_enter(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "resize", site != 0 ? site : caller))) return NULL;
+  toft_sync_in(a);
   if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
   if (code == TOFT_OK) {
     uint64_t before = a->allocated;
@@ -117,12 +118,13 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
     size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
     if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
       q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    if (q != NULL) toft_note(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
+    if (q != NULL)
+      toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   if (TOFT_UNLIKELY(q == NULL))
-    toft_fail(a, new_size, align, code);
+    toft_report_failure(a, new_size, align, code);
   else if ((flags & TOFT_ZERO) && new_size > old_size)
     memset((unsigned char *)q + old_size, 0, new_size - old_size);
   return q;
@@ -131,53 +133,54 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "free", TOFT_CALLER()))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
-    } else if (toft_is_last(a, (unsigned char *)p, size)) {
+    } else if (toft_is_newest(a, (unsigned char *)p, size)) {
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
-    } else if (toft_lone(a, (unsigned char *)p) != NULL) {
-      toft_drop(a, toft_pop(a));
+    } else if (toft_newest_dedicated(a, (unsigned char *)p) != NULL) {
+      toft_block_drop(a, toft_block_pop(a));
     }
   }
-  toft_aim(a);
-  toft_step_out(a);
-  if (code != TOFT_OK) toft_fail(a, size, 0, code);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (code != TOFT_OK) toft_report_failure(a, size, 0, code);
 }
 
 /* ---- marks ---- */
 
-/* The block that a mark points into: the newest regular one that was there. NULL: no mark of this arena and round. */
-static toft_blk *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
+/* The block that a mark points into: the newest regular block of the mark's time. NULL: not a mark of this arena and
+ * round. */
+static toft_block_header *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
   unsigned char *cursor = *at;
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
-  toft_blk *b = a->current;
-  while (b != NULL && b->born > epoch) b = b->of.below;
-  if (b == &a->home && epoch < a->emptied) cursor = *at = a->home_start; /* nothing was allocated then */
+  toft_block_header *b = a->current;
+  while (b != NULL && b->epoch > epoch) b = b->u.below;
+  if (b == &a->initial && epoch < a->trim_epoch) cursor = *at = a->initial_start; /* the arena was empty then */
   if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
-  if (b == &a->home && (a->state & TOFT_IDLE) && cursor != a->home_end) return NULL;
+  if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE) && cursor != a->initial_end) return NULL;
   return b;
 }
 
-static int toft_rewind_to(toft_state *a, toft_blk *b, unsigned char *cursor, uintptr_t epoch) {
-  if (epoch != toft_epoch(a)) toft_note_peak(a, a->live);
+static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cursor, uintptr_t epoch) {
+  if (epoch != toft_epoch(a)) toft_update_round_peak(a, a->live);
   toft_run_cleanups(a, epoch);
   int code = toft_rewind_records(a, epoch);
   int moved = b != a->current;
-  while (a->newest->born > epoch) {
-    toft_blk *gone = toft_pop(a);
-    toft_poison(a, (unsigned char *)gone + toft_offset(gone), gone->left);
-    toft_drop(a, gone);
+  while (a->newest->epoch > epoch) {
+    toft_block_header *dropped = toft_block_pop(a);
+    toft_mark_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
+    toft_block_drop(a, dropped);
   }
-  if (cursor < a->head.cursor) { /* above it: the newest allocation below the mark was given back meanwhile */
-    toft_poison(a, cursor, a->head.cursor);
+  if (cursor < a->head.cursor) { /* else the allocation below the mark was freed since */
+    toft_mark_freed(a, cursor, a->head.cursor);
     a->head.cursor = cursor;
     toft_sync(a);
   }
-  if (moved) toft_bump(a);
+  if (moved) toft_next_epoch(a);
   toft_records_rewound(a, epoch);
   return code;
 }
@@ -186,61 +189,62 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
   toft_state *a = toft_state_of(head);
   const unsigned char *marked = cursor;
   int code = TOFT_EMARK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (a->state & TOFT_CLOSED) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (a->state & TOFT_REFUSING) {
     code = TOFT_EBUSY;
   } else {
-    toft_blk *b = toft_mark_block(a, &cursor, epoch);
+    toft_block_header *b = toft_mark_block(a, &cursor, epoch);
     if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
       code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* else somebody asks whether the arena is closed */
-      toft_note_stale_mark(a);
+    else if (cursor != NULL) /* NULL: toft_is_refusing asks */
+      toft_report_stale_mark(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 /* ---- reset and trim ---- */
 
-/* The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H. */
+/* P10: adds this round's peak to its window. Returns the highest peak of all windows, and 512 for the state in the
+ * initial block. */
 static uint64_t toft_end_round(toft_state *a) {
-  uint64_t *window = &a->window_peaks[a->rounds / TOFT_WINDOW % TOFT_WINDOWS], high = 0;
-  if (a->rounds++ % TOFT_WINDOW == 0) *window = 0;
+  uint64_t *window = &a->window_peaks[a->rounds / TOFT_ROUNDS_PER_WINDOW % TOFT_PEAK_WINDOWS], high = 0;
+  if (a->rounds++ % TOFT_ROUNDS_PER_WINDOW == 0) *window = 0;
   if (a->round_peak > *window) *window = a->round_peak;
   a->round_peak = 0;
-  for (int i = 0; i < TOFT_WINDOWS; i++)
+  for (int i = 0; i < TOFT_PEAK_WINDOWS; i++)
     if (a->window_peaks[i] > high) high = a->window_peaks[i];
   return high + 512;
 }
 
-static void toft_home_current(toft_state *a, int idle) {
-  a->newest = &a->home;
-  a->state &= ~(uint32_t)TOFT_IDLE;
-  if (idle) a->state |= TOFT_IDLE;
-  toft_make_current(a, &a->home, idle ? a->home_end : a->home_start);
-  a->home.left = a->head.cursor;
+static void toft_make_initial_current(toft_state *a, int idle) {
+  a->newest = &a->initial;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  if (idle) a->state |= TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
+  a->initial.used_end = a->head.cursor;
 }
 
-/* Takes everything but home into one list: the blocks, newest first, then the spares as they were. */
-static toft_blk *toft_take_apart(toft_state *a) {
-  toft_blk *all = a->newest, **tail = &all;
-  while (*tail != &a->home) tail = &(*tail)->next;
+/* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
+static toft_block_header *toft_unlink_all(toft_state *a) {
+  toft_block_header *all = a->newest, **tail = &all;
+  while (*tail != &a->initial) tail = &(*tail)->next;
   *tail = a->spares;
   a->spares = NULL;
   a->spare_bytes = 0;
   return all;
 }
 
-/* Each block of the list becomes a spare again, in its order, or goes to its source. Returns the size of the largest
- * regular block that was in use and stays. */
-static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, size_t at_most, size_t bound,
-                             size_t count) {
-  toft_blk **tail = &a->spares;
+/* Makes each matching block of the list a spare, in order, and returns the others to the source. Returns the size of
+ * the largest retained regular block that was in use. */
+static size_t toft_retain_matching(toft_state *a, toft_block_header *list, size_t at_least, size_t at_most,
+                                   size_t bound, size_t count) {
+  toft_block_header **tail = &a->spares;
   size_t largest = 0;
   while (list != NULL) {
-    toft_blk *b = list;
+    toft_block_header *b = list;
     list = b->next;
     if (count != 0 && b->size >= at_least && b->size <= at_most && b->size <= bound &&
         a->spare_bytes <= bound - b->size) {
@@ -251,154 +255,155 @@ static size_t toft_keep_some(toft_state *a, toft_blk *list, size_t at_least, siz
       b->kind = TOFT_BLOCK_SPARE;
       count--;
     } else {
-      toft_put(a, b);
+      toft_block_put(a, b);
     }
   }
   *tail = NULL;
   return largest;
 }
 
-/* P10. Nothing is allocated any more; what is to stay for the next round? */
-static void toft_settle(toft_state *a, uint32_t policy, size_t keep) {
+/* P10: decides which blocks the empty arena keeps for its next round. */
+static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   uint64_t high = toft_end_round(a);
-  toft_blk *newest = a->newest;
-  size_t others = 0, one_offs = 0;
-  for (toft_blk *b = newest; b != &a->home; b = b->next) {
+  toft_block_header *newest = a->newest;
+  size_t others = 0, dedicated_count = 0;
+  for (toft_block_header *b = newest; b != &a->initial; b = b->next) {
     others += b->size;
-    one_offs += b->kind == TOFT_BLOCK_ONEOFF;
+    dedicated_count += b->kind == TOFT_BLOCK_ONEOFF;
   }
 
-  /* One block of this size would do for the round; up to `most`, one that is there does. */
+  /* one block of this size holds a round; an existing block of up to `most` will do */
   size_t wanted = toft_merged_size(high), most = 4 * wanted;
-  /* Without one, blocks stay as they are up to this: a half more than the round, as P6 may waste a quarter of each. */
+  /* otherwise blocks stay unmerged up to half more than the round, as P6 may waste a quarter of each */
   size_t bound =
       toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
-  /* Many equal blocks serve any round as well as one large block, and their memory is touched already. */
-  int as_they_are = high > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP && high > TOFT_CAP);
+  /* many equal blocks serve as well as one large one, and their pages are touched already */
+  int unmerged = high > TOFT_MERGE || (dedicated_count == 0 && others > TOFT_CAP && high > TOFT_CAP);
   if (policy == TOFT_KEEP_ALL) {
     wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
     most = SIZE_MAX;
-    as_they_are = high > TOFT_MERGE || others > TOFT_MERGE || (one_offs == 0 && others > TOFT_CAP);
+    unmerged = high > TOFT_MERGE || others > TOFT_MERGE || (dedicated_count == 0 && others > TOFT_CAP);
     bound = others + a->spare_bytes;
   } else if (policy == TOFT_KEEP_BYTES) {
     bound = toft_min(keep, TOFT_MAX_REQUEST);
-    wanted = toft_min(wanted, toft_max(TOFT_HOME_SIZE, toft_round(bound, TOFT_HOME_SIZE)));
+    wanted = toft_min(wanted, toft_max(TOFT_BLOCK_MIN, toft_round(bound, TOFT_BLOCK_MIN)));
     most = toft_min(4 * wanted, toft_max(wanted, bound));
-    as_they_are = as_they_are && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
+    unmerged = unmerged && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
   }
 
-  /* Home may do: as it is, as a buffer, or as a block that its source extends. */
-  int extends = a->home.source != NULL && a->home.source->extend != NULL;
-  int fits = high <= (size_t)(a->home_end - a->home_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
-  int single = newest != &a->home && newest->next == &a->home && newest->kind == TOFT_BLOCK_REGULAR;
+  /* the initial block is enough if the round fits, if it is the only memory, or if its source extends it */
+  int extends = a->initial.source != NULL && a->initial.source->extend != NULL;
+  int fits = high <= (size_t)(a->initial_end - a->initial_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
+  int single = newest != &a->initial && newest->next == &a->initial && newest->kind == TOFT_BLOCK_REGULAR;
   a->spare_keep = 0;
-  if (wanted <= TOFT_HOME_SIZE || fits || a->source == NULL || extends) {
-    (void)toft_keep_some(a, toft_take_apart(a), 0, 0, 0, 0);
-    a->first = 0;
-    toft_home_current(a, 0);
+  if (wanted <= TOFT_BLOCK_MIN || fits || a->source == NULL || extends) {
+    (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
+    a->first_size = 0;
+    toft_make_initial_current(a, 0);
   } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
     toft_put_spares(a, 0);
-    a->first = 0;
-    toft_home_current(a, 1); /* no mark of this round can name it */
+    a->first_size = 0;
+    toft_make_initial_current(a, 1); /* no mark of this round can point into it */
     a->newest = newest;
     newest->index = 1;
     toft_make_current(a, newest, toft_block_start(a, newest));
-  } else if (as_they_are) {
-    a->first = toft_max(TOFT_CAP, toft_keep_some(a, toft_take_apart(a), 0, SIZE_MAX, bound, SIZE_MAX));
+  } else if (unmerged) {
+    a->first_size = toft_max(TOFT_CAP, toft_retain_matching(a, toft_unlink_all(a), 0, SIZE_MAX, bound, SIZE_MAX));
     a->spare_keep = bound;
-    toft_home_current(a, 1);
-  } else { /* a block that was rewound before the reset is as good as one that was not */
-    (void)toft_keep_some(a, toft_take_apart(a), wanted, most, SIZE_MAX, others == 0);
-    a->first = a->spares != NULL ? a->spares->size : wanted;
-    toft_home_current(a, 1);
+    toft_make_initial_current(a, 1);
+  } else { /* spares from rewinds before the reset count as well */
+    (void)toft_retain_matching(a, toft_unlink_all(a), wanted, most, SIZE_MAX, others == 0);
+    a->first_size = a->spares != NULL ? a->spares->size : wanted;
+    toft_make_initial_current(a, 1);
   }
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
   if (policy > TOFT_KEEP_BYTES) {
     code = TOFT_EARG;
-  } else if (a->state & TOFT_CLOSED) {
+  } else if (a->state & TOFT_REFUSING) {
     code = TOFT_EBUSY;
   } else {
-    toft_note_peak(a, a->live);
+    toft_update_round_peak(a, a->live);
     toft_run_cleanups(a, 0);
-    code = toft_look_at_shadows(a);
+    code = toft_verify_freed(a);
     if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
-    for (toft_blk *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-      toft_poison(a, b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b), toft_block_top(a, b));
-    toft_settle(a, policy, keep);
+    for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
+      toft_mark_freed(a, b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b),
+                      toft_block_used_end(a, b));
+    toft_retain_blocks(a, policy, keep);
     a->live = 0;
-    toft_round_over(a);
-    toft_bump(a);
-    a->home.born = a->current->born = toft_epoch(a);
-    toft_check_from_here(a);
+    toft_accounting_reset(a);
+    toft_next_epoch(a);
+    a->initial.epoch = a->current->epoch = toft_epoch(a);
+    toft_restart_checks(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
-  if (TOFT_UNLIKELY(!toft_step_in(a, "trim", TOFT_CALLER()))) return;
-  toft_enter(a);
-  if (!(a->state & TOFT_CLOSED)) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "trim", TOFT_CALLER()))) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
     toft_put_spares(a, keep);
-    toft_blk *b = a->current;
+    toft_block_header *b = a->current;
     a->spare_keep = toft_min(a->spare_keep, keep);
-    if (a->live == 0 && b != &a->home && b == a->newest && b->next == &a->home &&
+    if (a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
         a->head.cursor == toft_block_start(a, b) && b->size > keep) {
       toft_records_trimmed(a);
-      toft_put(a, b);
-      a->first = 0;
-      toft_home_current(a, 0);
-      toft_bump(a);
-      a->emptied = toft_epoch(a);
-    } else if (a->live == 0 && b == &a->home && a->newest == b && b->source != NULL && b->source->extend != NULL) {
-      size_t size = toft_max(TOFT_HOME_SIZE, toft_round(toft_min(keep, b->size), TOFT_HOME_SIZE));
-      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_HOME_SIZE));
-      if (size < b->size) toft_cut_checks(a, (unsigned char *)a + size);
+      toft_block_put(a, b);
+      a->first_size = 0;
+      toft_make_initial_current(a, 0);
+      toft_next_epoch(a);
+      a->trim_epoch = toft_epoch(a);
+    } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
+      size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
+      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
+      if (size < b->size) toft_checks_shrink_initial(a, (unsigned char *)a + size);
       if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
         b->size = size;
-        a->end = a->home_end = (unsigned char *)a + size;
+        a->end = a->initial_end = (unsigned char *)a + size;
       }
     }
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
 }
 
 /* ---- cleanups ---- */
 
-static void toft_link_cleanup(toft_state *a, toft_node *node, void (*fn)(void *), void *arg) {
-  toft_bump(a); /* so that a mark from before asks ops, which runs it */
+static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)(void *), void *arg) {
+  toft_next_epoch(a); /* an older mark must take the slow path, which runs the cleanup */
   node->user.fn = fn;
   node->user.arg = arg;
   node->older = a->cleanups;
-  node->born = toft_epoch(a);
+  node->epoch = toft_epoch(a);
   a->cleanups = node;
 }
 
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
-  toft_node *node = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "cleanup", TOFT_CALLER()))) return NULL;
-  toft_enter(a);
-  int busy = (a->state & TOFT_CLOSED) != 0;
-  if (!busy) node = (toft_node *)toft_place(a, sizeof *node, 8);
+  toft_cleanup_node *node = NULL;
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "cleanup", TOFT_CALLER()))) return NULL;
+  toft_sync_in(a);
+  int busy = (a->state & TOFT_REFUSING) != 0;
+  if (!busy) node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
   if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
-    node = (toft_node *)toft_place(a, sizeof *node, 8);
+    node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
   if (node != NULL) {
     toft_link_cleanup(a, node, fn, arg);
-    toft_tell_over(a);
+    toft_check_soft_budget(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
-  if (node == NULL) toft_fail(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (node == NULL) toft_report_failure(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
 
@@ -408,29 +413,29 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
   toft_state *a = toft_state_of(head);
   int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
   unsigned char *p = NULL;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "claim", TOFT_CALLER()))) return NULL;
-  toft_enter(a);
-  uint32_t held = a->state & TOFT_CLAIMED;
-  if ((a->state & TOFT_BUSY) || (held && r->maker != a->claim_id)) {
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "claim", TOFT_CALLER()))) return NULL;
+  toft_sync_in(a);
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  if ((a->state & TOFT_BUSY) || (claimed && r->maker != a->claim_id)) {
     code = TOFT_EBUSY;
-  } else if (held ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
+  } else if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
     code = TOFT_EARG;
   } else if (code == TOFT_OK) {
     unsigned char *before = a->head.cursor;
     uint64_t allocated = a->allocated, peak = a->peak;
     a->state &= ~(uint32_t)TOFT_CLAIMED;
-    if (held) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+    if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
-    uint64_t placed = a->allocated;
-    p = size != 0 ? (unsigned char *)toft_place(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_place(a, size, align);
+    uint64_t allocated_before = a->allocated;
+    p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
+    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
     if (p != NULL) {
-      toft_note(a, size, placed, 0, TOFT_CALLER());
-      toft_aim(a); /* the range gets what the inline path would have had */
+      toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
+      toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
-      /* The low bits tell a stale range from the present one. */
-      if (!held) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
+      /* the low bits distinguish a stale range from the current one */
+      if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
       r->cursor = a->head.cursor;
       r->limit = a->claim_limit;
       r->maker = a->claim_id;
@@ -438,38 +443,38 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     } else {
       a->head.cursor = before;
       toft_sync(a);
-      a->allocated = allocated; /* what the range holds counts when it is given */
+      a->allocated = allocated; /* the bytes in the range count when it is returned */
       a->peak = peak;
-      toft_settle_tags(a);
-      a->state |= held;
+      toft_sync_tags(a);
+      a->state |= claimed;
       code = TOFT_ENOMEM;
     }
   }
-  toft_aim(a);
-  toft_step_out(a);
-  if (p == NULL) toft_fail(a, size, align, code);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (p == NULL) toft_report_failure(a, size, align, code);
   return p;
 }
 
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if ((a->state & TOFT_CLOSED) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
-    a->aside = NULL;
+    a->side_block = NULL;
     toft_sync(a);
-    toft_range_given(a);
+    toft_accounting_unclaim(a);
     r->cursor = r->limit = NULL;
     r->maker = 0;
     code = TOFT_OK;
-    toft_tell_over(a);
+    toft_check_soft_budget(a);
   }
-  toft_aim(a);
-  toft_step_out(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
   return code;
 }
 
@@ -477,30 +482,31 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  uint32_t closed = TOFT_CLOSED;
-  int code = TOFT_OK, inside = !(a->state & TOFT_FRESH) && a->checks != NULL; /* checks may begin here */
+  uint32_t refusing = TOFT_REFUSING;
+  int code = TOFT_OK,
+      inside = !(a->state & TOFT_PRISTINE) && a->checks != NULL; /* checks may be switched on in this call */
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
-  if (what == TOFT_SET_TAG) closed = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_step_in(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_enter(a);
-  if (a->state & closed) {
+  if (what == TOFT_SET_TAG) refusing = TOFT_BUSY;
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (a->state & refusing) {
     code = TOFT_EBUSY;
   } else if (what == TOFT_SET_BUDGET) {
     a->budget = value;
   } else if (what == TOFT_SET_TAG) {
-    code = toft_set_tag_here(a, value, name, name_len);
+    code = toft_apply_tag(a, value, name, name_len);
   } else if (what == TOFT_SET_SAMPLE) {
-    code = toft_set_period(a, value);
+    code = toft_apply_sampling(a, value);
   }
   if (code == TOFT_OK) {
-    toft_bump(a);
+    toft_next_epoch(a);
     if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
       code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
   }
-  toft_aim(a);
-  if (inside) toft_step_out(a);
+  toft_set_limit(a);
+  if (inside) toft_debug_end_call(a);
   return code;
 }
 
@@ -508,19 +514,46 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-static const toft_arena_ops toft_ops = {
-    sizeof(toft_arena_ops), 1,
-    toft_op_alloc,          toft_op_resize,
-    toft_op_free,           toft_op_rewind,
-    toft_op_reset,          toft_op_trim,
-    toft_op_cleanup,        toft_op_claim,
-    toft_op_give,           toft_op_contains,
-    toft_op_stats,          toft_op_set,
-    toft_op_release,
+/* For debuggers: reads the state as it is. */
+static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  const toft_state *a = (const toft_state *)(const void *)head;
+  if (what == TOFT_SET_BUDGET) {
+    *value = a->budget;
+  } else if (what == TOFT_SET_SAMPLE) {
+    *value = toft_sampling_period(a);
+  } else if (what == TOFT_SET_CHECKED) {
+    *value = (a->state & TOFT_IS_CHECKED) != 0;
+  } else {
+    return TOFT_ENOSYS;
+  }
+  return TOFT_OK;
+}
+
+static const toft_provider_info toft_info = {"toft-c", TOFT_VERSION, toft_op_query};
+
+static const toft_info_ops toft_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_op_alloc,
+        toft_op_resize,
+        toft_op_free,
+        toft_op_rewind,
+        toft_op_reset,
+        toft_op_trim,
+        toft_op_cleanup,
+        toft_op_claim,
+        toft_op_give,
+        toft_op_contains,
+        toft_op_stats,
+        toft_op_set,
+        toft_op_release,
+    },
+    &toft_info,
 };
 
-/* Made by this library? */
-static int toft_is_held(const toft_arena *a); /* threads/lease_cache.c: an arena that a cache leases */
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_ops || toft_is_held(a); }
+/* Whether this library made the arena. */
+static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
+static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
 
 #endif

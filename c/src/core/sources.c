@@ -1,4 +1,4 @@
-/* Sources beside the heap: pages, reserve-and-commit, and a limit around another source.
+/* The block sources other than the heap: pages, reserve-and-commit, and a limit around another source.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_SOURCES_C
 #define TOFT_CORE_SOURCES_C
@@ -15,8 +15,8 @@
 
 static void *toft_pages_take(toft_source *self, size_t size) {
   toft_pages *pages = (toft_pages *)(void *)self;
-  for (toft_cached **at = (toft_cached **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
-    toft_cached *b = *at;
+  for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
+    toft_cached_block *b = *at;
     if (b->size == size) {
       *at = b->next;
       pages->kept_bytes -= size;
@@ -32,9 +32,9 @@ static void toft_pages_put(toft_source *self, void *block, size_t size) {
     toft_os_unmap(block, size);
     return;
   }
-  toft_os_lazy(block, size); /* the link is written after it, so the first page stays ours */
-  toft_cached *b = (toft_cached *)block;
-  b->next = (toft_cached *)pages->kept;
+  toft_os_discard(block, size); /* the link is written after the discard, so the first page stays resident */
+  toft_cached_block *b = (toft_cached_block *)block;
+  b->next = (toft_cached_block *)pages->kept;
   b->size = size;
   pages->kept = b;
   pages->kept_bytes += size;
@@ -49,8 +49,8 @@ toft_source *toft_pages_init(toft_pages *pages, uint32_t flags) {
 }
 
 void toft_pages_trim(toft_pages *pages) {
-  toft_cached *b;
-  while ((b = (toft_cached *)pages->kept) != NULL) {
+  toft_cached_block *b;
+  while ((b = (toft_cached_block *)pages->kept) != NULL) {
     pages->kept = b->next;
     pages->kept_bytes -= b->size;
     toft_os_unmap(b, b->size);
@@ -59,7 +59,7 @@ void toft_pages_trim(toft_pages *pages) {
 
 /* ---- reserve and commit ---- */
 
-/* Commits 64 KiB at the least, so that growing by small steps is not a system call each. */
+/* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
 static int toft_reserve_extend(toft_source *self, void *block, size_t size, size_t want) {
   toft_reserve *r = (toft_reserve *)(void *)self;
   size_t to = toft_os_page(want);
@@ -97,7 +97,7 @@ toft_source *toft_reserve_init(toft_reserve *r, size_t max) {
   r->source.take = toft_reserve_take;
   r->source.put = toft_reserve_put;
   r->source.extend = toft_reserve_extend;
-  r->max = toft_os_page(toft_max(max, TOFT_HOME_SIZE));
+  r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
   r->base = (unsigned char *)toft_os_reserve(r->max);
   return r->base != NULL ? &r->source : NULL;
 }
@@ -107,7 +107,7 @@ void toft_reserve_done(toft_reserve *r) {
   memset(r, 0, sizeof *r);
 }
 
-/* ---- a budget around a source ---- */
+/* ---- a limit around a source ---- */
 
 static int toft_budget_charge(toft_budget *b, size_t size) {
   if (size <= b->limit && TOFT_ADD(&b->used, size) <= b->limit) return 1;

@@ -1,4 +1,4 @@
-/* Looking at an arena: membership, statistics, the walk over blocks.
+/* Reading an arena: membership, statistics, the walk over blocks, and the names of errors.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_STATS_C
 #define TOFT_CORE_STATS_C
@@ -8,38 +8,38 @@
 #include "ops.c"
 #include "policy.c"
 
-static const unsigned char *toft_lookup_start(const toft_state *a, toft_blk *b) {
-  return b == &a->home ? a->home_start : (unsigned char *)b + toft_offset(b);
+static const unsigned char *toft_block_first(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
 }
 
-/* Home idling holds nothing, though its cursor is at its end. */
-static size_t toft_block_used(const toft_state *a, toft_blk *b) {
-  if (b == &a->home && (a->state & TOFT_IDLE)) return 0;
-  return (size_t)(toft_block_top(a, b) - toft_lookup_start(a, b));
+/* Bytes in use. An idle initial block has none, although its cursor is at its end. */
+static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
+  if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
+  return (size_t)(toft_block_used_end(a, b) - toft_block_first(a, b));
 }
 
-static toft_state *toft_adopted_by(const toft_node *node) {
-  return node->user.fn == toft_end_adopted ? (toft_state *)node->user.arg : NULL;
+static toft_state *toft_adopted_arena(const toft_cleanup_node *node) {
+  return node->user.fn == toft_release_adopted ? (toft_state *)node->user.arg : NULL;
 }
 
 static int toft_op_contains(const toft_arena *head, const void *p) {
   const toft_state *a = toft_state_of(head);
   const unsigned char *q = (const unsigned char *)p;
-  if (a->state & TOFT_FRESH) return q >= a->home_start && q < head->cursor;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_lookup_start(a, b);
+  if (a->state & TOFT_PRISTINE) return q >= a->initial_start && q < head->cursor;
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
+    const unsigned char *start = toft_block_first(a, b);
     if (q >= start && q < start + toft_block_used(a, b)) return 1;
   }
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
+  for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_arena(n);
     if (donor != NULL && toft_op_contains(&donor->head, p)) return 1;
   }
   return 0;
 }
 
-/* `reserved` and the like of this arena and of those it adopted. */
+/* Adds the block statistics of a and of the arenas it adopted. */
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     s->reserved += b->size;
     s->blocks++;
     s->wasted += b->size - toft_block_used(a, b);
@@ -47,8 +47,8 @@ static void toft_add_stats(const toft_state *a, toft_stats *s) {
   }
   s->reserved += a->spare_bytes;
   s->source_calls += a->source_calls;
-  for (const toft_node *n = a->cleanups; n != NULL; n = n->older) {
-    const toft_state *donor = toft_adopted_by(n);
+  for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
+    const toft_state *donor = toft_adopted_arena(n);
     if (donor != NULL) toft_add_stats(donor, s);
   }
 }
@@ -56,37 +56,37 @@ static void toft_add_stats(const toft_state *a, toft_stats *s) {
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) {
   toft_state *a = toft_state_of(head);
   toft_stats s;
-  toft_enter(a);
+  toft_sync_in(a);
   memset(&s, 0, sizeof s);
   toft_add_stats(a, &s);
   s.live = a->live;
   s.allocated = a->allocated;
   s.peak = a->peak;
   s.budget = a->budget;
-  toft_aim(a);
+  toft_set_limit(a);
   size_t n = toft_min(out_size, sizeof s);
   memcpy(out, &s, n);
   return n;
 }
 
-static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
+static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *), void *arg) {
   toft_block v;
-  const toft_node *n = a->cleanups;
-  for (toft_blk *b = a->newest; b != NULL; b = b->next) {
-    for (; n != NULL && n->born > b->born; n = n->older) {
-      toft_state *donor = toft_adopted_by(n);
-      int stop = donor != NULL ? toft_walk(donor, fn, arg) : 0;
+  const toft_cleanup_node *n = a->cleanups;
+  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
+    for (; n != NULL && n->epoch > b->epoch; n = n->older) {
+      toft_state *donor = toft_adopted_arena(n);
+      int stop = donor != NULL ? toft_walk_blocks(donor, fn, arg) : 0;
       if (stop != 0) return stop;
     }
-    v.base = b == &a->home ? (const void *)a : (const void *)b;
+    v.base = b == &a->initial ? (const void *)a : (const void *)b;
     v.size = b->size;
-    v.start = toft_lookup_start(a, b);
+    v.start = toft_block_first(a, b);
     v.used = toft_block_used(a, b);
     v.kind = (int)b->kind;
     int stop = fn(arg, &v);
     if (stop != 0) return stop;
   }
-  for (toft_blk *b = a->spares; b != NULL; b = b->next) {
+  for (toft_block_header *b = a->spares; b != NULL; b = b->next) {
     v.base = b;
     v.size = b->size;
     v.start = (const unsigned char *)b + TOFT_HEADER;
@@ -101,11 +101,11 @@ static int toft_walk(toft_state *a, int (*fn)(void *, const toft_block *), void 
 int toft_blocks(toft_arena *head, int (*fn)(void *arg, const toft_block *block), void *arg) {
   if (!toft_is_own(head)) return TOFT_ENOSYS;
   toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  uint32_t was = toft_call_out(a);
-  int stop = toft_walk(a, fn, arg);
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_sync_in(a);
+  uint32_t was_busy = toft_begin_callback(a);
+  int stop = toft_walk_blocks(a, fn, arg);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return stop;
 }
 

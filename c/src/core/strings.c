@@ -1,4 +1,4 @@
-/* Text in an arena: printf, and packed bytes. On the ABI alone: any maker's arena will do.
+/* Strings in an arena: printf, and packed bytes. Uses the public ABI only, so arenas of any provider will do.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_STRINGS_C
 #define TOFT_CORE_STRINGS_C
@@ -7,37 +7,38 @@
 #include "instrument.h"
 #include "policy.c"
 
-/* Formats into the room there is; a second time only if that was too small. */
+/* Formats into the remaining bytes, and a second time if they were too few. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
-  va_list again;
-  toft_from(a, TOFT_CALLER());
-  size_t room = toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* what vsnprintf takes everywhere */
-  va_copy(again, args);
-  int length = vsnprintf(room != 0 ? (char *)a->cursor : NULL, room, format, args);
+  va_list copy;
+  toft_attribute_call(a, TOFT_CALLER());
+  size_t remaining =
+      toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* the maximum that vsnprintf accepts everywhere */
+  va_copy(copy, args);
+  int length = vsnprintf(remaining != 0 ? (char *)a->cursor : NULL, remaining, format, args);
   char *s = NULL;
   if (length >= 0) {
     size_t size = (size_t)length + 1;
-    unsigned char *here = a->cursor;
+    unsigned char *start = a->cursor;
     s = (char *)toft_alloc(a, size);
-    if (s != NULL && ((unsigned char *)s != here || size > room)) (void)vsnprintf(s, size, format, again);
+    if (s != NULL && ((unsigned char *)s != start || size > remaining)) (void)vsnprintf(s, size, format, copy);
   }
-  va_end(again);
+  va_end(copy);
   return s;
 }
 
 char *toft_printf(toft_arena *a, const char *format, ...) {
   va_list args;
-  toft_from(a, TOFT_CALLER());
+  toft_attribute_call(a, TOFT_CALLER());
   va_start(args, format);
   char *s = toft_vprintf(a, format, args);
   va_end(args);
   return s;
 }
 
-/* Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused;
- * chunks double up to 4 KiB. */
+/* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
+ * double up to 4 KiB. */
 void *toft_pack_more(toft_pack *k, size_t n) {
-  toft_from(k->arena, TOFT_CALLER());
+  toft_attribute_call(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
   unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
   if (p == NULL) return toft_alloc(k->arena, n);

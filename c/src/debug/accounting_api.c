@@ -1,4 +1,4 @@
-/* The calls of toft/meter.h.
+/* The public calls of toft/meter.h.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_ACCOUNTING_API_C
@@ -9,163 +9,165 @@
 #include "debug_records.c"
 #include "sampling.c"
 
-static void toft_leave(toft_state *a) {
-  toft_aim(a);
-  toft_step_out(a);
+static void toft_end_call(toft_state *a) {
+  toft_set_limit(a);
+  toft_debug_end_call(a);
 }
 
-/* The state of an arena of this library that is open, with a watch; or NULL, and why. toft_close_watch is due. */
-static toft_state *toft_open_watch(toft_arena *head, const char *by, uintptr_t caller, int *code) {
+/* Begins a change of settings. NULL with *code set: another provider, refused, or no memory; otherwise
+ * toft_end_setting must follow. */
+static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = TOFT_ENOSYS;
   if (!toft_is_own(head)) return NULL;
   *code = TOFT_EBUSY;
-  if (!toft_step_in(a, by, caller)) return NULL;
-  toft_enter(a);
-  *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_watched(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
+  if (!toft_debug_begin_call(a, op, caller)) return NULL;
+  toft_sync_in(a);
+  *code = a->state & (TOFT_CLAIMED | TOFT_BUSY) ? TOFT_EBUSY : toft_instruments_get(a) == NULL ? TOFT_ENOMEM : TOFT_OK;
   if (*code == TOFT_OK) return a;
-  toft_leave(a);
+  toft_end_call(a);
   return NULL;
 }
 
-static int toft_close_watch(toft_state *a, int code) {
+static int toft_end_setting(toft_state *a, int code) {
   if (code == TOFT_OK) {
-    toft_bump(a);
-    toft_switched(a);
+    toft_next_epoch(a);
+    toft_update_instrumented(a);
   }
-  toft_leave(a);
+  toft_end_call(a);
   return code;
 }
 
 int toft_set_metered(toft_arena *head, int on) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_metered", TOFT_CALLER(), &code);
-  return a != NULL ? toft_close_watch(a, toft_meter(a, on != 0)) : code;
+  toft_state *a = toft_begin_setting(head, "set_metered", TOFT_CALLER(), &code);
+  return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
 
 int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_soft_budget", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->soft = bytes;
-  a->watch->soft_passed = 0;
-  a->watch->over = fn;
-  a->watch->over_arg = arg;
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->soft_budget = bytes;
+  a->instruments->soft_budget_passed = 0;
+  a->instruments->on_soft_budget = fn;
+  a->instruments->on_soft_budget_arg = arg;
+  return toft_end_setting(a, TOFT_OK);
 }
 
 int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, "on_refusal", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->ask = fn;
-  a->watch->ask_arg = arg;
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->on_refusal = fn;
+  a->instruments->on_refusal_arg = arg;
+  return toft_end_setting(a, TOFT_OK);
 }
 
 int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
-  toft_state *a = toft_open_watch(head, "set_tag_budget", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_tag_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   if (path[0] == '/') path++;
-  size_t tag = toft_tag_of(a->watch, NULL, path, strlen(path), NULL);
-  if (tag != SIZE_MAX) a->watch->tags[tag].budget = bytes;
-  return toft_close_watch(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
+  size_t tag = toft_tag_of(a->instruments, NULL, path, strlen(path), NULL);
+  if (tag != SIZE_MAX) a->instruments->tags[tag].budget = bytes;
+  return toft_end_setting(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
 }
 
 int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_sampling_seed", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_sampling_seed", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->random = toft_scatter(seed + 0x9E3779B97F4A7C15u);
-  toft_sample_after(a->watch, a->allocated);
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->random = toft_mix64(seed + 0x9E3779B97F4A7C15u);
+  toft_sample_after(a->instruments, a->allocated);
+  return toft_end_setting(a, TOFT_OK);
 }
 
 int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
   int code;
-  toft_state *a = toft_open_watch(head, "set_unwinder", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
-  a->watch->unwinder = fn;
-  a->watch->unwinder_arg = arg;
-  return toft_close_watch(a, TOFT_OK);
+  a->instruments->unwinder = fn;
+  a->instruments->unwinder_arg = arg;
+  return toft_end_setting(a, TOFT_OK);
 }
 
 /* ---- tags and phases ---- */
 
 static int toft_push_tag(toft_state *a, const char *name) {
-  toft_watch *w = a->watch;
+  toft_instruments *w = a->instruments;
   size_t length = name != NULL ? strlen(name) : 0;
-  if (w->lost != 0) return TOFT_ENOMEM;
+  if (w->failed_pushes != 0) return TOFT_ENOMEM;
   if (name == NULL || !toft_is_name(name, length)) return TOFT_EARG;
   if (a->state & TOFT_BUSY) return TOFT_EBUSY;
-  size_t *outer = (size_t *)toft_longer(w->outer, &w->outer_room, w->depth + 1, sizeof *outer);
-  if (outer == NULL) return TOFT_ENOMEM;
-  w->outer = outer;
-  int whole = name[0] == '/';
-  size_t before = w->tag, tag = before; /* "" is nothing within it */
-  if (length != 0) tag = toft_tag_of(w, whole ? NULL : &w->tags[before], name + whole, length - (size_t)whole, NULL);
+  size_t *stack = (size_t *)toft_grow_list(w->tag_stack, &w->tag_stack_capacity, w->tag_depth + 1, sizeof *stack);
+  if (stack == NULL) return TOFT_ENOMEM;
+  w->tag_stack = stack;
+  int absolute = name[0] == '/';
+  size_t before = w->tag, tag = before; /* "" is the current tag */
+  if (length != 0)
+    tag = toft_tag_of(w, absolute ? NULL : &w->tags[before], name + absolute, length - (size_t)absolute, NULL);
   if (tag == SIZE_MAX || !toft_change_tag(a, tag)) return TOFT_ENOMEM;
-  w->outer[w->depth++] = before;
+  w->tag_stack[w->tag_depth++] = before;
   return TOFT_OK;
 }
 
-/* A metered arena of this library, entered; or NULL, and why: nothing is metered, or this thread must not. */
-static toft_state *toft_enter_metered(toft_arena *head, const char *by, uintptr_t caller, int *code) {
+/* Begins a call on a metered arena. NULL: with TOFT_OK if nothing is metered, else with an error in *code. */
+static toft_state *toft_begin_metered_call(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
   if (*code != TOFT_OK) return NULL;
-  toft_watch *w = toft_watch_of(a);
+  toft_instruments *w = toft_instruments_of(a);
   if (w == NULL || !w->metered) return NULL;
   *code = TOFT_EBUSY;
-  if (!toft_step_in(a, by, caller)) return NULL;
-  toft_enter(a);
+  if (!toft_debug_begin_call(a, op, caller)) return NULL;
+  toft_sync_in(a);
   return a;
 }
 
-int toft_tag_push_watched(toft_arena *head, const char *name) {
+int toft_tag_push_slow(toft_arena *head, const char *name) {
   int code;
-  toft_state *a = toft_enter_metered(head, "tag_push", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "tag_push", TOFT_CALLER(), &code);
   if (a == NULL) return code;
   code = toft_push_tag(a, name);
-  if (code != TOFT_OK) a->watch->lost++;
-  toft_leave(a);
+  if (code != TOFT_OK) a->instruments->failed_pushes++;
+  toft_end_call(a);
   return code;
 }
 
-void toft_tag_pop_watched(toft_arena *head) {
+void toft_tag_pop_slow(toft_arena *head) {
   int code;
-  toft_state *a = toft_enter_metered(head, "tag_pop", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "tag_pop", TOFT_CALLER(), &code);
   if (a == NULL) return;
-  toft_watch *w = a->watch;
-  if (w->lost != 0) {
-    w->lost--;
-  } else if (w->depth != 0 && !(a->state & TOFT_BUSY)) {
-    toft_settle_tags(a);
-    w->tag = w->outer[--w->depth];
-    toft_settle_tags(a); /* the push saw to the room */
+  toft_instruments *w = a->instruments;
+  if (w->failed_pushes != 0) {
+    w->failed_pushes--;
+  } else if (w->tag_depth != 0 && !(a->state & TOFT_BUSY)) {
+    toft_sync_tags(a);
+    w->tag = w->tag_stack[--w->tag_depth];
+    toft_sync_tags(a); /* toft_push_tag reserved the cut */
   }
-  toft_leave(a);
+  toft_end_call(a);
 }
 
-toft_phase toft_phase_begin_watched(toft_arena *head, const char *name) {
+toft_phase toft_phase_begin_slow(toft_arena *head, const char *name) {
   int code;
   toft_phase p = {NULL, 0, 0};
-  toft_state *a = toft_enter_metered(head, "phase_begin", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "phase_begin", TOFT_CALLER(), &code);
   if (a == NULL) return p;
   p.name = name;
   p.allocated = a->allocated;
   p.live = a->live;
-  toft_leave(a);
+  toft_end_call(a);
   return p;
 }
 
-static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
+static toft_phase_entry *toft_phase_named(toft_instruments *w, const char *name) {
   for (size_t i = 0; i < w->phase_count; i++)
     if (strcmp(w->phases[i].name, name) == 0) return &w->phases[i];
   toft_phase_entry *phases =
-      (toft_phase_entry *)toft_longer(w->phases, &w->phase_room, w->phase_count + 1, sizeof *phases);
+      (toft_phase_entry *)toft_grow_list(w->phases, &w->phase_capacity, w->phase_count + 1, sizeof *phases);
   if (phases == NULL) return NULL;
   w->phases = phases;
   toft_phase_entry *e = &phases[w->phase_count];
@@ -176,39 +178,39 @@ static toft_phase_entry *toft_phase_named(toft_watch *w, const char *name) {
   return e;
 }
 
-void toft_phase_end_watched(toft_arena *head, toft_phase *p) {
+void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
   int code;
-  toft_state *a = toft_enter_metered(head, "phase_end", TOFT_CALLER(), &code);
+  toft_state *a = toft_begin_metered_call(head, "phase_end", TOFT_CALLER(), &code);
   if (a != NULL) {
-    toft_phase_entry *e = toft_phase_named(a->watch, p->name);
-    if (e != NULL) { /* else there is no memory for it: it is not told */
+    toft_phase_entry *e = toft_phase_named(a->instruments, p->name);
+    if (e != NULL) { /* else no memory: the phase is missing from reports */
       e->entries++;
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
     }
-    toft_leave(a);
+    toft_end_call(a);
   }
   p->name = NULL;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
-/* A watched arena of this library, brought up to date, entered. NULL: there is nothing to tell, or `code`. */
-static toft_state *toft_enter_report(toft_arena *head, int *code) {
+/* Begins a report. NULL: with TOFT_OK if there is nothing to report, else with an error in *code. */
+static toft_state *toft_begin_report(toft_arena *head, int *code) {
   toft_state *a = toft_state_of(head);
   *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
-  if (*code != TOFT_OK || toft_watch_of(a) == NULL) return NULL;
-  toft_enter(a);
-  toft_settle_tags(a);
+  if (*code != TOFT_OK || toft_instruments_of(a) == NULL) return NULL;
+  toft_sync_in(a);
+  toft_sync_tags(a);
   return a;
 }
 
 int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  const toft_watch *w = a->watch;
-  uint32_t was = toft_call_out(a);
+  const toft_instruments *w = a->instruments;
+  uint32_t was_busy = toft_begin_callback(a);
   for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
     const toft_tag_entry *t = &w->tags[i];
     toft_tag_report r;
@@ -219,17 +221,17 @@ int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag)
     r.budget = t->budget;
     code = fn(arg, &r);
   }
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return code;
 }
 
 int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  const toft_watch *w = a->watch;
-  uint32_t was = toft_call_out(a);
+  const toft_instruments *w = a->instruments;
+  uint32_t was_busy = toft_begin_callback(a);
   for (size_t i = 0; i < w->phase_count && code == 0; i++) {
     const toft_phase_entry *e = &w->phases[i];
     toft_phase_report r;
@@ -239,20 +241,20 @@ int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *
     r.kept = e->kept;
     code = fn(arg, &r);
   }
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return code;
 }
 
 int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  const toft_watch *w = a->watch;
-  uint32_t was = toft_call_out(a);
+  const toft_instruments *w = a->instruments;
+  uint32_t was_busy = toft_begin_callback(a);
   toft_site_report r;
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
-    for (toft_sampled *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
+    for (toft_sampled_site *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
       r.site = s->site;
       r.tag = w->tags[s->tag].name;
       r.count = (uint64_t)(s->count + 0.5);
@@ -262,36 +264,36 @@ int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *si
       code = fn(arg, &r);
     }
   }
-  if (code == 0 && w->lost_count > 0) { /* they belong to the sum */
+  if (code == 0 && w->unattributed_count > 0) { /* they count in the totals */
     r.site = 0;
     r.tag = "";
-    r.count = (uint64_t)(w->lost_count + 0.5);
-    r.bytes = (uint64_t)(w->lost_bytes + 0.5);
+    r.count = (uint64_t)(w->unattributed_count + 0.5);
+    r.bytes = (uint64_t)(w->unattributed_bytes + 0.5);
     r.stack = NULL;
     r.depth = 0;
     code = fn(arg, &r);
   }
-  toft_call_back(a, was);
-  toft_aim(a);
+  toft_end_callback(a, was_busy);
+  toft_set_limit(a);
   return code;
 }
 
 int toft_clear_report(toft_arena *head) {
   int code;
-  toft_state *a = toft_enter_report(head, &code);
+  toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
-  if (!toft_step_in(a, "clear_report", TOFT_CALLER())) {
-    toft_aim(a);
+  if (!toft_debug_begin_call(a, "clear_report", TOFT_CALLER())) {
+    toft_set_limit(a);
     return TOFT_EBUSY;
   }
   if (a->state & TOFT_BUSY) {
     code = TOFT_EBUSY;
   } else {
-    for (size_t i = 0; i < a->watch->tag_count; i++) a->watch->tags[i].allocated = 0;
-    toft_clear_phases(a->watch);
-    toft_clear_sites(a->watch);
+    for (size_t i = 0; i < a->instruments->tag_count; i++) a->instruments->tags[i].allocated = 0;
+    toft_clear_phases(a->instruments);
+    toft_clear_sites(a->instruments);
   }
-  toft_leave(a);
+  toft_end_call(a);
   return code;
 }
 

@@ -12,209 +12,210 @@
 #include "debug_records.c"
 #include "reports.c"
 
-#define TOFT_QUARANTINE TOFT_MIB /* bytes in all */
+#define TOFT_QUARANTINE_MAX TOFT_MIB /* bytes in all */
 
-typedef struct toft_detained {
-  struct toft_detained *next;
+typedef struct toft_quarantined {
+  struct toft_quarantined *next;
   unsigned char *block;
-  size_t size, open; /* open: bytes at its start that may be read: the head of an arena, or 0 */
-  toft_record *gone; /* what was in it last */
+  size_t size, readable; /* open: bytes at its start that may be read: the head of an arena, or 0 */
+  toft_record *freed;    /* what was in it last */
   size_t count;
-  toft_call released;
-} toft_detained;
+  toft_call_info released;
+} toft_quarantined;
 
 static toft_lock toft_quarantine_lock;
-static toft_detained *toft_oldest, **toft_youngest = &toft_oldest;
-static size_t toft_detained_bytes;
+static toft_quarantined *toft_quarantine_oldest, **toft_quarantine_end = &toft_quarantine_oldest;
+static size_t toft_quarantine_bytes;
 
 /* ---- the head of a released arena ---- */
 
-static void toft_tell_dead(toft_arena *head, const char *by, uintptr_t site) {
-  toft_fact f;
+static void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_RELEASED;
   f.arena = head;
   f.p = (const unsigned char *)head;
-  f.seen.by = by;
-  f.seen.site = toft_said != 0 ? toft_said : site;
-  f.seen.thread = toft_thread();
-  toft_said = 0;
+  f.detected.op = op;
+  f.detected.site = toft_call_site_hint != 0 ? toft_call_site_hint : site;
+  f.detected.thread = toft_thread_id();
+  toft_call_site_hint = 0;
   toft_lock_take(&toft_quarantine_lock);
-  for (const toft_detained *d = toft_oldest; d != NULL; d = d->next)
-    if (d->block == (const unsigned char *)head) f.gone = d->released;
+  for (const toft_quarantined *d = toft_quarantine_oldest; d != NULL; d = d->next)
+    if (d->block == (const unsigned char *)head) f.freed = d->released;
   TOFT_UNLOCK(&toft_quarantine_lock);
-  toft_publish(&f);
+  toft_publish_report(&f);
 }
 
-static void *toft_dead_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+static void *toft_released_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   (void)size, (void)align, (void)flags;
-  toft_tell_dead(a, "alloc", site != 0 ? site : TOFT_CALLER());
+  toft_report_use_after_release(a, "alloc", site != 0 ? site : TOFT_CALLER());
   return NULL;
 }
-static void *toft_dead_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                              uintptr_t site) {
+static void *toft_released_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align,
+                                  uint32_t flags, uintptr_t site) {
   (void)p, (void)old_size, (void)new_size, (void)align, (void)flags;
-  toft_tell_dead(a, "resize", site != 0 ? site : TOFT_CALLER());
+  toft_report_use_after_release(a, "resize", site != 0 ? site : TOFT_CALLER());
   return NULL;
 }
-static void toft_dead_free(toft_arena *a, void *p, size_t size) {
+static void toft_released_free(toft_arena *a, void *p, size_t size) {
   (void)p, (void)size;
-  toft_tell_dead(a, "free", TOFT_CALLER());
+  toft_report_use_after_release(a, "free", TOFT_CALLER());
 }
-static int toft_dead_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
+static int toft_released_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
   (void)cursor, (void)epoch;
-  toft_tell_dead(a, "rewind", TOFT_CALLER());
+  toft_report_use_after_release(a, "rewind", TOFT_CALLER());
   return TOFT_EMARK;
 }
-static int toft_dead_reset(toft_arena *a, uint32_t policy, size_t keep) {
+static int toft_released_reset(toft_arena *a, uint32_t policy, size_t keep) {
   (void)policy, (void)keep;
-  toft_tell_dead(a, "reset", TOFT_CALLER());
+  toft_report_use_after_release(a, "reset", TOFT_CALLER());
   return TOFT_EBUSY;
 }
-static void toft_dead_trim(toft_arena *a, size_t keep) {
+static void toft_released_trim(toft_arena *a, size_t keep) {
   (void)keep;
-  toft_tell_dead(a, "trim", TOFT_CALLER());
+  toft_report_use_after_release(a, "trim", TOFT_CALLER());
 }
-static toft_cleanup *toft_dead_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
+static toft_cleanup *toft_released_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
   (void)fn, (void)arg;
-  toft_tell_dead(a, "cleanup", TOFT_CALLER());
+  toft_report_use_after_release(a, "cleanup", TOFT_CALLER());
   return NULL;
 }
-static void *toft_dead_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+static void *toft_released_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
   (void)r, (void)size, (void)align;
-  toft_tell_dead(a, "claim", TOFT_CALLER());
+  toft_report_use_after_release(a, "claim", TOFT_CALLER());
   return NULL;
 }
-static int toft_dead_give(toft_arena *a, toft_range *r) {
+static int toft_released_give(toft_arena *a, toft_range *r) {
   (void)r;
-  toft_tell_dead(a, "give", TOFT_CALLER());
+  toft_report_use_after_release(a, "give", TOFT_CALLER());
   return TOFT_EARG;
 }
-static int toft_dead_contains(const toft_arena *a, const void *p) {
+static int toft_released_contains(const toft_arena *a, const void *p) {
   (void)a, (void)p;
   return 0;
 }
-static size_t toft_dead_stats(toft_arena *a, toft_stats *out, size_t out_size) {
+static size_t toft_released_stats(toft_arena *a, toft_stats *out, size_t out_size) {
   (void)out, (void)out_size;
-  toft_tell_dead(a, "stats", TOFT_CALLER());
+  toft_report_use_after_release(a, "stats", TOFT_CALLER());
   return 0;
 }
-static int toft_dead_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+static int toft_released_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   (void)what, (void)value, (void)name, (void)name_len;
-  toft_tell_dead(a, "set", TOFT_CALLER());
+  toft_report_use_after_release(a, "set", TOFT_CALLER());
   return TOFT_EBUSY;
 }
-static void toft_dead_release(toft_arena *a) { toft_tell_dead(a, "release", TOFT_CALLER()); }
+static void toft_released_release(toft_arena *a) { toft_report_use_after_release(a, "release", TOFT_CALLER()); }
 
-static const toft_arena_ops toft_dead_ops = {
+static const toft_arena_ops toft_released_ops = {
     sizeof(toft_arena_ops), 1,
-    toft_dead_alloc,        toft_dead_resize,
-    toft_dead_free,         toft_dead_rewind,
-    toft_dead_reset,        toft_dead_trim,
-    toft_dead_cleanup,      toft_dead_claim,
-    toft_dead_give,         toft_dead_contains,
-    toft_dead_stats,        toft_dead_set,
-    toft_dead_release,
+    toft_released_alloc,    toft_released_resize,
+    toft_released_free,     toft_released_rewind,
+    toft_released_reset,    toft_released_trim,
+    toft_released_cleanup,  toft_released_claim,
+    toft_released_give,     toft_released_contains,
+    toft_released_stats,    toft_released_set,
+    toft_released_release,
 };
 
 /* No room, and watched: every inline path ends in the table above. */
-static void toft_bury(toft_arena *head) {
+static void toft_head_set_released(toft_arena *head) {
   head->cursor = head->limit = (unsigned char *)head;
-  head->ops = &toft_dead_ops;
+  head->ops = &toft_released_ops;
   head->epoch = 1;
-  toft_written(head, sizeof *head);
+  toft_mark_defined(head, sizeof *head);
 }
 
 /* ---- blocks ---- */
 
-static void toft_look_at_detained(const toft_detained *d) {
-  unsigned char *from = d->block + d->open, *end = d->block + d->size;
-  toft_open(from, d->size - d->open);
+static void toft_verify_quarantined(const toft_quarantined *d) {
+  unsigned char *from = d->block + d->readable, *end = d->block + d->size;
+  toft_unpoison(from, d->size - d->readable);
   const unsigned char *at = from, *to = end;
-  if (!toft_written_part(&at, &to, TOFT_BYTE_GONE)) return;
-  toft_fact f;
+  if (!toft_written_part(&at, &to, TOFT_POISON_FREED)) return;
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_LATE_WRITE;
   f.p = d->block;
   f.size = d->size;
-  f.gone = d->released;
+  f.freed = d->released;
   for (size_t i = 0; i < d->count; i++) {
-    const toft_record *r = &d->gone[i];
+    const toft_record *r = &d->freed[i];
     if (at < r->start || at >= r->end) continue;
-    toft_fact_of(&f, r);
+    toft_report_set_allocation(&f, r);
   }
-  toft_fact_written(&f, f.p, at, to, to == end);
-  f.seen.by = "a look at released memory";
-  f.seen.thread = toft_thread();
-  toft_publish(&f);
+  toft_report_set_written(&f, f.p, at, to, to == end);
+  f.detected.op = "a look at released memory";
+  f.detected.thread = toft_thread_id();
+  toft_publish_report(&f);
 }
 
-static void toft_discharge(size_t bytes) {
+static void toft_quarantine_flush(size_t bytes) {
   for (;;) {
     toft_lock_take(&toft_quarantine_lock);
-    toft_detained *d = toft_detained_bytes > bytes ? toft_oldest : NULL;
+    toft_quarantined *d = toft_quarantine_bytes > bytes ? toft_quarantine_oldest : NULL;
     if (d != NULL) {
-      toft_oldest = d->next;
-      if (toft_oldest == NULL) toft_youngest = &toft_oldest;
-      toft_detained_bytes -= d->size;
+      toft_quarantine_oldest = d->next;
+      if (toft_quarantine_oldest == NULL) toft_quarantine_end = &toft_quarantine_oldest;
+      toft_quarantine_bytes -= d->size;
     }
     TOFT_UNLOCK(&toft_quarantine_lock);
     if (d == NULL) return;
-    toft_look_at_detained(d);
-    toft_open(d->block, d->size);
+    toft_verify_quarantined(d);
+    toft_unpoison(d->block, d->size);
     toft_heap_put(NULL, d->block, d->size);
-    free(d->gone);
+    free(d->freed);
     free(d);
   }
 }
 
-void toft_quarantine_trim(void) { toft_discharge(0); }
+void toft_quarantine_trim(void) { toft_quarantine_flush(0); }
 
 /* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
-static int toft_detain(toft_checks *c, const toft_blk *shadowed, void *block, size_t size, size_t open) {
-  if (size > TOFT_QUARANTINE / 2) return 0;
-  toft_detained *d = (toft_detained *)calloc(1, sizeof *d);
+static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowed, void *block, size_t size,
+                                size_t readable) {
+  if (size > TOFT_QUARANTINE_MAX / 2) return 0;
+  toft_quarantined *d = (toft_quarantined *)calloc(1, sizeof *d);
   if (d == NULL) return 0;
   d->block = (unsigned char *)block;
   d->size = size;
-  d->open = open;
+  d->readable = readable;
   d->released = c->call;
-  toft_shadow *s = *toft_shadow_of(c, shadowed);
+  toft_block_log *s = *toft_block_log_of(c, shadowed);
   if (s != NULL) {
-    d->gone = s->gone;
+    d->freed = s->freed;
     d->count = s->count;
-    s->gone = NULL;
-    s->count = s->room = 0;
+    s->freed = NULL;
+    s->count = s->capacity = 0;
   }
-  toft_fill_gone(d->block + open, d->block + size);
+  toft_fill_freed(d->block + readable, d->block + size);
   toft_lock_take(&toft_quarantine_lock);
-  *toft_youngest = d;
-  toft_youngest = &d->next;
-  toft_detained_bytes += size;
+  *toft_quarantine_end = d;
+  toft_quarantine_end = &d->next;
+  toft_quarantine_bytes += size;
   TOFT_UNLOCK(&toft_quarantine_lock);
-  toft_discharge(TOFT_QUARANTINE);
+  toft_quarantine_flush(TOFT_QUARANTINE_MAX);
   return 1;
 }
 
 /* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
-static int toft_part_with(toft_state *a, toft_blk *b) {
+static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   toft_checks *c = a->checks;
   size_t size = b->size;
-  (void)toft_look_at_shadow(a, *toft_shadow_of(c, b));
-  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_detain(c, b, b, size, 0);
-  if (!stays) toft_open(b, size);
-  toft_forget_shadow(c, b);
+  (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
+  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
+  if (!stays) toft_unpoison(b, size);
+  toft_block_log_release(c, b);
   return stays;
 }
 
 /* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
-static int toft_part_with_home(toft_state *a, size_t size) {
+static int toft_quarantine_initial(toft_state *a, size_t size) {
   int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
   toft_checks *c = a->checks;
-  toft_open(a, size);
-  toft_bury(&a->head);
-  stays = stays && toft_detain(c, &a->home, a, size, sizeof a->head);
-  toft_drop_checks(c);
+  toft_unpoison(a, size);
+  toft_head_set_released(&a->head);
+  stays = stays && toft_quarantine_push(c, &a->initial, a, size, sizeof a->head);
+  toft_checks_release(c);
   return stays;
 }
 

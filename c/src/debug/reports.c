@@ -12,28 +12,28 @@
 #define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
 
 /* One call of the program; all zero: none. */
-typedef struct toft_call {
-  const char *by;
+typedef struct toft_call_info {
+  const char *op;
   uintptr_t site;
   size_t thread;
-} toft_call;
+} toft_call_info;
 
 /* A finding before it has words. */
-typedef struct toft_fact {
+typedef struct toft_report {
   int kind;
   toft_arena *arena;
   const unsigned char *p;
-  size_t size, told; /* told: the size that the caller thinks it has */
+  size_t size, claimed_size; /* told: the size that the caller thinks it has */
   ptrdiff_t offset;
   size_t length;                         /* of the bytes that were written, from offset on */
   int open_ended;                        /* they reach the end of what was looked at: there may be more */
   unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
-  toft_call made, gone, seen;
-} toft_fact;
+  toft_call_info allocated, freed, detected;
+} toft_report;
 
 /* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
-static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsigned char *at, const unsigned char *end,
-                              int open_ended) {
+static void toft_report_set_written(toft_report *f, const unsigned char *p, const unsigned char *at,
+                                    const unsigned char *end, int open_ended) {
   f->offset = at - p;
   f->length = (size_t)(end - at);
   f->open_ended = open_ended;
@@ -42,18 +42,18 @@ static void toft_fact_written(toft_fact *f, const unsigned char *p, const unsign
 
 /* ---- text, without stdio: it has no %zu everywhere ---- */
 
-typedef struct toft_line {
+typedef struct toft_text_writer {
   char *at, *end;
-} toft_line;
+} toft_text_writer;
 
-static void toft_put_text(toft_line *t, const char *s) {
+static void toft_put_text(toft_text_writer *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
 
 /* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
  * quote and a backslash get a backslash. */
-static void toft_put_escaped(toft_line *t, const char *s, size_t size, int quoted) {
+static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
     if (c < 0x20 || c > 0x7e) {
@@ -69,9 +69,9 @@ static void toft_put_escaped(toft_line *t, const char *s, size_t size, int quote
   *t->at = 0;
 }
 
-static void toft_put_name(toft_line *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
+static void toft_put_name(toft_text_writer *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
 
-static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
+static void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
   *d = 0;
   do *--d = "0123456789abcdef"[n % base];
@@ -80,12 +80,12 @@ static void toft_put_number(toft_line *t, uint64_t n, unsigned base) {
   toft_put_text(t, d);
 }
 
-static void toft_put_offset(toft_line *t, ptrdiff_t n) {
+static void toft_put_offset(toft_text_writer *t, ptrdiff_t n) {
   if (n < 0) toft_put_text(t, "-");
   toft_put_number(t, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-/* ---- places ---- */
+/* ---- sites ---- */
 
 static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
 
@@ -95,7 +95,7 @@ typedef struct toft_named_site {
 } toft_named_site;
 
 static toft_named_site *toft_named_sites[256];
-static TOFT_THREAD_LOCAL uintptr_t toft_said; /* where the next call comes from, if somebody said so */
+static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* where the next call comes from, if somebody said so */
 
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
@@ -114,7 +114,7 @@ uintptr_t toft_site(const char *place) {
   return (uintptr_t)s;
 }
 
-static int toft_site_named(uintptr_t site, toft_line *t) {
+static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   const toft_named_site *s = NULL;
   toft_lock_take(&toft_findings_lock);
   for (int i = 0; i < 256 && s == NULL; i++)
@@ -126,26 +126,27 @@ static int toft_site_named(uintptr_t site, toft_line *t) {
 
 /* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
  * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
-static toft_lock toft_names_lock;
-static toft_dwarf toft_names;
-static int toft_names_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+static toft_lock toft_symbol_lock;
+static toft_dwarf toft_symbol_session;
+static int toft_symbol_session_state; /* 0: not opened yet; 1: open; 2: it cannot be */
 
-static void toft_names_close(void) {
-  if (toft_names_state == 1) toft_dwarf_close(&toft_names);
-  toft_names_state = 0;
+static void toft_symbol_session_close(void) {
+  if (toft_symbol_session_state == 1) toft_dwarf_close(&toft_symbol_session);
+  toft_symbol_session_state = 0;
 }
 
-static int toft_names_find(const void *address, toft_symbol *s) {
-  if (toft_names_state == 0) toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
-  if (toft_names_state == 1 && !toft_dwarf_knows(&toft_names, address)) {
-    toft_names_close();
-    toft_names_state = toft_dwarf_open(&toft_names) ? 1 : 2;
+static int toft_symbol_find(const void *address, toft_symbol *s) {
+  if (toft_symbol_session_state == 0) toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
+  if (toft_symbol_session_state == 1 && !toft_dwarf_covers(&toft_symbol_session, address)) {
+    toft_symbol_session_close();
+    toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
   }
-  return toft_names_state == 1 ? toft_dwarf_symbolize(&toft_names, address, s) : toft_symbolize(NULL, address, s);
+  return toft_symbol_session_state == 1 ? toft_dwarf_symbolize(&toft_symbol_session, address, s)
+                                        : toft_symbolize(NULL, address, s);
 }
 
 /* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
-static void toft_put_symbol(toft_line *t, const toft_symbol *s) {
+static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
   if (s->function != NULL) {
@@ -162,14 +163,14 @@ static void toft_put_symbol(toft_line *t, const toft_symbol *s) {
   if (s->function != NULL) toft_put_text(t, ")");
 }
 
-static int toft_site_of_code(uintptr_t site, toft_line *t) {
+static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
   const void *address = (const void *)site;
   if (site < 4096) return 0;
-  if (TOFT_LOCK_TRY(&toft_names_lock)) {
-    int found = toft_names_find(address, &s);
+  if (TOFT_LOCK_TRY(&toft_symbol_lock)) {
+    int found = toft_symbol_find(address, &s);
     if (found) toft_put_symbol(t, &s); /* its strings are the session's */
-    TOFT_UNLOCK(&toft_names_lock);
+    TOFT_UNLOCK(&toft_symbol_lock);
     return found;
   }
   if (!toft_symbolize(NULL, address, &s)) return 0;
@@ -178,11 +179,11 @@ static int toft_site_of_code(uintptr_t site, toft_line *t) {
 }
 
 /* Into `room` bytes. */
-static void toft_name_place(uintptr_t site, char *at, size_t room) {
-  toft_line t = {at, at + room - 1};
+static void toft_put_site(uintptr_t site, char *at, size_t size) {
+  toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
     toft_put_text(&t, "an unknown place");
-  } else if (!toft_site_named(site, &t) && !toft_site_of_code(site, &t)) {
+  } else if (!toft_put_named_site(site, &t) && !toft_put_code_site(site, &t)) {
     toft_put_text(&t, "site ");
     toft_put_number(&t, site, 16);
   }
@@ -190,10 +191,10 @@ static void toft_name_place(uintptr_t site, char *at, size_t room) {
 
 /* ---- words ---- */
 
-#define TOFT_PLACE 512
-#define TOFT_MESSAGE (4 * TOFT_PLACE)
+#define TOFT_SITE_TEXT_MAX 512
+#define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
 
-static void toft_put_call(toft_line *t, const char *before, const toft_moment *m, const char *between) {
+static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
   toft_put_text(t, before);
   if (m->site != 0) {
     toft_put_text(t, between);
@@ -203,13 +204,13 @@ static void toft_put_call(toft_line *t, const char *before, const toft_moment *m
   toft_put_number(t, m->thread, 10);
 }
 
-static void toft_put_allocation(toft_line *t, const toft_fact *f) {
+static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
   toft_put_text(t, f->size == 1 ? " byte at " : " bytes at ");
   toft_put_number(t, (uintptr_t)f->p, 16);
 }
 
-static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f) {
+static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
   toft_put_text(t, kind);
   toft_put_text(t, ": byte ");
   toft_put_offset(t, f->offset);
@@ -223,7 +224,7 @@ static void toft_put_written(toft_line *t, const char *kind, const toft_fact *f)
   toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
 }
 
-static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *out) {
+static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
     case TOFT_FOUND_UNDERRUN: toft_put_written(t, "underrun", f); break;
@@ -240,7 +241,7 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
       break;
     case TOFT_FOUND_WRONG_SIZE:
       toft_put_text(t, "wrong size: ");
-      toft_put_number(t, f->told, 10);
+      toft_put_number(t, f->claimed_size, 10);
       toft_put_text(t, " bytes, of an allocation of ");
       toft_put_allocation(t, f);
       break;
@@ -255,7 +256,7 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
       break;
     case TOFT_FOUND_WRONG_THREAD:
       toft_put_text(t, "wrong thread: the arena is pinned to thread ");
-      toft_put_number(t, f->made.thread, 10);
+      toft_put_number(t, f->allocated.thread, 10);
       break;
     case TOFT_FOUND_TWO_THREADS:
       toft_put_text(t, "two threads at once: ");
@@ -271,29 +272,29 @@ static void toft_put_kind(toft_line *t, const toft_fact *f, const toft_finding *
     case TOFT_FOUND_NOT_RELEASED:
       toft_put_text(t, "refused release: the arena at ");
       toft_put_number(t, (uintptr_t)f->p, 16);
-      toft_put_text(t, f->told != 0 ? " has a claimed range" : " is in a cleanup or a callback");
+      toft_put_text(t, f->claimed_size != 0 ? " has a claimed range" : " is in a cleanup or a callback");
       break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
-  if (f->kind < TOFT_FOUND_LATE_WRITE && f->gone.by != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
+  if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
   toft_put_text(t, "; noticed by ");
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
 }
 
-static void toft_say_moment(toft_moment *m, const toft_call *c, char *place) {
-  toft_name_place(c->site, place, TOFT_PLACE);
-  m->call = c->by != NULL ? c->by : "";
+static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
+  toft_put_site(c->site, place, TOFT_SITE_TEXT_MAX);
+  m->call = c->op != NULL ? c->op : "";
   m->place = place;
   m->site = c->site;
   m->thread = c->thread;
 }
 
 /* Puts it into words, and calls fn with them. */
-static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
-  char places[3][TOFT_PLACE], message[TOFT_MESSAGE];
+static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
+  char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
-  toft_line t = {message, message + sizeof message - 1};
+  toft_text_writer t = {message, message + sizeof message - 1};
   out.kind = f->kind;
   out.message = message;
   out.arena = f->arena;
@@ -302,18 +303,18 @@ static void toft_say(const toft_fact *f, toft_finding_fn *fn, void *arg) {
   out.offset = f->offset;
   out.length = f->length;
   out.bytes = f->length != 0 ? f->bytes : NULL;
-  toft_say_moment(&out.allocated, &f->made, places[0]);
-  toft_say_moment(&out.returned, &f->gone, places[1]);
-  toft_say_moment(&out.noticed, &f->seen, places[2]);
+  toft_fill_moment(&out.allocated, &f->allocated, site_texts[0]);
+  toft_fill_moment(&out.returned, &f->freed, site_texts[1]);
+  toft_fill_moment(&out.noticed, &f->detected, site_texts[2]);
   toft_put_kind(&t, f, &out);
   fn(arg, &out);
 }
 
 /* ---- the process's switch, and delivery ---- */
 
-enum { TOFT_SWITCH_UNREAD = 0, TOFT_SWITCH_OFF = 1, TOFT_SWITCH_ON = 2 };
-static size_t toft_switch; /* read and written atomically; the rest is written before it, with the lock held */
-static int toft_switch_aborts;
+enum { TOFT_CHECK_SWITCH_UNREAD = 0, TOFT_CHECK_SWITCH_OFF = 1, TOFT_CHECK_SWITCH_ON = 2 };
+static size_t toft_check_switch; /* read and written atomically; the rest is written before it, with the lock held */
+static int toft_check_switch_aborts;
 static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
 static char *toft_findings_file; /* or NULL */
 
@@ -321,7 +322,7 @@ static toft_finding_fn *toft_finding_hook;
 static void *toft_finding_hook_arg;
 
 /* ASCII case is ignored. */
-static int toft_is_word(const char *s, const char *word) {
+static int toft_equals_ignoring_case(const char *s, const char *word) {
   while (*word != 0 && (*s == *word || (*s >= 'A' && *s <= 'Z' && *s + 32 == *word))) s++, word++;
   return *s == 0 && *word == 0;
 }
@@ -338,26 +339,26 @@ static void toft_read_findings_file(const char *name, int checked) {
   }
 }
 
-static TOFT_COLD size_t toft_read_switch(void) {
+static TOFT_COLD size_t toft_read_check_switch(void) {
   toft_lock_take(&toft_findings_lock);
-  size_t s = TOFT_LOAD(&toft_switch);
-  if (s == TOFT_SWITCH_UNREAD) {
+  size_t s = TOFT_LOAD(&toft_check_switch);
+  if (s == TOFT_CHECK_SWITCH_UNREAD) {
     const char *v = toft_os_env("TOFT_CHECKED");
-    int off = v == NULL || *v == 0 || toft_is_word(v, "0") || toft_is_word(v, "off") || toft_is_word(v, "no") ||
-              toft_is_word(v, "false");
-    toft_switch_aborts = !off && toft_is_word(v, "abort");
+    int off = v == NULL || *v == 0 || toft_equals_ignoring_case(v, "0") || toft_equals_ignoring_case(v, "off") ||
+              toft_equals_ignoring_case(v, "no") || toft_equals_ignoring_case(v, "false");
+    toft_check_switch_aborts = !off && toft_equals_ignoring_case(v, "abort");
     toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
-    s = off ? TOFT_SWITCH_OFF : TOFT_SWITCH_ON;
-    (void)TOFT_SWAP(&toft_switch, s);
+    s = off ? TOFT_CHECK_SWITCH_OFF : TOFT_CHECK_SWITCH_ON;
+    (void)TOFT_SWAP(&toft_check_switch, s);
   }
   TOFT_UNLOCK(&toft_findings_lock);
   return s;
 }
 
 static int toft_process_checks(void) {
-  size_t s = TOFT_LOAD(&toft_switch);
-  if (TOFT_UNLIKELY(s == TOFT_SWITCH_UNREAD)) s = toft_read_switch();
-  return s == TOFT_SWITCH_ON;
+  size_t s = TOFT_LOAD(&toft_check_switch);
+  if (TOFT_UNLIKELY(s == TOFT_CHECK_SWITCH_UNREAD)) s = toft_read_check_switch();
+  return s == TOFT_CHECK_SWITCH_ON;
 }
 
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
@@ -368,8 +369,8 @@ void toft_on_finding(toft_finding_fn *fn, void *arg) {
 }
 
 static void toft_print_finding(void *arg, const toft_finding *f) {
-  char line[TOFT_MESSAGE + 16];
-  toft_line t = {line, line + sizeof line - 1};
+  char line[TOFT_MESSAGE_MAX + 16];
+  toft_text_writer t = {line, line + sizeof line - 1};
   (void)arg;
   toft_put_text(&t, "toft: ");
   toft_put_text(&t, f->message);
@@ -380,25 +381,25 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
 
 static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
 
-static void toft_publish(const toft_fact *f) {
+static void toft_publish_report(const toft_report *f) {
   (void)toft_process_checks();
   toft_lock_take(&toft_findings_lock);
   toft_finding_fn *fn = toft_finding_hook;
   void *arg = toft_finding_hook_arg;
-  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_switch_aborts;
+  int prints = toft_findings_stream != 0 || toft_findings_file != NULL, aborts = toft_check_switch_aborts;
   TOFT_UNLOCK(&toft_findings_lock);
   if (fn != NULL && !toft_in_hook) {
     toft_in_hook = 1;
-    toft_say(f, fn, arg);
+    toft_deliver_report(f, fn, arg);
     toft_in_hook = 0;
   }
-  if (prints) toft_say(f, toft_print_finding, NULL);
+  if (prints) toft_deliver_report(f, toft_print_finding, NULL);
   if (aborts) abort();
 }
 
 /* The library is being unloaded: there are no more findings. */
 static void toft_findings_end(void) {
-  toft_names_close();
+  toft_symbol_session_close();
   free(toft_findings_file);
   toft_findings_file = NULL;
 }

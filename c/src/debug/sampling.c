@@ -1,4 +1,4 @@
-/* Sampling: one allocation in so many bytes is looked at, and stands for those that were not.
+/* Sampling: records the call stack of one allocation in a given number of bytes, as an estimate for all.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_SAMPLING_C
@@ -8,73 +8,73 @@
 #include "accounting.c"
 
 #if defined(_WIN32)
-#define TOFT_UNWIND(stack, most) RtlCaptureStackBackTrace(0, (DWORD)(most), stack, NULL)
+#define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
 #elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
 #include <execinfo.h>
-#define TOFT_UNWIND(stack, most) (size_t) backtrace(stack, (int)(most))
+#define TOFT_UNWIND(stack, max) (size_t) backtrace(stack, (int)(max))
 #elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
 #include <unwind.h>
-#define TOFT_UNWIND(stack, most) toft_unwind(stack, most)
+#define TOFT_UNWIND(stack, max) toft_unwind(stack, max)
 
-typedef struct toft_walked {
+typedef struct toft_stack_walk {
   void **stack;
-  size_t depth, most;
-} toft_walked;
+  size_t depth, max;
+} toft_stack_walk;
 
 static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
-  toft_walked *w = (toft_walked *)arg;
+  toft_stack_walk *w = (toft_stack_walk *)arg;
   w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
-  return w->depth < w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
+  return w->depth < w->max ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static size_t toft_unwind(void **stack, size_t most) {
-  toft_walked w = {stack, 0, most};
+static size_t toft_unwind(void **stack, size_t max) {
+  toft_stack_walk w = {stack, 0, max};
   (void)_Unwind_Backtrace(toft_unwind_frame, &w);
   return w.depth;
 }
 #else
-#define TOFT_UNWIND(stack, most) ((void)(stack), (void)(most), (size_t)0)
+#define TOFT_UNWIND(stack, max) ((void)(stack), (void)(max), (size_t)0)
 #endif
 
-#define TOFT_STACK 64         /* calls that are kept of a stack */
-#define TOFT_FRAMES_BEFORE 16 /* of the library and the unwinder, at most, in front of them */
-#define TOFT_MAX_SITES 65536
+#define TOFT_STACK_MAX 64          /* recorded frames of a stack */
+#define TOFT_SKIPPED_FRAMES_MAX 16 /* frames of the library and the unwinder before them, at most */
+#define TOFT_SITES_MAX 65536
 
-/* Behind it: the stack. */
-struct toft_sampled {
-  toft_sampled *next;
+/* The stack follows in memory. */
+struct toft_sampled_site {
+  toft_sampled_site *next;
   uint64_t hash;
   uintptr_t site;
   size_t tag, depth;
   double count, bytes;
 };
 
-static void **toft_site_stack(toft_sampled *s) { return (void **)(void *)(s + 1); }
+static void **toft_site_stack(toft_sampled_site *s) { return (void **)(void *)(s + 1); }
 
-static void toft_clear_sites(toft_watch *w) {
+static void toft_clear_sites(toft_instruments *w) {
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL; i++) {
-    toft_sampled *s = w->sites[i];
+    toft_sampled_site *s = w->sites[i];
     w->sites[i] = NULL;
     while (s != NULL) {
-      toft_sampled *next = s->next;
+      toft_sampled_site *next = s->next;
       free(s);
       s = next;
     }
   }
   w->site_count = 0;
-  w->lost_count = w->lost_bytes = 0;
+  w->unattributed_count = w->unattributed_bytes = 0;
 }
 
-/* Bytes to the next sample: `period` on average, and without memory. */
-static uint64_t toft_distance(toft_watch *w) {
+/* Bytes to the next sample: exponentially distributed with mean `period`. */
+static uint64_t toft_next_distance(toft_instruments *w) {
   w->random ^= w->random << 13;
   w->random ^= w->random >> 7;
   w->random ^= w->random << 17;
-  uint64_t u = (w->random >> 32) | 1; /* of 2^32 */
-  unsigned whole = 0;
-  while (u >> whole > 1) whole++;
-  /* The binary logarithm's bits behind the point, by squaring: there is no need of libm. */
-  uint64_t log = (uint64_t)whole << 16, y = u << (31 - whole);
+  uint64_t u = (w->random >> 32) | 1; /* in units of 2^-32 */
+  unsigned bits = 0;
+  while (u >> bits > 1) bits++;
+  /* the fractional bits of the binary logarithm, by squaring: avoids libm */
+  uint64_t log = (uint64_t)bits << 16, y = u << (31 - bits);
   for (unsigned bit = 16; bit-- > 0;) {
     y = (y * y) >> 31;
     if (y >> 32 != 0) {
@@ -83,64 +83,69 @@ static uint64_t toft_distance(toft_watch *w) {
     }
   }
   double nats = (double)(((uint64_t)32 << 16) - log) / 65536.0 * 0.69314718055994531;
-  /* Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms. */
+  /* in whole bytes each byte must have the same chance: nats / ln(1 + 1 / period), by its first terms */
   double middle = (double)w->period + 0.5, part = 0.25 / (middle * middle);
   double distance = nats * middle / (1 + part / 3 + part * part / 5);
-  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* never, and a double above 2^64 has no such number */
+  return distance < 9e18 ? (uint64_t)distance : UINT64_MAX; /* effectively never; larger doubles do not convert */
 }
 
-static void toft_sample_after(toft_watch *w, uint64_t allocated) {
-  uint64_t distance = toft_distance(w);
+static void toft_sample_after(toft_instruments *w, uint64_t allocated) {
+  uint64_t distance = toft_next_distance(w);
   w->next_sample = distance <= UINT64_MAX - allocated ? allocated + distance : UINT64_MAX;
 }
 
-/* What ops->set does for sampling. */
-static int toft_set_period(toft_state *a, uint64_t period) {
-  toft_watch *w = toft_watched(a);
+/* ops->set for sampling. */
+static int toft_apply_sampling(toft_state *a, uint64_t period) {
+  toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
   w->period = period;
   toft_sample_after(w, a->allocated);
-  toft_switched(a);
+  toft_update_instrumented(a);
   return TOFT_OK;
 }
 
-/* The stack from the call on the arena, which returns to `caller`; that alone where nobody can say more. */
-static size_t toft_capture(toft_state *a, void **stack, uintptr_t caller) {
-  void *all[TOFT_STACK + TOFT_FRAMES_BEFORE];
-  size_t n, first = 0, most = TOFT_STACK + TOFT_FRAMES_BEFORE;
-  toft_watch *w = a->watch;
+static uint64_t toft_sampling_period(const toft_state *a) {
+  return a->instruments != NULL ? a->instruments->period : 0;
+}
+
+/* The call stack from the call on the arena, which returns to `caller`; only `caller` if the unwinder finds no such
+ * frame. */
+static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) {
+  void *all[TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
+  size_t n, first = 0, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
+  toft_instruments *w = a->instruments;
   if (w->unwinder != NULL) {
-    uint32_t was = toft_call_out(a);
-    n = toft_min(w->unwinder(w->unwinder_arg, all, most), most);
-    toft_call_back(a, was);
+    uint32_t was_busy = toft_begin_callback(a);
+    n = toft_min(w->unwinder(w->unwinder_arg, all, max), max);
+    toft_end_callback(a, was_busy);
   } else {
-    n = TOFT_UNWIND(all, most);
+    n = TOFT_UNWIND(all, max);
   }
-  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may tell Thumb */
+  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may be Thumb's */
   if (first == n && caller != 0) {
     all[0] = (void *)caller;
     first = 0;
     n = 1;
   }
-  n = toft_min(n - first, TOFT_STACK);
+  n = toft_min(n - first, TOFT_STACK_MAX);
   memcpy(stack, all + first, n * sizeof *stack);
   return n;
 }
 
-static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t depth, uintptr_t site) {
+static toft_sampled_site *toft_site_of(toft_instruments *w, void *const *stack, size_t depth, uintptr_t site) {
   uint64_t hash = (uint64_t)site * 31 + w->tag;
   for (size_t i = 0; i < depth; i++) hash = (hash ^ (uint64_t)(uintptr_t)stack[i]) * 0x9E3779B97F4A7C15u;
   if (w->sites == NULL) {
-    w->sites = (toft_sampled **)calloc(TOFT_SITE_LISTS, sizeof(void *));
+    w->sites = (toft_sampled_site **)calloc(TOFT_SITE_LISTS, sizeof(void *));
     if (w->sites == NULL) return NULL;
   }
-  toft_sampled **list = &w->sites[hash >> 56];
-  for (toft_sampled *s = *list; s != NULL; s = s->next)
+  toft_sampled_site **list = &w->sites[hash >> 56];
+  for (toft_sampled_site *s = *list; s != NULL; s = s->next)
     if (s->hash == hash && s->site == site && s->tag == w->tag && s->depth == depth &&
         memcmp(toft_site_stack(s), stack, depth * sizeof *stack) == 0)
       return s;
-  if (w->site_count == TOFT_MAX_SITES) return NULL;
-  toft_sampled *s = (toft_sampled *)malloc(sizeof *s + depth * sizeof *stack);
+  if (w->site_count == TOFT_SITES_MAX) return NULL;
+  toft_sampled_site *s = (toft_sampled_site *)malloc(sizeof *s + depth * sizeof *stack);
   if (s == NULL) return NULL;
   s->next = *list;
   s->hash = hash;
@@ -154,33 +159,34 @@ static toft_sampled *toft_site_of(toft_watch *w, void *const *stack, size_t dept
   return s;
 }
 
-/* `size` bytes were asked for and allocated; `before`: what was allocated until then. */
+/* Precondition: `size` bytes were allocated; `before` is the previous value of `allocated`. */
 static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  toft_watch *w = a->watch;
+  toft_instruments *w = a->instruments;
   uint64_t hits = 0, from = w->next_sample > before ? w->next_sample : before;
   uint64_t many = a->allocated > from ? (a->allocated - from) / w->period : 0;
-  if (many > 256) { /* as good as one by one, and not so slow */
+  if (many > 256) { /* same distribution, fewer steps */
     hits = many;
     toft_sample_after(w, a->allocated);
   }
   while (w->next_sample < a->allocated) {
-    hits += w->next_sample >= before; /* else it was in a range, or the arena's own */
+    hits += w->next_sample >= before; /* else it was in a claimed range, or in bytes of the arena itself */
     toft_sample_after(w, w->next_sample);
   }
   if (hits == 0) return;
-  void *stack[TOFT_STACK];
-  size_t depth = toft_capture(a, stack, caller);
-  toft_sampled *s = toft_site_of(w, stack, depth, site);
-  /* One that takes so many bytes of the arena is met once in period / bytes times. */
+  void *stack[TOFT_STACK_MAX];
+  size_t depth = toft_capture_stack(a, stack, caller);
+  toft_sampled_site *s = toft_site_of(w, stack, depth, site);
+  /* an allocation of so many bytes is sampled with probability bytes / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
-  *(s != NULL ? &s->count : &w->lost_count) += count;
-  *(s != NULL ? &s->bytes : &w->lost_bytes) += count * (double)size;
+  *(s != NULL ? &s->count : &w->unattributed_count) += count;
+  *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
 
-static TOFT_COLD void toft_note_watched(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+static TOFT_COLD void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site,
+                                                 uintptr_t caller) {
   if (a->allocated <= before) return;
-  if (a->watch->period != 0) toft_sample(a, size, before, site, caller);
-  toft_tell_over(a);
+  if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
+  toft_check_soft_budget(a);
 }
 
 #endif

@@ -50,10 +50,10 @@ static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
 
 /* Names come from anywhere: what is no UTF-8 is replaced. */
 static void toft_json_string(toft_json *j, const char *s) {
-  size_t left = strlen(s);
+  size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
-  while (left != 0) {
-    size_t n = toft_utf8((const unsigned char *)s, left);
+  while (remaining != 0) {
+    size_t n = toft_utf8((const unsigned char *)s, remaining);
     unsigned char c = (unsigned char)*s;
     if (n == 0) {
       toft_json_raw(j, "\xEF\xBF\xBD");
@@ -68,7 +68,7 @@ static void toft_json_string(toft_json *j, const char *s) {
       toft_json_bytes(j, s, n);
     }
     s += n;
-    left -= n;
+    remaining -= n;
   }
   toft_json_raw(j, "\"");
 }
@@ -261,36 +261,36 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
   /* All of it is one moment, and write finds the arena closed in all of it. */
   int own = toft_is_own(head);
-  uint32_t was = 0;
+  uint32_t was_busy = 0;
   if (own) {
-    toft_enter(toft_state_of(head));
-    was = toft_call_out(toft_state_of(head));
+    toft_sync_in(toft_state_of(head));
+    was_busy = toft_begin_callback(toft_state_of(head));
   }
   toft_json_arena(&j, head);
   toft_json_flush(&j);
   if (own) {
-    toft_call_back(toft_state_of(head), was);
-    toft_aim(toft_state_of(head));
+    toft_end_callback(toft_state_of(head), was_busy);
+    toft_set_limit(toft_state_of(head));
   }
   if (named) toft_dwarf_close(&dwarf);
   if (j.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) j.code = toft_clear_report(head);
   return j.code;
 }
 
-typedef struct toft_text {
+typedef struct toft_text_sink {
   char *text;
   size_t size, length;
-} toft_text;
+} toft_text_sink;
 
 static int toft_text_write(void *arg, const char *bytes, size_t size) {
-  toft_text *t = (toft_text *)arg;
+  toft_text_sink *t = (toft_text_sink *)arg;
   if (t->length < t->size) memcpy(t->text + t->length, bytes, toft_min(size, t->size - t->length));
   t->length += size;
   return 0;
 }
 
 size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
-  toft_text t = {text, size, 0};
+  toft_text_sink t = {text, size, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return 0;
   uint32_t clear = o.flags & TOFT_SNAPSHOT_CLEAR;

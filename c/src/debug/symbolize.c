@@ -139,7 +139,7 @@ static void toft_dwarf_close(toft_dwarf *d) {
  * was not built for it counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
-  if (toft_msan_open != NULL) return 0;
+  if (toft_msan_unpoison != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
     d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
   if (d->library != NULL && toft_dwarf_begin(d)) return 1;
@@ -148,7 +148,7 @@ static int toft_dwarf_open(toft_dwarf *d) {
 }
 
 /* Is the address in a module that was loaded when the session began? */
-static int toft_dwarf_knows(const toft_dwarf *d, const void *address) {
+static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
   return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
 }
 
@@ -219,7 +219,7 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
 static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
-static int toft_dwarf_knows(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
+static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   return toft_symbolize(arg, address, symbol);
 }

@@ -1,4 +1,4 @@
-/* What every file of the library includes: the feature macro, the C library, the public header, units.
+/* Included by every file of the library: the feature macro, the C library, the public header, and units of size.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_PLATFORM_BASE_H
 #define TOFT_PLATFORM_BASE_H

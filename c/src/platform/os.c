@@ -1,5 +1,5 @@
-/* The operating system: pages, aligned heap memory, and a call when a thread or the library ends. POSIX and Windows.
- * Sizes are rounded up to the system's page here, so that callers may think in 4096.
+/* The operating system: pages, aligned heap memory, files, locks, and callbacks at thread exit and at unload, for
+ * POSIX and Windows. Sizes are rounded up to the system's page here; callers use multiples of 4096.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_PLATFORM_OS_C
 #define TOFT_PLATFORM_OS_C
@@ -9,9 +9,9 @@
 
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
 
-/* Runs toft_cache_end in a thread that armed it, when that thread ends, and when the library is unloaded. */
-static int toft_os_arm(void);
-static int toft_os_unloads; /* threads may have been stopped anywhere: nobody is waited for */
+/* Arranges for toft_cache_end to run when this thread ends. Returns 0 if the system has no slot for it. */
+static int toft_os_arm_thread_exit(void);
+static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
 
 #ifdef TOFT_NO_OS
 #include "no_os.c"
@@ -26,14 +26,14 @@ static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_mall
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
 
 static void *toft_os_map(size_t size, int huge) {
-  (void)huge; /* large pages need a privilege there */
+  (void)huge; /* large pages need a privilege on Windows */
   return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 static void toft_os_unmap(void *p, size_t size) {
   (void)size;
   VirtualFree(p, 0, MEM_RELEASE);
 }
-static void toft_os_lazy(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
+static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
@@ -54,8 +54,8 @@ static void toft_os_print(int descriptor, const char *text, size_t size) {
   (void)fflush(out);
 }
 
-/* A fence in every thread of the process, at the expense of the caller. */
-static int toft_os_fence_open(void) { return 1; }
+/* Executes a full fence on every thread of the process. */
+static int toft_os_fence_register(void) { return 1; }
 static int toft_os_fence_all(void) {
   FlushProcessWriteBuffers();
   return 1;
@@ -63,37 +63,37 @@ static int toft_os_fence_all(void) {
 
 typedef SRWLOCK toft_os_mutex;
 typedef CONDITION_VARIABLE toft_os_condition;
-static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
   InitializeSRWLock(m);
   InitializeConditionVariable(c);
   return 1;
 }
-static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
+static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) { (void)m, (void)c; }
 static void toft_os_mutex_take(toft_os_mutex *m) { AcquireSRWLockExclusive(m); }
 static void toft_os_mutex_drop(toft_os_mutex *m) { ReleaseSRWLockExclusive(m); }
 static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { SleepConditionVariableSRW(c, m, INFINITE, 0); }
 static void toft_os_wake_all(toft_os_condition *c) { WakeAllConditionVariable(c); }
 
 static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
-  (void)before, (void)parent, (void)child; /* nobody forks there */
+  (void)before, (void)parent, (void)child; /* Windows has no fork */
 }
 
-/* No cutting of a mapping there: VirtualFree takes it whole or not at all. */
-#define TOFT_OS_SPLITS 0
+/* VirtualFree releases a whole mapping only. */
+#define TOFT_OS_CAN_SPLIT 0
 
 static INIT_ONCE toft_os_once = INIT_ONCE_STATIC_INIT;
-static DWORD toft_os_slot = FLS_OUT_OF_INDEXES;
+static DWORD toft_os_fls_index = FLS_OUT_OF_INDEXES;
 static void NTAPI toft_os_thread_end(void *armed) {
   if (armed) toft_cache_end();
 }
 static BOOL CALLBACK toft_os_init(PINIT_ONCE once, void *arg, void **out) {
   (void)once, (void)arg, (void)out;
-  toft_os_slot = FlsAlloc(toft_os_thread_end);
+  toft_os_fls_index = FlsAlloc(toft_os_thread_end);
   return TRUE;
 }
-static int toft_os_arm(void) {
+static int toft_os_arm_thread_exit(void) {
   InitOnceExecuteOnce(&toft_os_once, toft_os_init, NULL, NULL);
-  return toft_os_slot != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_slot, (void *)1);
+  return toft_os_fls_index != FLS_OUT_OF_INDEXES && FlsSetValue(toft_os_fls_index, (void *)1);
 }
 
 #else
@@ -131,25 +131,25 @@ static void *toft_os_mmap(size_t size, int protection, int flags) {
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Huge pages need the mapping on their own boundary: map one more, cut off both ends. */
+/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends. */
 static void *toft_os_map(size_t size, int huge) {
-  size_t whole = toft_os_page(size);
+  size_t total = toft_os_page(size);
 #ifdef MADV_HUGEPAGE
-  if (huge && whole >= TOFT_HUGE_PAGE) {
-    unsigned char *p = (unsigned char *)toft_os_mmap(whole + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
+  if (huge && total >= TOFT_HUGE_PAGE) {
+    unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
     if (p == NULL) return NULL;
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
     if (front != 0) munmap(p, front);
-    if (front != TOFT_HUGE_PAGE) munmap(p + front + whole, TOFT_HUGE_PAGE - front);
-    (void)madvise(p + front, whole, MADV_HUGEPAGE); /* a wish: small pages serve as well */
+    if (front != TOFT_HUGE_PAGE) munmap(p + front + total, TOFT_HUGE_PAGE - front);
+    (void)madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
     return p + front;
   }
 #endif
   (void)huge;
-  return toft_os_mmap(whole, PROT_READ | PROT_WRITE, 0);
+  return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
 static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
-static void toft_os_lazy(void *p, size_t size) {
+static void toft_os_discard(void *p, size_t size) {
 #ifdef MADV_FREE
   if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
 #endif
@@ -164,9 +164,10 @@ static void toft_os_decommit(void *p, size_t size) {
 
 static void toft_os_yield(void) { (void)sched_yield(); }
 
-/* A program with more rights than its user (set-uid, set-gid, file capabilities) ignores the user's environment.
- * AT_SECURE says what the program started with: one that has called setuid since has equal ids. */
-#if defined(__linux__) /* by a name of its own: the header needs the kernel's, which cross compilers may lack */
+/* A process with more rights than its user (set-uid, set-gid, file capabilities) ignores the environment. AT_SECURE
+ * describes the start of the process: after setuid the ids are equal again. */
+#if defined( \
+    __linux__) /* declared here under another name: <sys/auxv.h> needs kernel headers, which cross compilers may lack */
 extern unsigned long toft_getauxval(unsigned long type) __asm__("getauxval") __attribute__((weak));
 #endif
 static int toft_os_is_privileged(void) {
@@ -180,9 +181,9 @@ static int toft_os_is_privileged(void) {
 }
 static const char *toft_os_env(const char *name) { return toft_os_is_privileged() ? NULL : getenv(name); }
 
-/* One write for a line, so that lines of several threads and processes do not mix. What cannot be written is lost. */
+/* One write per line, so that lines of several threads and processes do not mix. Errors are ignored. */
 static void toft_os_print(int descriptor, const char *text, size_t size) {
-  for (int failures = 0; size > 0 && failures < 4;) { /* a signal may interrupt it */
+  for (int failures = 0; size > 0 && failures < 4;) { /* interrupted by a signal */
     ssize_t n = write(descriptor, text, size);
     failures += n <= 0;
     text += n > 0 ? n : 0;
@@ -196,25 +197,29 @@ static void toft_os_append(const char *path, const char *text, size_t size) {
   (void)close(file);
 }
 
-/* A fence in every thread of the process, at the expense of the caller. After a fork it may have to be opened again. */
+/* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
-static int toft_os_fence_open(void) { return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */ }
+static int toft_os_fence_register(void) {
+  return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
+}
 static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
-static int toft_os_fence_all(void) { return toft_os_fence_once() || (toft_os_fence_open() && toft_os_fence_once()); }
+static int toft_os_fence_all(void) {
+  return toft_os_fence_once() || (toft_os_fence_register() && toft_os_fence_once());
+}
 #else
-static int toft_os_fence_open(void) { return 0; }
+static int toft_os_fence_register(void) { return 0; }
 static int toft_os_fence_all(void) { return 0; }
 #endif
 
 typedef pthread_mutex_t toft_os_mutex;
 typedef pthread_cond_t toft_os_condition;
-static int toft_os_wait_open(toft_os_mutex *m, toft_os_condition *c) {
+static int toft_os_wait_init(toft_os_mutex *m, toft_os_condition *c) {
   if (pthread_mutex_init(m, NULL) != 0) return 0;
   if (pthread_cond_init(c, NULL) == 0) return 1;
   pthread_mutex_destroy(m);
   return 0;
 }
-static void toft_os_wait_close(toft_os_mutex *m, toft_os_condition *c) {
+static void toft_os_wait_destroy(toft_os_mutex *m, toft_os_condition *c) {
   pthread_cond_destroy(c);
   pthread_mutex_destroy(m);
 }
@@ -227,7 +232,7 @@ static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*c
   (void)pthread_atfork(before, parent, child);
 }
 
-#define TOFT_OS_SPLITS 1
+#define TOFT_OS_CAN_SPLIT 1
 
 static pthread_once_t toft_os_once = PTHREAD_ONCE_INIT;
 static pthread_key_t toft_os_key;
@@ -237,26 +242,26 @@ static void toft_os_thread_end(void *armed) {
   toft_cache_end();
 }
 static void toft_os_init(void) { toft_os_have_key = pthread_key_create(&toft_os_key, toft_os_thread_end) == 0; }
-static int toft_os_arm(void) {
+static int toft_os_arm_thread_exit(void) {
   pthread_once(&toft_os_once, toft_os_init);
   return toft_os_have_key && pthread_setspecific(toft_os_key, &toft_os_key) == 0;
 }
 #endif
 
-/* At exit, and at dlclose: no later thread may call into code that is gone. The caches of threads still running are
- * theirs; what they hold at a dlclose is lost. */
+/* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
+ * still run are not touched; at dlclose their contents leak. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
-  toft_os_unloads = 1;
-  toft_seats_end();
+  toft_os_unloading = 1;
+  toft_thread_state_release();
   toft_leases_unload();
   toft_registry_end();
-  toft_discharge(0);
+  toft_quarantine_flush(0);
   toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32
-  if (toft_os_slot != FLS_OUT_OF_INDEXES) FlsFree(toft_os_slot);
-  toft_os_slot = FLS_OUT_OF_INDEXES;
+  if (toft_os_fls_index != FLS_OUT_OF_INDEXES) FlsFree(toft_os_fls_index);
+  toft_os_fls_index = FLS_OUT_OF_INDEXES;
 #else
   if (toft_os_have_key) pthread_key_delete(toft_os_key);
   toft_os_have_key = 0;

@@ -10,18 +10,18 @@
 #include "../platform/atomic.c"
 #include "../platform/os.c"
 
-#define TOFT_POOL_STEP (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
-#define TOFT_POOL_LEAP (64 * TOFT_MIB)
-#define TOFT_POOL_SMALL (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
+#define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
+#define TOFT_POOL_STEP_MAX (64 * TOFT_MIB)
+#define TOFT_POOL_SMALL_PAGES (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
 
 /* max_slots where none is given, the most space for their slots, and what is too few. */
-#define TOFT_POOL_MOST ((size_t)0xffffff)
+#define TOFT_POOL_DEFAULT_SLOTS_MAX ((size_t)0xffffff)
 #if UINTPTR_MAX > 0xffffffff
-#define TOFT_POOL_SPAN (TOFT_MIB * TOFT_MIB)
+#define TOFT_POOL_SLOT_BYTES_MAX (TOFT_MIB * TOFT_MIB)
 #else
-#define TOFT_POOL_SPAN (64 * TOFT_MIB)
+#define TOFT_POOL_SLOT_BYTES_MAX (64 * TOFT_MIB)
 #endif
-#define TOFT_POOL_FEW 1024
+#define TOFT_POOL_DEFAULT_SLOTS_MIN 1024
 
 static int toft_pool_close(toft_pool *p, int code) {
   *p = toft_pool_closed();
@@ -43,7 +43,7 @@ typedef struct toft_pool_parts {
 } toft_pool_parts;
 
 /* In a block that starts on a multiple of `base`; align is that of the slots. 0: too large. */
-static int toft_pool_lay(toft_pool_parts *at, size_t n, size_t stride, size_t base, size_t align) {
+static int toft_pool_layout(toft_pool_parts *at, size_t n, size_t stride, size_t base, size_t align) {
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t);
   size_t pad = align > base ? align - base : 0; /* where the slots begin is known when the block is there */
   if (keys > TOFT_MAX_REQUEST / 2 || n > (TOFT_MAX_REQUEST / 2 - pad) / stride) return 0;
@@ -55,7 +55,8 @@ static int toft_pool_lay(toft_pool_parts *at, size_t n, size_t stride, size_t ba
 }
 
 /* So that the slots' byte number `in` is aligned. */
-static void toft_pool_place(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align, size_t in) {
+static void toft_pool_set_parts(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align,
+                                size_t in) {
   p->live_bits = (uint64_t *)(void *)(block + at->bits);
   p->keys = (uint32_t *)(void *)(block + at->keys);
   p->slots = block + at->slots;
@@ -76,26 +77,26 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
       size_t low = 0, high = toft_min(TOFT_POOL_SLOTS_MAX, size / stride) + 1;
       while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (toft_pool_lay(&at, middle, stride, 8, align) && at.end <= size)
+        if (toft_pool_layout(&at, middle, stride, 8, align) && at.end <= size)
           low = middle;
         else
           high = middle;
       }
       n = low;
     }
-    if (n == 0 || !toft_pool_lay(&at, n, stride, 8, align) || at.end > size) return TOFT_EARG;
+    if (n == 0 || !toft_pool_layout(&at, n, stride, 8, align) || at.end > size) return TOFT_EARG;
     block = (unsigned char *)o->buffer + pad;
     p->block_size = size;
   } else {
     align = toft_max(align, 64);
-    if (!toft_pool_lay(&at, n, stride, 64, align)) return TOFT_ENOMEM;
-    p->block_size = toft_round(at.end, TOFT_HOME_SIZE);
+    if (!toft_pool_layout(&at, n, stride, 64, align)) return TOFT_ENOMEM;
+    p->block_size = toft_round(at.end, TOFT_BLOCK_MIN);
     p->source = o->source != NULL ? o->source : toft_heap();
     block = (unsigned char *)p->source->take(p->source, p->block_size);
     if (block == NULL) return TOFT_ENOMEM;
   }
   p->block = block;
-  toft_pool_place(p, &at, block, align, 0);
+  toft_pool_set_parts(p, &at, block, align, 0);
   memset(block, 0, at.slots);
   p->mask = p->reach = toft_pool_mask(n);
   p->slots_size = n * stride;
@@ -105,21 +106,21 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
 
 /* ---- growing ---- */
 
-static size_t toft_pool_part(const void *from, const void *to) {
+static size_t toft_pool_distance(const void *from, const void *to) {
   return (size_t)((const unsigned char *)to - (const unsigned char *)from);
 }
 
 /* Commits a part up to `want` bytes at least; `whole` is all there is of it. */
-static int toft_pool_commit(void *part, size_t *size, size_t want, size_t whole) {
+static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total) {
   if (want <= *size) return 1;
-  want = toft_min(toft_os_page(want), whole);
+  want = toft_min(toft_os_page(want), total);
   if (!toft_os_commit((unsigned char *)part + *size, want - *size)) return 0;
   *size = want;
   return 1;
 }
 
 /* How many slots have memory, and keys. */
-static void toft_pool_measure(toft_pool *p) {
+static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
   uint32_t reach = p->mask;
   if (keys == 0) return; /* its making failed */
@@ -132,11 +133,12 @@ static void toft_pool_measure(toft_pool *p) {
 static int toft_pool_grow(toft_pool *p, size_t n) {
   unsigned char *end = (unsigned char *)p->block + p->block_size;
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
-  if (slots > TOFT_POOL_SMALL) slots = TOFT_POOL_SMALL + toft_round(slots - TOFT_POOL_SMALL, TOFT_HUGE_PAGE);
-  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_part(p->live_bits, p->keys)) &&
-             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_part(p->keys, p->slots)) &&
-             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_part(p->slots, end));
-  toft_pool_measure(p);
+  if (slots > TOFT_POOL_SMALL_PAGES)
+    slots = TOFT_POOL_SMALL_PAGES + toft_round(slots - TOFT_POOL_SMALL_PAGES, TOFT_HUGE_PAGE);
+  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_distance(p->live_bits, p->keys)) &&
+             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_distance(p->keys, p->slots)) &&
+             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_distance(p->slots, end));
+  toft_pool_update_capacity(p);
   return done;
 }
 
@@ -144,7 +146,7 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
  * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few,
  * and what is committed of them counts as held. */
 
-#define TOFT_POOL_KEPT 4
+#define TOFT_POOL_KEPT_MAX 4
 
 typedef struct toft_pool_range {
   unsigned char *block;
@@ -153,32 +155,32 @@ typedef struct toft_pool_range {
   uint32_t dirty; /* bits and keys up to here are not 0 */
 } toft_pool_range;
 
-static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT]; /* the newest first; block NULL: none */
+static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* the newest first; block NULL: none */
 
 static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
 static void toft_pool_drop(toft_pool_range *r) {
   if (r->block == NULL) return;
-  toft_tls.held -= toft_pool_range_held(r);
+  toft_thread_cache.bytes -= toft_pool_range_held(r);
   toft_os_unmap(r->block, r->size);
   r->block = NULL;
 }
 
 static void toft_pool_drop_kept(void) {
-  for (int i = 0; i < TOFT_POOL_KEPT; i++) toft_pool_drop(&toft_pool_kept[i]);
+  for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) toft_pool_drop(&toft_pool_kept[i]);
 }
 
 /* Keeps a pool's range, as much of its slots as the cache has room for; an eighth is left to others. */
 static int toft_pool_keep(const toft_pool *p) {
   toft_pool_range r;
-  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, least = p->bits_size + p->keys_size + others, room;
-  if (!toft_cache_takes(least + TOFT_POOL_STEP)) return 0;
-  toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT - 1]);
-  room = TOFT_LOAD(&toft_cache_bytes) - toft_tls.held - least;
+  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, room;
+  if (!toft_cache_accepts(needed + TOFT_POOL_STEP_MIN)) return 0;
+  toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT_MAX - 1]);
+  room = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
   r.block = (unsigned char *)p->block;
   r.size = p->block_size;
-  r.keys = toft_pool_part(p->block, p->keys);
-  r.slots = toft_pool_part(p->block, p->slots);
+  r.keys = toft_pool_distance(p->block, p->keys);
+  r.slots = toft_pool_distance(p->block, p->slots);
   r.bits_size = p->bits_size;
   r.keys_size = p->keys_size;
   r.slots_size = p->slots_size;
@@ -189,19 +191,19 @@ static int toft_pool_keep(const toft_pool *p) {
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
   toft_pool_kept[0] = r;
-  toft_tls.held += toft_pool_range_held(&r);
+  toft_thread_cache.bytes += toft_pool_range_held(&r);
   return 1;
 }
 
 /* A kept range with these parts; 0: there is none. */
 static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t size, size_t align) {
-  for (int i = 0; i < TOFT_POOL_KEPT; i++) {
+  for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) {
     toft_pool_range r = toft_pool_kept[i];
     if (r.block == NULL || r.size < size || r.keys != at->keys) continue;
-    toft_pool_place(p, at, r.block, align, TOFT_POOL_SMALL);
-    if (toft_pool_part(r.block, p->slots) != r.slots) continue;
-    toft_tls.held -= toft_pool_range_held(&r);
-    for (; i + 1 < TOFT_POOL_KEPT; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
+    toft_pool_set_parts(p, at, r.block, align, TOFT_POOL_SMALL_PAGES);
+    if (toft_pool_distance(r.block, p->slots) != r.slots) continue;
+    toft_thread_cache.bytes -= toft_pool_range_held(&r);
+    for (; i + 1 < TOFT_POOL_KEPT_MAX; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
     toft_pool_kept[i].block = NULL;
     p->block = r.block;
     p->block_size = r.size;
@@ -227,27 +229,28 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
   size_t page = toft_os_page(1), max = o->max_slots, align = page, size;
   toft_pool_parts at;
   unsigned char *block;
-  if (max == 0) max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_MOST, TOFT_POOL_SPAN / stride));
+  if (max == 0)
+    max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_DEFAULT_SLOTS_MAX, TOFT_POOL_SLOT_BYTES_MAX / stride));
   for (;; max /= 2) { /* fewer, if nobody said how many and there is so little space */
     int fits;
     if (toft_min(max, TOFT_MAX_REQUEST / stride) * stride >= TOFT_HUGE_PAGE) align = toft_max(page, TOFT_HUGE_PAGE);
-    fits = toft_pool_lay(&at, max, stride, page, align);
+    fits = toft_pool_layout(&at, max, stride, page, align);
     size = fits ? toft_pool_range_size(at.end, o->max_slots) : 0;
     if (fits && toft_pool_take_kept(p, &at, size, align)) break;
     block = fits ? (unsigned char *)toft_os_reserve(size) : NULL;
     if (block != NULL) {
       p->block = block;
       p->block_size = size;
-      toft_pool_place(p, &at, block, align, TOFT_POOL_SMALL);
+      toft_pool_set_parts(p, &at, block, align, TOFT_POOL_SMALL_PAGES);
 #ifdef MADV_HUGEPAGE
       if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
-        unsigned char *huge = p->slots + TOFT_POOL_SMALL;
-        (void)madvise(huge, toft_pool_part(huge, block + size), MADV_HUGEPAGE);
+        unsigned char *huge = p->slots + TOFT_POOL_SMALL_PAGES;
+        (void)madvise(huge, toft_pool_distance(huge, block + size), MADV_HUGEPAGE);
       }
 #endif
       break;
     }
-    if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_FEW)) return TOFT_ENOMEM;
+    if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_DEFAULT_SLOTS_MIN)) return TOFT_ENOMEM;
   }
   p->mask = toft_pool_mask(max);
   p->max = (uint32_t)max;
@@ -311,7 +314,7 @@ static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i
 static int toft_pool_step(toft_pool *p) {
   uint32_t had = p->room;
   if (had == p->max) return 0;
-  size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP), TOFT_POOL_LEAP);
+  size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP_MIN), TOFT_POOL_STEP_MAX);
   size_t step = toft_min(toft_max(bytes / p->stride, 1), p->max - had);
   if (!toft_pool_grow(p, had + step) && p->room == had) (void)toft_pool_grow(p, (size_t)had + 1);
   return p->room != had;
@@ -371,7 +374,7 @@ void toft_pool_trim(toft_pool *p) {
   if (keep >= p->slots_size) return;
   toft_os_decommit(p->slots + keep, p->slots_size - keep);
   p->slots_size = keep;
-  toft_pool_measure(p);
+  toft_pool_update_capacity(p);
 }
 
 toft_pool_stats toft_pool_stats_of(const toft_pool *p) {

@@ -13,12 +13,12 @@
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_LOOKS 16    /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_TRIES 4     /* sparse blocks swept before another is filled */
-#define TOFT_RECYCLER_GLANCES 64  /* at the headers of sparse blocks, for what the last sweep found */
-#define TOFT_RECYCLER_TINY 512    /* these go into holes first */
-#define TOFT_RECYCLER_LITTLE 4096 /* larger requests are served aside */
-#define TOFT_RECYCLER_SWEPT 65536 /* of the largest block that is ever swept */
+#define TOFT_RECYCLER_PROBES_MAX 16        /* at blocks of a list, for one that fits */
+#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before another is filled */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* at the headers of sparse blocks, for what the last sweep found */
+#define TOFT_RECYCLER_SMALL_MAX 512        /* these go into holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests are served aside */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* of the largest block that is ever swept */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
 
@@ -103,7 +103,7 @@ static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
 
 static unsigned char *toft_recycler_start(toft_recycler_block *b) { return (unsigned char *)b + b->start; }
 
-static toft_recycler_list *toft_recycler_empties(toft_recycler *r, toft_recycler_block *b) {
+static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recycler_block *b) {
   return b->segment != NULL ? &r->empty : &r->empty_counted;
 }
 
@@ -122,7 +122,7 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
 /* All of it is to be filled: a range from `start` on. */
 static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
   b->live = b->capacity;
-  b->notice = INT32_MIN; /* not while it is filled */
+  b->threshold = INT32_MIN; /* not while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
   b->widest = 0;
@@ -132,33 +132,33 @@ static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *
   range->limit = range->cursor + b->capacity;
 }
 
-static void toft_recycler_emptied(toft_recycler *r, toft_recycler_block *b) {
+static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b) {
   if (b->segment != NULL) b->segment->busy--;
-  toft_recycler_push(toft_recycler_empties(r, b), b, TOFT_RECYCLER_EMPTY);
+  toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
 }
 
 /* To be noticed again when an eighth more is free, or all. */
-static void toft_recycler_watch(toft_recycler_block *b) {
-  b->notice = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
+static void toft_recycler_set_threshold(toft_recycler_block *b) {
+  b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
 
-void toft_recycler_noticed(toft_recycler *r, toft_recycler_block *b) {
+void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
     if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
-    toft_recycler_emptied(r, b);
+    toft_recycler_block_emptied(r, b);
     return;
   }
   b->widest = 0;
-  toft_recycler_watch(b);
+  toft_recycler_set_threshold(b);
   if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
 }
 
 /* What was freed last reaches its block. */
-static void toft_recycler_settle(toft_recycler *r) {
-  toft_recycler_run gone = r->gone;
-  if (gone.first == gone.end) return;
-  r->gone.first = r->gone.end = (unsigned char *)(void *)r;
-  toft_recycler_drop(r, gone.first, (size_t)(gone.end - gone.first));
+static void toft_recycler_flush_freed(toft_recycler *r) {
+  toft_recycler_run pending = r->pending;
+  if (pending.first == pending.end) return;
+  r->pending.first = r->pending.end = (unsigned char *)(void *)r;
+  toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
 }
 
 /* What a range has left becomes a hole. */
@@ -200,13 +200,13 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   range->block = NULL;
   range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
   b->list = TOFT_RECYCLER_FULL;
-  b->notice = b->capacity > TOFT_RECYCLER_SWEPT ? 0 : b->capacity - b->capacity / 4;
-  if (b->live > b->notice) return;
+  b->threshold = b->capacity > TOFT_RECYCLER_SWEEPABLE_MAX ? 0 : b->capacity - b->capacity / 4;
+  if (b->live > b->threshold) return;
   if (b->swept && b->live != 0) {
-    toft_recycler_watch(b);
+    toft_recycler_set_threshold(b);
     toft_recycler_append(&r->sparse, b);
   } else {
-    toft_recycler_noticed(r, b);
+    toft_recycler_block_below_threshold(r, b);
   }
 }
 
@@ -218,18 +218,18 @@ static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   memset(marks, 0, ((size_t)b->capacity / 512 + 1) * sizeof *marks);
   while (at != TOFT_RECYCLER_NONE) {
     toft_recycler_hole hole;
-    uint32_t from = (at - (uint32_t)(uintptr_t)b) - (uint32_t)b->start, bit, left;
+    uint32_t from = (at - (uint32_t)(uintptr_t)b) - (uint32_t)b->start, bit, count;
     if (from >= (uint32_t)b->capacity || from % 8 != 0) return 0;
     memcpy(&hole, toft_recycler_at(b, at), sizeof hole);
     if (hole.size > missing || hole.size > (uint32_t)b->capacity - from || hole.size == 0) return 0;
     missing -= hole.size;
-    for (bit = from / 8, left = hole.size / 8; left > 0;) {
-      uint32_t n = left < 64 - bit % 64 ? left : 64 - bit % 64;
+    for (bit = from / 8, count = hole.size / 8; count > 0;) {
+      uint32_t n = count < 64 - bit % 64 ? count : 64 - bit % 64;
       uint64_t mask = UINT64_MAX >> (64 - n) << bit % 64;
       if ((marks[bit / 64] & mask) != 0) return 0;
       marks[bit / 64] |= mask;
       bit += n;
-      left -= n;
+      count -= n;
     }
     at = hole.next;
   }
@@ -269,9 +269,9 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
 }
 
 /* Where `size` bytes would lie in [p, p + room); NULL: nowhere. */
-static unsigned char *toft_recycler_fit(unsigned char *p, size_t room, size_t size, size_t align) {
+static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t size, size_t align) {
   size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
-  return room >= pad && room - pad >= size ? p + pad : NULL;
+  return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
 }
 
 /* On to the next hole that has room; those that have none are left to the next sweep. */
@@ -296,9 +296,9 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
 /* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
 static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
                                size_t align) {
-  uint64_t marks[TOFT_RECYCLER_SWEPT / 512 + 1];
+  uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
   toft_recycler_unlink(&r->sparse, b);
-  b->notice = INT32_MIN;
+  b->threshold = INT32_MIN;
   b->swept = 1;
   b->widest = 0;
   range->block = b;
@@ -345,12 +345,12 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   s->busy = 0;
   s->end = end;
   /* In front of the first whole unit there may be the better part of another. */
-  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_LITTLE ? base : first;
+  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
   toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
   s->next = *at;
   *at = s;
   if (align > unit) {
-    toft_recycler_emptied(r, toft_recycler_make(r, b, first, first + TOFT_RECYCLER_DIRECT, s));
+    toft_recycler_block_emptied(r, toft_recycler_make(r, b, first, first + TOFT_RECYCLER_DIRECT, s));
     return 1;
   }
   r->fresh = s->first;
@@ -401,10 +401,10 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
 
 /* An empty block in which the request fits, off its list. NULL: there is none. */
 static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, size_t align) {
-  int looks = TOFT_RECYCLER_LOOKS;
+  int probes = TOFT_RECYCLER_PROBES_MAX;
   toft_recycler_block *b = r->count != 0 ? toft_recycler_counted_find(r, size, align) : NULL;
   if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
-  for (b = r->empty.first; b != NULL && looks-- > 0; b = b->next) {
+  for (b = r->empty.first; b != NULL && probes-- > 0; b = b->next) {
     if (!toft_recycler_fits(b, size, align)) continue;
     toft_recycler_unlink(&r->empty, b);
     b->segment->busy++;
@@ -413,14 +413,14 @@ static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, si
   while (align <= TOFT_RECYCLER_UNIT && r->fresh != r->fresh_end) {
     b = toft_recycler_cut(r);
     if (toft_recycler_fits(b, size, align)) return b;
-    toft_recycler_emptied(r, b);
+    toft_recycler_block_emptied(r, b);
   }
   return NULL;
 }
 
 /* ---- allocation that the inline layer has no answer to ---- */
 
-static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t align) {
+static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t size, size_t align) {
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
   if (q == NULL) return NULL;
   if (q != p) {
@@ -434,21 +434,22 @@ static void *toft_recycler_place(toft_recycler_range *range, size_t size, size_t
 /* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
  * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
 static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  int dear = r->count != 0 || size > TOFT_RECYCLER_TINY; /* who counts blocks wants no others; others cost a segment */
-  int tries = dear ? 4 * TOFT_RECYCLER_TRIES : TOFT_RECYCLER_TRIES;
-  int glances = TOFT_RECYCLER_GLANCES, perhaps = 1;
+  int costly =
+      r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX; /* who counts blocks wants no others; others cost a segment */
+  int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
+  int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
   toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
-  while ((b = r->sparse.first) != NULL && b != narrow && glances-- > 0) {
+  while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
     /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
-    if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && perhaps-- <= 0))) {
+    if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
       if (narrow == NULL) narrow = b;
       toft_recycler_unlink(&r->sparse, b);
       toft_recycler_append(&r->sparse, b);
       continue;
     }
-    if (tries-- == 0) break;
+    if (sweeps-- == 0) break;
     toft_recycler_close(r, range);
-    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_place(range, size, align);
+    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
   }
   return NULL;
 }
@@ -458,22 +459,22 @@ static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, s
   toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
   if (b == NULL) return NULL;
   toft_recycler_open(range, b);
-  return toft_recycler_place(range, size, align);
+  return toft_recycler_alloc_in_range(range, size, align);
 }
 
 /* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
  * go into holes first; others rarely find room there. */
 static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
   if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
-  int holes_first = size <= TOFT_RECYCLER_TINY || r->count != 0;
-  void *p = toft_recycler_place(range, size, align);
+  int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
+  void *p = toft_recycler_alloc_in_range(range, size, align);
   toft_recycler_block *b = range->block;
   if (p != NULL) return p;
   if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
-    return toft_recycler_place(range, size, align);
+    return toft_recycler_alloc_in_range(range, size, align);
   if (b != NULL && toft_recycler_is_idle(range)) { /* all of it was freed meanwhile */
     toft_recycler_open(range, b);
-    p = toft_recycler_place(range, size, align);
+    p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
   if (holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
@@ -484,28 +485,28 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   if (b == NULL) return NULL;
   toft_recycler_close(r, range);
   toft_recycler_open(range, b);
-  return toft_recycler_place(range, size, align);
+  return toft_recycler_alloc_in_range(range, size, align);
 }
 
 /* ---- the calls behind the inline layer ---- */
 
 /* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
 static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
-  if (r->count != 0) return &r->now;
-  if (size > TOFT_RECYCLER_LITTLE) return &r->aside;
-  return r->now.sweep != TOFT_RECYCLER_NONE && size > r->now.block->widest ? &r->aside : &r->now;
+  if (r->count != 0) return &r->main;
+  if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
+  return r->main.sweep != TOFT_RECYCLER_NONE && size > r->main.block->widest ? &r->medium : &r->main;
 }
 
-void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   void *p = NULL;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
   if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   size = toft_round(size, 8);
-  toft_recycler_settle(r);
+  toft_recycler_flush_freed(r);
   if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
-    p = toft_recycler_place(&r->now, size, align);
+    p = toft_recycler_alloc_in_range(&r->main, size, align);
     if (p != NULL) return p;
   }
   if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
@@ -513,8 +514,8 @@ void *toft_recycler_more_at(toft_recycler *r, size_t size, size_t align, uintptr
   return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
 }
 
-void *toft_recycler_more(toft_recycler *r, size_t size, size_t align) {
-  return toft_recycler_more_at(r, size, align, TOFT_CALLER());
+void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
 /* The block of p, which has `bytes`; NULL: it is a large object. */
@@ -526,13 +527,13 @@ static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, si
   return bytes <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p) : NULL;
 }
 
-static void toft_recycler_give(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
+static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
   toft_recycler_hole_at(b, p, bytes);
   b->live -= (int32_t)bytes;
-  if (b->live <= b->notice) toft_recycler_noticed(r, b);
+  if (b->live <= b->threshold) toft_recycler_block_below_threshold(r, b);
 }
 
-void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   if (TOFT_UNLIKELY(r->checked)) {
     toft_recycler_free_checked(r, p, toft_max(size, 1), site);
     return;
@@ -541,27 +542,27 @@ void toft_recycler_free_apart_at(toft_recycler *r, void *p, size_t size, uintptr
   toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL)
     toft_recycler_large_free(r, p, bytes);
-  else if (b == r->now.block && (unsigned char *)p + bytes == r->now.cursor)
-    r->now.cursor = (unsigned char *)p;
+  else if (b == r->main.block && (unsigned char *)p + bytes == r->main.cursor)
+    r->main.cursor = (unsigned char *)p;
   else
-    toft_recycler_give(r, b, p, bytes);
+    toft_recycler_free_in_block(r, b, p, bytes);
 }
 
-void toft_recycler_free_apart(toft_recycler *r, void *p, size_t size) {
-  toft_recycler_free_apart_at(r, p, size, TOFT_CALLER());
+void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
 }
 
 /* Where it stands; 0: it cannot. */
-static int toft_recycler_resize_here(toft_recycler *r, void *p, size_t was, size_t now) {
+static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
   if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
-  if (b == r->now.block && q + was == r->now.cursor) {
-    if (now > was && (size_t)(r->now.limit - r->now.cursor) < now - was) return 0;
-    r->now.cursor = q + now;
+  if (b == r->main.block && q + was == r->main.cursor) {
+    if (now > was && (size_t)(r->main.limit - r->main.cursor) < now - was) return 0;
+    r->main.cursor = q + now;
     return 1;
   }
-  if (now < was) toft_recycler_give(r, b, q + now, was - now);
+  if (now < was) toft_recycler_free_in_block(r, b, q + now, was - now);
   return now <= was;
 }
 
@@ -574,7 +575,7 @@ static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size,
   if (TOFT_UNLIKELY(r->checked))
     return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
-      toft_recycler_resize_here(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
+      toft_recycler_resize_in_place(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
     return p;
   q = toft_recycler_alloc(r, new_size, align);
   if (q == NULL) return NULL;
@@ -591,15 +592,15 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
  * tenth, for what is read soon after. */
-static void toft_recycler_begin(toft_recycler *r) {
+static void toft_recycler_clear(toft_recycler *r) {
   unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
-  r->now.cursor = r->now.limit = none;
-  r->now.block = NULL;
-  r->now.sweep = TOFT_RECYCLER_NONE;
-  r->gone.first = r->gone.end = none;
-  r->aside.cursor = r->aside.limit = none;
-  r->aside.block = NULL;
-  r->aside.sweep = TOFT_RECYCLER_NONE;
+  r->main.cursor = r->main.limit = none;
+  r->main.block = NULL;
+  r->main.sweep = TOFT_RECYCLER_NONE;
+  r->pending.first = r->pending.end = none;
+  r->medium.cursor = r->medium.limit = none;
+  r->medium.block = NULL;
+  r->medium.sweep = TOFT_RECYCLER_NONE;
   r->sparse.first = r->sparse.last = NULL;
   r->empty.first = r->empty.last = NULL;
   r->empty_counted.first = r->empty_counted.last = NULL;
@@ -607,8 +608,8 @@ static void toft_recycler_begin(toft_recycler *r) {
   r->fresh = r->fresh_end = NULL;
   r->regions = NULL;
   r->region_used = 0;
-  r->own = NULL;
-  r->own_bytes = r->own_peak = r->spare_bytes = r->spare_count = 0;
+  r->dedicated = NULL;
+  r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = 0;
   r->counted = r->counted_fresh = NULL;
@@ -628,7 +629,7 @@ int toft_recycler_check(const toft_recycler_options *options) {
 
 static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  toft_recycler_begin(r);
+  toft_recycler_clear(r);
   r->direct = TOFT_RECYCLER_DIRECT;
   r->shard = 0;
   r->checked = 0;
@@ -678,7 +679,7 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
   }
   toft_recycler_large_release(r);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
-  toft_recycler_begin(r);
+  toft_recycler_clear(r);
 }
 
 void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
@@ -696,17 +697,17 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
 }
 
 /* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
-static size_t toft_recycler_rest(const toft_recycler *r, const toft_recycler_block *b) {
-  const toft_recycler_range *range = b == r->now.block ? &r->now : b == r->aside.block ? &r->aside : NULL;
+static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
+  const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
   size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
-  if (r->gone.first != r->gone.end && toft_recycler_block_of(r->gone.first) == b)
-    rest += (size_t)(r->gone.end - r->gone.first);
+  if (r->pending.first != r->pending.end && toft_recycler_block_of(r->pending.first) == b)
+    rest += (size_t)(r->pending.end - r->pending.first);
   return rest;
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
   size_t capacity = (size_t)b->capacity;
-  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_rest(r, b);
+  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_unallocated(r, b);
   s->used += used;
   *(used != 0 ? &s->pinned : &s->kept) += capacity - used;
   *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
@@ -740,7 +741,7 @@ toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
 /* ---- trim ---- */
 
 /* A range in a block without live objects lets go of it. */
-static void toft_recycler_leave(toft_recycler *r, toft_recycler_range *range) {
+static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
   if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
 }
 
@@ -756,11 +757,11 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **
 
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
-  size_t idle = 0, left = 0;
+  size_t idle = 0, kept = 0;
   if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
-  toft_recycler_settle(r);
-  toft_recycler_leave(r, &r->now);
-  toft_recycler_leave(r, &r->aside);
+  toft_recycler_flush_freed(r);
+  toft_recycler_close_if_idle(r, &r->main);
+  toft_recycler_close_if_idle(r, &r->medium);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
   idle = toft_recycler_large_trim(r, idle, keep);
@@ -769,11 +770,11 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
       idle -= (*at)->size;
       toft_recycler_segment_put(r, at);
     } else {
-      left += (*at)->size;
+      kept += (*at)->size;
       at = &(*at)->next;
     }
   }
-  while (r->segment_bytes > toft_max(left, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
+  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
   return idle;
 }
 

@@ -1,6 +1,6 @@
 /* Recyclers of a checked process. Their inline path never has room (cursor == limit) and `direct` is 0, so every call
  * comes here. Each object gets red zones and a record, which lives apart from it, and lies in a second recycler on the
- * same source. A freed object waits, filled, until TOFT_QUARANTINE bytes were freed after it.
+ * same source. A freed object waits, filled, until TOFT_QUARANTINE_MAX bytes were freed after it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
@@ -14,20 +14,20 @@
 #include "recycler.c"
 
 typedef struct toft_object {
-  struct toft_object *next;  /* in its bucket */
-  struct toft_object *later; /* the one that was freed after it */
+  struct toft_object *next;       /* in its bucket */
+  struct toft_object *freed_next; /* the one that was freed after it */
   toft_record record;
 } toft_object;
 
 struct toft_recycler_checks {
-  toft_registered registered;
-  size_t inside; /* the thread in a call; 0: none. Atomic */
-  toft_call call;
+  toft_live_entry registered;
+  size_t busy_thread; /* the thread in a call; 0: none. Atomic */
+  toft_call_info call;
   toft_recycler memory;
   toft_object **buckets; /* a power of two of them */
   size_t bucket_count, count;
   toft_object *oldest, **youngest; /* freed ones */
-  size_t waiting;                  /* their bytes */
+  size_t quarantined_bytes;        /* their bytes */
   uint64_t live;                   /* bytes of the others, rounded up to 8 */
 };
 typedef struct toft_recycler_checks toft_recycler_checks;
@@ -51,7 +51,7 @@ static void toft_object_link(toft_recycler_checks *c, toft_object *o) {
 }
 
 /* A bucket for one object more on average. 0: there is no memory. */
-static int toft_object_room(toft_recycler_checks *c) {
+static int toft_object_reserve(toft_recycler_checks *c) {
   size_t old_count = c->bucket_count, new_count = old_count != 0 ? 2 * old_count : 64;
   toft_object **old = c->buckets, **more;
   if (c->count < old_count) return 1;
@@ -78,93 +78,93 @@ static void toft_object_unlink(toft_recycler_checks *c, const toft_object *o) {
 
 /* ---- findings ---- */
 
-static void toft_object_misuse(const toft_recycler_checks *c, int kind, const void *p, size_t told,
-                               const toft_object *o) {
-  toft_fact f;
+static void toft_object_report_misuse(const toft_recycler_checks *c, int kind, const void *p, size_t claimed_size,
+                                      const toft_object *o) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
   f.p = (const unsigned char *)p;
-  f.told = told;
-  f.seen = c->call;
-  if (o != NULL) toft_fact_of(&f, &o->record);
-  toft_publish(&f);
+  f.claimed_size = claimed_size;
+  f.detected = c->call;
+  if (o != NULL) toft_report_set_allocation(&f, &o->record);
+  toft_publish_report(&f);
 }
 
-static void toft_object_written(const toft_recycler_checks *c, int kind, const toft_object *o,
-                                const unsigned char *from, const unsigned char *to, int open_ended) {
-  toft_fact f;
+static void toft_object_report_written(const toft_recycler_checks *c, int kind, const toft_object *o,
+                                       const unsigned char *from, const unsigned char *to, int open_ended) {
+  toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = kind;
-  toft_fact_of(&f, &o->record);
-  toft_fact_written(&f, f.p, from, to, open_ended);
-  f.seen = c->call;
-  toft_publish(&f);
+  toft_report_set_allocation(&f, &o->record);
+  toft_report_set_written(&f, f.p, from, to, open_ended);
+  f.detected = c->call;
+  toft_publish_report(&f);
 }
 
 /* The zones of a live object; all of a freed one. Each damage is reported once. */
-static void toft_object_look(const toft_recycler_checks *c, toft_object *o) {
+static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
   toft_record *r = &o->record;
   const unsigned char *from = r->start, *to = r->end;
-  if (r->gone.by == NULL) {
-    int open_ended, kind = toft_zone_damage(r, &from, &to, &open_ended);
-    if (kind != 0 && !r->told) toft_object_written(c, kind, o, from, to, open_ended);
-    r->told |= kind != 0;
-    toft_close_zones(r);
+  if (r->freed.op == NULL) {
+    int open_ended, kind = toft_redzone_damage(r, &from, &to, &open_ended);
+    if (kind != 0 && !r->reported) toft_object_report_written(c, kind, o, from, to, open_ended);
+    r->reported |= kind != 0;
+    toft_poison_redzones(r);
     return;
   }
-  toft_open(r->start, (size_t)(r->end - r->start));
-  if (toft_written_part(&from, &to, TOFT_BYTE_GONE)) {
-    toft_object_written(c, TOFT_FOUND_LATE_WRITE, o, from, to, to == r->end);
-    toft_open(r->start, (size_t)(r->end - r->start));
-    memset(r->start, TOFT_BYTE_GONE, (size_t)(r->end - r->start));
+  toft_unpoison(r->start, (size_t)(r->end - r->start));
+  if (toft_written_part(&from, &to, TOFT_POISON_FREED)) {
+    toft_object_report_written(c, TOFT_FOUND_LATE_WRITE, o, from, to, to == r->end);
+    toft_unpoison(r->start, (size_t)(r->end - r->start));
+    memset(r->start, TOFT_POISON_FREED, (size_t)(r->end - r->start));
   }
-  toft_close(r->start, (size_t)(r->end - r->start));
+  toft_poison(r->start, (size_t)(r->end - r->start));
 }
 
 /* ---- calls: one thread at a time ---- */
 
 /* 0: another thread is in a call, which is reported, or this one is, in a hook. */
-static int toft_recycler_enter(toft_recycler_checks *c, const char *by, uintptr_t site) {
-  size_t me = toft_thread(), other = 0;
-  toft_call call = {by, toft_said != 0 ? toft_said : site, me};
-  toft_said = 0;
-  if (TOFT_TAKE(&c->inside, &other, me)) {
+static int toft_recycler_begin_call(toft_recycler_checks *c, const char *op, uintptr_t site) {
+  size_t me = toft_thread_id(), other = 0;
+  toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
+  toft_call_site_hint = 0;
+  if (TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me)) {
     c->call = call;
     return 1;
   }
   if (other != me) {
-    toft_fact f;
+    toft_report f;
     memset(&f, 0, sizeof f);
     f.kind = TOFT_FOUND_TWO_THREADS;
-    f.made = c->call;
-    f.seen = call;
-    toft_publish(&f);
+    f.allocated = c->call;
+    f.detected = call;
+    toft_publish_report(&f);
   }
   return 0;
 }
 
-static void toft_recycler_exit(toft_recycler_checks *c) { TOFT_LEAVE(&c->inside); }
+static void toft_recycler_end_call(toft_recycler_checks *c) { TOFT_CLEAR_RELEASE(&c->busy_thread); }
 
 /* ---- at exit ---- */
 
-static toft_recycler_checks *toft_recycler_checks_of(toft_registered *r) {
+static toft_recycler_checks *toft_recycler_checks_of(toft_live_entry *r) {
   return (toft_recycler_checks *)(void *)((unsigned char *)r - offsetof(toft_recycler_checks, registered));
 }
 
-static int toft_recycler_enter_at_exit(toft_registered *r) {
+static int toft_recycler_begin_call_at_exit(toft_live_entry *r) {
   size_t none = 0;
-  return TOFT_TAKE(&toft_recycler_checks_of(r)->inside, &none, toft_thread());
+  return TOFT_CAS_ACQUIRE(&toft_recycler_checks_of(r)->busy_thread, &none, toft_thread_id());
 }
 
 /* Only those on the heap are registered: a source of the caller's may have ended before its recycler. */
-static void toft_recycler_look_at_exit(toft_registered *r) {
+static void toft_recycler_verify_at_exit(toft_live_entry *r) {
   toft_recycler_checks *c = toft_recycler_checks_of(r);
   memset(&c->call, 0, sizeof c->call);
-  c->call.by = "exit";
-  c->call.thread = toft_thread();
+  c->call.op = "exit";
+  c->call.thread = toft_thread_id();
   for (size_t i = 0; i < c->bucket_count; i++)
-    for (toft_object *o = c->buckets[i]; o != NULL; o = o->next) toft_object_look(c, o);
-  toft_recycler_exit(c);
+    for (toft_object *o = c->buckets[i]; o != NULL; o = o->next) toft_object_verify(c, o);
+  toft_recycler_end_call(c);
 }
 
 /* ---- begin and end ---- */
@@ -186,35 +186,35 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   }
   c->youngest = &c->oldest;
   if (r->source == &toft_heap_source)
-    toft_register(&c->registered, toft_recycler_enter_at_exit, toft_recycler_look_at_exit);
+    toft_registry_add(&c->registered, toft_recycler_begin_call_at_exit, toft_recycler_verify_at_exit);
   return r->checks = c;
 }
 
 /* The oldest freed objects are handed back for good until at most `keep` bytes wait. */
-static void toft_recycler_discharge(toft_recycler_checks *c, size_t keep) {
-  while (c->waiting > keep) {
+static void toft_recycler_quarantine_flush(toft_recycler_checks *c, size_t keep) {
+  while (c->quarantined_bytes > keep) {
     toft_object *o = c->oldest;
-    size_t whole = (size_t)(o->record.end - o->record.start);
-    toft_object_look(c, o);
-    c->oldest = o->later;
+    size_t total = (size_t)(o->record.end - o->record.start);
+    toft_object_verify(c, o);
+    c->oldest = o->freed_next;
     if (c->oldest == NULL) c->youngest = &c->oldest;
-    c->waiting -= whole;
+    c->quarantined_bytes -= total;
     toft_object_unlink(c, o);
-    toft_open(o->record.start, whole);
-    toft_recycler_free(&c->memory, o->record.start, whole);
+    toft_unpoison(o->record.start, total);
+    toft_recycler_free(&c->memory, o->record.start, total);
     free(o);
   }
 }
 
 static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) {
   toft_recycler_checks *c = r->checks;
-  if (c == NULL || !toft_recycler_enter(c, "release", site)) return;
-  toft_unregister(&c->registered);
+  if (c == NULL || !toft_recycler_begin_call(c, "release", site)) return;
+  toft_registry_remove(&c->registered);
   for (size_t i = 0; i < c->bucket_count; i++) {
     for (toft_object *o = c->buckets[i], *next; o != NULL; o = next) {
       next = o->next;
-      toft_object_look(c, o);
-      toft_open(o->record.start, (size_t)(o->record.end - o->record.start));
+      toft_object_verify(c, o);
+      toft_unpoison(o->record.start, (size_t)(o->record.end - o->record.start));
       free(o);
     }
   }
@@ -228,14 +228,14 @@ static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) {
 
 /* ---- objects ---- */
 
-static void *toft_recycler_place_checked(toft_recycler_checks *c, size_t size, size_t align) {
-  size_t front = toft_max(align, TOFT_ZONE), whole = toft_zoned_size(size, align);
-  toft_object *o = toft_object_room(c) ? (toft_object *)calloc(1, sizeof *o) : NULL;
+static void *toft_recycler_alloc_object(toft_recycler_checks *c, size_t size, size_t align) {
+  size_t front = toft_max(align, TOFT_REDZONE), total = toft_size_with_redzones(size, align);
+  toft_object *o = toft_object_reserve(c) ? (toft_object *)calloc(1, sizeof *o) : NULL;
   if (o == NULL) return NULL;
-  unsigned char *base = (unsigned char *)toft_recycler_alloc(&c->memory, whole, front);
-  if (base == NULL && c->waiting != 0) {
-    toft_recycler_discharge(c, 0);
-    base = (unsigned char *)toft_recycler_alloc(&c->memory, whole, front);
+  unsigned char *base = (unsigned char *)toft_recycler_alloc(&c->memory, total, front);
+  if (base == NULL && c->quarantined_bytes != 0) {
+    toft_recycler_quarantine_flush(c, 0);
+    base = (unsigned char *)toft_recycler_alloc(&c->memory, total, front);
   }
   if (base == NULL) {
     free(o);
@@ -244,59 +244,59 @@ static void *toft_recycler_place_checked(toft_recycler_checks *c, size_t size, s
   toft_record *r = &o->record;
   r->start = base;
   r->p = base + front;
-  r->end = base + whole;
+  r->end = base + total;
   r->size = size;
-  r->made = c->call;
-  toft_open(base, whole);
-  memset(base, TOFT_BYTE_ZONE, whole);
-  memset(r->p, TOFT_BYTE_NEW, size);
-  toft_hand_out(r->p, size);
-  toft_close_zones(r);
+  r->allocated = c->call;
+  toft_unpoison(base, total);
+  memset(base, TOFT_POISON_REDZONE, total);
+  memset(r->p, TOFT_POISON_UNINIT, size);
+  toft_mark_undefined(r->p, size);
+  toft_poison_redzones(r);
   toft_object_link(c, o);
   c->count++;
   c->live += TOFT_ROUND8(size);
   return r->p;
 }
 
-static void toft_recycler_retire(toft_recycler_checks *c, toft_object *o) {
+static void toft_recycler_quarantine_push(toft_recycler_checks *c, toft_object *o) {
   toft_record *r = &o->record;
-  toft_object_look(c, o);
+  toft_object_verify(c, o);
   c->live -= TOFT_ROUND8(r->size);
-  toft_fill_gone(r->start, r->end);
-  r->gone = c->call;
-  o->later = NULL;
+  toft_fill_freed(r->start, r->end);
+  r->freed = c->call;
+  o->freed_next = NULL;
   *c->youngest = o;
-  c->youngest = &o->later;
-  c->waiting += (size_t)(r->end - r->start);
-  toft_recycler_discharge(c, TOFT_QUARANTINE);
+  c->youngest = &o->freed_next;
+  c->quarantined_bytes += (size_t)(r->end - r->start);
+  toft_recycler_quarantine_flush(c, TOFT_QUARANTINE_MAX);
 }
 
 /* The live object at p; NULL: there is none, which is reported. Another size is reported too. */
-static toft_object *toft_object_claimed(const toft_recycler_checks *c, const void *p, size_t size) {
+static toft_object *toft_object_require(const toft_recycler_checks *c, const void *p, size_t size) {
   toft_object *o = toft_object_find(c, p);
-  if (o == NULL || o->record.gone.by != NULL) {
-    toft_object_misuse(c, o == NULL ? TOFT_FOUND_FOREIGN : TOFT_FOUND_DOUBLE_FREE, p, size, o);
+  if (o == NULL || o->record.freed.op != NULL) {
+    toft_object_report_misuse(c, o == NULL ? TOFT_FOUND_FOREIGN : TOFT_FOUND_DOUBLE_FREE, p, size, o);
     return NULL;
   }
-  if (o->record.size != size) toft_object_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
+  if (o->record.size != size) toft_object_report_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
   return o;
 }
 
 /* The requested size, 1 for 0; align is a power of two. */
 static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
-  if (c == NULL || !toft_recycler_enter(c, "alloc", site)) return NULL;
-  void *p = toft_recycler_place_checked(c, size, align);
-  toft_recycler_exit(c);
+  if (c == NULL || !toft_recycler_begin_call(c, "alloc", site)) return NULL;
+  void *p = toft_recycler_alloc_object(c, size, align);
+  toft_recycler_end_call(c);
   return p;
 }
 
 static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
-  if (c == NULL || !toft_recycler_enter(c, "free", site)) return;
-  toft_object *o = toft_object_claimed(c, p, size);
-  if (o != NULL) toft_recycler_retire(c, o);
-  toft_recycler_exit(c);
+  if (c == NULL || !toft_recycler_begin_call(c, "free", site)) return;
+  toft_object *o = toft_object_require(c, p, size);
+  if (o != NULL) toft_recycler_quarantine_push(c, o);
+  toft_recycler_end_call(c);
 }
 
 /* In place if it shrinks, else a copy, so that addresses from before are found. */
@@ -304,32 +304,32 @@ static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_
                                           uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
   void *q = NULL;
-  if (c == NULL || !toft_recycler_enter(c, "resize", site)) return NULL;
-  toft_object *o = toft_object_claimed(c, p, old_size);
+  if (c == NULL || !toft_recycler_begin_call(c, "resize", site)) return NULL;
+  toft_object *o = toft_object_require(c, p, old_size);
   if (o != NULL && new_size <= o->record.size && toft_pad((unsigned char *)p, align) == 0) {
     toft_record *record = &o->record;
     unsigned char *end = record->p + new_size;
-    toft_object_look(c, o);
+    toft_object_verify(c, o);
     c->live -= TOFT_ROUND8(record->size) - TOFT_ROUND8(new_size);
-    toft_open(end, (size_t)(record->end - end));
-    memset(end, TOFT_BYTE_ZONE, (size_t)(record->end - end));
-    toft_close(end, (size_t)(record->end - end));
+    toft_unpoison(end, (size_t)(record->end - end));
+    memset(end, TOFT_POISON_REDZONE, (size_t)(record->end - end));
+    toft_poison(end, (size_t)(record->end - end));
     record->size = new_size;
     q = p;
-  } else if (o != NULL && (q = toft_recycler_place_checked(c, new_size, align)) != NULL) {
+  } else if (o != NULL && (q = toft_recycler_alloc_object(c, new_size, align)) != NULL) {
     memcpy(q, p, toft_min(o->record.size, new_size));
-    toft_recycler_retire(c, o);
+    toft_recycler_quarantine_push(c, o);
   }
-  toft_recycler_exit(c);
+  toft_recycler_end_call(c);
   return q;
 }
 
 static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
   toft_recycler_checks *c = r->checks;
-  if (c == NULL || !toft_recycler_enter(c, "trim", site)) return 0;
-  toft_recycler_discharge(c, 0);
+  if (c == NULL || !toft_recycler_begin_call(c, "trim", site)) return 0;
+  toft_recycler_quarantine_flush(c, 0);
   size_t idle = toft_recycler_trim_to(&c->memory, keep);
-  toft_recycler_exit(c);
+  toft_recycler_end_call(c);
   return idle;
 }
 

@@ -13,15 +13,15 @@
 #include "../core/policy.c"
 #include "recycler.c"
 
-#define TOFT_RECYCLER_SHARED TOFT_MIB      /* what needs more has a block of its own */
-#define TOFT_RECYCLER_FEW (512 * TOFT_KIB) /* and all has, while no more is in use */
+#define TOFT_RECYCLER_REGION_OBJECT_MAX TOFT_MIB     /* what needs more has a block of its own */
+#define TOFT_RECYCLER_DEDICATED_MAX (512 * TOFT_KIB) /* and all has, while no more is in use */
 #define TOFT_RECYCLER_REGION (4 * TOFT_MIB)
 #define TOFT_RECYCLER_REGION_HEAD ((size_t)640)
-#define TOFT_RECYCLER_REGION_LOOKS 64 /* a line each; with 8, hundreds of objects held a third more memory */
+#define TOFT_RECYCLER_REGION_PROBES_MAX 64 /* a line each; with 8, hundreds of objects held a third more memory */
 #define TOFT_RECYCLER_GRAIN ((size_t)64)
 #define TOFT_RECYCLER_GRAINS ((TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD) / TOFT_RECYCLER_GRAIN)
 /* Between objects and around them: each is larger than TOFT_RECYCLER_DIRECT. */
-#define TOFT_RECYCLER_RUNS (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
+#define TOFT_RECYCLER_RUNS_MAX (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
 
 /* In grains. */
 typedef struct toft_recycler_free_run {
@@ -34,7 +34,7 @@ typedef struct toft_recycler_region {
   uint32_t live;   /* objects */
   uint32_t widest; /* no run is longer */
   uint32_t count, pad;
-  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS]; /* count of them, by address; no two touch */
+  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS_MAX]; /* count of them, by address; no two touch */
 } toft_recycler_region;
 
 /* Before each large object. */
@@ -136,10 +136,10 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
 }
 
 /* What regions serve from now on needs none. */
-static void toft_recycler_spares_leave(toft_recycler *r) {
+static void toft_recycler_spares_put(toft_recycler *r) {
   size_t i = r->spare_count;
   while (i-- > 0)
-    if (r->spare[i].size <= TOFT_RECYCLER_SHARED) toft_recycler_spare_put(r, i);
+    if (r->spare[i].size <= TOFT_RECYCLER_REGION_OBJECT_MAX) toft_recycler_spare_put(r, i);
 }
 
 /* ---- regions ---- */
@@ -177,8 +177,8 @@ static unsigned char *toft_recycler_grain(toft_recycler_region *g, uint32_t grai
   return (unsigned char *)g + TOFT_RECYCLER_REGION_HEAD + grain * TOFT_RECYCLER_GRAIN;
 }
 
-static void *toft_recycler_region_place(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count,
-                                        size_t size, size_t align) {
+static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count,
+                                            size_t size, size_t align) {
   uint32_t first = g->runs[i].first;
   unsigned char *p = toft_recycler_grain(g, first + 1);
   toft_recycler_front *front;
@@ -196,24 +196,24 @@ static void *toft_recycler_region_place(toft_recycler *r, toft_recycler_region *
 
 /* Is a further region called for? An object that is nearly alone has a block of its own, of any size. */
 static int toft_recycler_region_pays(const toft_recycler *r, size_t need) {
-  size_t others = r->region_used + r->own_bytes;
-  return others + need > TOFT_RECYCLER_FEW && others >= need / 4;
+  size_t others = r->region_used + r->dedicated_bytes;
+  return others + need > TOFT_RECYCLER_DEDICATED_MAX && others >= need / 4;
 }
 
 /* NULL: there is no room, and no region more is called for or to be had. */
 static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t size, size_t align) {
   uint32_t count = (uint32_t)(need / TOFT_RECYCLER_GRAIN), i;
-  int looks = TOFT_RECYCLER_REGION_LOOKS;
+  int probes = TOFT_RECYCLER_REGION_PROBES_MAX;
   toft_recycler_region *g;
-  for (g = r->regions; g != NULL && looks-- > 0; g = g->next) {
+  for (g = r->regions; g != NULL && probes-- > 0; g = g->next) {
     if (g->widest < count) continue;
     i = toft_recycler_run_find(g, count);
-    if (i < g->count) return toft_recycler_region_place(r, g, i, count, size, align);
+    if (i < g->count) return toft_recycler_region_alloc_run(r, g, i, count, size, align);
   }
   if (!toft_recycler_region_pays(r, need)) return NULL;
   g = toft_recycler_region_take(r);
-  if (g != NULL) toft_recycler_spares_leave(r);
-  return g != NULL ? toft_recycler_region_place(r, g, 0, count, size, align) : NULL;
+  if (g != NULL) toft_recycler_spares_put(r);
+  return g != NULL ? toft_recycler_region_alloc_run(r, g, 0, count, size, align) : NULL;
 }
 
 static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_front *front, size_t size) {
@@ -250,7 +250,7 @@ static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, si
 /* ---- blocks of one object ---- */
 
 /* Its place in a block of `total` bytes. NULL: it does not fit. */
-static unsigned char *toft_recycler_own_at(unsigned char *base, size_t total, size_t size, size_t align) {
+static unsigned char *toft_recycler_dedicated_at(unsigned char *base, size_t total, size_t size, size_t align) {
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
 }
 
@@ -261,7 +261,7 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
   size_t i = r->spare_count;
   while (i-- > 0) {
     const toft_recycler_spare *s = &r->spare[i];
-    if (s->size >= size && s->size <= most && toft_recycler_own_at(s->base, s->size, size, align) != NULL)
+    if (s->size >= size && s->size <= most && toft_recycler_dedicated_at(s->base, s->size, size, align) != NULL)
       return toft_recycler_spare_out(r, i);
   }
   return none;
@@ -269,7 +269,7 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
 
 /* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
  * is no other way. */
-static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align) {
+static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
   toft_recycler_large *l;
@@ -283,7 +283,7 @@ static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align
   }
   if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
   if (block.base == NULL) return NULL;
-  p = toft_recycler_own_at(block.base, block.size, size, align);
+  p = toft_recycler_dedicated_at(block.base, block.size, size, align);
   l = toft_recycler_large_of(p);
   l->base = block.base;
   l->size = block.size;
@@ -291,44 +291,45 @@ static void *toft_recycler_own_alloc(toft_recycler *r, size_t size, size_t align
   l->front.owner = r;
   l->front.region = NULL;
   l->previous = NULL;
-  l->next = r->own;
-  if (r->own != NULL) r->own->previous = l;
-  r->own = l;
-  r->own_bytes += l->size;
-  r->own_peak = toft_max(r->own_peak, r->own_bytes);
+  l->next = r->dedicated;
+  if (r->dedicated != NULL) r->dedicated->previous = l;
+  r->dedicated = l;
+  r->dedicated_bytes += l->size;
+  r->dedicated_peak = toft_max(r->dedicated_peak, r->dedicated_bytes);
   return p;
 }
 
-static toft_recycler_spare toft_recycler_own_unlink(toft_recycler *r, toft_recycler_large *l) {
+static toft_recycler_spare toft_recycler_dedicated_unlink(toft_recycler *r, toft_recycler_large *l) {
   toft_recycler_spare block;
   block.base = l->base;
   block.size = l->size;
-  *(l->previous != NULL ? &l->previous->next : &r->own) = l->next;
+  *(l->previous != NULL ? &l->previous->next : &r->dedicated) = l->next;
   if (l->next != NULL) l->next->previous = l->previous;
-  r->own_bytes -= l->size;
+  r->dedicated_bytes -= l->size;
   return block;
 }
 
 /* Kept, if no region serves its like, and as long as all of them are no more than twice as much as was ever live at
  * once, or 1 MiB: the fewer there are, the more of them the caches hold. The oldest goes. */
-static void toft_recycler_own_free(toft_recycler *r, toft_recycler_large *l) {
-  toft_recycler_spare block = toft_recycler_own_unlink(r, l);
-  if (r->regions != NULL && block.size <= TOFT_RECYCLER_SHARED) {
+static void toft_recycler_dedicated_free(toft_recycler *r, toft_recycler_large *l) {
+  toft_recycler_spare block = toft_recycler_dedicated_unlink(r, l);
+  if (r->regions != NULL && block.size <= TOFT_RECYCLER_REGION_OBJECT_MAX) {
     toft_recycler_put(r, block.base, block.size);
     return;
   }
   if (r->spare_count == TOFT_RECYCLER_SPARES) toft_recycler_spare_put(r, 0);
   r->spare[r->spare_count++] = block;
   r->spare_bytes += block.size;
-  while (r->spare_bytes > TOFT_MIB && r->own_bytes + r->spare_bytes > 2 * r->own_peak) toft_recycler_spare_put(r, 0);
+  while (r->spare_bytes > TOFT_MIB && r->dedicated_bytes + r->spare_bytes > 2 * r->dedicated_peak)
+    toft_recycler_spare_put(r, 0);
 }
 
 /* ---- both ---- */
 
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_round(toft_recycler_large_need(size, align), TOFT_RECYCLER_GRAIN);
-  void *p = need <= TOFT_RECYCLER_SHARED ? toft_recycler_region_alloc(r, need, size, align) : NULL;
-  return p != NULL ? p : toft_recycler_own_alloc(r, size, align);
+  void *p = need <= TOFT_RECYCLER_REGION_OBJECT_MAX ? toft_recycler_region_alloc(r, need, size, align) : NULL;
+  return p != NULL ? p : toft_recycler_dedicated_alloc(r, size, align);
 }
 
 static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
@@ -336,7 +337,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
   if (front->region != NULL)
     toft_recycler_region_free(r, front, size);
   else
-    toft_recycler_own_free(r, toft_recycler_large_of(p));
+    toft_recycler_dedicated_free(r, toft_recycler_large_of(p));
 }
 
 /* Where it stands; 0: it cannot. */
@@ -353,8 +354,8 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
 /* All of it back to the source. */
 static void toft_recycler_large_release(toft_recycler *r) {
   while (r->regions != NULL) toft_recycler_region_put(r, r->regions);
-  while (r->own != NULL) {
-    toft_recycler_spare block = toft_recycler_own_unlink(r, r->own);
+  while (r->dedicated != NULL) {
+    toft_recycler_spare block = toft_recycler_dedicated_unlink(r, r->dedicated);
     toft_recycler_put(r, block.base, block.size);
   }
   while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
@@ -388,7 +389,7 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
   }
   s->used += r->region_used;
   s->pinned -= r->region_used;
-  for (l = r->own; l != NULL; l = l->next) {
+  for (l = r->dedicated; l != NULL; l = l->next) {
     s->used += l->used;
     s->pinned += (uintptr_t)l->base + l->size - (uintptr_t)(l + 1) - l->used;
     s->large_blocks++;

@@ -9,13 +9,13 @@
 #include "recycler_large.c"
 
 /* Who finds a shard's lock taken mostly goes to another shard. */
-#define TOFT_SHARDS 8
+#define TOFT_SHARDS_DEFAULT 8
 
 /* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
 typedef struct toft_recycler_shard {
   toft_lock lock;
   toft_recycler recycler;
-  unsigned char apart[128];
+  unsigned char pad[128];
 } toft_recycler_shard;
 
 struct toft_sync_recycler {
@@ -43,7 +43,7 @@ static void toft_sync_put(toft_source *self, void *block, size_t size) {
   TOFT_UNLOCK(&r->source_lock);
 }
 
-static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread() % r->count); }
+static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(toft_thread_id() % r->count); }
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
@@ -78,7 +78,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   uint32_t i;
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
-  if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS;
+  if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
   if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
@@ -112,7 +112,7 @@ void toft_sync_recycler_destroy(toft_sync_recycler *r) {
 void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
   toft_recycler_shard *s = toft_sync_lock(r);
   void *p = toft_recycler_bump(&s->recycler, size, align);
-  if (p == NULL) p = toft_recycler_more_at(&s->recycler, size, align, TOFT_CALLER());
+  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   return p;
 }
@@ -122,7 +122,7 @@ void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
   if (p == NULL) return;
   s = toft_sync_lock_of(r, p, size);
   if (TOFT_UNLIKELY(s->recycler.checked))
-    toft_recycler_free_apart_at(&s->recycler, p, size, TOFT_CALLER());
+    toft_recycler_free_slow_at(&s->recycler, p, size, TOFT_CALLER());
   else
     toft_recycler_free(&s->recycler, p, size);
   toft_sync_unlock(s);

@@ -7,9 +7,9 @@
 
 struct toft_barrier {
   toft_os_mutex mutex;
-  toft_os_condition turned;
-  size_t count, waiting, inside;
-  size_t turn;
+  toft_os_condition phase_ended;
+  size_t count, waiting, callers;
+  size_t phase;
   int code; /* of the last turn */
 };
 
@@ -18,7 +18,7 @@ toft_barrier *toft_barrier_create(size_t count) {
   if (b == NULL) return NULL;
   memset((void *)b, 0, sizeof *b);
   b->count = count;
-  if (toft_os_wait_open(&b->mutex, &b->turned)) return b;
+  if (toft_os_wait_init(&b->mutex, &b->phase_ended)) return b;
   toft_os_heap_put(b);
   return NULL;
 }
@@ -26,39 +26,39 @@ toft_barrier *toft_barrier_create(size_t count) {
 void toft_barrier_destroy(toft_barrier *b) {
   if (b == NULL) return;
   toft_os_mutex_take(&b->mutex);
-  while (b->inside != 0) {
+  while (b->callers != 0) {
     toft_os_mutex_drop(&b->mutex);
     toft_os_yield();
     toft_os_mutex_take(&b->mutex);
   }
   toft_os_mutex_drop(&b->mutex);
-  toft_os_wait_close(&b->mutex, &b->turned);
+  toft_os_wait_destroy(&b->mutex, &b->phase_ended);
   toft_os_heap_put(b);
 }
 
 /* last(arg) runs once a turn, while all wait. */
-static int toft_barrier_pass(toft_barrier *b, int (*last)(void *arg), void *arg, int *code) {
+static int toft_barrier_arrive(toft_barrier *b, int (*last)(void *arg), void *arg, int *code) {
   toft_os_mutex_take(&b->mutex);
-  size_t turn = b->turn;
-  b->inside++;
+  size_t phase = b->phase;
+  b->callers++;
   b->waiting++;
-  while (b->turn == turn && b->waiting < b->count) toft_os_wait(&b->turned, &b->mutex);
-  int ends = b->turn == turn;
+  while (b->phase == phase && b->waiting < b->count) toft_os_wait(&b->phase_ended, &b->mutex);
+  int ends = b->phase == phase;
   if (ends) {
     b->code = last != NULL ? last(arg) : TOFT_OK;
     b->waiting = 0;
-    b->turn++;
-    toft_os_wake_all(&b->turned);
+    b->phase++;
+    toft_os_wake_all(&b->phase_ended);
   }
   *code = b->code;
-  b->inside--;
+  b->callers--;
   toft_os_mutex_drop(&b->mutex);
   return ends;
 }
 
 int toft_barrier_wait(toft_barrier *b) {
   int code;
-  return toft_barrier_pass(b, NULL, NULL, &code);
+  return toft_barrier_arrive(b, NULL, NULL, &code);
 }
 
 int toft_barrier_leave(toft_barrier *b) {
@@ -66,7 +66,7 @@ int toft_barrier_leave(toft_barrier *b) {
   toft_os_mutex_take(&b->mutex);
   if (b->count != 0) {
     b->count--;
-    if (b->waiting >= b->count) toft_os_wake_all(&b->turned);
+    if (b->waiting >= b->count) toft_os_wake_all(&b->phase_ended);
     code = TOFT_OK;
   }
   toft_os_mutex_drop(&b->mutex);

@@ -24,21 +24,21 @@ typedef struct toft_shared_block {
 TOFT_STATIC_ASSERT(shared_block, sizeof(toft_shared_block) <= TOFT_HEADER);
 
 /* What a part gave back, in its place. */
-typedef struct toft_returned {
-  struct toft_returned *next;
+typedef struct toft_returned_block {
+  struct toft_returned_block *next;
   size_t size;
-} toft_returned;
+} toft_returned_block;
 
 struct toft_shared {
   toft_source source; /* of the parts */
   toft_source *inner;
-  toft_shared_block *current;                    /* NULL: none yet */
-  unsigned char apart[128 - 5 * sizeof(void *)]; /* what is above is read by all */
-  toft_lock lock;                                /* over all that follows, and the inner source */
-  int ending;                                    /* the parts are being ended */
-  toft_shared_block *blocks, *spares;            /* of this round; kept for later */
-  toft_returned *returned;                       /* that parts may take again */
-  toft_node *parts;                              /* by their `adopted`, which nobody else needs */
+  toft_shared_block *current;                  /* NULL: none yet */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all */
+  toft_lock lock;                              /* over all that follows, and the inner source */
+  int releasing;                               /* the parts are being ended */
+  toft_shared_block *blocks, *spares;          /* of this round; kept for later */
+  toft_returned_block *returned;               /* that parts may take again */
+  toft_cleanup_node *parts;                    /* by their `adopted`, which nobody else needs */
   size_t next_size, reserved;
   uint32_t count;
   uint64_t source_calls, allocated, peak, recent; /* allocated: in the rounds before */
@@ -50,20 +50,20 @@ struct toft_shared {
 TOFT_INLINE unsigned char *toft_shared_bump(toft_shared_block *b, size_t size, size_t align) {
   size_t used = TOFT_LOAD(&b->used);
   for (;;) {
-    size_t pad = toft_pad(b->start + used, align), room = b->capacity - used;
-    if (pad > room || size > room - pad) return NULL;
+    size_t pad = toft_pad(b->start + used, align), remaining = b->capacity - used;
+    if (pad > remaining || size > remaining - pad) return NULL;
     /* What was given back by another thread, that one has done with. */
-    if (TOFT_MOVE(&b->used, &used, used + pad + size)) return b->start + used + pad;
+    if (TOFT_CAS_ACQ_REL(&b->used, &used, used + pad + size)) return b->start + used + pad;
   }
 }
 
 /* If the current block's cursor is at `from`, it is at `to` now: what is behind `from` is free then, and what lies
  * between is the caller's or free. */
-static int toft_shared_shift(toft_shared *s, unsigned char *from, unsigned char *to) {
+static int toft_shared_move_cursor(toft_shared *s, unsigned char *from, unsigned char *to) {
   toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
   if (b == NULL) return 0;
   size_t at = (size_t)((uintptr_t)from - (uintptr_t)b->start), then = (size_t)((uintptr_t)to - (uintptr_t)b->start);
-  return at <= b->capacity && then <= b->capacity && TOFT_LOAD(&b->used) == at && TOFT_MOVE(&b->used, &at, then);
+  return at <= b->capacity && then <= b->capacity && TOFT_LOAD(&b->used) == at && TOFT_CAS_ACQ_REL(&b->used, &at, then);
 }
 
 /* ---- blocks, with the lock held ---- */
@@ -74,7 +74,7 @@ static void toft_shared_push(toft_shared_block **list, toft_shared_block *b) {
 }
 
 static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t least) {
-  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_HOME_SIZE), least);
+  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN), least);
   s->source_calls++;
   toft_shared_block *b = (toft_shared_block *)s->inner->take(s->inner, size);
   if (b == NULL) return NULL;
@@ -96,7 +96,7 @@ static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
 }
 
 /* One in which `need` bytes fit: the first of those kept that does, or of the source. */
-static toft_shared_block *toft_shared_more(toft_shared *s, size_t need, size_t least) {
+static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
   toft_shared_block **at = &s->spares;
   while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
   toft_shared_block *b = *at;
@@ -114,11 +114,11 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
   toft_shared_block *b = s->current;
   unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have been here */
   if (p == NULL && b != NULL && need > TOFT_SHARED_LARGE) {
-    b = toft_shared_more(s, need, 0); /* the current one serves smaller ones */
+    b = toft_shared_block_new(s, need, 0); /* the current one serves smaller ones */
     if (b != NULL) p = toft_shared_bump(b, size, align);
   } else if (p == NULL) {
-    b = toft_shared_more(s, need, s->next_size);
-    if (b == NULL) b = toft_shared_more(s, need, 0);
+    b = toft_shared_block_new(s, need, s->next_size);
+    if (b == NULL) b = toft_shared_block_new(s, need, 0);
     if (b != NULL) {
       s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
       p = toft_shared_bump(b, size, align); /* before others know of it */
@@ -139,7 +139,7 @@ void *toft_shared_alloc(toft_shared *s, size_t size, size_t align) {
 }
 
 void toft_shared_free(toft_shared *s, void *p, size_t size) {
-  if (p != NULL) (void)toft_shared_shift(s, (unsigned char *)p + TOFT_ROUND8(size), (unsigned char *)p);
+  if (p != NULL) (void)toft_shared_move_cursor(s, (unsigned char *)p + TOFT_ROUND8(size), (unsigned char *)p);
 }
 
 void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_size, size_t align) {
@@ -147,7 +147,7 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
   if (q == NULL) return toft_shared_alloc(s, new_size, align);
   if (toft_check_request(new_size, align) != TOFT_OK) return NULL;
   size_t was = TOFT_ROUND8(old_size), now = TOFT_ROUND8(new_size);
-  if (((uintptr_t)q & (align - 1)) == 0 && (now == was || toft_shared_shift(s, q + was, q + now) || now < was))
+  if (((uintptr_t)q & (align - 1)) == 0 && (now == was || toft_shared_move_cursor(s, q + was, q + now) || now < was))
     return q;
   void *to = toft_shared_alloc(s, new_size, align);
   if (to == NULL) return NULL;
@@ -162,7 +162,7 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
 static void *toft_shared_source_take(toft_source *self, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
   toft_lock_take(&s->lock);
-  toft_returned **at = &s->returned, *found;
+  toft_returned_block **at = &s->returned, *found;
   while (*at != NULL && (*at)->size != size) at = &(*at)->next;
   found = *at;
   if (found != NULL) *at = found->next;
@@ -172,8 +172,8 @@ static void *toft_shared_source_take(toft_source *self, size_t size) {
 
 static void toft_shared_source_put(toft_source *self, void *block, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
-  toft_returned *r = (toft_returned *)block;
-  if (toft_shared_shift(s, (unsigned char *)block + size, (unsigned char *)block)) return;
+  toft_returned_block *r = (toft_returned_block *)block;
+  if (toft_shared_move_cursor(s, (unsigned char *)block + size, (unsigned char *)block)) return;
   toft_lock_take(&s->lock);
   r->size = size;
   r->next = s->returned;
@@ -181,7 +181,7 @@ static void toft_shared_source_put(toft_source *self, void *block, size_t size) 
   TOFT_UNLOCK(&s->lock);
 }
 
-static toft_state *toft_shared_part(toft_node *n) {
+static toft_state *toft_shared_part(toft_cleanup_node *n) {
   return (toft_state *)(void *)((unsigned char *)n - offsetof(toft_state, adopted));
 }
 
@@ -191,9 +191,9 @@ toft_arena *toft_shared_local(toft_shared *s) {
   toft_arena *head = toft_create_with(&o);
   if (head == NULL) return NULL;
   toft_state *a = toft_state_of(head);
-  toft_enter(a);
-  a->state |= TOFT_HELD;
-  toft_aim(a);
+  toft_sync_in(a);
+  a->state |= TOFT_CACHE_OWNED;
+  toft_set_limit(a);
   toft_lock_take(&s->lock);
   a->adopted.older = s->parts;
   s->parts = &a->adopted;
@@ -202,22 +202,22 @@ toft_arena *toft_shared_local(toft_shared *s) {
 }
 
 /* A cleanup may allocate, and take a part: until there is none. */
-static int toft_shared_end_parts(toft_shared *s) {
+static int toft_shared_release_parts(toft_shared *s) {
   int code = TOFT_OK;
-  for (toft_node *n = s->parts; n != NULL; n = n->older)
-    if (toft_shared_part(n)->state & TOFT_CLOSED) return TOFT_EBUSY;
-  s->ending = 1;
+  for (toft_cleanup_node *n = s->parts; n != NULL; n = n->older)
+    if (toft_shared_part(n)->state & TOFT_REFUSING) return TOFT_EBUSY;
+  s->releasing = 1;
   while (s->parts != NULL) {
     toft_state *a = toft_shared_part(s->parts);
     s->parts = s->parts->older;
-    toft_enter(a);
-    toft_aim(a);
+    toft_sync_in(a);
+    toft_set_limit(a);
     (void)toft_pin_to(a, 0);
     if (a->checks != NULL && toft_op_reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
-    a->state &= ~(uint32_t)TOFT_HELD;
+    a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
     toft_release(&a->head);
   }
-  s->ending = 0;
+  s->releasing = 0;
   s->returned = NULL;
   return code;
 }
@@ -265,9 +265,9 @@ static void toft_shared_keep_recent(toft_shared *s) {
 
 int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   if (policy > TOFT_KEEP_BYTES) return TOFT_EARG;
-  if (s->ending) return TOFT_EBUSY;
+  if (s->releasing) return TOFT_EBUSY;
   uint64_t live = toft_shared_live(s);
-  int code = toft_shared_end_parts(s);
+  int code = toft_shared_release_parts(s);
   if (code == TOFT_EBUSY) return code;
   s->allocated += live;
   if (live > s->peak) s->peak = live;

@@ -12,85 +12,88 @@
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
 
-typedef struct toft_stand toft_stand;
-typedef struct toft_seat toft_seat;
-typedef struct toft_frame_seat toft_frame_seat; /* frame.c */
+typedef struct toft_lease_slot toft_lease_slot;
+typedef struct toft_lease_tls toft_lease_tls;
+typedef struct toft_frame_thread toft_frame_thread; /* frame.c */
 
 /* One for each arena, which may come and go; the place stays as long as the cache, so that a lease can always be looked
  * up: the low bits of its turn are the place's number. */
-struct toft_stand {
-  toft_state *arena; /* NULL: none, and the place is free */
-  uint64_t turn;     /* of the last lease; without TOFT_OUT it was returned */
-  toft_settled settled;
-  uint64_t budget;  /* as it was made */
-  uint32_t checked; /* as it was made: TOFT_IS_CHECKED or 0 */
-  size_t kept;      /* bytes, counted in held */
-  toft_seat *seat;  /* of the thread that it waits for; NULL: anybody's */
-  toft_stand *next; /* of those that wait, or of those that are free */
+struct toft_lease_slot {
+  toft_state *arena;   /* NULL: none, and the place is free */
+  uint64_t generation; /* of the last lease; without TOFT_LEASED it was returned */
+  toft_reset_state reset_state;
+  uint64_t budget;       /* as it was made */
+  uint32_t checked;      /* as it was made: TOFT_IS_CHECKED or 0 */
+  size_t kept_bytes;     /* bytes, counted in held */
+  toft_lease_tls *owner; /* of the thread that it waits for; NULL: anybody's */
+  toft_lease_slot *next; /* of those that wait, or of those that are free */
 };
 
-/* A turn: which one it is, then 24 bits for the place, then TOFT_OUT. */
-#define TOFT_OUT ((uint64_t)1)
-#define TOFT_TURN ((uint64_t)1 << 25)
-static size_t toft_turn_place(uint64_t turn) { return (size_t)((turn & (TOFT_TURN - 1)) >> 1); }
+/* A turn: which one it is, then 24 bits for the place, then TOFT_LEASED. */
+#define TOFT_LEASED ((uint64_t)1)
+#define TOFT_GENERATION_ONE ((uint64_t)1 << 25)
+static size_t toft_lease_slot_index(uint64_t generation) {
+  return (size_t)((generation & (TOFT_GENERATION_ONE - 1)) >> 1);
+}
 
 /* Always out, of an arena that is never as its last reset left it. */
 static toft_state toft_no_arena;
-static toft_stand toft_no_stand = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
+static toft_lease_slot toft_no_lease_slot = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
 
 /* A thread in a cache of leases: it takes its arena and puts it back without a lock. Whoever else needs to reach in
- * puts toft_no_stand in its place, and waits until the thread is out: toft_seat_close. Only where
- * toft_fence_is_shared. */
-struct toft_seat {
-  size_t busy;         /* the thread is inside; it alone writes */
-  toft_stand *place;   /* what the thread sees; changed with the cache's lock held */
-  toft_stand *mine;    /* that of its arena, waiting or out; NULL: none. With the lock held */
-  toft_leases *leases; /* NULL: the cache has gone */
+ * puts toft_no_lease_slot in its place, and waits until the thread is out: toft_lease_tls_revoke. Only where
+ * toft_fence_is_asymmetric. */
+struct toft_lease_tls {
+  size_t busy;              /* the thread is inside; it alone writes */
+  toft_lease_slot *visible; /* what the thread sees; changed with the cache's lock held */
+  toft_lease_slot *own;     /* that of its arena, waiting or out; NULL: none. With the lock held */
+  toft_leases *leases;      /* NULL: the cache has gone */
   size_t id;
-  size_t strikes;    /* how often others returned what this thread had leased */
-  toft_seat *next;   /* of the cache */
-  toft_seat *beside; /* of the thread */
-  unsigned char apart[128 - 8 * sizeof(void *)];
+  size_t foreign_returns;         /* how often others returned what this thread had leased */
+  toft_lease_tls *next;           /* of the cache */
+  toft_lease_tls *next_of_thread; /* of the thread */
+  unsigned char pad[128 - 8 * sizeof(void *)];
 };
-static toft_seat toft_no_seat = {0, &toft_no_stand, NULL, NULL, 0, 0, NULL, NULL, {0}};
+static toft_lease_tls toft_no_lease_tls = {0, &toft_no_lease_slot, NULL, NULL, 0, 0, NULL, NULL, {0}};
 
-typedef struct toft_here {
-  toft_leases *leases; /* that was asked last; NULL: the process's own */
-  toft_seat *seat;     /* in that, or toft_no_seat */
-  uint64_t key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
-  toft_arena *frame;
-  toft_seat *seats;
-  toft_frame_seat *frame_seats;
+typedef struct toft_thread_state {
+  toft_leases *lease_cache;  /* that was asked last; NULL: the process's own */
+  toft_lease_tls *lease_tls; /* in that, or toft_no_lease_tls */
+  uint64_t frame_key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
+  toft_arena *frame_arena;
+  toft_lease_tls *lease_tls_list;
+  toft_frame_thread *frame_threads;
   int ended; /* what comes now gets no seat */
-} toft_here;
-static TOFT_THREAD_LOCAL toft_here toft_tls_here TOFT_NEAR = {NULL, &toft_no_seat, 0, NULL, NULL, NULL, 0};
+} toft_thread_state;
+static TOFT_THREAD_LOCAL toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
+    NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 
 /* Held while a thread sits down or leaves, and a cache or frames begin or end. A cache's own lock is taken after it. */
-static toft_lock toft_seats_lock;
+static toft_lock toft_threads_lock;
 static size_t toft_last_id =
     1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
 
 /* ---- the thread's side ---- */
 
 /* What it may use until it leaves. */
-TOFT_INLINE toft_stand *toft_seat_enter(toft_seat *s) {
+TOFT_INLINE toft_lease_slot *toft_lease_tls_begin(toft_lease_tls *s) {
   TOFT_STORE(&s->busy, 1);
   TOFT_COMPILER_FENCE(); /* the other half is toft_os_fence_all */
-  return TOFT_LOAD_POINTER(toft_stand, &s->place);
+  return TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
 }
 
-TOFT_INLINE void toft_seat_exit(toft_seat *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
+TOFT_INLINE void toft_lease_tls_end(toft_lease_tls *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
 
 /* ---- the others', with the cache's lock held ---- */
 
 /* 0: it cannot be done now. */
-static int toft_seat_close(toft_seat *s) {
-  toft_stand *place = TOFT_LOAD_POINTER(toft_stand, &s->place);
-  if (place == &toft_no_stand) return 1; /* the thread opens it with the lock held */
-  TOFT_STORE_POINTER(toft_stand, &s->place, &toft_no_stand);
-  TOFT_FENCE();
+static int toft_lease_tls_revoke(toft_lease_tls *s) {
+  toft_lease_slot *slot = TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
+  if (slot == &toft_no_lease_slot) return 1; /* the thread opens it with the lock held */
+  TOFT_STORE_POINTER(toft_lease_slot, &s->visible, &toft_no_lease_slot);
+  TOFT_FENCE_SEQ_CST();
   if (!toft_os_fence_all()) {
-    TOFT_STORE_POINTER(toft_stand, &s->place, place);
+    TOFT_STORE_POINTER(toft_lease_slot, &s->visible, slot);
     return 0;
   }
   while (TOFT_LOAD_ACQUIRE(&s->busy) != 0) toft_os_yield();
@@ -100,91 +103,91 @@ static int toft_seat_close(toft_seat *s) {
 /* ---- the end of a thread ---- */
 
 /* lease_cache.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
-static int toft_leases_leave(toft_seat *s, toft_state **over);
-static void toft_lease_end_list(toft_state *list);
-static void toft_frames_leave(toft_here *h); /* frame.c */
+static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus);
+static void toft_lease_release_list(toft_state *list);
+static void toft_frames_release_thread(toft_thread_state *h); /* frame.c */
 
-static void toft_seats_leave(void) {
-  toft_here *h = &toft_tls_here;
-  toft_state *over = NULL;
-  if (h->seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
-  h->seat = &toft_no_seat;
-  while (h->seats != NULL) {
-    toft_seat *s = h->seats;
-    h->seats = s->beside;
-    if (toft_leases_leave(s, &over)) toft_os_heap_put(s);
+static void toft_thread_release_leases(void) {
+  toft_thread_state *h = &toft_this_thread;
+  toft_state *surplus = NULL;
+  if (h->lease_tls_list == NULL || !toft_lock_take_at_unload(&toft_threads_lock)) return;
+  h->lease_tls = &toft_no_lease_tls;
+  while (h->lease_tls_list != NULL) {
+    toft_lease_tls *s = h->lease_tls_list;
+    h->lease_tls_list = s->next_of_thread;
+    if (toft_lease_tls_unlink(s, &surplus)) toft_os_heap_put(s);
   }
-  TOFT_UNLOCK(&toft_seats_lock);
-  toft_lease_end_list(over); /* sources may lease and trim */
+  TOFT_UNLOCK(&toft_threads_lock);
+  toft_lease_release_list(surplus); /* sources may lease and trim */
 }
 
-static void toft_seats_end(void) {
-  toft_here *h = &toft_tls_here;
+static void toft_thread_state_release(void) {
+  toft_thread_state *h = &toft_this_thread;
   h->ended = 1;
-  toft_seats_leave();
-  if (h->frame_seats == NULL || !toft_lock_take_to_end(&toft_seats_lock)) return;
-  h->key = 0;
-  h->frame = NULL;
-  toft_frames_leave(h);
-  TOFT_UNLOCK(&toft_seats_lock);
+  toft_thread_release_leases();
+  if (h->frame_threads == NULL || !toft_lock_take_at_unload(&toft_threads_lock)) return;
+  h->frame_key = 0;
+  h->frame_arena = NULL;
+  toft_frames_release_thread(h);
+  TOFT_UNLOCK(&toft_threads_lock);
 }
 
 /* ---- fork ---- */
 
-static void toft_frames_bury(void);      /* frame.c */
-static void toft_leases_fork(int phase); /* lease_cache.c: 0 before, 1 in the parent, 2 in the child */
+static void toft_frames_reset_after_fork(void); /* frame.c */
+static void toft_leases_at_fork(int phase);     /* lease_cache.c: 0 before, 1 in the parent, 2 in the child */
 
-static void toft_seats_before_fork(void) {
-  toft_lock_take(&toft_seats_lock);
-  toft_leases_fork(0);
+static void toft_before_fork(void) {
+  toft_lock_take(&toft_threads_lock);
+  toft_leases_at_fork(0);
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
 }
-static void toft_findings_after_fork(void) {
+static void toft_debug_after_fork(void) {
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);
 }
-static void toft_seats_in_parent(void) {
-  toft_findings_after_fork();
-  toft_leases_fork(1);
-  TOFT_UNLOCK(&toft_seats_lock);
+static void toft_after_fork_in_parent(void) {
+  toft_debug_after_fork();
+  toft_leases_at_fork(1);
+  TOFT_UNLOCK(&toft_threads_lock);
 }
-static void toft_seats_in_child(void) {
-  toft_findings_after_fork();
-  toft_leases_fork(2);
-  toft_frames_bury();
-  TOFT_UNLOCK(&toft_seats_lock);
+static void toft_after_fork_in_child(void) {
+  toft_debug_after_fork();
+  toft_leases_at_fork(2);
+  toft_frames_reset_after_fork();
+  TOFT_UNLOCK(&toft_threads_lock);
 }
 
 static size_t toft_fork_armed; /* atomic */
 
 /* With the lock held. */
-static void toft_seats_arm(void) {
+static void toft_arm_fork_locked(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
-  toft_os_at_fork(toft_seats_before_fork, toft_seats_in_parent, toft_seats_in_child);
+  toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
   (void)TOFT_SWAP(&toft_fork_armed, 1);
 }
 
 /* Without it. */
 static void toft_arm_fork(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
-  toft_lock_take(&toft_seats_lock);
-  toft_seats_arm();
-  TOFT_UNLOCK(&toft_seats_lock);
+  toft_lock_take(&toft_threads_lock);
+  toft_arm_fork_locked();
+  TOFT_UNLOCK(&toft_threads_lock);
 }
 
 /* With the lock held: an id of its own for a cache. */
-static size_t toft_seats_new_id(void) {
-  toft_seats_arm();
+static size_t toft_new_owner_id(void) {
+  toft_arm_fork_locked();
   return ++toft_last_id;
 }
 
 /* ---- how their arenas are made ---- */
 
 /* Tried once, since only toft_create_with knows. */
-static int toft_options_are_good(const toft_options *o) {
+static int toft_options_are_valid(const toft_options *o) {
   if (o == NULL) return 1;
   if (o->size < 2 * sizeof(void *)) return 0;
   if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* there is but one */
@@ -194,7 +197,7 @@ static int toft_options_are_good(const toft_options *o) {
 }
 
 /* A copy that outlives the caller's. */
-static const toft_options *toft_options_keep(toft_options *to, const toft_options *o) {
+static const toft_options *toft_options_copy(toft_options *to, const toft_options *o) {
   if (o == NULL) return NULL;
   memcpy(to, o, toft_min(o->size, sizeof *to));
   to->size = toft_min(o->size, sizeof *to);

@@ -236,7 +236,7 @@ class arena_ref {
   // Red zones, poison, stale marks, from now on: slow, and exact. TOFT_CHECKED=1 in the environment: in all arenas.
   int set_checked(bool on) const noexcept { return toft_set_checked(arena_, on); }
   toft_stats stats() const noexcept { return toft_stats_of(arena_); }
-  bool contains(const void *p) const noexcept { return toft_contains(arena_, p) != 0; }
+  bool contains(const void *p) const noexcept { return toft_contains(arena_, p) == 1; }
 
   friend bool operator==(const arena_ref &a, const arena_ref &b) noexcept { return a.arena_ == b.arena_; }
   friend bool operator!=(const arena_ref &a, const arena_ref &b) noexcept { return a.arena_ != b.arena_; }

@@ -111,28 +111,28 @@ class lease : public arena_ref {
   // Nothing has changed otherwise: TOFT_EBUSY, a range is claimed or one of its cleanups runs; TOFT_EARG, it has no
   // arena.
   int give_back() noexcept {
-    int code = toft_lease_return(leases_.get(), toft_lease{arena_, turn_});
+    int code = toft_lease_return(leases_.get(), toft_lease{arena_, generation_});
     if (code == TOFT_OK || code == TOFT_ECORRUPT) (void)release();
     return code;
   }
 
   // Lets go of it: whoever has that returns it, by toft_lease_return.
   [[nodiscard]] toft_lease release() noexcept {
-    return toft_lease{std::exchange(arena_, nullptr), std::exchange(turn_, 0)};
+    return toft_lease{std::exchange(arena_, nullptr), std::exchange(generation_, 0)};
   }
   leases_ref from() const noexcept { return leases_; }
 
  private:
-  lease(leases_ref from, toft_lease l) noexcept : arena_ref(l.arena), turn_(l.turn), leases_(from) {}
+  lease(leases_ref from, toft_lease l) noexcept : arena_ref(l.arena), generation_(l.generation), leases_(from) {}
   void take(toft_lease l) noexcept {
     arena_ = l.arena;
-    turn_ = l.turn;
+    generation_ = l.generation;
   }
   void end() noexcept {
-    if (arena_ != nullptr) (void)toft_lease_return(leases_.get(), toft_lease{arena_, turn_});
+    if (arena_ != nullptr) (void)toft_lease_return(leases_.get(), toft_lease{arena_, generation_});
   }
 
-  std::uint64_t turn_;
+  std::uint64_t generation_;
   leases_ref leases_;
 };
 

@@ -178,7 +178,7 @@ class recycling_resource : public std::pmr::memory_resource {
   // Out of line, and throws for the caller.
   TOFT_COLD void *more(std::size_t size, std::size_t align) {
     source_.begin();
-    void *p = toft_recycler_more_at(&r_, size, align, TOFT_CALLER());
+    void *p = toft_recycler_alloc_slow_at(&r_, size, align, TOFT_CALLER());
     if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
     return p;
   }

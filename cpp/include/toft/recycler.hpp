@@ -25,7 +25,7 @@ namespace detail {
 
 // Out of line, and throws for the caller.
 TOFT_COLD inline void *more(toft_recycler *r, std::size_t size, std::size_t align) {
-  void *p = toft_recycler_more(r, size, align);
+  void *p = toft_recycler_alloc_slow(r, size, align);
   if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
   return p;
 }

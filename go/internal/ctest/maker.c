@@ -1,3 +1,3 @@
-/* The second copy of the library, e254ae4659debf6f. Made by scripts/amalgamate.
+/* The second copy of the library, 2fd8ddfa615239d4. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

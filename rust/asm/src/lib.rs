@@ -1,4 +1,4 @@
-//! The fast paths, each as a function, beside a bump written by hand: scripts/check-rust-fast-path compares their
+//! The fast paths, each as a function, beside a bump written by hand: rust/asm/check-fast-path compares their
 //! instructions. What `&Arena` has more is one load, of the head's address, which loops do once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::missing_safety_doc, clippy::mut_from_ref)]

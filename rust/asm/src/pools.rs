@@ -1,4 +1,4 @@
-//! The fast paths of pools and of what is built on them, each as a function: scripts/check-rust-fast-path counts their
+//! The fast paths of pools and of what is built on them, each as a function: rust/asm/check-fast-path counts their
 //! instructions.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

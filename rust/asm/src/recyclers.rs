@@ -1,4 +1,4 @@
-//! The fast paths of recyclers and of parts of shared arenas, each as a function: scripts/check-rust-fast-path counts
+//! The fast paths of recyclers and of parts of shared arenas, each as a function: rust/asm/check-fast-path counts
 //! their instructions.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 

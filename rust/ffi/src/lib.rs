@@ -68,10 +68,10 @@ pub struct SnapshotOptions {
 unsafe extern "C" {
     pub fn toft_set_metered(arena: *mut Head, on: c_int) -> c_int;
     pub fn toft_set_tag_budget(arena: *mut Head, path: *const c_char, bytes: u64) -> c_int;
-    pub fn toft_tag_push_watched(arena: *mut Head, name: *const c_char) -> c_int;
-    pub fn toft_tag_pop_watched(arena: *mut Head);
-    pub fn toft_phase_begin_watched(arena: *mut Head, name: *const c_char) -> Phase;
-    pub fn toft_phase_end_watched(arena: *mut Head, phase: *mut Phase);
+    pub fn toft_tag_push_slow(arena: *mut Head, name: *const c_char) -> c_int;
+    pub fn toft_tag_pop_slow(arena: *mut Head);
+    pub fn toft_phase_begin_slow(arena: *mut Head, name: *const c_char) -> Phase;
+    pub fn toft_phase_end_slow(arena: *mut Head, phase: *mut Phase);
     pub fn toft_snapshot_text(arena: *mut Head, o: *const SnapshotOptions, text: *mut c_char, size: usize) -> usize;
 }
 

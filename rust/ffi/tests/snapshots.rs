@@ -1,5 +1,5 @@
 //! The same calls on an arena of C and on one of Rust: the same bytes by tag and phase, and snapshots of the same shape.
-//! With TOFT_SNAPSHOTS, a folder, they are kept there: scripts/check-snapshot holds them against the schema.
+//! With TOFT_SNAPSHOTS, a folder, they are kept there: abi/check-snapshot holds them against the schema.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::ffi::CString;
@@ -111,14 +111,14 @@ impl<'a> Side<'a> {
                     let guard = self.in_rust.then(|| self.arena.tag(name));
                     if !self.in_rust {
                         let name = CString::new(name).unwrap();
-                        assert_eq!(toft_tag_push_watched(head.as_ptr(), name.as_ptr()), abi::OK);
+                        assert_eq!(toft_tag_push_slow(head.as_ptr(), name.as_ptr()), abi::OK);
                     }
                     self.tags.push(guard);
                 }
                 58..76 => {
                     if let Some(guard) = self.tags.pop() {
                         if guard.is_none() {
-                            toft_tag_pop_watched(head.as_ptr());
+                            toft_tag_pop_slow(head.as_ptr());
                         }
                     }
                 }
@@ -127,12 +127,12 @@ impl<'a> Side<'a> {
                     self.phases.push(if self.in_rust {
                         (Some(self.arena.phase(name.to_str().unwrap())), None)
                     } else {
-                        (None, Some(toft_phase_begin_watched(head.as_ptr(), name.as_ptr())))
+                        (None, Some(toft_phase_begin_slow(head.as_ptr(), name.as_ptr())))
                     });
                 }
                 76..83 => {
                     if let Some((_, Some(mut phase))) = self.phases.pop() {
-                        toft_phase_end_watched(head.as_ptr(), &mut phase);
+                        toft_phase_end_slow(head.as_ptr(), &mut phase);
                     }
                 }
                 83..88 => {

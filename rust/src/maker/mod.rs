@@ -38,5 +38,5 @@ use core::ptr::NonNull;
 #[inline]
 pub(crate) unsafe fn own(head: NonNull<Head>) -> Option<Arena> {
     // SAFETY: the caller's contract.
-    unsafe { core::ptr::eq((*head.as_ptr()).ops.get(), &OPS).then(|| Arena::of(head.as_ptr())) }
+    unsafe { core::ptr::eq((*head.as_ptr()).ops.get(), OPS).then(|| Arena::of(head.as_ptr())) }
 }

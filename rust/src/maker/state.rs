@@ -262,7 +262,7 @@ impl Arena {
             let s = at.as_ptr();
             (&raw mut (*s).head).write(Head {
                 cursor: Cell::new(start),
-                ops: Cell::new(&super::OPS),
+                ops: Cell::new(super::OPS),
                 limit: Cell::new(end),
                 epoch: Cell::new(epoch),
             });

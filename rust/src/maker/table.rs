@@ -10,27 +10,39 @@ use core::ptr::{self, NonNull};
 
 use super::state::*;
 use super::watch::Caller;
-use crate::abi::{self, round8, Cleanup, Head, Ops, Range, Stats};
+use crate::abi::{self, round8, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
 use crate::policy::{is_request, pad, MAX_REQUEST};
 
 /// M20: constant, and complete.
-pub static OPS: Ops = Ops {
-    size: size_of::<Ops>() as u32,
-    version: abi::VERSION,
-    alloc,
-    resize,
-    free: Some(free),
-    rewind,
-    reset,
-    trim,
-    cleanup,
-    claim,
-    give,
-    contains,
-    stats,
-    set,
-    release,
+static TABLE: InfoOps = InfoOps {
+    ops: Ops {
+        size: size_of::<InfoOps>() as u32,
+        version: abi::VERSION,
+        alloc,
+        resize,
+        free: Some(free),
+        rewind,
+        reset,
+        trim,
+        cleanup,
+        claim,
+        give,
+        contains,
+        stats,
+        set,
+        release,
+    },
+    info: Some(&INFO),
 };
+
+static INFO: ProviderInfo = ProviderInfo {
+    name: c"toft-rust".as_ptr(),
+    version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
+    query,
+};
+
+/// The table, with the addition in reach of the pointer.
+pub const OPS: *const Ops = (&raw const TABLE).cast();
 
 const CLOSED: u32 = CLAIMED | BUSY;
 
@@ -539,6 +551,21 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
     };
     a.finish();
     code
+}
+
+/// For debuggers: reads the state as it is.
+unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_int {
+    // SAFETY: the table's contract.
+    let a = unsafe { Arena::of(head.cast_mut()) };
+    let present = match what {
+        abi::SET_BUDGET => a.budget.get(),
+        abi::SET_SAMPLE => a.sample(),
+        abi::SET_CHECKED => a.is(CHECKED) as u64,
+        _ => return abi::ENOSYS,
+    };
+    // SAFETY: the caller's.
+    unsafe { value.write(present) };
+    abi::OK
 }
 
 unsafe extern "C" fn release(head: *mut Head) {

@@ -505,6 +505,10 @@ impl Arena {
         code
     }
 
+    pub fn sample(self) -> u64 {
+        self.watch().map_or(0, |watch| watch.period.get())
+    }
+
     pub fn set_sample(self, period: u64) -> i32 {
         let Some(watch) = self.watched() else { return abi::ENOMEM };
         watch.period.set(period);

@@ -21,7 +21,8 @@ impl Disguised {
         unsafe {
             let head = arena.as_raw().as_ref();
             let own = head.ops.get();
-            head.ops.set(COPY.get_or_init(|| own.read()));
+            let copy = || Ops { size: size_of::<Ops>() as u32, ..own.read() };
+            head.ops.set(COPY.get_or_init(copy));
             Disguised { arena: Some(arena), own }
         }
     }

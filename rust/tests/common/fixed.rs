@@ -1,4 +1,4 @@
-//! A maker that is not this crate's: an arena in a buffer that does not grow, as section 14 of the ABI's specification
+//! A provider that is not this crate's: an arena in a buffer that does not grow, as abi/examples/fixed.h
 //! shows one. To this crate its arenas are those of another language.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]

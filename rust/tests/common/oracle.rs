@@ -231,6 +231,7 @@ pub const QUIET: &[&str] = &[
     "Owner::with_mut",
     "Owner::into_arena",
     // abi.rs
+    "abi::info_of",
     "abi::mark",
     "abi::rewind",
     "abi::free",
