@@ -1,4 +1,5 @@
-/* What both small programs do: an arena on a caller's buffer, filled, reset and released. Returns 1 if all of it worked.
+/* The part that both small programs share: an arena in a buffer, filled, reset and released. Returns 1 if every step
+ * succeeded.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 #include <toft.h>

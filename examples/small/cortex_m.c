@@ -1,4 +1,4 @@
-/* An arena on a Cortex-M3 without an operating system or a C library's heap; run under QEMU, whose semihosting prints the result.
+/* An arena on a Cortex-M3 without an operating system or a heap. QEMU's semihosting prints the result.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "arena.h"
 

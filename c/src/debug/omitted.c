@@ -1,5 +1,5 @@
-/* Stands in for features that are left out of the library: TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _THREADS. Settings of
- * a feature that is left out answer TOFT_ENOSYS; its functions do not exist.
+/* Stubs for features that are left out of the library: TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _THREADS.
+ * Settings of a feature that is left out return TOFT_ENOSYS; its functions do not exist.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
@@ -57,7 +57,9 @@ static int toft_verify_freed(toft_state *a) {
   (void)a;
   return TOFT_OK;
 }
-static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) { (void)a, (void)from, (void)to; }
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+  (void)a, (void)from, (void)to;
+}
 static void toft_restart_checks(toft_state *a) { (void)a; }
 static int toft_begin_checks(toft_state *a) {
   (void)a;
