@@ -37,11 +37,11 @@ CARGO := check-rust-streams check-rust-lint check-rust-ffi check-rust-features c
   check-rust-msrv check-rust-nightly check-rust-miri check-snapshot check-snippets check-misuse check-conformance-asan \
   check-conformance-broken check-python-user check-relay check-docs
 CHECK := $(CARGO) check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared check-mutants check-lint \
-  check-cpp-headers check-install check-single check-findings check-report check-programs check-go-race \
+  check-cpp-headers check-smallest check-install check-single check-findings check-report check-programs check-go-race \
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
 LONG_CARGO := check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
-LONG := check-julia-long check-julia-bounds check-go-arm64 check-dist $(LONG_CARGO)
+LONG := check-omit check-julia-long check-julia-bounds check-go-arm64 check-dist $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
 CARGO += $(LONG_CARGO)
@@ -93,6 +93,11 @@ unless_full = $(if $(FULL),,$1)
 
 check-c: ; $(TESTS) "$(call preset,gcc,c_tests) -L '^c$$'"
 check-cpp: ; $(TESTS) "$(call preset,gcc,all) -L cpp"
+# Without the features that TOFT_OMIT_ macros leave out, and without an operating system; with the size of each.
+check-smallest: ; $(TESTS) --need arm-none-eabi-gcc,qemu-system-arm,node \
+  "$(call preset,smallest,c_tests) -L '^c$$'; c/tests/sizes --check; examples/small/run"
+check-omit: ; $(TESTS) "for feature in CHECKS METERS POOLS RECYCLER THREADS; do \
+  $(call preset,smallest,c_tests,-DTOFT_OMIT=\$$feature) -L '^c$$' || exit; done"
 check-clang-shared: ; $(TESTS) "echo '#include <vector>' | \$$CLANGXX -stdlib=libc++ -x c++ -E - >/dev/null || \
   { echo 'no libc++: scripts/bootstrap check installs it'; exit 77; }; $(call preset,clang-shared,all)"
 check-asan: ; $(TESTS) "$(call preset,asan,all)"

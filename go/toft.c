@@ -17,8 +17,25 @@
 #ifndef TOFT_PLATFORM_BASE_H
 #define TOFT_PLATFORM_BASE_H
 
+#ifdef TOFT_NO_OS /* these features need threads, a heap or reserved addresses */
+#undef TOFT_OMIT_CHECKS
+#undef TOFT_OMIT_METERS
+#undef TOFT_OMIT_POOLS
+#undef TOFT_OMIT_THREADS
+#define TOFT_OMIT_CHECKS 1
+#define TOFT_OMIT_METERS 1
+#define TOFT_OMIT_POOLS 1
+#define TOFT_OMIT_THREADS 1
+#endif
+
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
+#endif
+
+#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_THREADS) || defined(TOFT_NO_OS)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
+#endif
 #endif
 
 #include <limits.h>
@@ -64,7 +81,54 @@ static void toft_arm_fork(void); /* threads/thread_state.c */
 static int toft_os_arm_thread_exit(void);
 static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
 
-#ifdef _WIN32
+#ifdef TOFT_NO_OS
+
+/* ==== platform/no_os.c ==== */
+/* The functions of os.c where there is no operating system (TOFT_NO_OS): bare metal, WebAssembly. There are no pages,
+ * no threads, no environment and no files. Blocks come from the caller's buffers and sources; the heap source has memory only where
+ * TOFT_HEAP_ALLOC(size, align) and TOFT_HEAP_FREE(pointer) are defined. */
+#ifndef TOFT_PLATFORM_NO_OS_C
+#define TOFT_PLATFORM_NO_OS_C
+
+#ifndef TOFT_HEAP_ALLOC
+#define TOFT_HEAP_ALLOC(size, align) ((void)(size), (void)(align), (void *)NULL)
+#define TOFT_HEAP_FREE(pointer) ((void)(pointer))
+#endif
+
+static size_t toft_os_page(size_t n) { return (n + 4095) & ~(size_t)4095; }
+
+static void *toft_os_heap_take(size_t size, size_t align) { return TOFT_HEAP_ALLOC(size, align); }
+static void toft_os_heap_put(void *p) { TOFT_HEAP_FREE(p); }
+
+static void *toft_os_map(size_t size, int huge) {
+  (void)huge;
+  return TOFT_HEAP_ALLOC(size, 4096);
+}
+static void toft_os_unmap(void *p, size_t size) {
+  (void)size;
+  TOFT_HEAP_FREE(p);
+}
+static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
+static void *toft_os_reserve(size_t size) {
+  (void)size;
+  return NULL;
+}
+static int toft_os_commit(void *p, size_t size) {
+  (void)p, (void)size;
+  return 0;
+}
+static void toft_os_decommit(void *p, size_t size) { (void)p, (void)size; }
+static void toft_os_yield(void) {}
+
+static int toft_os_fence_register(void) { return 0; }
+
+#define TOFT_OS_CAN_SPLIT 0
+
+/* Nothing ends but the program, so the cache is always open. */
+static int toft_os_arm_thread_exit(void) { return 1; }
+
+#endif
+#elif defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <malloc.h>
 #include <windows.h>
@@ -299,7 +363,7 @@ static int toft_os_arm_thread_exit(void) {
 
 /* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
  * still run are not touched; at dlclose their contents leak. */
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
   toft_os_unloading = 1;
   toft_thread_state_release();
@@ -2657,6 +2721,773 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 #endif
 
 /* ---- debug: what can be switched on per arena while the program runs ---- */
+
+/* ==== debug/omitted.c ==== */
+/* Stubs for features that are left out of the library: TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _THREADS.
+ * Settings of a feature that is left out return TOFT_ENOSYS; its functions do not exist. */
+#ifndef TOFT_DEBUG_OMITTED_C
+#define TOFT_DEBUG_OMITTED_C
+
+/* ==== toft/recycler.h ==== */
+/* Recyclers: memory that is freed piece by piece, and comes back by itself. Allocation moves a cursor, as in an arena;
+ * each block counts its live bytes, and when none is left the block is filled anew. Blocks that are pinned by a few
+ * long-lived objects have their holes filled.
+ *
+ *     toft_recycler r;
+ *     toft_recycler_init(&r, NULL);
+ *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
+ *     ...
+ *     toft_recycler_free(&r, n, sizeof *n);      the size as it was asked for
+ *     toft_recycler_release(&r);                 what was not freed goes too
+ *
+ * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
+ * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
+ * negative code, and nothing has changed.
+ *
+ * MISUSE. A free with another size, of another recycler's memory, or of what was freed before is undefined. Recyclers
+ * made in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, writes around an
+ * object and writes to a freed one; each call then takes the slow path, and each object red zones and a record.
+ *
+ * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
+ * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
+ * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at 64 regions of at most 131 objects. It
+ * takes from the source at most once, but where that has no memory: then smaller segments are asked for, down to
+ * 64 KiB. release and trim are linear in blocks held, statistics in blocks.
+ *
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Requests above TOFT_RECYCLER_DIRECT
+ * have a block each, kept for reuse; when more than 512 KiB of these is in use, those up to 1 MiB are placed side by
+ * side in regions of 4 MiB, but for one that is nearly alone, and grow in place while there is room. Nothing goes back
+ * to the source before trim or release, but for blocks of one request, where regions serve their like or they are
+ * beyond twice those that were ever in use at once (which may be thrice as large as what is in them).
+ *
+ * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
+ * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
+ * used: they may have left its locks taken.
+ */
+#ifndef TOFT_RECYCLER_H
+#define TOFT_RECYCLER_H
+
+#include <string.h>
+
+/* ==== toft/abi.h ==== */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * These structures never change: additions come in headers of their own, as toft_abi_info.h. */
+#ifndef TOFT_ABI
+#define TOFT_ABI 1
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct toft_arena toft_arena;
+typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
+  unsigned char *cursor;
+  uintptr_t epoch;
+} toft_mark;
+typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
+  unsigned char *cursor, *limit;
+  uintptr_t maker; /* the provider's; 0: nothing claimed */
+} toft_range;
+typedef struct toft_cleanup { /* fn == NULL: cancelled */
+  void (*fn)(void *arg);
+  void *arg;
+} toft_cleanup;
+typedef struct toft_stats { /* bytes, but for the last two */
+  uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
+} toft_stats;
+/* flags of alloc and resize: zero the new bytes; fail rather than move */
+enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
+/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
+enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
+/* what ops->set can change */
+enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
+enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
+enum { TOFT_ECORRUPT = -6 };
+typedef struct toft_arena_ops {
+  uint32_t size;    /* bytes of the table that the provider filled in */
+  uint32_t version; /* 1 */
+  void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
+  void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                  uintptr_t site);
+  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
+  int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
+  int (*reset)(toft_arena *, uint32_t policy, size_t keep);
+  void (*trim)(toft_arena *, size_t keep);
+  toft_cleanup *(*cleanup)(toft_arena *, void (*fn)(void *), void *arg);
+  void *(*claim)(toft_arena *, toft_range *, size_t size, size_t align);
+  int (*give)(toft_arena *, toft_range *);
+  int (*contains)(const toft_arena *, const void *p);
+  size_t (*stats)(toft_arena *, toft_stats *out, size_t out_size);
+  int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
+  void (*release)(toft_arena *);
+} toft_arena_ops;
+struct toft_arena {          /* pinned: never copied, never moved */
+  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
+  unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
+};
+#define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
+TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(ops, offsetof(struct toft_arena, ops) == sizeof(void *));
+TOFT_STATIC_ASSERT(limit, offsetof(struct toft_arena, limit) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(epoch, offsetof(struct toft_arena, epoch) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(table, sizeof(toft_arena_ops) == 8 + 13 * sizeof(void *));
+TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
+TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/compiler.h ==== */
+/* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything. */
+#ifndef TOFT_COMPILER_H
+#define TOFT_COMPILER_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TOFT_CONSTANT(x) __builtin_constant_p(x)
+#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
+#define TOFT_SEPARATE_ACCESSES() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
+#define TOFT_INLINE static inline __attribute__((always_inline, unused))
+#define TOFT_NODISCARD __attribute__((warn_unused_result))
+#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
+#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
+#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
+#define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_UNUSED __attribute__((unused))
+/* The return address of the function that contains it; 0 where code has no addresses. */
+#ifdef __wasm__
+#define TOFT_CALLER() ((uintptr_t)0)
+#else
+#define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#endif
+#else
+#define TOFT_LIKELY(x) (x)
+#define TOFT_UNLIKELY(x) (x)
+#define TOFT_CONSTANT(x) 0
+#define TOFT_ASSUME(x) ((void)0)
+#define TOFT_SEPARATE_ACCESSES() ((void)0)
+#define TOFT_INLINE static inline
+#define TOFT_NODISCARD
+#define TOFT_FORMAT(fmt, first)
+#define TOFT_SIZED(n)
+#define TOFT_SIZED2(n, m)
+#define TOFT_COLD
+#define TOFT_UNUSED
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define TOFT_CALLER() ((uintptr_t)_ReturnAddress())
+#else
+#define TOFT_CALLER() ((uintptr_t)0)
+#endif
+#endif
+
+/* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
+ * TOFT_SHARED: it is a shared library; TOFT_BUILD says that this is the library being built. */
+#if defined(TOFT_STATIC)
+#define TOFT_API static TOFT_UNUSED
+#elif defined(_WIN32) && defined(TOFT_SHARED)
+#ifdef TOFT_BUILD
+#define TOFT_API extern __declspec(dllexport)
+#else
+#define TOFT_API extern __declspec(dllimport)
+#endif
+#elif defined(__GNUC__) || defined(__clang__)
+#define TOFT_API extern __attribute__((visibility("default")))
+#else
+#define TOFT_API extern
+#endif
+
+#ifdef __cplusplus
+#define TOFT_ALIGNOF(T) alignof(T)
+#else
+#define TOFT_ALIGNOF(T) _Alignof(T)
+#endif
+
+#ifdef TOFT_NO_OS
+#define TOFT_THREAD_LOCAL
+#elif defined(__cplusplus)
+#define TOFT_THREAD_LOCAL thread_local
+#else
+#define TOFT_THREAD_LOCAL _Thread_local
+#endif
+
+/* TOFT_PREFIX: every external symbol gets it in front, so that two libraries can each embed a copy. */
+#define TOFT_PASTE_(a, b) a##b
+#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
+#ifdef TOFT_PREFIX
+#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
+#define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_barrier_create TOFT_PASTE(TOFT_PREFIX, toft_barrier_create)
+#define toft_barrier_destroy TOFT_PASTE(TOFT_PREFIX, toft_barrier_destroy)
+#define toft_barrier_leave TOFT_PASTE(TOFT_PREFIX, toft_barrier_leave)
+#define toft_barrier_wait TOFT_PASTE(TOFT_PREFIX, toft_barrier_wait)
+#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_init TOFT_PASTE(TOFT_PREFIX, toft_budget_init)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
+#define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
+#define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
+#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
+#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
+#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
+#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
+#define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
+#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
+#define toft_frame_here TOFT_PASTE(TOFT_PREFIX, toft_frame_here)
+#define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
+#define toft_frame_past TOFT_PASTE(TOFT_PREFIX, toft_frame_past)
+#define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
+#define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
+#define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
+#define toft_frames_destroy TOFT_PASTE(TOFT_PREFIX, toft_frames_destroy)
+#define toft_frames_meet TOFT_PASTE(TOFT_PREFIX, toft_frames_meet)
+#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
+#define toft_frames_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_stats)
+#define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
+#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
+#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
+#define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
+#define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
+#define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
+#define toft_leases_destroy TOFT_PASTE(TOFT_PREFIX, toft_leases_destroy)
+#define toft_leases_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_stats)
+#define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
+#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
+#define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
+#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
+#define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
+#define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
+#define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
+#define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
+#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
+#define toft_pool_insert_more TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_more)
+#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
+#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
+#define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
+#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
+#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
+#define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
+#define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
+#define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
+#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
+#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
+#define toft_shared_destroy TOFT_PASTE(TOFT_PREFIX, toft_shared_destroy)
+#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
+#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
+#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
+#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
+#define toft_shared_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_stats)
+#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
+#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
+#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
+#define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
+#define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
+#define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
+#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
+#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
+#define toft_recycler_block_below_threshold TOFT_PASTE(TOFT_PREFIX, toft_recycler_block_below_threshold)
+#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
+#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
+#define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
+#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
+#define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
+#define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
+#define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
+#define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
+#define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
+#define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
+#define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
+#define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
+#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
+#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
+#define toft_sync_recycler_destroy TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_destroy)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
+#define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
+#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
+#define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
+#define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
+#define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
+#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
+#endif
+
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef struct toft_recycler_options {
+  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
+  struct toft_source *source; /* NULL: toft_heap() */
+  size_t count, block_size;   /* take count blocks of block_size bytes at once, and fill these first; 0: none */
+  uint32_t shards; /* of a toft_sync_recycler: how many threads can allocate at once; 0: 8, or 1 with count */
+} toft_recycler_options;
+#define TOFT_RECYCLER_OPTIONS \
+  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
+
+/* Bytes, but for the counts. */
+typedef struct toft_recycler_stats {
+  uint64_t used;         /* by live objects, rounded up to 8 */
+  uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
+  uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
+  uint64_t wasted;       /* headers, and what alignment cut off */
+  uint64_t reserved;     /* held of the source: the sum of the four above */
+  uint64_t peak;         /* the most that reserved ever was; of a synchronized one the sum of its shards' */
+  uint64_t blocks;       /* blocks that hold live objects, large ones included */
+  uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
+  uint64_t large_blocks; /* of blocks: those of one large object each */
+  uint64_t source_calls; /* how often the source was asked, ever */
+} toft_recycler_stats;
+
+/* Requests up to this size share blocks. */
+#define TOFT_RECYCLER_DIRECT (TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE)
+
+typedef struct toft_recycler toft_recycler;
+
+/* TOFT_EARG if options contradict each other or ask for too much: a block of more than 1 GiB, above 256 shards, or
+ * shards and a count. */
+TOFT_API int toft_recycler_check(const toft_recycler_options *options);
+
+/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure
+ * must stay where it is until the last call on it. */
+TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked
+ * for by count are taken when they are needed. */
+TOFT_API void toft_recycler_release(toft_recycler *r);
+/* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+/* size: as it was asked for. NULL is ignored. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
+/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy, and so if a large object
+ * would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. NULL: nothing changed, there is no
+ * memory for the copy. p == NULL allocates. */
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
+                                                   size_t align);
+
+/* ---- synchronized ---- */
+
+/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own
+ * shard, or of another if that is taken; a free takes the lock of the shard that the memory came from. The source is
+ * called by one thread at a time. Memory may be freed by any thread. */
+typedef struct toft_sync_recycler toft_sync_recycler;
+
+/* NULL if there is no memory, or the options are bad. The recycler itself, 0.7 KiB for each shard, lies in memory of
+ * the source too, which stats leave out and release keeps. */
+TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
+/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
+TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+/* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
+ * moment. */
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
+TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
+                                                        size_t new_size, size_t align);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline layer: the members below are for it and for src/recycler.c.
+ *
+ * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
+ * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the
+ * headers of many blocks do not fall into one set of the processor's caches.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+#define TOFT_RECYCLER_UNIT ((size_t)32768)
+#define TOFT_RECYCLER_ZONE ((size_t)512)
+
+/* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
+#define TOFT_RECYCLER_NONE 1u /* no hole */
+typedef struct toft_recycler_block {
+  int32_t live;      /* what is not free; what a range has yet to hand out is not */
+  int32_t threshold; /* toft_recycler_block_below_threshold is called when live falls to this or below */
+  uint32_t holes;    /* the piece freed last, which says where the one freed before is */
+  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
+  int32_t start;     /* from the header, either way */
+  int32_t capacity;
+  int32_t swept;   /* since it was empty */
+  uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
+  toft_recycler *owner;
+  struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
+  struct toft_recycler_block *next, *previous;
+} toft_recycler_block;
+
+/* In the first 8 bytes of what was freed. */
+typedef struct toft_recycler_hole {
+  uint32_t next, size;
+} toft_recycler_hole;
+
+/* What is being filled. */
+typedef struct toft_recycler_range {
+  unsigned char *cursor, *limit;
+  toft_recycler_block *block; /* NULL: none, and cursor == limit */
+  uint32_t sweep;             /* holes of the block that are yet to be filled, by address */
+} toft_recycler_range;
+
+typedef struct toft_recycler_list {
+  toft_recycler_block *first, *last;
+} toft_recycler_list;
+
+/* What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. */
+typedef struct toft_recycler_run {
+  unsigned char *first, *end; /* none: both are an address where no allocation ends or starts */
+} toft_recycler_run;
+
+/* A large object's own block: the object is gone, and it is kept for the next. */
+typedef struct toft_recycler_spare {
+  unsigned char *base;
+  size_t size;
+} toft_recycler_spare;
+#define TOFT_RECYCLER_SPARES 16
+
+struct toft_recycler {
+  toft_recycler_range main;
+  toft_recycler_run pending;
+  size_t direct;              /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
+  int32_t shard;              /* of a toft_sync_recycler */
+  int32_t checked;            /* made while the process was checked: no call is served inline */
+  toft_recycler_range medium; /* for requests that would waste now */
+  toft_recycler_list sparse;  /* blocks worth a sweep */
+  toft_recycler_list empty, empty_counted;
+  struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
+  unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
+  struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
+  size_t region_used;                     /* by live objects */
+  struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
+  size_t dedicated_bytes, dedicated_peak, spare_bytes, spare_count;
+  size_t segment_bytes, reserved, peak;
+  struct toft_source *source;
+  unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
+  size_t count, stride;
+  uint64_t source_calls;
+  struct toft_recycler_checks *checks;             /* where checked, from the first call on */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
+};
+
+TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
+TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
+
+TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
+/* The same, where findings name `site` as the place of the call. */
+TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
+TOFT_API void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b);
+
+/* The header of the unit that p lies in. */
+TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
+  uintptr_t at = (uintptr_t)p;
+  uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
+  return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
+}
+
+/* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
+ * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
+TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
+  toft_recycler_hole hole;
+  uint32_t next = b->holes, bytes = (uint32_t)size;
+  b->holes = (uint32_t)(uintptr_t)p;
+  if (next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    next = hole.next;
+    bytes += hole.size;
+  }
+  memcpy(p, &next, sizeof next);
+  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
+}
+
+/* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
+  unsigned char *p = r->main.cursor;
+  int slow = size - 1 >= (size_t)(r->main.limit - p);
+  if (align > 8) slow |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
+  if (TOFT_UNLIKELY(slow)) return NULL;
+  r->main.cursor = p + ((size + 7) & ~(size_t)7);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  void *p = toft_recycler_bump(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
+}
+
+/* A piece of a block of `direct` size is gone. */
+TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  int32_t live = b->live - (int32_t)bytes;
+  b->live = live;
+  toft_recycler_hole_at(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_block_below_threshold(r, b);
+}
+
+/* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
+ * where an allocation ended at the cursor, that goes back. No large object ends where a block starts, nor starts where
+ * one ends. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
+  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
+  unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
+  if (end == r->main.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+    r->main.cursor = q;
+    return;
+  }
+  if (end == r->pending.first) {
+    r->pending.first = q;
+    return;
+  }
+  if (TOFT_UNLIKELY(q == NULL)) return;
+  if (TOFT_UNLIKELY(bytes > r->direct)) {
+    toft_recycler_free_slow(r, p, size);
+    return;
+  }
+  if (q == r->pending.end) {
+    r->pending.end = end;
+    return;
+  }
+  p = r->pending.first;
+  before = (size_t)(r->pending.end - r->pending.first);
+  r->pending.first = q;
+  r->pending.end = end;
+  if (before != 0) toft_recycler_drop(r, p, before);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef TOFT_OMIT_CHECKS
+/* These files find their guards defined, and are empty. */
+#define TOFT_DEBUG_LIVE_REGISTRY_C
+#define TOFT_DEBUG_REPORTS_C
+#define TOFT_DEBUG_DEBUG_RECORDS_C
+#define TOFT_DEBUG_DEBUG_OPS_C
+#define TOFT_DEBUG_QUARANTINE_C
+#define TOFT_DEBUG_DEBUG_API_C
+#define TOFT_RECYCLER_RECYCLER_CHECKED_C
+
+static int toft_process_checks(void) { return 0; }
+static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
+  (void)a, (void)by, (void)site;
+  return 1;
+}
+TOFT_INLINE void toft_debug_end_call(toft_state *a) { (void)a; }
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
+  (void)a, (void)size, (void)align;
+  return NULL;
+}
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code) {
+  (void)a, (void)p, (void)old_size, (void)new_size, (void)align, (void)flags, (void)code;
+  return NULL;
+}
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
+  (void)a, (void)p, (void)size;
+  return TOFT_OK;
+}
+static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
+  (void)a, (void)cursor, (void)epoch;
+  return 0;
+}
+static void toft_report_stale_mark(toft_state *a) { (void)a; }
+static int toft_check_records(toft_state *a, uintptr_t epoch) {
+  (void)a, (void)epoch;
+  return TOFT_OK;
+}
+static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
+  (void)a, (void)epoch;
+  return TOFT_OK;
+}
+static void toft_records_rewound(toft_state *a, uintptr_t epoch) { (void)a, (void)epoch; }
+static void toft_records_trimmed(toft_state *a) { (void)a; }
+static int toft_verify_freed(toft_state *a) {
+  (void)a;
+  return TOFT_OK;
+}
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+  (void)a, (void)from, (void)to;
+}
+static void toft_restart_checks(toft_state *a) { (void)a; }
+static int toft_begin_checks(toft_state *a) {
+  (void)a;
+  return TOFT_ENOSYS;
+}
+static int toft_end_checks(toft_state *a) {
+  (void)a;
+  return TOFT_OK;
+}
+static void toft_limit_to_buffer(toft_state *a) { (void)a; }
+static void toft_unregister_arena(toft_state *a) { (void)a; }
+static void toft_report_not_released(toft_state *a) { (void)a; }
+static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
+  (void)a, (void)b;
+  return 0;
+}
+static int toft_quarantine_initial(toft_state *a, size_t size) {
+  (void)a, (void)size;
+  return 0;
+}
+static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
+static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
+static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
+  (void)arena;
+  memcpy(base, &size, sizeof size);
+  return base + TOFT_HOOK_HEADER;
+}
+static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
+  size_t size;
+  (void)arena, (void)by;
+  memcpy(&size, (unsigned char *)p - TOFT_HOOK_HEADER, sizeof size);
+  return size + TOFT_HOOK_HEADER;
+}
+#ifndef TOFT_OMIT_THREADS /* a fork takes these locks: see threads/thread_state.c */
+static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock;
+#endif
+static size_t toft_pin_to(toft_state *a, size_t thread) {
+  (void)a, (void)thread;
+  return 0;
+}
+static size_t toft_size_with_redzones(size_t size, size_t align) {
+  (void)align;
+  return size;
+}
+static void toft_registry_end(void) {}
+static void toft_quarantine_flush(size_t bytes) { (void)bytes; }
+static void toft_findings_end(void) {}
+
+/* No recycler has `checked` set. */
+static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+  (void)r, (void)size, (void)align, (void)site;
+  return NULL;
+}
+static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  (void)r, (void)p, (void)size, (void)site;
+}
+static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
+                                          uintptr_t site) {
+  (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site;
+  return NULL;
+}
+static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
+  (void)r;
+  return NULL;
+}
+static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) { (void)r, (void)site; }
+static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
+  (void)r, (void)keep, (void)site;
+  return 0;
+}
+static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
+  toft_recycler_stats s;
+  (void)r;
+  memset(&s, 0, sizeof s);
+  return s;
+}
+#endif
+
+#ifdef TOFT_OMIT_METERS
+#define TOFT_DEBUG_ACCOUNTING_C
+#define TOFT_DEBUG_SAMPLING_C
+#define TOFT_DEBUG_ACCOUNTING_API_C
+#define TOFT_DEBUG_SNAPSHOT_C
+
+static size_t toft_instrumented_limit(toft_state *a, size_t room, uintptr_t *watched) {
+  (void)a, (void)watched;
+  return room;
+}
+static int toft_fits_tag_budget(toft_state *a, size_t charge) {
+  (void)a, (void)charge;
+  return 1;
+}
+static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
+  (void)a, (void)size, (void)align;
+  return 0;
+}
+static void toft_check_soft_budget(toft_state *a) { (void)a; }
+static void toft_sync_tags(toft_state *a) { (void)a; }
+static int toft_reserve_detached(toft_state *a) {
+  (void)a;
+  return 1;
+}
+static void toft_detached_add(toft_state *a, const void *what, size_t bytes) { (void)a, (void)what, (void)bytes; }
+static void toft_detached_remove(toft_state *a, const void *what) { (void)a, (void)what; }
+static void toft_accounting_unclaim(toft_state *a) { (void)a; }
+static void toft_accounting_reset(toft_state *a) { (void)a; }
+static int toft_is_name(const char *name, size_t length) {
+  (void)name, (void)length;
+  return 1;
+}
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
+  (void)a, (void)number, (void)name, (void)length;
+  return TOFT_ENOSYS;
+}
+static int toft_apply_sampling(toft_state *a, uint64_t period) {
+  (void)a, (void)period;
+  return TOFT_ENOSYS;
+}
+static uint64_t toft_sampling_period(const toft_state *a) {
+  (void)a;
+  return 0;
+}
+static void toft_instruments_release(toft_state *a) { (void)a; }
+static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  (void)a, (void)size, (void)before, (void)site, (void)caller;
+}
+#endif
+
+#if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)
+#define TOFT_DEBUG_SYMBOLIZE_C
+#endif
+
+#ifdef TOFT_OMIT_POOLS
+static void toft_pool_drop_kept(void) {}
+#endif
+
+#ifdef TOFT_OMIT_THREADS
+static void toft_thread_release_leases(void) {}
+static void toft_thread_state_release(void) {}
+static void toft_leases_unload(void) {}
+static void toft_arm_fork(void) {}
+static int toft_is_leased(const toft_arena *a) {
+  (void)a;
+  return 0;
+}
+#endif
+
+#endif
 
 /* ==== debug/accounting.c ==== */
 /* Accounting: bytes by tag and phase, and budgets with callbacks. toft_set_limit lowers the limit to the next byte
@@ -5665,6 +6496,7 @@ size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, cha
 #endif
 
 /* ---- pool: slots of one size ---- */
+#ifndef TOFT_OMIT_POOLS
 
 /* ==== pool/pool.c ==== */
 /* Pools, where the inline layer has no answer: making, growing, clearing, trimming. A pool that grows is one range of
@@ -6051,8 +6883,10 @@ toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
 }
 
 #endif
+#endif
 
 /* ---- recycler: individual deallocation ---- */
+#ifndef TOFT_OMIT_RECYCLER
 
 /* ==== recycler/recycler.c ==== */
 /* Recyclers: blocks that count what is live in them. See recycler.h for the layout and the inline layer.
@@ -7576,6 +8410,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 }
 
 #endif
+#ifndef TOFT_OMIT_THREADS
 
 /* ==== recycler/recycler_sync.c ==== */
 /* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
@@ -7748,8 +8583,11 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
 }
 
 #endif
+#endif
+#endif
 
 /* ---- threads: leases, frames, shared arenas ---- */
+#ifndef TOFT_OMIT_THREADS
 
 /* ==== threads/thread_state.c ==== */
 /* A thread's seats: what caches of leases and frames keep for it, and that it says goodbye when it ends. */
@@ -9390,4 +10228,5 @@ int toft_shared_contains(toft_shared *s, const void *p) {
   return is;
 }
 
+#endif
 #endif

@@ -30,6 +30,8 @@
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
+ * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS leave those functions out, and TOFT_NO_OS builds the
+ * library for targets without an operating system; see c/README.md. Settings that are left out return TOFT_ENOSYS.
  */
 #ifndef TOFT_H
 #define TOFT_H
@@ -163,8 +165,12 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
-/* where the function that asks returns to */
+/* The return address of the function that contains it; 0 where code has no addresses. */
+#ifdef __wasm__
+#define TOFT_CALLER() ((uintptr_t)0)
+#else
 #define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#endif
 #else
 #define TOFT_LIKELY(x) (x)
 #define TOFT_UNLIKELY(x) (x)
@@ -204,9 +210,15 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 
 #ifdef __cplusplus
 #define TOFT_ALIGNOF(T) alignof(T)
-#define TOFT_THREAD_LOCAL thread_local
 #else
 #define TOFT_ALIGNOF(T) _Alignof(T)
+#endif
+
+#ifdef TOFT_NO_OS
+#define TOFT_THREAD_LOCAL
+#elif defined(__cplusplus)
+#define TOFT_THREAD_LOCAL thread_local
+#else
 #define TOFT_THREAD_LOCAL _Thread_local
 #endif
 

@@ -28,6 +28,8 @@
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
+ * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS leave those functions out, and TOFT_NO_OS builds the
+ * library for targets without an operating system; see c/README.md. Settings that are left out return TOFT_ENOSYS.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_H

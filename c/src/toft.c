@@ -24,6 +24,7 @@
 #include "core/strings.c"        /* printf and packed bytes */
 
 /* ---- debug: what can be switched on per arena while the program runs ---- */
+#include "debug/omitted.c"        /* what stands in for features that TOFT_OMIT_ macros leave out */
 #include "debug/accounting.c"     /* bytes by tag and phase, budgets, callbacks */
 #include "debug/live_registry.c"  /* the checked arenas and recyclers that are alive */
 #include "debug/symbolize.c"      /* which function an address of code is in */
@@ -37,18 +38,26 @@
 #include "debug/snapshot.c"       /* accounting as JSON */
 
 /* ---- pool: slots of one size ---- */
+#ifndef TOFT_OMIT_POOLS
 #include "pool/pool.c"
+#endif
 
 /* ---- recycler: individual deallocation ---- */
+#ifndef TOFT_OMIT_RECYCLER
 #include "recycler/recycler.c"         /* blocks that count what is live in them */
 #include "recycler/recycler_large.c"   /* their large objects */
 #include "recycler/recycler_checked.c" /* the same in a checked process */
-#include "recycler/recycler_sync.c"    /* the same for many threads */
+#ifndef TOFT_OMIT_THREADS
+#include "recycler/recycler_sync.c" /* the same for many threads */
+#endif
+#endif
 
 /* ---- threads: leases, frames, shared arenas ---- */
+#ifndef TOFT_OMIT_THREADS
 #include "threads/thread_state.c" /* what a thread has in leases and frames, and its end */
 #include "threads/lease_cache.c"  /* a cache of leases: what is behind its lock */
 #include "threads/lease.c"        /* leases: get and return */
 #include "threads/barrier.c"      /* threads that wait for each other */
 #include "threads/frame.c"        /* frames: arenas of all threads that are emptied together */
 #include "threads/shared.c"       /* one arena that many threads fill */
+#endif

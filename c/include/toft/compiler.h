@@ -17,8 +17,12 @@
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
-/* where the function that asks returns to */
+/* The return address of the function that contains it; 0 where code has no addresses. */
+#ifdef __wasm__
+#define TOFT_CALLER() ((uintptr_t)0)
+#else
 #define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#endif
 #else
 #define TOFT_LIKELY(x) (x)
 #define TOFT_UNLIKELY(x) (x)
@@ -58,9 +62,15 @@
 
 #ifdef __cplusplus
 #define TOFT_ALIGNOF(T) alignof(T)
-#define TOFT_THREAD_LOCAL thread_local
 #else
 #define TOFT_ALIGNOF(T) _Alignof(T)
+#endif
+
+#ifdef TOFT_NO_OS
+#define TOFT_THREAD_LOCAL
+#elif defined(__cplusplus)
+#define TOFT_THREAD_LOCAL thread_local
+#else
 #define TOFT_THREAD_LOCAL _Thread_local
 #endif
 

@@ -3,8 +3,25 @@
 #ifndef TOFT_PLATFORM_BASE_H
 #define TOFT_PLATFORM_BASE_H
 
+#ifdef TOFT_NO_OS /* these features need threads, a heap or reserved addresses */
+#undef TOFT_OMIT_CHECKS
+#undef TOFT_OMIT_METERS
+#undef TOFT_OMIT_POOLS
+#undef TOFT_OMIT_THREADS
+#define TOFT_OMIT_CHECKS 1
+#define TOFT_OMIT_METERS 1
+#define TOFT_OMIT_POOLS 1
+#define TOFT_OMIT_THREADS 1
+#endif
+
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
+#endif
+
+#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_THREADS) || defined(TOFT_NO_OS)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
+#endif
 #endif
 
 #include <limits.h>

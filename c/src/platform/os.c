@@ -13,7 +13,9 @@
 static int toft_os_arm_thread_exit(void);
 static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
 
-#ifdef _WIN32
+#ifdef TOFT_NO_OS
+#include "no_os.c"
+#elif defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <malloc.h>
 #include <windows.h>
@@ -248,7 +250,7 @@ static int toft_os_arm_thread_exit(void) {
 
 /* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
  * still run are not touched; at dlclose their contents leak. */
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
   toft_os_unloading = 1;
   toft_thread_state_release();
