@@ -32,7 +32,7 @@ static int budget(toft_arena *a, uint64_t bytes) { return toft_set_budget(a, byt
 static int checked(toft_arena *a, int on) { return toft_set_checked(a, on); }
 
 static void stats(toft_arena *a, toft_stats *out) {
-  toft_stats s = toft_stats_of(a);
+  toft_stats s = toft_get_stats(a);
   uint64_t words[] = {s.live, s.allocated, s.peak, s.budget, s.reserved, s.wasted, s.blocks, s.source_calls};
   memcpy(out, words, sizeof words); /* member by member, by this file's own idea of them */
 }
@@ -62,7 +62,7 @@ static conformance_record *claimed(toft_arena *a, const conformance_record *olde
     newest->seed = seed + i;
     older = newest;
   }
-  return toft_give(a, &r) == TOFT_OK ? newest : NULL;
+  return toft_unclaim(a, &r) == TOFT_OK ? newest : NULL;
 }
 
 static int release(toft_arena *a) {

@@ -74,7 +74,7 @@ size_t toftgo_x_snapshot(toft_arena *a, char *text, size_t size) { return toft_s
 
 int toftgo_x_contains(const toft_arena *a, const void *p) { return toft_contains(a, p); }
 
-void toftgo_x_stats(toft_arena *a, toft_stats *out) { *out = toft_stats_of(a); }
+void toftgo_x_stats(toft_arena *a, toft_stats *out) { *out = toft_get_stats(a); }
 
 static void run_cleanup(void *handle) { toftgoCleanup((uintptr_t)handle, operation_here); }
 
@@ -97,15 +97,15 @@ toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, 
   o.flags = checked ? TOFT_CHECKED : 0;
   *extra = NULL;
   if (contiguous == 0) return toft_create_with(&o);
-  toft_reserve *range = (toft_reserve *)malloc(sizeof *range);
+  toft_reserve_source *range = (toft_reserve_source *)malloc(sizeof *range);
   if (range == NULL) return NULL;
-  o.source = toft_reserve_init(range, contiguous);
+  o.source = toft_reserve_source_init(range, contiguous);
   toft_arena *a = o.source != NULL ? toft_create_with(&o) : NULL;
   if (a != NULL) {
     *extra = range;
     return a;
   }
-  if (o.source != NULL) toft_reserve_done(range);
+  if (o.source != NULL) toft_reserve_source_release(range);
   free(range);
   return NULL;
 }
@@ -207,7 +207,7 @@ void toftgo_x_end_retired(toft_arena *a, void *extra, const toft_arena *head) {
 
 void toftgo_x_free_extra(void *extra) {
   if (extra == NULL) return;
-  toft_reserve_done((toft_reserve *)extra);
+  toft_reserve_source_release((toft_reserve_source *)extra);
   free(extra);
 }
 

@@ -85,8 +85,8 @@ static int toft_os_unloading; /* other threads may have been stopped anywhere: l
 
 /* ==== platform/no_os.c ==== */
 /* The functions of os.c where there is no operating system (TOFT_NO_OS): bare metal, WebAssembly. There are no pages,
- * no threads, no environment and no files. Blocks come from the caller's buffers and sources; the heap source has memory only where
- * TOFT_HEAP_ALLOC(size, align) and TOFT_HEAP_FREE(pointer) are defined. */
+ * threads, environment or files. Blocks come from the caller's buffers and sources; the heap source has memory only
+ * where TOFT_HEAP_ALLOC(size, align) and TOFT_HEAP_FREE(pointer) are defined. */
 #ifndef TOFT_PLATFORM_NO_OS_C
 #define TOFT_PLATFORM_NO_OS_C
 
@@ -652,7 +652,7 @@ typedef struct toft_state {
   toft_cleanup_node *cleanups;
   toft_instruments *instruments; /* allocated when one is first switched on; released with the arena */
   toft_checks *checks;           /* NULL until the arena is first checked */
-  toft_failure *failure;
+  toft_failure_fn *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;
@@ -998,8 +998,8 @@ static void toft_cache_end(void) {
 
 #define TOFT_PAGES_KEPT (64 * TOFT_MIB)
 
-static void *toft_pages_take(toft_source *self, size_t size) {
-  toft_pages *pages = (toft_pages *)(void *)self;
+static void *toft_page_source_take(toft_source *self, size_t size) {
+  toft_page_source *pages = (toft_page_source *)(void *)self;
   for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
     toft_cached_block *b = *at;
     if (b->size == size) {
@@ -1011,8 +1011,8 @@ static void *toft_pages_take(toft_source *self, size_t size) {
   return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
 }
 
-static void toft_pages_put(toft_source *self, void *block, size_t size) {
-  toft_pages *pages = (toft_pages *)(void *)self;
+static void toft_page_source_put(toft_source *self, void *block, size_t size) {
+  toft_page_source *pages = (toft_page_source *)(void *)self;
   if ((pages->flags & TOFT_PAGES_LAZY) == 0 || size > TOFT_PAGES_KEPT - toft_min(pages->kept_bytes, TOFT_PAGES_KEPT)) {
     toft_os_unmap(block, size);
     return;
@@ -1025,15 +1025,15 @@ static void toft_pages_put(toft_source *self, void *block, size_t size) {
   pages->kept_bytes += size;
 }
 
-toft_source *toft_pages_init(toft_pages *pages, uint32_t flags) {
+toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags) {
   memset(pages, 0, sizeof *pages);
-  pages->source.take = toft_pages_take;
-  pages->source.put = toft_pages_put;
+  pages->source.take = toft_page_source_take;
+  pages->source.put = toft_page_source_put;
   pages->flags = flags;
   return &pages->source;
 }
 
-void toft_pages_trim(toft_pages *pages) {
+void toft_page_source_trim(toft_page_source *pages) {
   toft_cached_block *b;
   while ((b = (toft_cached_block *)pages->kept) != NULL) {
     pages->kept = b->next;
@@ -1045,8 +1045,8 @@ void toft_pages_trim(toft_pages *pages) {
 /* ---- reserve and commit ---- */
 
 /* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
-static int toft_reserve_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_reserve *r = (toft_reserve *)(void *)self;
+static int toft_reserve_source_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   size_t to = toft_os_page(want);
   (void)block;
   if (want > r->max) return 0;
@@ -1061,63 +1061,63 @@ static int toft_reserve_extend(toft_source *self, void *block, size_t size, size
   return 1;
 }
 
-static void *toft_reserve_take(toft_source *self, size_t size) {
-  toft_reserve *r = (toft_reserve *)(void *)self;
-  if (r->taken || !toft_reserve_extend(self, r->base, 0, size)) return NULL;
+static void *toft_reserve_source_take(toft_source *self, size_t size) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
+  if (r->taken || !toft_reserve_source_extend(self, r->base, 0, size)) return NULL;
   r->taken = 1;
   return r->base;
 }
 
-static void toft_reserve_put(toft_source *self, void *block, size_t size) {
-  toft_reserve *r = (toft_reserve *)(void *)self;
+static void toft_reserve_source_put(toft_source *self, void *block, size_t size) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   (void)block, (void)size;
   toft_os_decommit(r->base, r->committed);
   r->committed = 0;
   r->taken = 0;
 }
 
-toft_source *toft_reserve_init(toft_reserve *r, size_t max) {
+toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
   memset(r, 0, sizeof *r);
   if (max == 0 || max > TOFT_MAX_REQUEST) return NULL;
-  r->source.take = toft_reserve_take;
-  r->source.put = toft_reserve_put;
-  r->source.extend = toft_reserve_extend;
+  r->source.take = toft_reserve_source_take;
+  r->source.put = toft_reserve_source_put;
+  r->source.extend = toft_reserve_source_extend;
   r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
   r->base = (unsigned char *)toft_os_reserve(r->max);
   return r->base != NULL ? &r->source : NULL;
 }
 
-void toft_reserve_done(toft_reserve *r) {
+void toft_reserve_source_release(toft_reserve_source *r) {
   if (r->base != NULL) toft_os_unmap(r->base, r->max);
   memset(r, 0, sizeof *r);
 }
 
 /* ---- a limit around a source ---- */
 
-static int toft_budget_charge(toft_budget *b, size_t size) {
+static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
   if (size <= b->limit && TOFT_ADD(&b->used, size) <= b->limit) return 1;
   if (size <= b->limit) TOFT_ADD(&b->used, 0 - size);
   return 0;
 }
 
-static void *toft_budget_take(toft_source *self, size_t size) {
-  toft_budget *b = (toft_budget *)(void *)self;
-  if (!toft_budget_charge(b, size)) return NULL;
+static void *toft_limited_source_take(toft_source *self, size_t size) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
+  if (!toft_limited_source_charge(b, size)) return NULL;
   void *block = b->inner->take(b->inner, size);
   if (block == NULL) TOFT_ADD(&b->used, 0 - size);
   return block;
 }
 
-static void toft_budget_put(toft_source *self, void *block, size_t size) {
-  toft_budget *b = (toft_budget *)(void *)self;
+static void toft_limited_source_put(toft_source *self, void *block, size_t size) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
   b->inner->put(b->inner, block, size);
   TOFT_ADD(&b->used, 0 - size);
 }
 
-static int toft_budget_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_budget *b = (toft_budget *)(void *)self;
+static int toft_limited_source_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
   size_t more = want > size ? want - size : 0;
-  if (more != 0 && !toft_budget_charge(b, more)) return 0;
+  if (more != 0 && !toft_limited_source_charge(b, more)) return 0;
   if (!b->inner->extend(b->inner, block, size, want)) {
     TOFT_ADD(&b->used, 0 - more);
     return 0;
@@ -1126,12 +1126,12 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
   return 1;
 }
 
-toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) {
+toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner, size_t limit) {
   if (inner == NULL) inner = &toft_heap_source;
   memset(b, 0, sizeof *b);
-  b->source.take = toft_budget_take;
-  b->source.put = toft_budget_put;
-  if (inner->extend != NULL) b->source.extend = toft_budget_extend;
+  b->source.take = toft_limited_source_take;
+  b->source.put = toft_limited_source_put;
+  if (inner->extend != NULL) b->source.extend = toft_limited_source_extend;
   b->inner = inner;
   b->limit = limit;
   return &b->source;
@@ -2701,7 +2701,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
 
 /* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
  * double up to 4 KiB. */
-void *toft_pack_more(toft_pack *k, size_t n) {
+void *toft_pack_grow(toft_pack *k, size_t n) {
   toft_attribute_call(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
   unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
@@ -2932,7 +2932,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_barrier_leave TOFT_PASTE(TOFT_PREFIX, toft_barrier_leave)
 #define toft_barrier_wait TOFT_PASTE(TOFT_PREFIX, toft_barrier_wait)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_budget_init TOFT_PASTE(TOFT_PREFIX, toft_budget_init)
+#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
@@ -2949,16 +2949,16 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
 #define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
 #define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
-#define toft_frame_here TOFT_PASTE(TOFT_PREFIX, toft_frame_here)
+#define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
 #define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
-#define toft_frame_past TOFT_PASTE(TOFT_PREFIX, toft_frame_past)
+#define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
 #define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
 #define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
 #define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
-#define toft_frames_destroy TOFT_PASTE(TOFT_PREFIX, toft_frames_destroy)
+#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
 #define toft_frames_meet TOFT_PASTE(TOFT_PREFIX, toft_frames_meet)
 #define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
-#define toft_frames_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_stats)
+#define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
@@ -2969,37 +2969,37 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
 #define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
-#define toft_leases_destroy TOFT_PASTE(TOFT_PREFIX, toft_leases_destroy)
-#define toft_leases_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_stats)
+#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
+#define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
 #define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
-#define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
+#define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
 #define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
-#define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
-#define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
+#define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
 #define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
 #define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
 #define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
-#define toft_pool_insert_more TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_more)
+#define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
 #define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
 #define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
-#define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
+#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
 #define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
 #define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
-#define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
-#define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
+#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
 #define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
 #define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
-#define toft_shared_destroy TOFT_PASTE(TOFT_PREFIX, toft_shared_destroy)
+#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
 #define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
 #define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
 #define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
 #define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
-#define toft_shared_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_stats)
+#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
 #define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
 #define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
@@ -3008,10 +3008,10 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
 #define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
 #define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
-#define toft_recycler_block_below_threshold TOFT_PASTE(TOFT_PREFIX, toft_recycler_block_below_threshold)
+#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
-#define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
+#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
 #define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
@@ -3024,11 +3024,11 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
 #define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
 #define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
-#define toft_sync_recycler_destroy TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_destroy)
-#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
 #define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
 #define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
-#define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
+#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
 #define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
 #define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
@@ -3085,7 +3085,7 @@ TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *o
 TOFT_API void toft_recycler_release(toft_recycler *r);
 /* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
@@ -3107,16 +3107,16 @@ typedef struct toft_sync_recycler toft_sync_recycler;
  * the source too, which stats leave out and release keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
-TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
 /* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
  * moment. */
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
 TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
                                                         size_t new_size, size_t align);
-TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
 TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
  * The inline layer: the members below are for it and for src/recycler.c.
@@ -3133,7 +3133,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
   int32_t live;      /* what is not free; what a range has yet to hand out is not */
-  int32_t threshold; /* toft_recycler_block_below_threshold is called when live falls to this or below */
+  int32_t threshold; /* toft_recycler_update_block is called when live falls to this or below */
   uint32_t holes;    /* the piece freed last, which says where the one freed before is */
   int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
   int32_t start;     /* from the header, either way */
@@ -3205,7 +3205,7 @@ TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same, where findings name `site` as the place of the call. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b);
+TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -3216,7 +3216,7 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
 
 /* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
  * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
-TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
+TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   uint32_t next = b->holes, bytes = (uint32_t)size;
   b->holes = (uint32_t)(uintptr_t)p;
@@ -3250,8 +3250,8 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   toft_recycler_block *b = toft_recycler_block_of(p);
   int32_t live = b->live - (int32_t)bytes;
   b->live = live;
-  toft_recycler_hole_at(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_block_below_threshold(r, b);
+  toft_recycler_add_hole(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
 /* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
@@ -3549,13 +3549,13 @@ struct toft_instruments {
 
   uint64_t soft_budget;
   int soft_budget_passed; /* and reported */
-  toft_over *on_soft_budget;
+  toft_soft_budget_fn *on_soft_budget;
   void *on_soft_budget_arg;
-  toft_ask *on_refusal;
+  toft_refusal_fn *on_refusal;
   void *on_refusal_arg;
 
   uint64_t period, next_sample, random; /* next_sample: a value of `allocated` */
-  toft_unwinder *unwinder;
+  toft_unwind_fn *unwinder;
   void *unwinder_arg;
   toft_sampled_site **sites; /* TOFT_SITE_LISTS lists by hash; NULL before the first sample */
   size_t site_count;
@@ -5256,7 +5256,7 @@ int toft_set_metered(toft_arena *head, int on) {
   return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
 
-int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
+int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -5267,7 +5267,7 @@ int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
+int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -5296,7 +5296,7 @@ int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
+int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -5775,7 +5775,7 @@ static void toft_verify_heap_blocks(toft_state *a) {
   for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older)
     if (n->user.fn == toft_release_adopted) toft_verify_heap_blocks((toft_state *)n->user.arg);
   if (c == NULL) return;
-  toft_failure *failure = a->failure;
+  toft_failure_fn *failure = a->failure;
   a->failure = NULL; /* what it uses may have ended */
   memset(&c->call, 0, sizeof c->call);
   c->call.op = "exit";
@@ -6201,13 +6201,13 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
 #define TOFT_DEBUG_SNAPSHOT_C
 
 typedef struct toft_json {
-  toft_write *write;
+  toft_write_fn *write;
   void *arg;
   int code;  /* what write said; then nothing more is written */
   int first; /* of an object or array */
   size_t length;
   char text[256]; /* not yet written */
-  toft_symbolizer *symbolizer;
+  toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
 } toft_json;
 
@@ -6313,7 +6313,7 @@ static void toft_json_close(toft_json *j, const char *bracket) {
 /* ---- the parts ---- */
 
 static void toft_json_stats(toft_json *j, toft_arena *head) {
-  toft_stats s = toft_stats_of(head);
+  toft_stats s = toft_get_stats(head);
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
   toft_json_number(j, "live", s.live);
@@ -6439,7 +6439,7 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
 
-int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write *write, void *arg) {
+int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_json j;
@@ -6815,7 +6815,7 @@ static int toft_pool_step(toft_pool *p) {
   return p->room != had;
 }
 
-toft_handle toft_pool_insert_more(toft_pool *p) {
+toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
   for (;; p->used = p->top = i, p->idle++) { /* over slots that are retired */
     i = p->used + 1;
@@ -6872,7 +6872,7 @@ void toft_pool_trim(toft_pool *p) {
   toft_pool_update_capacity(p);
 }
 
-toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
+toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
   toft_pool_stats s;
   s.live = p->used - p->idle;
   s.capacity = p->room;
@@ -7028,7 +7028,7 @@ static void toft_recycler_set_threshold(toft_recycler_block *b) {
   b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
 
-void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b) {
+void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
     if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
     toft_recycler_block_emptied(r, b);
@@ -7051,7 +7051,7 @@ static void toft_recycler_flush_freed(toft_recycler *r) {
 static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
-  toft_recycler_hole_at(range->block, range->cursor, rest);
+  toft_recycler_add_hole(range->block, range->cursor, rest);
   range->block->live -= (int32_t)rest;
   range->limit = range->cursor;
 }
@@ -7081,7 +7081,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   while (range->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
     unsigned char *p = toft_recycler_next_hole(range, &bytes);
-    toft_recycler_hole_at(b, p, bytes);
+    toft_recycler_add_hole(b, p, bytes);
   }
   range->block = NULL;
   range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
@@ -7092,7 +7092,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
     toft_recycler_set_threshold(b);
     toft_recycler_append(&r->sparse, b);
   } else {
-    toft_recycler_block_below_threshold(r, b);
+    toft_recycler_update_block(r, b);
   }
 }
 
@@ -7167,7 +7167,7 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
     size_t bytes;
     unsigned char *p = toft_recycler_next_hole(range, &bytes);
     if (toft_recycler_fit(p, bytes, size, align) == NULL) {
-      toft_recycler_hole_at(b, p, bytes);
+      toft_recycler_add_hole(b, p, bytes);
       continue;
     }
     toft_recycler_drop_rest(range);
@@ -7310,7 +7310,7 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
   if (q == NULL) return NULL;
   if (q != p) {
-    toft_recycler_hole_at(range->block, p, (size_t)(q - p));
+    toft_recycler_add_hole(range->block, p, (size_t)(q - p));
     range->block->live -= (int32_t)(q - p);
   }
   range->cursor = q + size;
@@ -7414,9 +7414,9 @@ static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, si
 }
 
 static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
-  toft_recycler_hole_at(b, p, bytes);
+  toft_recycler_add_hole(b, p, bytes);
   b->live -= (int32_t)bytes;
-  if (b->live <= b->threshold) toft_recycler_block_below_threshold(r, b);
+  if (b->live <= b->threshold) toft_recycler_update_block(r, b);
 }
 
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
@@ -7599,7 +7599,7 @@ static void toft_recycler_count(const toft_recycler *r, const toft_recycler_bloc
   *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
 }
 
-toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
+toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
   toft_recycler_stats s;
   const toft_recycler_segment *segment;
   unsigned char *p;
@@ -8400,7 +8400,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   toft_recycler_stats s;
   memset(&s, 0, sizeof s);
   if (c != NULL) {
-    s = toft_recycler_stats_of(&c->memory);
+    s = toft_recycler_get_stats(&c->memory);
     s.wasted += s.used - c->live;
     s.used = c->live;
   }
@@ -8511,7 +8511,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   return r;
 }
 
-void toft_sync_recycler_destroy(toft_sync_recycler *r) {
+void toft_sync_recycler_release(toft_sync_recycler *r) {
   uint32_t i;
   if (r == NULL) return;
   for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
@@ -8547,7 +8547,7 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   return q;
 }
 
-void toft_sync_recycler_release(toft_sync_recycler *r) {
+void toft_sync_recycler_reset(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
@@ -8565,7 +8565,7 @@ void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   }
 }
 
-toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
+toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r) {
   toft_recycler_stats sum;
   uint64_t *total = (uint64_t *)(void *)&sum;
   uint32_t i;
@@ -8575,7 +8575,7 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
     toft_lock_take(&r->shards[i].lock);
-    s = toft_recycler_stats_of(&r->shards[i].recycler);
+    s = toft_recycler_get_stats(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];
   }
@@ -9399,7 +9399,7 @@ static void toft_leases_drop_chunks(toft_leases *l) {
   l->free = NULL;
 }
 
-int toft_leases_destroy(toft_leases *l) {
+int toft_leases_release(toft_leases *l) {
   if (l == NULL || l == &toft_default_leases) return TOFT_EARG;
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
@@ -9434,7 +9434,7 @@ static void toft_leases_unload(void) {
   toft_lease_release_list(list);
 }
 
-toft_lease_stats toft_leases_stats(toft_leases *l) {
+toft_lease_stats toft_leases_get_stats(toft_leases *l) {
   toft_lease_stats s;
   if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);
@@ -9643,7 +9643,7 @@ static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   return &a->head;
 }
 
-toft_arena *toft_frame_here(toft_frames *f) {
+toft_arena *toft_frame_arena(toft_frames *f) {
   const toft_thread_state *h = &toft_this_thread;
   return TOFT_LIKELY(h->frame_key == f->key) ? h->frame_arena : toft_frame_find(f);
 }
@@ -9790,7 +9790,7 @@ uint64_t toft_frames_number(const toft_frames *f) { return f->number; }
 
 void toft_frame_publish(toft_frames *f, void *root) { TOFT_STORE_POINTER_RELEASE(void, &f->roots[f->current], root); }
 
-const void *toft_frame_past(const toft_frames *f, uint32_t age) {
+const void *toft_frame_previous(const toft_frames *f, uint32_t age) {
   if (age >= f->buffers) return NULL;
   return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->current + f->buffers - age) % f->buffers]);
 }
@@ -9834,7 +9834,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
   return TOFT_OK;
 }
 
-int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
+int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
   toft_frame_stats sum;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_READ);
   if (code != TOFT_OK) return code;
@@ -9846,7 +9846,7 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
     for (uint32_t i = 0; i < f->buffers; i++) {
       if (s->arenas[i] == NULL) continue;
       toft_frames_set_changing(f, s->arenas[i]);
-      toft_stats one = toft_stats_of(&s->arenas[i]->head);
+      toft_stats one = toft_get_stats(&s->arenas[i]->head);
       sum.live += one.live;
       sum.reserved += one.reserved;
       sum.wasted += one.wasted;
@@ -9860,7 +9860,7 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
   return TOFT_OK;
 }
 
-int toft_frames_destroy(toft_frames *f) {
+int toft_frames_release(toft_frames *f) {
   if (f == NULL) return TOFT_OK;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
@@ -10192,7 +10192,7 @@ toft_shared *toft_shared_create(toft_source *source) {
   return s;
 }
 
-int toft_shared_destroy(toft_shared *s) {
+int toft_shared_release(toft_shared *s) {
   if (s == NULL) return TOFT_OK;
   int code = toft_shared_reset(s, TOFT_KEEP_BYTES, 0);
   if (code != TOFT_EBUSY) toft_os_heap_put(s);
@@ -10201,7 +10201,7 @@ int toft_shared_destroy(toft_shared *s) {
 
 /* ---- looking at one ---- */
 
-toft_stats toft_shared_stats(toft_shared *s) {
+toft_stats toft_shared_get_stats(toft_shared *s) {
   toft_stats all;
   memset(&all, 0, sizeof all);
   toft_lock_take(&s->lock);

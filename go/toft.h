@@ -233,7 +233,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_barrier_leave TOFT_PASTE(TOFT_PREFIX, toft_barrier_leave)
 #define toft_barrier_wait TOFT_PASTE(TOFT_PREFIX, toft_barrier_wait)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_budget_init TOFT_PASTE(TOFT_PREFIX, toft_budget_init)
+#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
@@ -250,16 +250,16 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
 #define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
 #define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
-#define toft_frame_here TOFT_PASTE(TOFT_PREFIX, toft_frame_here)
+#define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
 #define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
-#define toft_frame_past TOFT_PASTE(TOFT_PREFIX, toft_frame_past)
+#define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
 #define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
 #define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
 #define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
-#define toft_frames_destroy TOFT_PASTE(TOFT_PREFIX, toft_frames_destroy)
+#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
 #define toft_frames_meet TOFT_PASTE(TOFT_PREFIX, toft_frames_meet)
 #define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
-#define toft_frames_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_stats)
+#define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
@@ -270,37 +270,37 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
 #define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
-#define toft_leases_destroy TOFT_PASTE(TOFT_PREFIX, toft_leases_destroy)
-#define toft_leases_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_stats)
+#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
+#define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
 #define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
-#define toft_pack_more TOFT_PASTE(TOFT_PREFIX, toft_pack_more)
+#define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
 #define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
-#define toft_pages_init TOFT_PASTE(TOFT_PREFIX, toft_pages_init)
-#define toft_pages_trim TOFT_PASTE(TOFT_PREFIX, toft_pages_trim)
+#define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
+#define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
 #define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
 #define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
 #define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
-#define toft_pool_insert_more TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_more)
+#define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
 #define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
 #define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
-#define toft_pool_stats_of TOFT_PASTE(TOFT_PREFIX, toft_pool_stats_of)
+#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
 #define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
 #define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
-#define toft_reserve_done TOFT_PASTE(TOFT_PREFIX, toft_reserve_done)
-#define toft_reserve_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_init)
+#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
+#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
 #define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
 #define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
-#define toft_shared_destroy TOFT_PASTE(TOFT_PREFIX, toft_shared_destroy)
+#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
 #define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
 #define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
 #define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
 #define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
-#define toft_shared_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_stats)
+#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
 #define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
 #define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
@@ -309,10 +309,10 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
 #define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
 #define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
-#define toft_recycler_block_below_threshold TOFT_PASTE(TOFT_PREFIX, toft_recycler_block_below_threshold)
+#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
-#define toft_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_recycler_stats_of)
+#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
 #define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
@@ -325,11 +325,11 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
 #define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
 #define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
-#define toft_sync_recycler_destroy TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_destroy)
-#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
 #define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
 #define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
-#define toft_sync_recycler_stats_of TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_stats_of)
+#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
 #define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
 #define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
@@ -460,31 +460,31 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  *
  *     toft_frames *frames = toft_frames_create(1, NULL);
  *     for (;;) {
- *       ... on any thread: struct hit *h = toft_new(toft_frame_here(frames), struct hit);
+ *       ... on any thread: struct hit *h = toft_new(toft_frame_arena(frames), struct hit);
  *       ... all threads have done their part ...
  *       toft_frames_advance(frames);              what they allocated is gone, the memory is kept
  *     }
  *
  * N BUFFERS keep what the last N - 1 frames allocated, so that a frame can be read while the next ones run: with two, a
  * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
- * toft_frame_past finds it again.
+ * toft_frame_previous finds it again.
  *
  * A FRAME IN A FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block gives back what this
  * thread allocated in it.
  *
- * THREADS. toft_frame_here, toft_frame_publish and toft_frame_past may be called by all threads at once. Calls that say
+ * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. Calls that say
  * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
  * (toft_frames_meet), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
  * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
  * memory away. Who never enters is not seen.
  *
  * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
- * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_here again: an arena
+ * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_arena again: an arena
  * from before may be another thread's by then.
  *
  * FORK. A child has its own copy; the arenas of threads it has not got are emptied like all others, and stay. If one of
  * those threads was ALONE, the arena that it was just emptying, trimming or counting is lost to the child (its memory
- * stays, its cleanups do not run), and others may not be emptied before the frame's next turn: ask toft_frame_here
+ * stays, its cleanups do not run), and others may not be emptied before the frame's next turn: ask toft_frame_arena
  * again.
  */
 #ifndef TOFT_FRAME_H
@@ -618,7 +618,7 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
 
 TOFT_INLINE int toft_contains(const toft_arena *a, const void *p) { return a->ops->contains(a, p); }
 
-TOFT_INLINE toft_stats toft_stats_of(toft_arena *a) {
+TOFT_INLINE toft_stats toft_get_stats(toft_arena *a) {
   toft_stats s;
   memset(&s, 0, sizeof s);
   a->ops->stats(a, &s, sizeof s);
@@ -657,7 +657,7 @@ TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
   return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
 }
 
-TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) {
+TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r) {
   toft_range copy;
   int code;
   toft_range_copy(&copy, r);
@@ -739,12 +739,12 @@ typedef struct toft_frames toft_frames;
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
 /* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered, or an arena is
  * claimed: nothing has changed. NULL is ignored. */
-TOFT_API int toft_frames_destroy(toft_frames *frames);
+TOFT_API int toft_frames_release(toft_frames *frames);
 
 /* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
  * released by toft_release, and not adopted. NULL: its first use, and there is no memory; or a cleanup asks while
  * the frame ends. */
-TOFT_API toft_arena *toft_frame_here(toft_frames *frames);
+TOFT_API toft_arena *toft_frame_arena(toft_frames *frames);
 
 /* ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied on all threads, their cleanups
  * run on this one, and what is not kept goes to this thread's cache. TOFT_EBUSY: a thread has entered, an arena that
@@ -758,7 +758,7 @@ TOFT_API uint64_t toft_frames_number(const toft_frames *frames);
 TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
 /* What was published in the frame that is `age` frames old, 0 being the present one. NULL: nothing was, or the frame is
  * gone: age is not below the number of buffers. Only to be read: its arenas are the past's. */
-TOFT_API const void *toft_frame_past(const toft_frames *frames, uint32_t age);
+TOFT_API const void *toft_frame_previous(const toft_frames *frames, uint32_t age);
 
 /* "This thread works in the frame", until as many calls of toft_frame_leave. TOFT_EBUSY: the frame is ending just now.
  * TOFT_ENOMEM, also in a destructor of thread-specific data that runs after Toft's own: nobody would see that thread
@@ -777,13 +777,13 @@ typedef struct toft_frame_stats {
   size_t arenas, threads; /* threads: those that were here and have not ended */
 } toft_frame_stats;
 /* ALONE. TOFT_EBUSY as above: then *out is not written. */
-TOFT_API int toft_frames_stats(toft_frames *frames, toft_frame_stats *out);
+TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
 
-/* A frame in the frame, of this thread: declares `toft_arena *a`, which is toft_frame_here(frames) and may be NULL, and
+/* A frame in the frame, of this thread: declares `toft_arena *a`, which is toft_frame_arena(frames) and may be NULL, and
  * a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
 #ifdef TOFT_AT_EXIT
-#define TOFT_FRAME(frames, a)              \
-  toft_arena *a = toft_frame_here(frames); \
+#define TOFT_FRAME(frames, a)               \
+  toft_arena *a = toft_frame_arena(frames); \
   toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin_if(a)
 #endif
 
@@ -845,7 +845,7 @@ extern "C" {
 
 struct toft_options; /* toft.h */
 
-/* Thread-safe, all of it, but for toft_leases_destroy. NULL is the process's own cache, which has the defaults. */
+/* Thread-safe, all of it, but for toft_leases_release. NULL is the process's own cache, which has the defaults. */
 typedef struct toft_leases toft_leases;
 
 typedef struct toft_lease {
@@ -869,7 +869,7 @@ typedef struct toft_lease_options {
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
 /* TOFT_EBUSY if a lease is out, also if the source or the cleanup of one that is just got or returned asks for it:
  * nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
-TOFT_API int toft_leases_destroy(toft_leases *leases);
+TOFT_API int toft_leases_release(toft_leases *leases);
 
 /* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
  * ends with it. */
@@ -891,7 +891,7 @@ typedef struct toft_lease_stats {
   size_t idle, out;   /* now; one that a call makes or empties is out */
   size_t held;        /* bytes: what the idle ones keep, and the others had when they were last leased */
 } toft_lease_stats;
-TOFT_API toft_lease_stats toft_leases_stats(toft_leases *leases);
+TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 
 #ifdef __cplusplus
 }
@@ -927,7 +927,7 @@ TOFT_API toft_lease_stats toft_leases_stats(toft_leases *leases);
  * toft_set_tag work there too, if it can). Nothing has changed then. While an arena is metered, a large allocation may
  * also fail since there is no memory to note whose it is.
  *
- * CALLBACKS run inside a call on the arena, on its thread. They may look at it (toft_stats_of, toft_contains, the walks
+ * CALLBACKS run inside a call on the arena, on its thread. They may look at it (toft_get_stats, toft_contains, the walks
  * and the snapshot below), and use other arenas. The arena is closed to them: allocations there return NULL, all else
  * TOFT_EBUSY. They must return: no longjmp, no exception. */
 #ifndef TOFT_METER_H
@@ -985,17 +985,17 @@ TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
 /* ---- budgets; the hard budget itself is toft_set_budget ---- */
 
 /* Told that live is above the soft budget. */
-typedef void toft_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget);
+typedef void toft_soft_budget_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget);
 /* Calls fn once when more than so many bytes are live, after the call that did it: an allocation, an adoption, the end
  * of a claim. Refuses nothing. Again after each reset, and when this is called again; not when live falls by
  * other means. UINT64_MAX: no more. fn may be NULL. */
-TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_over *fn, void *arg);
+TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg);
 
 /* Asked before an allocation is refused since the budget does not allow it: returns the new budget, or anything not
  * above the present one to refuse. `size` is what was asked for; if the new budget is too low still, the call fails. */
-typedef uint64_t toft_ask(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
+typedef uint64_t toft_refusal_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
 /* fn NULL: no more questions. */
-TOFT_API int toft_on_refusal(toft_arena *a, toft_ask *fn, void *arg);
+TOFT_API int toft_on_refusal(toft_arena *a, toft_refusal_fn *fn, void *arg);
 
 /* At most so many bytes of this tag may be live while the arena is metered, to the byte. Not its children's:
  * "level/sound" is a tag of its own. UINT64_MAX: no limit. path "": what is under no tag. Nobody is asked before a
@@ -1015,12 +1015,12 @@ TOFT_API int toft_set_sampling_seed(toft_arena *a, uint64_t seed);
 /* Writes up to `most` return addresses to stack, the newest call's first, as backtrace(3) does, and returns how many.
  * It may include frames of its own and of this library: those up to the call on the arena are dropped. Runs as a
  * callback does. */
-typedef size_t toft_unwinder(void *arg, void **stack, size_t most);
+typedef size_t toft_unwind_fn(void *arg, void **stack, size_t most);
 /* Takes this one in place of the built-in, which is backtrace(3) of glibc, macOS and the BSDs, the compiler's
  * _Unwind_Backtrace elsewhere, and CaptureStackBackTrace on Windows. fn NULL: the built-in again. Where code has no
  * tables to unwind by, or the library was built with TOFT_NO_UNWIND, stacks end early, at the worst with the function
  * that allocated. */
-TOFT_API int toft_set_unwinder(toft_arena *a, toft_unwinder *fn, void *arg);
+TOFT_API int toft_set_unwinder(toft_arena *a, toft_unwind_fn *fn, void *arg);
 
 /* ---- reports ---- */
 
@@ -1071,7 +1071,7 @@ typedef struct toft_symbol {
 } toft_symbol;
 /* Fills in what it knows of the call that returns to `address` (so it looks up the byte before), and returns non-zero
  * if that is anything. Strings must stay good until the next call. */
-typedef int toft_symbolizer(void *arg, const void *address, toft_symbol *symbol);
+typedef int toft_symbolize_fn(void *arg, const void *address, toft_symbol *symbol);
 /* What a snapshot asks unless it is told otherwise: the dynamic linker, by dladdr. It knows functions that are
  * exported: those of shared libraries, and of a program linked with -rdynamic. Knows nothing on Windows. arg is
  * ignored. */
@@ -1091,7 +1091,7 @@ enum {
 typedef struct toft_snapshot_options {
   size_t size; /* sizeof(toft_snapshot_options): TOFT_SNAPSHOT_OPTIONS sets it */
   uint32_t flags;
-  toft_symbolizer *symbolizer; /* NULL: toft_symbolize */
+  toft_symbolize_fn *symbolizer; /* NULL: toft_symbolize */
   void *symbolizer_arg;
 } toft_snapshot_options;
 /* clang-format off */
@@ -1099,11 +1099,11 @@ typedef struct toft_snapshot_options {
 /* clang-format on */
 
 /* Gets a piece of the text, not terminated; returns 0, or what the snapshot is to stop with. A callback as above. */
-typedef int toft_write(void *arg, const char *bytes, size_t size);
+typedef int toft_write_fn(void *arg, const char *bytes, size_t size);
 /* Writes what the arena holds as one object of JSON, in UTF-8 without line ends, by docs/snapshot.md and
  * abi/snapshot.schema.json, which Rust's reports follow too. Takes no memory. options NULL: the defaults. Returns
  * TOFT_OK, TOFT_EARG for flags unknown, or what write returned. An arena of another maker: its statistics. */
-TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, toft_write *write, void *arg);
+TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, toft_write_fn *write, void *arg);
 /* The same into a buffer, as snprintf: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of the
  * whole text, or 0 for flags unknown. With TOFT_SNAPSHOT_CLEAR it clears only if all of the text fitted. */
 TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *options, char *text, size_t size);
@@ -1326,7 +1326,7 @@ typedef struct toft_pool_stats {
   uint64_t reserved;                /* bytes: address space, or the block */
   uint64_t committed;               /* bytes of it that memory was asked for */
 } toft_pool_stats;
-TOFT_API toft_pool_stats toft_pool_stats_of(const toft_pool *pool);
+TOFT_API toft_pool_stats toft_pool_get_stats(const toft_pool *pool);
 
 /* A walk over the live slots, in the order of their numbers:
  *
@@ -1384,7 +1384,7 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
 
 /* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0:
  * none, and nothing has changed. */
-TOFT_API toft_handle toft_pool_insert_more(toft_pool *pool);
+TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 
 /* Slots in order are fetched into the cache ahead of use: what inserts and walks do in between takes so much of the
  * processor's window that it would not look that far by itself. Too much work for slots that share a line. */
@@ -1410,7 +1410,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
     pool->idle--;
     return key;
   }
-  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_more(pool);
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
   i = pool->used + 1;
   key = pool->keys[i] | i; /* its number was 0 */
   pool->used = i;
@@ -1421,7 +1421,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
 }
 
 /* From now on the handle is stale; 0: it was. */
-TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
+TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
   uint32_t i = h & pool->reach;
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
   pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
@@ -1431,7 +1431,7 @@ TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
 }
 
 /* Puts a slot drawn or expelled to the free ones, if it is not spent. */
-TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
+TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   uint32_t key = pool->keys[i];
   if (TOFT_UNLIKELY(key >= pool->spent)) {
     pool->retired++;
@@ -1442,7 +1442,7 @@ TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
 }
 
 /* Takes a slot off the free ones; 0: none, nothing changed. */
-TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
+TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
     key = pool->keys[i];
@@ -1452,7 +1452,7 @@ TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
     return i;
   }
   if (TOFT_UNLIKELY(pool->used >= pool->top)) {
-    toft_handle h = toft_pool_insert_more(pool);
+    toft_handle h = toft_pool_insert_slow(pool);
     if (h == 0) return 0;
     i = h & pool->mask;
     pool->keys[i] = h ^ i;
@@ -1465,7 +1465,7 @@ TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
 }
 
 /* Makes a drawn slot live. */
-TOFT_INLINE toft_handle toft_pool_admit(toft_pool *pool, uint32_t i) {
+TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
   toft_handle h = pool->keys[i] | i;
   pool->keys[i] = h;
   pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
@@ -1701,7 +1701,7 @@ TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *o
 TOFT_API void toft_recycler_release(toft_recycler *r);
 /* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
@@ -1723,16 +1723,16 @@ typedef struct toft_sync_recycler toft_sync_recycler;
  * the source too, which stats leave out and release keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
-TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
 /* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
  * moment. */
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
 TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
                                                         size_t new_size, size_t align);
-TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
 TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
  * The inline layer: the members below are for it and for src/recycler.c.
@@ -1749,7 +1749,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
   int32_t live;      /* what is not free; what a range has yet to hand out is not */
-  int32_t threshold; /* toft_recycler_block_below_threshold is called when live falls to this or below */
+  int32_t threshold; /* toft_recycler_update_block is called when live falls to this or below */
   uint32_t holes;    /* the piece freed last, which says where the one freed before is */
   int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
   int32_t start;     /* from the header, either way */
@@ -1821,7 +1821,7 @@ TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same, where findings name `site` as the place of the call. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b);
+TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -1832,7 +1832,7 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
 
 /* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
  * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
-TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
+TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   uint32_t next = b->holes, bytes = (uint32_t)size;
   b->holes = (uint32_t)(uintptr_t)p;
@@ -1866,8 +1866,8 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   toft_recycler_block *b = toft_recycler_block_of(p);
   int32_t live = b->live - (int32_t)bytes;
   b->live = live;
-  toft_recycler_hole_at(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_block_below_threshold(r, b);
+  toft_recycler_add_hole(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
 /* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
@@ -1943,11 +1943,11 @@ struct toft_source; /* toft.h */
 typedef struct toft_shared toft_shared;
 
 /* An empty one; its blocks come from `source`, NULL: toft_heap(). The source is called by one thread at a time; a
- * toft_budget is a limit. NULL if there is no memory. */
+ * toft_limited_source is a limit. NULL if there is no memory. */
 TOFT_API TOFT_NODISCARD toft_shared *toft_shared_create(struct toft_source *source);
 /* ALONE. Ends the parts, running their cleanups, and returns all memory. TOFT_EBUSY: a part is claimed, or one of its
  * cleanups runs: nothing has changed. NULL is ignored. */
-TOFT_API int toft_shared_destroy(toft_shared *s);
+TOFT_API int toft_shared_release(toft_shared *s);
 
 /* size bytes, aligned to `align`, a power of two, and to 8. A size of 0 gives a pointer that must not be read. NULL if
  * there is no memory, or a size or alignment that no arena can serve. */
@@ -1970,10 +1970,10 @@ TOFT_API int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep);
 /* Returns blocks that wait since the last reset to the source, until about `keep` bytes of them are left. */
 TOFT_API void toft_shared_trim(toft_shared *s, size_t keep);
 
-/* As toft_stats_of; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
+/* As toft_get_stats; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
  * of what was live at resets and is now: what is given back in between leaves both. While others allocate, each number
  * is of some moment of the call. */
-TOFT_API toft_stats toft_shared_stats(toft_shared *s);
+TOFT_API toft_stats toft_shared_get_stats(toft_shared *s);
 /* Does p lie in memory that was handed out, to a part or by toft_shared_alloc? Walks the blocks. */
 TOFT_API int toft_shared_contains(toft_shared *s, const void *p);
 
@@ -2015,38 +2015,38 @@ TOFT_API toft_source *toft_heap(void);
 
 /* Pages straight from the operating system. TOFT_PAGES_HUGE: ask for huge pages for blocks of 2 MiB and more.
  * TOFT_PAGES_LAZY: put keeps up to 64 MiB of address space and tells the system that it may take the memory, which
- * makes taking it again cheap; toft_pages_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
+ * makes taking it again cheap; toft_page_source_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
-typedef struct toft_pages {
+typedef struct toft_page_source {
   toft_source source;
   uint32_t flags;
   void *kept;
   size_t kept_bytes;
-} toft_pages;
-TOFT_API toft_source *toft_pages_init(toft_pages *pages, uint32_t flags);
-TOFT_API void toft_pages_trim(toft_pages *pages);
+} toft_page_source;
+TOFT_API toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags);
+TOFT_API void toft_page_source_trim(toft_page_source *pages);
 
 /* Reserve and commit: one contiguous range of `max` bytes of address space, which never moves; memory is committed as
  * the arena grows, so its newest allocation can grow in place up to `max`. Serves one arena at a time. NULL if the
- * address space cannot be had. toft_reserve_done gives it back, after the arena's release. */
-typedef struct toft_reserve {
+ * address space cannot be had. toft_reserve_source_release gives it back, after the arena's release. */
+typedef struct toft_reserve_source {
   toft_source source;
   unsigned char *base;
   size_t max, committed;
   int taken;
-} toft_reserve;
-TOFT_API toft_source *toft_reserve_init(toft_reserve *reserve, size_t max);
-TOFT_API void toft_reserve_done(toft_reserve *reserve);
+} toft_reserve_source;
+TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
+TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
 /* Puts a limit, in bytes, on what all arenas together may hold of another source. Exact at blocks, not at allocations:
  * for a limit on allocations, see toft_set_budget. Thread-safe if the inner source is. */
-typedef struct toft_budget {
+typedef struct toft_limited_source {
   toft_source source;
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
-} toft_budget;
+} toft_limited_source;
 /* inner NULL: toft_heap(). */
-TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, size_t limit);
+TOFT_API toft_source *toft_limited_source_init(toft_limited_source *budget, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
@@ -2056,18 +2056,18 @@ TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, 
  * with size 0 and TOFT_EBUSY where toft_release has no effect. The arena is as it was, so the callback may longjmp or
  * throw. On a checked arena also with TOFT_ECORRUPT and the size of an allocation around which, or after which, bytes
  * were written; that call goes on, so the callback must return. It must not call into the arena. */
-typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
+typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
 
 typedef struct toft_options {
-  size_t size;           /* sizeof(toft_options): TOFT_OPTIONS sets it */
-  toft_source *source;   /* NULL: toft_heap(), or nothing if there is a buffer */
-  void *buffer;          /* the arena lives in here first; NULL: in a block of the source */
-  size_t buffer_size;    /* at least TOFT_BUFFER(0) */
-  uint64_t budget;       /* limit on live bytes; 0: none */
-  size_t reserve;        /* bytes expected: the first block after the arena's own is made this large */
-  toft_failure *failure; /* may be NULL */
+  size_t size;              /* sizeof(toft_options): TOFT_OPTIONS sets it */
+  toft_source *source;      /* NULL: toft_heap(), or nothing if there is a buffer */
+  void *buffer;             /* the arena lives in here first; NULL: in a block of the source */
+  size_t buffer_size;       /* at least TOFT_BUFFER(0) */
+  uint64_t budget;          /* limit on live bytes; 0: none */
+  size_t reserve;           /* bytes expected: the first block after the arena's own is made this large */
+  toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
   uint32_t flags; /* TOFT_CHECKED, or 0 */
 } toft_options;
@@ -2197,7 +2197,7 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
  *     toft_range r;
  *     toft_claim(a, &r);
  *     for (...) { struct node *n = (struct node *)toft_range_alloc(a, &r, sizeof *n); ... }
- *     toft_give(a, &r);
+ *     toft_unclaim(a, &r);
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* TOFT_EBUSY if the arena is claimed already. */
@@ -2209,7 +2209,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_range_alloc(toft_arena *a, toft_range *r, 
 TOFT_INLINE TOFT_NODISCARD void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size);
 TOFT_INLINE void toft_range_align(toft_range *r);
 /* Hands the rest back. TOFT_EARG if r does not hold a's claim. */
-TOFT_INLINE int toft_give(toft_arena *a, toft_range *r);
+TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Packed bytes: strings side by side, without the rounding to 8 that costs 13 to 61 % on real strings. A pack takes
@@ -2240,7 +2240,7 @@ TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
 /* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
  * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
  * blocks. blocks: how many are in use. source_calls: how often the source was asked, ever. */
-TOFT_INLINE toft_stats toft_stats_of(toft_arena *a);
+TOFT_INLINE toft_stats toft_get_stats(toft_arena *a);
 
 typedef struct toft_block {
   const void *base;  /* the block, as the source gave it */
@@ -2322,13 +2322,13 @@ TOFT_INLINE toft_pack toft_pack_begin(toft_arena *a) {
   return k;
 }
 
-TOFT_API void *toft_pack_more(toft_pack *k, size_t n);
+TOFT_API void *toft_pack_grow(toft_pack *k, size_t n);
 
 TOFT_INLINE void *toft_pack_alloc(toft_pack *k, size_t n) {
   unsigned char *p = k->cursor;
   if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* a copy, so that k can live in registers */
     toft_pack seen = *k;
-    void *q = toft_pack_more(&seen, n);
+    void *q = toft_pack_grow(&seen, n);
     *k = seen;
     return q;
   }

@@ -31,6 +31,6 @@ static inline struct claimed claim(struct arena *x) {
 #define SMALL_ONLY
 #define HANDLE struct claimed
 #define OPEN(x) claim(x)
-#define CLOSE(x, h) (void)toft_give((x)->a, &(h).range)
+#define CLOSE(x, h) (void)toft_unclaim((x)->a, &(h).range)
 #define TAKE(h, size) toft_range_alloc((h).a, &(h).range, size)
 #include "loops.inc"

@@ -82,38 +82,38 @@ TOFT_API toft_source *toft_heap(void);
 
 /* Pages straight from the operating system. TOFT_PAGES_HUGE: ask for huge pages for blocks of 2 MiB and more.
  * TOFT_PAGES_LAZY: put keeps up to 64 MiB of address space and tells the system that it may take the memory, which
- * makes taking it again cheap; toft_pages_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
+ * makes taking it again cheap; toft_page_source_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
-typedef struct toft_pages {
+typedef struct toft_page_source {
   toft_source source;
   uint32_t flags;
   void *kept;
   size_t kept_bytes;
-} toft_pages;
-TOFT_API toft_source *toft_pages_init(toft_pages *pages, uint32_t flags);
-TOFT_API void toft_pages_trim(toft_pages *pages);
+} toft_page_source;
+TOFT_API toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags);
+TOFT_API void toft_page_source_trim(toft_page_source *pages);
 
 /* Reserve and commit: one contiguous range of `max` bytes of address space, which never moves; memory is committed as
  * the arena grows, so its newest allocation can grow in place up to `max`. Serves one arena at a time. NULL if the
- * address space cannot be had. toft_reserve_done gives it back, after the arena's release. */
-typedef struct toft_reserve {
+ * address space cannot be had. toft_reserve_source_release gives it back, after the arena's release. */
+typedef struct toft_reserve_source {
   toft_source source;
   unsigned char *base;
   size_t max, committed;
   int taken;
-} toft_reserve;
-TOFT_API toft_source *toft_reserve_init(toft_reserve *reserve, size_t max);
-TOFT_API void toft_reserve_done(toft_reserve *reserve);
+} toft_reserve_source;
+TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
+TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
 /* Puts a limit, in bytes, on what all arenas together may hold of another source. Exact at blocks, not at allocations:
  * for a limit on allocations, see toft_set_budget. Thread-safe if the inner source is. */
-typedef struct toft_budget {
+typedef struct toft_limited_source {
   toft_source source;
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
-} toft_budget;
+} toft_limited_source;
 /* inner NULL: toft_heap(). */
-TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, size_t limit);
+TOFT_API toft_source *toft_limited_source_init(toft_limited_source *budget, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
@@ -123,18 +123,18 @@ TOFT_API toft_source *toft_budget_init(toft_budget *budget, toft_source *inner, 
  * with size 0 and TOFT_EBUSY where toft_release has no effect. The arena is as it was, so the callback may longjmp or
  * throw. On a checked arena also with TOFT_ECORRUPT and the size of an allocation around which, or after which, bytes
  * were written; that call goes on, so the callback must return. It must not call into the arena. */
-typedef void toft_failure(void *arg, toft_arena *a, size_t size, size_t align, int code);
+typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
 
 typedef struct toft_options {
-  size_t size;           /* sizeof(toft_options): TOFT_OPTIONS sets it */
-  toft_source *source;   /* NULL: toft_heap(), or nothing if there is a buffer */
-  void *buffer;          /* the arena lives in here first; NULL: in a block of the source */
-  size_t buffer_size;    /* at least TOFT_BUFFER(0) */
-  uint64_t budget;       /* limit on live bytes; 0: none */
-  size_t reserve;        /* bytes expected: the first block after the arena's own is made this large */
-  toft_failure *failure; /* may be NULL */
+  size_t size;              /* sizeof(toft_options): TOFT_OPTIONS sets it */
+  toft_source *source;      /* NULL: toft_heap(), or nothing if there is a buffer */
+  void *buffer;             /* the arena lives in here first; NULL: in a block of the source */
+  size_t buffer_size;       /* at least TOFT_BUFFER(0) */
+  uint64_t budget;          /* limit on live bytes; 0: none */
+  size_t reserve;           /* bytes expected: the first block after the arena's own is made this large */
+  toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
   uint32_t flags; /* TOFT_CHECKED, or 0 */
 } toft_options;
@@ -264,7 +264,7 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
  *     toft_range r;
  *     toft_claim(a, &r);
  *     for (...) { struct node *n = (struct node *)toft_range_alloc(a, &r, sizeof *n); ... }
- *     toft_give(a, &r);
+ *     toft_unclaim(a, &r);
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* TOFT_EBUSY if the arena is claimed already. */
@@ -276,7 +276,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_range_alloc(toft_arena *a, toft_range *r, 
 TOFT_INLINE TOFT_NODISCARD void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size);
 TOFT_INLINE void toft_range_align(toft_range *r);
 /* Hands the rest back. TOFT_EARG if r does not hold a's claim. */
-TOFT_INLINE int toft_give(toft_arena *a, toft_range *r);
+TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Packed bytes: strings side by side, without the rounding to 8 that costs 13 to 61 % on real strings. A pack takes
@@ -307,7 +307,7 @@ TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
 /* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
  * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
  * blocks. blocks: how many are in use. source_calls: how often the source was asked, ever. */
-TOFT_INLINE toft_stats toft_stats_of(toft_arena *a);
+TOFT_INLINE toft_stats toft_get_stats(toft_arena *a);
 
 typedef struct toft_block {
   const void *base;  /* the block, as the source gave it */
@@ -389,13 +389,13 @@ TOFT_INLINE toft_pack toft_pack_begin(toft_arena *a) {
   return k;
 }
 
-TOFT_API void *toft_pack_more(toft_pack *k, size_t n);
+TOFT_API void *toft_pack_grow(toft_pack *k, size_t n);
 
 TOFT_INLINE void *toft_pack_alloc(toft_pack *k, size_t n) {
   unsigned char *p = k->cursor;
   if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* a copy, so that k can live in registers */
     toft_pack seen = *k;
-    void *q = toft_pack_more(&seen, n);
+    void *q = toft_pack_grow(&seen, n);
     *k = seen;
     return q;
   }

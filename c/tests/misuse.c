@@ -155,7 +155,7 @@ static void release_while_claimed(void) {
   toft_range r;
   toft_claim(a, &r);
   toft_release(a);
-  toft_give(a, &r);
+  toft_unclaim(a, &r);
 }
 
 static void overrun_at_exit(void) {

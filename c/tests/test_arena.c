@@ -61,13 +61,13 @@ static void every_alignment_on_every_path(void **state) {
 static void bad_alignment_is_refused(void **state) {
   size_t bad[] = {0, 9, 12, 24, 48, 100, 4095, SIZE_MAX, SIZE_MAX - 1};
   (void)state;
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_null(toft_alloc_aligned(a, 8, bad[i]));
     assert_null(a->ops->alloc(a, 8, bad[i], 0, 0));
   }
   assert_null(a->ops->alloc(a, 8, 3, 0, 0));
-  assert_int_equal(toft_stats_of(a).live, live);
+  assert_int_equal(toft_get_stats(a).live, live);
   assert_non_null(toft_alloc_aligned(a, 8, 8));
 }
 
@@ -186,9 +186,9 @@ static void large_arrays_leave_no_trail(void **state) {
     assert_non_null(p);
     size += 100000;
   }
-  assert_true(toft_stats_of(a).live < 2 * size); /* old places went back */
+  assert_true(toft_get_stats(a).live < 2 * size); /* old places went back */
   toft_free(a, p, size);
-  assert_true(toft_stats_of(a).live < 100000);
+  assert_true(toft_get_stats(a).live < 100000);
 }
 
 static void resize_and_free_of_foreign_pointers_do_no_harm(void **state) {
@@ -222,12 +222,12 @@ static void rewind_gives_back_the_same_memory(void **state) {
   (void)state;
   char *kept = (char *)toft_alloc(a, 100);
   fill(kept, 100, 3);
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   toft_mark m = toft_mark_here(a);
   void *p = toft_alloc(a, 40);
   for (int round = 0; round < 100; round++) {
     assert_int_equal(toft_rewind(a, m), TOFT_OK);
-    assert_int_equal(toft_stats_of(a).live, live);
+    assert_int_equal(toft_get_stats(a).live, live);
     assert_ptr_equal(toft_alloc(a, 40), p);
     for (int i = 0; i < 50; i++) assert_non_null(toft_alloc(a, 997u * (unsigned)(i + 1)));
   }
@@ -258,8 +258,8 @@ static void rewind_to_the_outer_skips_the_inner(void **state) {
   }
   assert_non_null(toft_alloc(a, 700000));
   assert_int_equal(toft_rewind(a, outer), TOFT_OK);
-  assert_int_equal(toft_stats_of(a).live, 0);
-  assert_int_equal(toft_stats_of(a).blocks, 1);
+  assert_int_equal(toft_get_stats(a).live, 0);
+  assert_int_equal(toft_get_stats(a).blocks, 1);
 }
 
 static void foreign_marks_are_refused(void **state) {
@@ -267,13 +267,13 @@ static void foreign_marks_are_refused(void **state) {
   toft_arena *other = toft_create();
   assert_non_null(toft_alloc(a, 100));
   toft_mark m = toft_mark_here(other);
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   assert_int_equal(a->ops->rewind(a, m.cursor, m.epoch), TOFT_EMARK);
   m = toft_mark_here(a);
   assert_int_equal(a->ops->rewind(a, m.cursor, m.epoch + 2), TOFT_EMARK); /* from the future */
   assert_int_equal(a->ops->rewind(a, m.cursor + 1, m.epoch), TOFT_EMARK);
   assert_int_equal(a->ops->rewind(a, NULL, m.epoch), TOFT_EMARK);
-  assert_int_equal(toft_stats_of(a).live, live);
+  assert_int_equal(toft_get_stats(a).live, live);
   toft_release(other);
 }
 
@@ -346,7 +346,7 @@ static void marks_of_a_released_arena_are_stale(void **state) {
       if (i % 1000 == 0) assert_int_equal(toft_rewind(two, m), TOFT_EMARK);
       assert_non_null(toft_cleanup_add(two, NULL, NULL));
     }
-    assert_true(toft_stats_of(two).live >= 70000 * sizeof(toft_cleanup));
+    assert_true(toft_get_stats(two).live >= 70000 * sizeof(toft_cleanup));
     toft_release(two);
     toft_cache_limit(SIZE_MAX / 4);
   }
@@ -387,9 +387,9 @@ static void the_walk_over_blocks_keeps_them(void **state) {
   int seen = 0;
   (void)state;
   for (int i = 0; i < 100; i++) assert_non_null(toft_alloc(a, 3000));
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   assert_int_equal(toft_blocks(a, call_into, &seen), 0);
-  assert_true(seen > 1 && toft_stats_of(a).live == live && toft_alloc(a, 8) != NULL);
+  assert_true(seen > 1 && toft_get_stats(a).live == live && toft_alloc(a, 8) != NULL);
 }
 
 /* The inline path does not tell them from 8, so neither does the rest. */
@@ -422,10 +422,10 @@ static void a_steady_round_needs_no_source(void **state) {
       if (round == 12) asked = source.asked;
       for (size_t n = 0; n < rounds[k]; n += 104) assert_non_null(toft_alloc(a, 100));
       assert_int_equal(toft_reset(a), TOFT_OK);
-      assert_int_equal(toft_stats_of(a).live, 0);
+      assert_int_equal(toft_get_stats(a).live, 0);
     }
     assert_int_equal(source.asked, asked);
-    assert_true(toft_stats_of(a).reserved <= 4 * rounds[k] + 2 * 4096);
+    assert_true(toft_get_stats(a).reserved <= 4 * rounds[k] + 2 * 4096);
   }
 }
 
@@ -504,7 +504,7 @@ static void a_budget_is_exact(void **state) {
   for (int i = 0; i < 125; i++) assert_non_null(toft_alloc(a, 8));
   assert_null(toft_alloc(a, 1));
   assert_non_null(toft_alloc(a, 0));
-  assert_int_equal(toft_stats_of(a).live, 1000);
+  assert_int_equal(toft_get_stats(a).live, 1000);
   assert_int_equal(toft_set_budget(a, 1007), TOFT_OK);
   assert_null(toft_alloc(a, 1));
   assert_int_equal(toft_set_budget(a, 1008), TOFT_OK);
@@ -526,7 +526,7 @@ static void a_budget_covers_blocks_and_loners(void **state) {
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
   while (toft_alloc(a, 1000) != NULL) {
   }
-  assert_true(toft_stats_of(a).live > 2990000 && toft_stats_of(a).live <= 3000000);
+  assert_true(toft_get_stats(a).live > 2990000 && toft_get_stats(a).live <= 3000000);
 }
 
 /* ---- cleanups ---- */
@@ -622,17 +622,17 @@ static void a_claimed_range_is_nobody_elses(void **state) {
   toft_release(a); /* ignored */
   second = r;
   second.maker ^= 1;
-  assert_int_equal(toft_give(a, &second), TOFT_EARG);
+  assert_int_equal(toft_unclaim(a, &second), TOFT_EARG);
   second = r;
   second.cursor = r.limit + 8;
-  assert_int_equal(toft_give(a, &second), TOFT_EARG);
+  assert_int_equal(toft_unclaim(a, &second), TOFT_EARG);
   second = r;
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
-  assert_int_equal(toft_give(a, &r), TOFT_EARG);
-  assert_int_equal(toft_give(a, &second), TOFT_EARG); /* a copy of the range given back */
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_EARG);
+  assert_int_equal(toft_unclaim(a, &second), TOFT_EARG); /* a copy of the range given back */
   assert_null(a->ops->claim(a, &second, 8, 8));
   assert_non_null(a->ops->claim(a, &r, 0, 3)); /* nothing asked: nothing to align */
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_ptr_equal(toft_alloc(a, 8), p + 24);
   assert_true(filled(p, 24, 1) && filled(other, 24, 2));
 }
@@ -649,7 +649,7 @@ static void a_range_grows_while_claimed(void **state) {
   }
   assert_non_null(toft_range_alloc(a, &r, 600000));
   assert_null(toft_range_alloc(a, &r, SIZE_MAX));
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_non_null(toft_alloc(a, 8));
   for (unsigned i = 0; i < 20000; i++) assert_true(filled(all[i], 8 + i % 50, i));
 }
@@ -670,7 +670,7 @@ static void bytes_are_packed(void **state) {
   assert_true(adjacent > 9980);
   toft_range_align(&r);
   assert_true(is_aligned(toft_range_alloc(a, &r, 8), 8));
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_true(is_aligned(toft_alloc(a, 8), 8));
 }
 
@@ -683,9 +683,9 @@ static void a_range_stays_within_the_budget(void **state) {
   while (toft_range_alloc(a, &r, 16) != NULL) n++;
   assert_int_equal(n, 62);
   for (int i = 0; i < 10; i++) assert_null(toft_range_alloc(a, &r, 16));
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
-  assert_int_equal(toft_stats_of(a).live, 992);
-  assert_int_equal(toft_stats_of(a).allocated, 992); /* what was refused counts nothing */
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
+  assert_int_equal(toft_get_stats(a).live, 992);
+  assert_int_equal(toft_get_stats(a).allocated, 992); /* what was refused counts nothing */
 }
 
 /* ---- adopt ---- */
@@ -702,22 +702,22 @@ static void adopted_memory_lives_on(void **state) {
   for (int i = 0; i < 100; i++) p = (char *)toft_alloc(donor, 1000);
   fill(p, 1000, 4);
   assert_non_null(toft_cleanup_add(donor, note, &numbers[1]));
-  uint64_t live = toft_stats_of(a).live + toft_stats_of(donor).live;
+  uint64_t live = toft_get_stats(a).live + toft_get_stats(donor).live;
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-  assert_int_equal(toft_stats_of(a).live, live);
+  assert_int_equal(toft_get_stats(a).live, live);
   assert_non_null(toft_cleanup_add(a, note, &numbers[2]));
   assert_true(filled(p, 1000, 4) && toft_contains(a, p));
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
   assert_int_equal(ran, 2);
   assert_true(order[0] == 2 && order[1] == 1); /* newest first, the donor's in their place */
   counted_all_back(&other_source);
-  assert_int_equal(toft_stats_of(a).live, 4 * sizeof(void *)); /* the first cleanup's node */
+  assert_int_equal(toft_get_stats(a).live, 4 * sizeof(void *)); /* the first cleanup's node */
   donor = arena_on(counted_init(&other_source));
   assert_non_null(toft_alloc(donor, 100000));
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
   assert_int_equal(toft_reset(a), TOFT_OK);
   counted_all_back(&other_source);
-  assert_int_equal(toft_stats_of(a).live, 0);
+  assert_int_equal(toft_get_stats(a).live, 0);
 }
 
 static void adopt_refuses_what_it_cannot_do(void **state) {
@@ -732,7 +732,7 @@ static void adopt_refuses_what_it_cannot_do(void **state) {
   assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
   assert_int_equal(toft_claim(donor, &r), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
-  assert_int_equal(toft_give(donor, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(donor, &r), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
 }
 
@@ -753,11 +753,11 @@ static void arenas_of_other_makers_are_adopted_whole(void **state) {
   other.version = 1;
   assert_int_equal(toft_claim(donor, &r), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
-  assert_int_equal(toft_give(donor, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(donor, &r), TOFT_OK);
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
-  assert_int_equal(toft_set_budget(a, toft_stats_of(a).live), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
+  assert_int_equal(toft_set_budget(a, toft_get_stats(a).live), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_ENOMEM);
   assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
@@ -834,7 +834,7 @@ static void blocks_and_statistics_agree(void **state) {
   for (int i = 0; i < 40; i++) assert_non_null(toft_alloc(a, (size_t)i * 3000));
   size_t sums[3] = {0, 0, 0};
   assert_int_equal(toft_blocks(a, count_blocks, sums), 0);
-  toft_stats s = toft_stats_of(a);
+  toft_stats s = toft_get_stats(a);
   assert_int_equal(sums[0], s.blocks);
   assert_int_equal(sums[1], s.reserved);
   assert_int_equal(sums[1], source.bytes);
@@ -844,7 +844,7 @@ static void blocks_and_statistics_agree(void **state) {
   assert_int_equal(s.reserved, s.live + s.wasted + (size_t)(a->limit - a->cursor));
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
   assert_int_equal(toft_blocks(a, stop_at_once, NULL), 7);
-  s = toft_stats_of(a);
+  s = toft_get_stats(a);
   assert_true(s.live == 0 && s.blocks == 1 && s.peak > 2000000);
   uint64_t part[2] = {77, 77};
   assert_int_equal(a->ops->stats(a, (toft_stats *)(void *)part, 8), 8);

@@ -24,7 +24,7 @@ static void a_cached_arena_is_as_new(void **state) {
   (void)state;
   for (int round = 0; round < 50; round++) {
     toft_arena *a = toft_create();
-    toft_stats s = toft_stats_of(a);
+    toft_stats s = toft_get_stats(a);
     assert_true(s.live == 0 && s.allocated == 0 && s.peak == 0 && s.blocks == 1 && s.budget == UINT64_MAX);
     assert_int_equal(s.reserved, 4096);
     assert_true(!(a->epoch & 1) && a->limit - a->cursor == 3584);

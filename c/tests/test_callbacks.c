@@ -30,7 +30,7 @@ static int is_refused(toft_arena *arena) {
              toft_set_budget(arena, 1) == TOFT_EBUSY;
   toft_trim(arena, 0);
   toft_release(arena);
-  return good && toft_stats_of(arena).reserved != 0;
+  return good && toft_get_stats(arena).reserved != 0;
 }
 
 static int use_others(void) {
@@ -72,7 +72,7 @@ static void act(toft_arena *arena) {
 static void cleanup(void *arg) { act((toft_arena *)arg); }
 static void on_failure(void *arg, toft_arena *arena, size_t size, size_t align, int code) {
   (void)arg, (void)size, (void)align, (void)code;
-  act(action == CALL_IT ? NULL : arena); /* it must not call into the arena: see toft_failure */
+  act(action == CALL_IT ? NULL : arena); /* it must not call into the arena: see toft_failure_fn */
 }
 static void on_finding(void *arg, const toft_finding *f) {
   (void)arg;
@@ -143,9 +143,9 @@ static void by_return(void) {
 static void by_advance(void) {
   toft_frames *f = toft_frames_create(1, NULL);
   if (action == END_THREAD) lost[lost_count++] = f;
-  (void)toft_cleanup_add(toft_frame_here(f), cleanup, NULL);
+  (void)toft_cleanup_add(toft_frame_arena(f), cleanup, NULL);
   (void)toft_frames_advance(f);
-  (void)toft_frames_destroy(f); /* TOFT_EBUSY where the advance never ended */
+  (void)toft_frames_release(f); /* TOFT_EBUSY where the advance never ended */
 }
 static void by_failure(void) { (void)!toft_alloc(a, SIZE_MAX); }
 static void by_finding(void) {
@@ -156,7 +156,7 @@ static void by_finding(void) {
 }
 static void by_refusal(void) {
   (void)toft_on_refusal(a, on_refusal, NULL);
-  (void)toft_set_budget(a, toft_stats_of(a).live + 8);
+  (void)toft_set_budget(a, toft_get_stats(a).live + 8);
   (void)!toft_alloc(a, 16);
 }
 static void by_soft_budget(void) {

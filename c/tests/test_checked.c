@@ -124,7 +124,7 @@ static void marks_after_large_allocations(void **state) {
     assert_true(filled(p, 1 << 20, 1));
     assert_int_equal(toft_rewind(a, again), TOFT_OK);
     assert_int_equal(toft_rewind(a, before), TOFT_OK);
-    assert_int_equal(toft_stats_of(a).live, 48 * i);
+    assert_int_equal(toft_get_stats(a).live, 48 * i);
     assert_non_null(toft_alloc(a, 16));
   }
   /* Many of them, and those between. */
@@ -171,7 +171,7 @@ static void marks_from_before_a_trim(void **state) {
   assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
   assert_true(filled(p, 32, 1));
   assert_int_equal(toft_rewind(a, outer), TOFT_OK);
-  assert_int_equal(toft_stats_of(a).live, 0);
+  assert_int_equal(toft_get_stats(a).live, 0);
 }
 
 static void an_address_without_bytes_can_grow(void **state) {
@@ -231,7 +231,7 @@ static void ranges_are_checked_too(void **state) {
   unsigned char *q = (unsigned char *)toft_range_bytes(a, &r, 5);
   assert_true(p != NULL && q != NULL);
   write_wrongly(p, 24);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
 }
 
@@ -258,7 +258,7 @@ static void checks_switch_at_any_time(void **state) {
     int code = round % 5 ? toft_rewind(a, m) : toft_reset(a);
     assert_int_equal(code, TOFT_OK);
     assert_int_equal(ran, added);
-    assert_int_equal(toft_stats_of(a).live, 0);
+    assert_int_equal(toft_get_stats(a).live, 0);
   }
   assert_int_equal(told, 0);
   assert_int_equal(toft_set_checked(a, 0), TOFT_OK);
@@ -283,7 +283,7 @@ static void home_is_open_after_the_checks(void **state) {
   unsigned char *p = (unsigned char *)toft_alloc(b, 2000);
   assert_non_null(p);
   fill(p, 2000, 7);
-  assert_int_equal(toft_stats_of(b).reserved, 4096);
+  assert_int_equal(toft_get_stats(b).reserved, 4096);
   toft_release(b);
 }
 
@@ -316,10 +316,10 @@ static void printf_and_packs_work_when_checked(void **state) {
 
 /* A source that extends its one block serves a checked arena to its end too. */
 static void a_reserve_is_filled(void **state) {
-  toft_reserve r;
+  toft_reserve_source r;
   toft_options o = TOFT_OPTIONS;
   (void)state;
-  o.source = toft_reserve_init(&r, (size_t)4 << 20);
+  o.source = toft_reserve_source_init(&r, (size_t)4 << 20);
   o.flags = TOFT_CHECKED;
   toft_arena *b = toft_create_with(&o);
   assert_non_null(b);
@@ -332,7 +332,7 @@ static void a_reserve_is_filled(void **state) {
   assert_true(filled > (size_t)3 << 20);
   assert_int_equal(toft_reset(b), TOFT_OK);
   toft_release(b);
-  toft_reserve_done(&r);
+  toft_reserve_source_release(&r);
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

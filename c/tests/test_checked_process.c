@@ -11,7 +11,7 @@ static int is_checked(const toft_arena *a) { return a->limit == a->cursor && (a-
 static void every_arena_is_checked(void **state) {
   static unsigned char buffer[4096];
   toft_options o = TOFT_OPTIONS;
-  toft_reserve r;
+  toft_reserve_source r;
   counted c;
   (void)state;
   for (int i = 0; i < 20; i++) { /* one after another: none comes unchecked from the thread's cache */
@@ -41,7 +41,7 @@ static void every_arena_is_checked(void **state) {
   }
   toft_options sources[4];
   for (int i = 0; i < 4; i++) sources[i] = o;
-  sources[0].source = toft_reserve_init(&r, 1 << 20);
+  sources[0].source = toft_reserve_source_init(&r, 1 << 20);
   sources[1].source = counted_init(&c);
   sources[2].reserve = 100000;
   sources[3].flags = TOFT_CHECKED;
@@ -52,7 +52,7 @@ static void every_arena_is_checked(void **state) {
     assert_int_equal(toft_reset(a), TOFT_OK);
     toft_release(a);
   }
-  toft_reserve_done(&r);
+  toft_reserve_source_release(&r);
   counted_all_back(&c);
 }
 

@@ -78,7 +78,7 @@ void cleanup_runs_a_destructor(void **) {
 
 void scope_ends_by_an_exception(void **) {
   toft_arena *a = toft_create();
-  uint64_t before = toft_stats_of(a).live;
+  uint64_t before = toft_get_stats(a).live;
   bool caught = false;
   try {
     TOFT_SCOPE(a);
@@ -89,7 +89,7 @@ void scope_ends_by_an_exception(void **) {
   }
   assert_true(caught);
 #ifdef __GNUC__
-  assert_int_equal(toft_stats_of(a).live, before);
+  assert_int_equal(toft_get_stats(a).live, before);
 #else
   (void)before;
 #endif
@@ -124,7 +124,7 @@ void claimed_range(void **) {
   }
   assert_non_null(toft_range_bytes(a, &r, 3));
   toft_range_align(&r);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   toft_release(a);
 }
 

@@ -47,7 +47,7 @@ static void inline_layer_serves_every_copy(void **state) {
     }
     assert_int_equal(toft_rewind(a, m), TOFT_OK);
     assert_int_equal(cleaned, 1);
-    assert_int_equal(toft_stats_of(a).live, 0);
+    assert_int_equal(toft_get_stats(a).live, 0);
     toft_release(a);
   }
 }

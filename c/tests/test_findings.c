@@ -207,13 +207,13 @@ static void a_release_without_effect_is_found(void **state) {
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
   toft_release(a);
   ONE(TOFT_FOUND_NOT_RELEASED, "refused release: the arena at 0x", "has a claimed range; noticed by release");
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   o.failure = fail_with;
   toft_arena *unchecked = toft_create_with(&o);
   assert_int_equal(toft_claim(unchecked, &r), TOFT_OK);
   toft_release(unchecked);
   assert_int_equal(failed_with, TOFT_EBUSY);
-  assert_int_equal(toft_give(unchecked, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(unchecked, &r), TOFT_OK);
   toft_release(unchecked);
 }
 
@@ -360,9 +360,9 @@ static void a_released_head_says_so(void **state) {
   toft_trim(dead, 0);
   assert_null(toft_cleanup_add(dead, NULL, NULL));
   assert_int_equal(toft_claim(dead, &r), TOFT_EBUSY);
-  assert_int_equal(toft_give(dead, &r), TOFT_EARG);
+  assert_int_equal(toft_unclaim(dead, &r), TOFT_EARG);
   assert_int_equal(toft_set_checked(dead, 1), TOFT_EBUSY);
-  assert_int_equal(toft_stats_of(dead).blocks, 0);
+  assert_int_equal(toft_get_stats(dead).blocks, 0);
   assert_int_equal(heard, 11);
   heard = 0;
   toft_release(toft_at(dead, "again"));
@@ -485,7 +485,7 @@ static void a_pinned_arena_serves_one_thread(void **state) {
   assert_int_equal(toft_pin(a, 0), TOFT_OK);
   assert_non_null(in_a_thread(allocate_there));
   assert_int_equal(heard, calls_there);
-  assert_true(toft_stats_of(a).budget == UINT64_MAX && (a->epoch & 1));
+  assert_true(toft_get_stats(a).budget == UINT64_MAX && (a->epoch & 1));
   heard = 0;
   toft_arena *b = toft_create();
   assert_int_equal(toft_pin(b, 1), TOFT_OK);

@@ -40,7 +40,7 @@ static int use_inherited(toft_arena *a) {
   CHECK(p != NULL);
   memset(p, 1, 100000);
   CHECK(toft_reset(a) == TOFT_OK);
-  CHECK(toft_stats_of(a).live == 0);
+  CHECK(toft_get_stats(a).live == 0);
   toft_release(a);
   CHECK(churn() == 0);
   toft_cache_trim();
@@ -53,10 +53,10 @@ static void a_child_uses_an_inherited_arena(void **state) {
   toft_arena *a = toft_create();
   unsigned char *p = (unsigned char *)toft_alloc(a, 9000);
   fill(p, 9000, 5);
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   in_child(use_inherited, a);
   assert_true(filled(p, 9000, 5));
-  assert_int_equal(toft_stats_of(a).live, live);
+  assert_int_equal(toft_get_stats(a).live, live);
   toft_release(a);
   assert_int_equal(churn(), 0);
 }

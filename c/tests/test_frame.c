@@ -23,7 +23,7 @@ static size_t in_thread(void *(*work)(void *), void *arg) {
 
 static toft_frame_stats stats_of(toft_frames *f) {
   toft_frame_stats s;
-  assert_int_equal(toft_frames_stats(f, &s), TOFT_OK);
+  assert_int_equal(toft_frames_get_stats(f, &s), TOFT_OK);
   return s;
 }
 
@@ -37,13 +37,13 @@ static void a_frame_is_emptied(void **state) {
   toft_frames *f = toft_frames_create(1, &o);
   assert_non_null(f);
   assert_int_equal(c.out, 0);
-  toft_arena *a = toft_frame_here(f);
+  toft_arena *a = toft_frame_arena(f);
   size_t asked = 0;
   for (unsigned i = 0; i < 3000; i++) {
-    assert_ptr_equal(toft_frame_here(f), a);
-    assert_int_equal(toft_stats_of(a).live, 0);
+    assert_ptr_equal(toft_frame_arena(f), a);
+    assert_int_equal(toft_get_stats(a).live, 0);
     for (unsigned k = 0; k < 20; k++) fill(toft_alloc(a, 100 * k), 100 * k, k + i);
-    assert_int_equal(stats_of(f).live, toft_stats_of(a).live);
+    assert_int_equal(stats_of(f).live, toft_get_stats(a).live);
     assert_int_equal(toft_frames_number(f), i);
     assert_int_equal(toft_frames_advance(f), TOFT_OK);
     if (i == 5) asked = c.asked;
@@ -55,14 +55,14 @@ static void a_frame_is_emptied(void **state) {
   toft_release(a); /* is the frames' */
   assert_non_null(toft_alloc(a, 10000));
   assert_int_equal(toft_frames_advance(f), TOFT_OK);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
   counted_all_back(&c);
 }
 
 static void marks_do_not_outlive_a_frame(void **state) {
   toft_frames *f = toft_frames_create(1, NULL);
   (void)state;
-  toft_arena *a = toft_frame_here(f);
+  toft_arena *a = toft_frame_arena(f);
   for (int i = 0; i < 3; i++) {
     assert_non_null(toft_alloc(a, 10));
     toft_mark m = toft_mark_here(a);
@@ -71,7 +71,7 @@ static void marks_do_not_outlive_a_frame(void **state) {
     assert_non_null(toft_alloc(a, 100));
     assert_int_equal(toft_rewind(a, m), TOFT_EMARK);
   }
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 static void buffers_overlap(void **state) {
@@ -79,12 +79,12 @@ static void buffers_overlap(void **state) {
   for (uint32_t n = 1; n <= TOFT_FRAMES_MOST; n++) {
     toft_frames *f = toft_frames_create(n, NULL);
     for (unsigned i = 0; i < 40; i++) {
-      unsigned char *p = (unsigned char *)toft_alloc(toft_frame_here(f), 500);
+      unsigned char *p = (unsigned char *)toft_alloc(toft_frame_arena(f), 500);
       fill(p, 500, i);
-      assert_null(toft_frame_past(f, 0));
+      assert_null(toft_frame_previous(f, 0));
       toft_frame_publish(f, p);
       for (uint32_t age = 0; age < n + 2; age++) {
-        const void *past = toft_frame_past(f, age);
+        const void *past = toft_frame_previous(f, age);
         assert_true((past != NULL) == (age < n && age <= i));
         if (past != NULL) assert_true(filled(past, 500, i - age));
       }
@@ -92,7 +92,7 @@ static void buffers_overlap(void **state) {
       assert_int_equal(toft_frames_advance(f), TOFT_OK);
     }
     assert_int_equal(stats_of(f).live, 504 * (n - 1));
-    assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+    assert_int_equal(toft_frames_release(f), TOFT_OK);
   }
 }
 
@@ -102,23 +102,23 @@ static void frames_share_nothing(void **state) {
   for (int i = 0; i < 3; i++) f[i] = toft_frames_create(1 + (uint32_t)i, NULL);
   for (int round = 0; round < 20; round++) {
     unsigned char *p[3];
-    for (unsigned i = 0; i < 3; i++) fill(p[i] = (unsigned char *)toft_alloc(toft_frame_here(f[i]), 100), 100, i);
-    for (unsigned i = 0; i < 3; i++) assert_true(toft_contains(toft_frame_here(f[i]), p[i]));
+    for (unsigned i = 0; i < 3; i++) fill(p[i] = (unsigned char *)toft_alloc(toft_frame_arena(f[i]), 100), 100, i);
+    for (unsigned i = 0; i < 3; i++) assert_true(toft_contains(toft_frame_arena(f[i]), p[i]));
     assert_int_equal(toft_frames_advance(f[0]), TOFT_OK);
-    (void)!toft_alloc(toft_frame_here(f[0]), 100);
+    (void)!toft_alloc(toft_frame_arena(f[0]), 100);
     assert_true(filled(p[1], 100, 1) && filled(p[2], 100, 2));
     for (int i = 1; i < 3; i++) assert_int_equal(toft_frames_advance(f[i]), TOFT_OK);
   }
-  toft_frames_destroy(f[1]);
+  toft_frames_release(f[1]);
   f[1] = toft_frames_create(1, NULL); /* perhaps where the other one was */
-  assert_int_equal(toft_stats_of(toft_frame_here(f[1])).live, 0);
-  for (int i = 0; i < 3; i++) assert_int_equal(toft_frames_destroy(f[i]), TOFT_OK);
+  assert_int_equal(toft_get_stats(toft_frame_arena(f[1])).live, 0);
+  for (int i = 0; i < 3; i++) assert_int_equal(toft_frames_release(f[i]), TOFT_OK);
 }
 
 static void a_frame_in_a_frame(void **state) {
   toft_frames *f = toft_frames_create(2, NULL);
   (void)state;
-  toft_arena *outer = toft_frame_here(f);
+  toft_arena *outer = toft_frame_arena(f);
   assert_non_null(toft_alloc(outer, 24));
   for (int i = 0; i < 3; i++) {
     {
@@ -130,11 +130,11 @@ static void a_frame_in_a_frame(void **state) {
         assert_non_null(toft_alloc(deeper, 50));
         break;
       }
-      assert_int_equal(toft_stats_of(outer).live, 5024);
+      assert_int_equal(toft_get_stats(outer).live, 5024);
     }
-    assert_int_equal(toft_stats_of(outer).live, 24);
+    assert_int_equal(toft_get_stats(outer).live, 24);
   }
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 static toft_frames *looked_at;
@@ -142,20 +142,20 @@ static int cleaned;
 static void clean(void *arg) {
   (void)arg;
   cleaned++;
-  if (toft_frame_here(looked_at) != NULL) cleaned = -100; /* nothing to be had while it ends */
+  if (toft_frame_arena(looked_at) != NULL) cleaned = -100; /* nothing to be had while it ends */
 }
 
 static void cleanups_run_when_the_frame_ends(void **state) {
   toft_frames *f = looked_at = toft_frames_create(2, NULL);
   (void)state;
   cleaned = 0;
-  assert_non_null(toft_cleanup_add(toft_frame_here(f), clean, NULL));
+  assert_non_null(toft_cleanup_add(toft_frame_arena(f), clean, NULL));
   assert_int_equal(toft_frames_advance(f), TOFT_OK);
   assert_int_equal(cleaned, 0);
   assert_int_equal(toft_frames_advance(f), TOFT_OK);
   assert_int_equal(cleaned, 1);
-  assert_non_null(toft_cleanup_add(toft_frame_here(f), clean, NULL));
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_non_null(toft_cleanup_add(toft_frame_arena(f), clean, NULL));
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
   assert_int_equal(cleaned, 2);
 }
 
@@ -171,10 +171,10 @@ static void refused_calls(void **state) {
   o.buffer = buffer;
   o.buffer_size = sizeof buffer;
   assert_null(toft_frames_create(1, &o));
-  assert_int_equal(toft_frames_destroy(NULL), TOFT_OK);
+  assert_int_equal(toft_frames_release(NULL), TOFT_OK);
 
   toft_frames *f = toft_frames_create(2, NULL);
-  toft_arena *a = toft_frame_here(f);
+  toft_arena *a = toft_frame_arena(f);
   toft_frame_stats s = {7, 0, 0, 0, 0, 0, 0};
   toft_range r;
   assert_int_equal(toft_frame_leave(f), TOFT_EARG);
@@ -183,22 +183,22 @@ static void refused_calls(void **state) {
   assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
   assert_int_equal(toft_frames_number(f), 1);
   assert_int_equal(toft_frames_trim(f, 0), TOFT_EBUSY);
-  assert_int_equal(toft_frames_destroy(f), TOFT_EBUSY);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_EBUSY);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(toft_frame_enter(f), TOFT_OK);
   assert_int_equal(toft_frame_enter(f), TOFT_OK);
   assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
   assert_int_equal(toft_frame_leave(f), TOFT_OK);
   assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
-  assert_int_equal(toft_frames_stats(f, &s), TOFT_EBUSY);
+  assert_int_equal(toft_frames_get_stats(f, &s), TOFT_EBUSY);
   assert_int_equal(s.live, 7);
   assert_int_equal(toft_frame_leave(f), TOFT_OK);
   assert_int_equal(toft_frame_leave(f), TOFT_EARG);
   assert_int_equal(toft_frames_advance(f), TOFT_OK);
   toft_arena *mine = toft_create();
-  assert_int_equal(toft_adopt(mine, toft_frame_here(f)), TOFT_EBUSY);
+  assert_int_equal(toft_adopt(mine, toft_frame_arena(f)), TOFT_EBUSY);
   toft_release(mine);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 static void budgets_and_checks(void **state) {
@@ -208,7 +208,7 @@ static void budgets_and_checks(void **state) {
   o.flags = TOFT_CHECKED;
   toft_frames *f = toft_frames_create(1, &o);
   for (int i = 0; i < 3; i++) {
-    toft_arena *a = toft_frame_here(f);
+    toft_arena *a = toft_frame_arena(f);
     unsigned char *p = (unsigned char *)toft_alloc(a, 100);
     assert_non_null(p);
     assert_null(toft_alloc(a, 2000));
@@ -217,16 +217,16 @@ static void budgets_and_checks(void **state) {
     assert_int_equal(toft_frames_advance(f), i == 1 ? TOFT_ECORRUPT : TOFT_OK);
     assert_true(holds_wrongly(p + 5, 1, 0xDD));
   }
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
   o.flags = 0;
   f = toft_frames_create(1, &o);
   for (int i = 0; i < 200; i++) {
-    toft_arena *a = toft_frame_here(f);
+    toft_arena *a = toft_frame_arena(f);
     assert_non_null(toft_alloc(a, 1000));
     assert_null(toft_alloc(a, 1));
     assert_int_equal(toft_frames_advance(f), TOFT_OK);
   }
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 static void told_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
@@ -239,15 +239,15 @@ static void a_soft_budget_is_reported_in_each_frame(void **state) {
   int told = 0;
   (void)state;
   toft_frames *f = toft_frames_create(1, NULL);
-  assert_int_equal(toft_set_soft_budget(toft_frame_here(f), 1000, told_over, &told), TOFT_OK);
+  assert_int_equal(toft_set_soft_budget(toft_frame_arena(f), 1000, told_over, &told), TOFT_OK);
   for (int i = 1; i <= 10; i++) {
-    for (int k = 0; k < 20; k++) assert_non_null(toft_alloc(toft_frame_here(f), 100));
+    for (int k = 0; k < 20; k++) assert_non_null(toft_alloc(toft_frame_arena(f), 100));
     assert_int_equal(told, i);
     assert_int_equal(toft_frames_advance(f), TOFT_OK);
     assert_int_equal(toft_frames_advance(f), TOFT_OK); /* a frame that keeps to it */
   }
   assert_int_equal(told, 10);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 /* The source fails at the k-th block: NULL, and the frames go on. */
@@ -262,12 +262,12 @@ static void no_memory(void **state) {
     toft_frames *f = toft_frames_create(2, &o); /* tries its options with the first */
     assert_non_null(f);
     for (int i = 0; i < 5; i++) {
-      toft_arena *a = toft_frame_here(f);
+      toft_arena *a = toft_frame_arena(f);
       failed |= a == NULL;
       for (int n = 0; a != NULL && n < 4; n++) failed |= toft_alloc(a, 3000) == NULL;
       assert_int_equal(toft_frames_advance(f), TOFT_OK);
     }
-    assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+    assert_int_equal(toft_frames_release(f), TOFT_OK);
     counted_all_back(&c);
   }
 }
@@ -275,7 +275,7 @@ static void no_memory(void **state) {
 /* ---- threads ---- */
 
 static void *one_frame(void *frames) {
-  toft_arena *a = toft_frame_here((toft_frames *)frames);
+  toft_arena *a = toft_frame_arena((toft_frames *)frames);
   unsigned char *p = (unsigned char *)toft_alloc(a, 4000);
   if (a == NULL || p == NULL) return NULL;
   fill(p, 4000, 1);
@@ -298,7 +298,7 @@ static void threads_come_and_go(void **state) {
   assert_int_equal(toft_frames_trim(f, 0), TOFT_OK); /* those of threads that have ended, end */
   assert_int_equal(stats_of(f).arenas, 0);
   assert_int_equal(in_thread(one_frame, f), 1);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 static size_t emptied; /* cleanups that ran */
@@ -309,7 +309,7 @@ static void count_emptied(void *arg) {
 }
 
 static void *pin_mine(void *arg) {
-  toft_arena *a = toft_frame_here((toft_frames *)arg);
+  toft_arena *a = toft_frame_arena((toft_frames *)arg);
   int good = toft_alloc(a, 100) != NULL && toft_cleanup_add(a, count_emptied, NULL) != NULL; /* whoever had it before */
   return (void *)(uintptr_t)(good && toft_pin(a, 1) == TOFT_OK);
 }
@@ -335,7 +335,7 @@ static void pinned_arenas_are_emptied(void **state) {
   assert_int_equal(stats_of(f).live, 0);
   assert_int_equal(in_thread(pin_mine, f), 1);
   assert_int_equal(toft_frames_trim(f, 0), TOFT_OK);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
   assert_int_equal(emptied, 3);
   assert_int_equal(found, 0);
   toft_on_finding(NULL, NULL);
@@ -362,7 +362,7 @@ static void *play(void *arg) {
   crew *c = m->c;
   size_t wrong = 0, next = (m->number + 1) % THREADS, ended = 0;
   for (size_t round = 0; round < c->rounds; round++) {
-    toft_arena *a = toft_frame_here(c->frames);
+    toft_arena *a = toft_frame_arena(c->frames);
     size_t size = 100 + (round * 37 + m->number * 91) % 3000;
     if (a == NULL) return (void *)(uintptr_t)1;
     {
@@ -409,7 +409,7 @@ static void all_threads_advance_together(void **state) {
   assert_int_equal(c.ended_turn, c.rounds); /* 1 was told to one of them each time */
   assert_int_equal(stats_of(c.frames).arenas, 2 * THREADS);
   toft_barrier_destroy(c.barrier);
-  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
 }
 
 /* Threads that enter and leave, and one that advances whenever it may. */
@@ -421,7 +421,7 @@ static size_t entered_and_left(crew *c) {
       sched_yield();
       continue;
     }
-    toft_arena *a = toft_frame_here(c->frames);
+    toft_arena *a = toft_frame_arena(c->frames);
     unsigned char *p = code == TOFT_OK && a != NULL ? (unsigned char *)toft_alloc(a, 300) : NULL;
     if (p == NULL) return 1;
     fill(p, 300, (unsigned)done);
@@ -463,7 +463,7 @@ static void advance_does_not_wait(void **state) {
   assert_int_equal(toft_frames_number(c.frames), good);
   assert_int_equal(toft_frames_advance(c.frames), TOFT_OK);
   assert_int_equal(stats_of(c.frames).live, 0);
-  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
 }
 
 static void until(crew *c, int phase) {
@@ -481,10 +481,10 @@ static void at_phase(crew *c, int phase) {
 static void *parked(void *arg) {
   crew *c = (crew *)arg;
   for (int i = 0; i < 50; i++)
-    if (toft_alloc(toft_frame_here(c->frames), 2000) == NULL) return (void *)1;
+    if (toft_alloc(toft_frame_arena(c->frames), 2000) == NULL) return (void *)1;
   at_phase(c, 1);
   until(c, 2);
-  return toft_alloc(toft_frame_here(c->frames), 2000) == NULL ? (void *)2 : NULL;
+  return toft_alloc(toft_frame_arena(c->frames), 2000) == NULL ? (void *)2 : NULL;
 }
 
 static void a_parked_thread_is_emptied_and_trimmed(void **state) {
@@ -508,7 +508,7 @@ static void a_parked_thread_is_emptied_and_trimmed(void **state) {
   pthread_join(t, &wrong);
   assert_null(wrong);
   assert_int_equal(stats_of(c.frames).live, 2000);
-  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
   pthread_mutex_destroy(&c.lock);
   pthread_cond_destroy(&c.turn);
 }
@@ -520,7 +520,7 @@ static void *outlive(void *arg) {
   until(c, 2);
   toft_frames *f = toft_frames_create(1, NULL);
   good += (size_t)(uintptr_t)one_frame(f);
-  return (void *)(uintptr_t)(good + (toft_frames_destroy(f) == TOFT_OK));
+  return (void *)(uintptr_t)(good + (toft_frames_release(f) == TOFT_OK));
 }
 
 static void frames_end_before_their_threads(void **state) {
@@ -535,7 +535,7 @@ static void frames_end_before_their_threads(void **state) {
     pthread_cond_init(&c.turn, NULL);
     assert_int_equal(pthread_create(&t, NULL, outlive, &c), 0);
     until(&c, 1);
-    assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+    assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
     at_phase(&c, 2);
     pthread_join(t, &good);
     assert_int_equal((uintptr_t)good, 3);
@@ -546,7 +546,7 @@ static void frames_end_before_their_threads(void **state) {
 
 /* A destructor of thread-specific data may run after the thread has left its seats. */
 static pthread_key_t late_key;
-static void late(void *frames) { (void)!toft_alloc(toft_frame_here((toft_frames *)frames), 100); }
+static void late(void *frames) { (void)!toft_alloc(toft_frame_arena((toft_frames *)frames), 100); }
 static void *late_thread(void *frames) {
   void *good = one_frame(frames); /* our own destructor is armed first */
   pthread_setspecific(late_key, frames);
@@ -563,7 +563,7 @@ static void threads_allocate_at_their_very_end(void **state) {
   }
   assert_true(stats_of(f).arenas <= 2);
   assert_int_equal(stats_of(f).threads, 0);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
   pthread_key_delete(late_key);
 }
 
@@ -571,10 +571,10 @@ static void threads_allocate_at_their_very_end(void **state) {
 static toft_frames *by_turns[2];
 static void late_by_turns(void *arg) {
   (void)arg;
-  toft_arena *a = toft_frame_here(by_turns[0]), *b = toft_frame_here(by_turns[1]);
+  toft_arena *a = toft_frame_arena(by_turns[0]), *b = toft_frame_arena(by_turns[1]);
   for (int i = 0; i < 100; i++) {
-    assert_ptr_equal(toft_frame_here(by_turns[0]), a);
-    assert_ptr_equal(toft_frame_here(by_turns[1]), b);
+    assert_ptr_equal(toft_frame_arena(by_turns[0]), a);
+    assert_ptr_equal(toft_frame_arena(by_turns[1]), b);
     assert_non_null(toft_alloc(a, 8));
     assert_int_equal(toft_frame_enter(by_turns[0]), TOFT_ENOMEM);
     assert_int_equal(toft_frame_leave(by_turns[0]), TOFT_EARG);
@@ -595,17 +595,17 @@ static void a_thread_has_one_arena_at_its_very_end(void **state) {
     assert_int_equal(toft_frames_advance(by_turns[0]), TOFT_OK);
   }
   pthread_key_delete(late_key);
-  for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_destroy(by_turns[i]), TOFT_OK);
+  for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_release(by_turns[i]), TOFT_OK);
 }
 
 /* The frames end when the thread has left its seat, and a cleanup asks for its arena. */
-static void end_late(void *frames) { assert_int_equal(toft_frames_destroy((toft_frames *)frames), TOFT_OK); }
+static void end_late(void *frames) { assert_int_equal(toft_frames_release((toft_frames *)frames), TOFT_OK); }
 static void *end_at_the_end(void *frames) {
   toft_frames *f = (toft_frames *)frames;
-  if (toft_frame_here(f) == NULL || toft_frames_advance(f) != TOFT_OK) return NULL;
-  if (toft_cleanup_add(toft_frame_here(f), clean, NULL) == NULL || toft_frames_advance(f) != TOFT_OK) return NULL;
+  if (toft_frame_arena(f) == NULL || toft_frames_advance(f) != TOFT_OK) return NULL;
+  if (toft_cleanup_add(toft_frame_arena(f), clean, NULL) == NULL || toft_frames_advance(f) != TOFT_OK) return NULL;
   pthread_setspecific(late_key, f);
-  return toft_frame_here(f); /* the arena that goes first */
+  return toft_frame_arena(f); /* the arena that goes first */
 }
 
 static void a_thread_ends_its_frames_at_its_very_end(void **state) {
@@ -680,7 +680,7 @@ static void one_leaves_and_the_others_go_on(void **state) {
 #ifndef _WIN32
 static void *inside_at_the_fork(void *arg) {
   crew *c = (crew *)arg;
-  size_t bad = toft_frame_enter(c->frames) != TOFT_OK || toft_alloc(toft_frame_here(c->frames), 100) == NULL;
+  size_t bad = toft_frame_enter(c->frames) != TOFT_OK || toft_alloc(toft_frame_arena(c->frames), 100) == NULL;
   at_phase(c, 1);
   until(c, 2);
   return (void *)(uintptr_t)(bad + (toft_frame_leave(c->frames) != TOFT_OK));
@@ -696,7 +696,7 @@ static void a_child_goes_on(void **state) {
   c.frames = toft_frames_create(1, NULL);
   pthread_mutex_init(&c.lock, NULL);
   pthread_cond_init(&c.turn, NULL);
-  assert_non_null(toft_alloc(toft_frame_here(c.frames), 1000));
+  assert_non_null(toft_alloc(toft_frame_arena(c.frames), 1000));
   assert_int_equal(pthread_create(&t, NULL, inside_at_the_fork, &c), 0);
   until(&c, 1);
   assert_int_equal(toft_frames_advance(c.frames), TOFT_EBUSY);
@@ -704,10 +704,10 @@ static void a_child_goes_on(void **state) {
   pid_t child = fork();
   if (child == 0) { /* that thread is not here, and not inside */
     toft_frame_stats s;
-    if (toft_frames_stats(c.frames, &s) != TOFT_OK || s.live != 1104 || s.threads != 1) _exit(1);
+    if (toft_frames_get_stats(c.frames, &s) != TOFT_OK || s.live != 1104 || s.threads != 1) _exit(1);
     if (toft_frames_advance(c.frames) != TOFT_OK) _exit(2);
     if (one_frame(c.frames) == NULL || toft_frames_advance(c.frames) != TOFT_OK) _exit(3);
-    if (toft_frames_destroy(c.frames) != TOFT_OK) _exit(4);
+    if (toft_frames_release(c.frames) != TOFT_OK) _exit(4);
     /* At its own exit Valgrind would look for leaks, and find what that thread has of the system. */
     (void)execlp("true", "true", (char *)NULL);
     _exit(5);
@@ -717,7 +717,7 @@ static void a_child_goes_on(void **state) {
   at_phase(&c, 2);
   pthread_join(t, &bad);
   assert_null(bad);
-  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
   pthread_mutex_destroy(&c.lock);
   pthread_cond_destroy(&c.turn);
 }
@@ -731,18 +731,18 @@ static void wait_for_the_fork(void *arg) {
 
 static void *advance_once(void *arg) {
   const crew *c = (const crew *)arg;
-  if (toft_alloc(toft_frame_here(c->frames), 100) == NULL) return (void *)1;
+  if (toft_alloc(toft_frame_arena(c->frames), 100) == NULL) return (void *)1;
   return toft_frames_advance(c->frames) == TOFT_OK ? NULL : (void *)2;
 }
 
 static int goes_on_alone(toft_frames *f, const toft_arena *lost) {
   toft_frame_stats s;
-  toft_arena *a = toft_frame_here(f);
+  toft_arena *a = toft_frame_arena(f);
   if (a == NULL || a == lost || toft_alloc(a, 10000) == NULL) return 1;
   if (toft_frame_enter(f) != TOFT_OK || toft_frame_leave(f) != TOFT_OK) return 2;
-  if (toft_frames_advance(f) != TOFT_OK || toft_frames_stats(f, &s) != TOFT_OK) return 3;
+  if (toft_frames_advance(f) != TOFT_OK || toft_frames_get_stats(f, &s) != TOFT_OK) return 3;
   if (s.live != 0 || s.arenas != 2 || s.threads != 1 || toft_frames_number(f) != 2) return 4;
-  return toft_frames_trim(f, 0) == TOFT_OK && toft_frames_destroy(f) == TOFT_OK ? 0 : 5;
+  return toft_frames_trim(f, 0) == TOFT_OK && toft_frames_release(f) == TOFT_OK ? 0 : 5;
 }
 
 static void a_child_of_a_thread_that_advances_goes_on(void **state) {
@@ -756,7 +756,7 @@ static void a_child_of_a_thread_that_advances_goes_on(void **state) {
   c.frames = toft_frames_create(1, NULL);
   pthread_mutex_init(&c.lock, NULL);
   pthread_cond_init(&c.turn, NULL);
-  toft_arena *mine = toft_frame_here(c.frames);
+  toft_arena *mine = toft_frame_arena(c.frames);
   assert_non_null(toft_cleanup_add(mine, wait_for_the_fork, NULL));
   assert_int_equal(pthread_create(&t, NULL, advance_once, &c), 0);
   until(&c, 1);
@@ -773,8 +773,8 @@ static void a_child_of_a_thread_that_advances_goes_on(void **state) {
   at_phase(&c, 2);
   pthread_join(t, &bad);
   assert_null(bad);
-  assert_ptr_equal(toft_frame_here(c.frames), mine);
-  assert_int_equal(toft_frames_destroy(c.frames), TOFT_OK);
+  assert_ptr_equal(toft_frame_arena(c.frames), mine);
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
   pthread_mutex_destroy(&c.lock);
   pthread_cond_destroy(&c.turn);
 }
@@ -789,19 +789,19 @@ static void a_cleanup_forks(void **state) {
   int status = 0;
   (void)state;
   toft_frames *f = toft_frames_create(1, NULL);
-  assert_non_null(toft_cleanup_add(toft_frame_here(f), fork_now, NULL));
+  assert_non_null(toft_cleanup_add(toft_frame_arena(f), fork_now, NULL));
   fflush(NULL);
   int code = toft_frames_advance(f);
   if (forked == 0) { /* it was alone, and is until here */
-    if (code != TOFT_OK || toft_frames_number(f) != 1 || toft_alloc(toft_frame_here(f), 100) == NULL) _exit(1);
-    if (toft_frames_advance(f) != TOFT_OK || toft_frames_destroy(f) != TOFT_OK) _exit(2);
+    if (code != TOFT_OK || toft_frames_number(f) != 1 || toft_alloc(toft_frame_arena(f), 100) == NULL) _exit(1);
+    if (toft_frames_advance(f) != TOFT_OK || toft_frames_release(f) != TOFT_OK) _exit(2);
     (void)execlp("true", "true", (char *)NULL);
     _exit(3);
   }
   assert_int_equal(waitpid(forked, &status, 0), forked);
   assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
   assert_int_equal(code, TOFT_OK);
-  assert_int_equal(toft_frames_destroy(f), TOFT_OK);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 #endif
 

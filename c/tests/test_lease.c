@@ -78,18 +78,18 @@ static void the_same_arena_again(void **state) {
     assert_non_null(a.arena);
     if (first == NULL) first = a.arena;
     assert_ptr_equal(a.arena, first);
-    assert_int_equal(toft_stats_of(a.arena).live, 0);
+    assert_int_equal(toft_get_stats(a.arena).live, 0);
     size_t size = i * 7u % 3000;
     unsigned char *p = (unsigned char *)toft_alloc(a.arena, size);
     assert_non_null(p);
     fill(p, size, i);
-    assert_int_equal(toft_stats_of(a.arena).live, (size + 7) & ~(size_t)7);
+    assert_int_equal(toft_get_stats(a.arena).live, (size + 7) & ~(size_t)7);
     if (i % 3 == 0) assert_non_null(toft_alloc(a.arena, 16)); /* after that look at it */
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
-  toft_lease_stats s = toft_leases_stats(l);
+  toft_lease_stats s = toft_leases_get_stats(l);
   assert_true(s.made == 1 && s.ended == 0 && s.idle == 1 && s.out == 0 && s.held == 4096);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
   shared_all_back(&c);
 }
 
@@ -104,11 +104,11 @@ static void marks_do_not_outlive_a_lease(void **state) {
     assert_non_null(toft_alloc(a.arena, 100));
     for (int k = 0; k < i; k++) assert_int_equal(toft_rewind(a.arena, m[k]), TOFT_EMARK);
     assert_int_equal(toft_rewind(a.arena, m[i]), TOFT_OK);
-    assert_int_equal(toft_stats_of(a.arena).live, 104);
+    assert_int_equal(toft_get_stats(a.arena).live, 104);
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
     assert_int_equal(toft_rewind(a.arena, m[i]), TOFT_EBUSY);
   }
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 static void a_second_return_is_refused(void **state) {
@@ -122,7 +122,7 @@ static void a_second_return_is_refused(void **state) {
   assert_ptr_equal(a.arena, b.arena);
   assert_non_null(toft_alloc(b.arena, 100));
   assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY); /* that is b's now */
-  assert_int_equal(toft_stats_of(b.arena).live, 104);
+  assert_int_equal(toft_get_stats(b.arena).live, 104);
   assert_int_equal(toft_lease_return(l, b), TOFT_OK);
   toft_leases_trim(l); /* the arena has gone: still told apart */
   assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY);
@@ -148,9 +148,9 @@ static void a_second_return_is_refused(void **state) {
     assert_true(toft_lease_return(l, wild) < 0);
   }
   toft_release(plain.arena);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(other), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(NULL), TOFT_EARG);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(other), TOFT_OK);
+  assert_int_equal(toft_leases_release(NULL), TOFT_EARG);
 }
 
 static void a_returned_arena_is_sealed(void **state) {
@@ -169,13 +169,13 @@ static void a_returned_arena_is_sealed(void **state) {
     toft_free(a.arena, p, 100);
     assert_null(toft_cleanup_add(a.arena, NULL, NULL));
     assert_int_equal(toft_claim(a.arena, &r), TOFT_EBUSY);
-    assert_int_equal(toft_give(a.arena, &r), TOFT_EARG);
+    assert_int_equal(toft_unclaim(a.arena, &r), TOFT_EARG);
     assert_int_equal(toft_reset(a.arena), TOFT_EBUSY);
     assert_int_equal(toft_reset_keep(a.arena, 9, 0), TOFT_EARG);
     assert_int_equal(toft_set_budget(a.arena, 5), TOFT_EBUSY);
     assert_int_equal(a.arena->ops->set(a.arena, 99, 0, NULL, 0), TOFT_ENOSYS);
     toft_trim(a.arena, 0);
-    assert_int_equal(toft_stats_of(a.arena).live, 0);
+    assert_int_equal(toft_get_stats(a.arena).live, 0);
     assert_null(toft_alloc(a.arena, 1)); /* still, after a look */
     toft_release(a.arena);
     toft_arena *mine = toft_create();
@@ -186,11 +186,11 @@ static void a_returned_arena_is_sealed(void **state) {
     toft_release(b.arena); /* the cache's alone */
     assert_int_equal(toft_adopt(mine, b.arena), TOFT_EBUSY);
     assert_non_null(toft_alloc(b.arena, 1));
-    assert_int_equal(toft_stats_of(b.arena).live, 16);
+    assert_int_equal(toft_get_stats(b.arena).live, 16);
     assert_int_equal(toft_lease_return(l, b), TOFT_OK);
     toft_release(mine);
   }
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 static void a_claimed_lease_stays_out(void **state) {
@@ -200,11 +200,11 @@ static void a_claimed_lease_stays_out(void **state) {
   toft_range r;
   assert_int_equal(toft_claim(a.arena, &r), TOFT_OK);
   assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY);
-  assert_int_equal(toft_leases_destroy(l), TOFT_EBUSY);
+  assert_int_equal(toft_leases_release(l), TOFT_EBUSY);
   assert_non_null(toft_range_alloc(a.arena, &r, 10));
-  assert_int_equal(toft_give(a.arena, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a.arena, &r), TOFT_OK);
   assert_int_equal(toft_lease_return(l, a), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 static void settings_end_with_their_lease(void **state) {
@@ -212,14 +212,14 @@ static void settings_end_with_their_lease(void **state) {
   (void)state;
   for (int i = 0; i < 4; i++) {
     toft_lease a = toft_lease_get(l);
-    assert_true(toft_stats_of(a.arena).budget == UINT64_MAX && !(a.arena->epoch & 1));
+    assert_true(toft_get_stats(a.arena).budget == UINT64_MAX && !(a.arena->epoch & 1));
     assert_non_null(toft_alloc(a.arena, 100));
     if (i == 0) assert_int_equal(toft_set_budget(a.arena, 50), TOFT_OK);
     if (i == 1) assert_int_equal(toft_set_checked(a.arena, 1), TOFT_OK);
     if (i == 2) assert_int_equal(toft_set_budget(a.arena, 0), TOFT_OK);
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 static toft_leases *nested_in;
@@ -241,8 +241,8 @@ static void cleanups_run_at_the_return(void **state) {
     assert_int_equal(toft_lease_return(nested_in, a), TOFT_OK);
     assert_int_equal(cleanups, i * 3);
   }
-  assert_int_equal(toft_leases_stats(nested_in).out, 0);
-  assert_int_equal(toft_leases_destroy(nested_in), TOFT_OK);
+  assert_int_equal(toft_leases_get_stats(nested_in).out, 0);
+  assert_int_equal(toft_leases_release(nested_in), TOFT_OK);
 }
 
 static void trim_cache(void *arg) {
@@ -261,9 +261,9 @@ static void a_cleanup_trims_the_threads_cache(void **state) {
     assert_non_null(toft_alloc(a.arena, 100));
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
-  toft_lease_stats s = toft_leases_stats(l);
+  toft_lease_stats s = toft_leases_get_stats(l);
   assert_true(s.made == 1 && s.idle == 1);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 /* A source that does something first. */
@@ -306,7 +306,7 @@ static void a_source_trims_the_threads_cache(void **state) {
     for (int k = 0; k < 6; k++) assert_int_equal(toft_lease_return(l, a[k]), TOFT_OK);
     if (i % 2 == 0) toft_cache_trim(); /* the next seat is one too many for those that wait */
   }
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
   counted_all_back(&c.inner);
 }
 
@@ -322,8 +322,8 @@ static int refused;
 static void destroy_in_use(void *arg) {
   (void)arg;
   if (in_use == NULL) return; /* the options are tried */
-  toft_lease_stats s = toft_leases_stats(in_use);
-  refused += toft_leases_destroy(in_use) == TOFT_EBUSY && s.out == 1 && s.idle == 0;
+  toft_lease_stats s = toft_leases_get_stats(in_use);
+  refused += toft_leases_release(in_use) == TOFT_EBUSY && s.out == 1 && s.idle == 0;
 }
 
 static void a_cache_stays_while_a_call_is_in_it(void **state) {
@@ -339,7 +339,7 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
     assert_non_null(toft_cleanup_add(a.arena, destroy_in_use, NULL));
     assert_int_equal(toft_lease_return(in_use, a), TOFT_OK);
     assert_int_equal(refused, i);
-    toft_lease_stats s = toft_leases_stats(in_use);
+    toft_lease_stats s = toft_leases_get_stats(in_use);
     assert_true(s.made == 1 && s.idle == 1 && s.out == 0);
     a = toft_lease_get(in_use);
   }
@@ -348,8 +348,8 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
   c.inner.fail_at = c.inner.asked + 1;
   a = toft_lease_get(in_use);
   assert_null(a.arena);
-  assert_int_equal(toft_leases_stats(in_use).out, 0);
-  assert_int_equal(toft_leases_destroy(in_use), TOFT_OK);
+  assert_int_equal(toft_leases_get_stats(in_use).out, 0);
+  assert_int_equal(toft_leases_release(in_use), TOFT_OK);
   counted_all_back(&c.inner);
 }
 
@@ -362,16 +362,16 @@ static void a_source_leases_while_a_thread_leaves(void **state) {
   for (int i = 0; i < 3; i++) a[i] = toft_lease_get(l);
   assert_int_equal(toft_lease_return(l, a[0]), TOFT_OK);
   assert_int_equal(toft_lease_return(l, a[1]), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(l), TOFT_EBUSY);
+  assert_int_equal(toft_leases_release(l), TOFT_EBUSY);
   assert_int_equal(toft_lease_return(l, a[2]), TOFT_OK);
-  size_t idle = toft_leases_stats(l).idle;
+  size_t idle = toft_leases_get_stats(l).idle;
   assert_true(idle == 3 || idle == 2); /* 2 where the system has no barrier for seats */
   a[0] = toft_lease_get(NULL);         /* so that there are two seats */
   assert_int_equal(toft_lease_return(NULL, a[0]), TOFT_OK);
   toft_cache_trim();
-  assert_int_equal(toft_leases_stats(l).idle, 2);
+  assert_int_equal(toft_leases_get_stats(l).idle, 2);
   toft_leases_trim(NULL);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
   counted_all_back(&c.inner);
 }
 
@@ -387,23 +387,23 @@ static void several_at_a_time_and_two_caches(void **state) {
       for (unsigned k = 0; k < i; k++) assert_true(a[i].arena != a[k].arena);
       fill(toft_alloc(a[i].arena, 500), 500, i);
     }
-    assert_int_equal(toft_leases_destroy(l[0]), TOFT_EBUSY);
-    toft_lease_stats s = toft_leases_stats(l[0]);
+    assert_int_equal(toft_leases_release(l[0]), TOFT_EBUSY);
+    toft_lease_stats s = toft_leases_get_stats(l[0]);
     assert_true(s.out == 10 && s.idle == 0);
     for (unsigned i = 0; i < 20; i++) { /* the same turn may be of both */
       int code = toft_lease_return(l[1 - (i & 1)], a[i]);
       assert_true(code == TOFT_EARG || code == TOFT_EBUSY);
     }
-    assert_int_equal(toft_leases_stats(l[0]).out, 10);
+    assert_int_equal(toft_leases_get_stats(l[0]).out, 10);
     for (unsigned i = 0; i < 20; i++) assert_int_equal(toft_lease_return(l[i & 1], a[(i * 8 + i) % 20]), TOFT_OK);
-    s = toft_leases_stats(l[0]);
+    s = toft_leases_get_stats(l[0]);
     assert_true(s.out == 0 && s.idle <= 6 && s.idle >= 3); /* three may wait for threads, of which there is one */
     assert_int_equal(s.made - s.ended, s.idle);
     assert_int_equal(s.held, s.idle * 4096);
     assert_true(c.inner.bytes == s.held);
   }
-  assert_int_equal(toft_leases_destroy(l[0]), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(l[1]), TOFT_OK);
+  assert_int_equal(toft_leases_release(l[0]), TOFT_OK);
+  assert_int_equal(toft_leases_release(l[1]), TOFT_OK);
   shared_all_back(&c);
 }
 
@@ -427,7 +427,7 @@ static void bytes_are_bounded(void **state) {
     }
     for (int i = 0; i < 5; i++) assert_int_equal(toft_lease_return(l, a[i]), TOFT_OK);
     assert_true(c.inner.bytes <= 100000);
-    assert_int_equal(toft_leases_stats(l).held, c.inner.bytes);
+    assert_int_equal(toft_leases_get_stats(l).held, c.inner.bytes);
   }
   toft_leases_trim(l);
   assert_int_equal(c.inner.bytes, 0);
@@ -444,9 +444,9 @@ static void bytes_are_bounded(void **state) {
   toft_lease a = toft_lease_get(nobody);
   assert_int_equal(toft_lease_return(nobody, a), TOFT_OK);
   assert_int_equal(c.inner.bytes, 0);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(none), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(nobody), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(none), TOFT_OK);
+  assert_int_equal(toft_leases_release(nobody), TOFT_OK);
   shared_all_back(&c);
 }
 
@@ -469,7 +469,7 @@ static void memory_is_kept_and_forgotten(void **state) {
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
   assert_int_equal(c.inner.bytes, 4096); /* and is forgotten at last */
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
   shared_all_back(&c);
 }
 
@@ -495,7 +495,7 @@ static void bad_options(void **state) {
   o.size = 2 * sizeof(void *); /* an older caller's */
   toft_leases *l = toft_leases_create(&o);
   assert_non_null(l);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 /* The source fails at the k-th block; whatever happens, what is out can be returned, and all comes back. */
@@ -519,9 +519,9 @@ static void no_memory(void **state) {
         for (int n = 0; a[i].arena != NULL && n < 3; n++) failed |= toft_alloc(a[i].arena, 3000) == NULL;
       }
       for (int i = 0; i < 5; i++) assert_int_equal(toft_lease_return(l, a[i]), a[i].arena ? TOFT_OK : TOFT_EARG);
-      assert_int_equal(toft_leases_stats(l).out, 0);
+      assert_int_equal(toft_leases_get_stats(l).out, 0);
     }
-    if (l != NULL) assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+    if (l != NULL) assert_int_equal(toft_leases_release(l), TOFT_OK);
     shared_all_back(&c);
   }
 }
@@ -555,7 +555,7 @@ static void checked_leases_see_late_writes(void **state) {
   write_wrongly(p, 40); /* past its end */
   assert_int_equal(toft_lease_return(l, b), TOFT_ECORRUPT);
   assert_int_equal(corrupt, 2);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 /* What a lease switches on is the lease's. */
@@ -577,7 +577,7 @@ static void a_lease_is_metered_separately(void **state) {
   assert_null(strstr(text, "names"));
   assert_int_equal(b.arena->epoch & 1, 0);
   assert_int_equal(toft_lease_return(l, b), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 static void sampling_leaves_nothing(void **state) {
@@ -592,7 +592,7 @@ static void sampling_leaves_nothing(void **state) {
     for (int k = 0; k < 10; k++) assert_non_null(toft_alloc(a.arena, 100));
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 /* ---- threads ---- */
@@ -609,7 +609,7 @@ static void a_pin_ends_with_the_lease(void **state) {
   assert_non_null(toft_alloc(a.arena, 100));
   assert_int_equal(in_thread(return_checked, &a), 1);
   toft_lease b = toft_lease_get(NULL);
-  assert_int_equal(toft_stats_of(b.arena).live, 0);
+  assert_int_equal(toft_get_stats(b.arena).live, 0);
   assert_int_equal(toft_lease_return(NULL, b), TOFT_OK);
   toft_leases_trim(NULL);
 }
@@ -623,10 +623,10 @@ static void a_refused_destroy_changes_nothing(void **state) {
   toft_leases *l = toft_leases_create(&o);
   for (int i = 0; i < 3; i++) a[i] = toft_lease_get(l);
   for (int i = 0; i < 2; i++) assert_int_equal(toft_lease_return(l, a[i]), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(l), TOFT_EBUSY);
+  assert_int_equal(toft_leases_release(l), TOFT_EBUSY);
   assert_int_equal(toft_lease_return(l, a[2]), TOFT_OK);
-  assert_int_equal(toft_leases_stats(l).idle, 2);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_get_stats(l).idle, 2);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 static void *return_all(void *arg) {
@@ -649,7 +649,7 @@ static void returned_elsewhere(void **state) {
     assert_int_equal(in_thread(return_all, a), 0);
   }
   toft_leases_trim(NULL);
-  toft_lease_stats s = toft_leases_stats(NULL);
+  toft_lease_stats s = toft_leases_get_stats(NULL);
   assert_true(s.out == 0 && s.idle == 0 && s.held == 0);
 }
 
@@ -696,18 +696,18 @@ static void trim_reaches_a_parked_thread(void **state) {
   assert_int_equal(pthread_create(&t, NULL, park, NULL), 0);
   parked_until(1);
   assert_true(c.inner.bytes > 10000);
-  assert_int_equal(toft_leases_stats(parked.leases).idle, 1);
+  assert_int_equal(toft_leases_get_stats(parked.leases).idle, 1);
   toft_leases_trim(parked.leases);
   assert_int_equal(c.inner.bytes, 0);
   parked_at(2);
   pthread_join(t, &bad);
   assert_null(bad);
-  toft_lease_stats s = toft_leases_stats(parked.leases); /* what waited for the thread waits for anybody */
+  toft_lease_stats s = toft_leases_get_stats(parked.leases); /* what waited for the thread waits for anybody */
   assert_true(s.made == 2 && s.idle == 1 && c.inner.bytes == s.held);
   toft_lease a = toft_lease_get(parked.leases);
-  assert_int_equal(toft_leases_stats(parked.leases).made, 2);
+  assert_int_equal(toft_leases_get_stats(parked.leases).made, 2);
   assert_int_equal(toft_lease_return(parked.leases, a), TOFT_OK);
-  assert_int_equal(toft_leases_destroy(parked.leases), TOFT_OK);
+  assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
   pthread_cond_destroy(&parked.turn);
   shared_all_back(&c);
@@ -724,8 +724,8 @@ static void many_threads_come_and_go(void **state) {
   toft_leases *l = leases_on(shared_init(&c), 8);
   (void)state;
   for (int i = 0; i < (long_run() ? 10000 : 300); i++) assert_int_equal(in_thread(lease_once, l), 1);
-  assert_int_equal(toft_leases_stats(l).made, 1);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_get_stats(l).made, 1);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
   shared_all_back(&c);
 }
 
@@ -738,7 +738,7 @@ static void *outlive(void *arg) {
   toft_leases *again = toft_leases_create(NULL); /* perhaps where the other one was */
   good += (size_t)(uintptr_t)lease_once(again);
   good += (size_t)(uintptr_t)lease_once(again);
-  return (void *)(uintptr_t)(good + (toft_leases_destroy(again) == TOFT_OK));
+  return (void *)(uintptr_t)(good + (toft_leases_release(again) == TOFT_OK));
 }
 
 static void a_cache_ends_before_its_threads(void **state) {
@@ -752,7 +752,7 @@ static void a_cache_ends_before_its_threads(void **state) {
     pthread_cond_init(&parked.turn, NULL);
     assert_int_equal(pthread_create(&t, NULL, outlive, NULL), 0);
     parked_until(1);
-    assert_int_equal(toft_leases_destroy(parked.leases), TOFT_OK);
+    assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
     parked_at(2);
     pthread_join(t, &good);
     assert_int_equal((uintptr_t)good, 4);
@@ -801,8 +801,8 @@ static void returns_that_race(void **state) {
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
     assert_int_equal(race.won, race.rounds);
     assert_int_equal(race.refused, 2 * race.rounds);
-    assert_int_equal(toft_leases_stats(race.leases).out, 0);
-    assert_int_equal(toft_leases_destroy(race.leases), TOFT_OK);
+    assert_int_equal(toft_leases_get_stats(race.leases).out, 0);
+    assert_int_equal(toft_leases_release(race.leases), TOFT_OK);
     pthread_barrier_destroy(&gate);
   }
 }
@@ -843,14 +843,14 @@ static void *trader(void *arg) {
       pthread_mutex_unlock(&market.lock);
       if (theirs.arena != NULL) {
         unsigned char *q = theirs.arena->cursor; /* its only allocation ends here */
-        size_t all = (size_t)toft_stats_of(theirs.arena).live;
+        size_t all = (size_t)toft_get_stats(theirs.arena).live;
         memcpy(&size, q - all, sizeof size);
         wrong += !filled(q - all + 16, size, their_seed);
         wrong += toft_lease_return(market.leases, theirs) != TOFT_OK;
       }
     }
     if (i % 500 == 7) toft_leases_trim(market.leases);
-    if (i % 500 == 9) wrong += toft_leases_stats(market.leases).held > (size_t)1 << 24;
+    if (i % 500 == 9) wrong += toft_leases_get_stats(market.leases).held > (size_t)1 << 24;
     if (i % 500 == 11) toft_cache_trim();
   }
   return (void *)(uintptr_t)wrong;
@@ -872,10 +872,10 @@ static void leases_pass_between_threads(void **state) {
   }
   for (int i = 0; i < 16; i++)
     if (market.slots[i].arena != NULL) assert_int_equal(toft_lease_return(market.leases, market.slots[i]), TOFT_OK);
-  toft_lease_stats s = toft_leases_stats(market.leases);
+  toft_lease_stats s = toft_leases_get_stats(market.leases);
   assert_true(s.out == 0 && s.idle <= 10 && s.made == s.ended + s.idle);
   assert_int_equal(s.held, c.inner.bytes);
-  assert_int_equal(toft_leases_destroy(market.leases), TOFT_OK);
+  assert_int_equal(toft_leases_release(market.leases), TOFT_OK);
   pthread_mutex_destroy(&market.lock);
   shared_all_back(&c);
 }
@@ -884,7 +884,7 @@ static void leases_pass_between_threads(void **state) {
 
 #ifndef _WIN32
 static int in_the_child(toft_leases *l, toft_lease held) {
-  toft_lease_stats s = toft_leases_stats(l);
+  toft_lease_stats s = toft_leases_get_stats(l);
   if (s.out != 2) return 2; /* held, and that of the thread that waits */
   if (toft_lease_return(l, held) != TOFT_OK || toft_lease_return(l, held) != TOFT_EBUSY) return 3;
   for (int i = 0; i < 100; i++) {
@@ -893,8 +893,8 @@ static int in_the_child(toft_leases *l, toft_lease held) {
     if (toft_lease_return(l, b) != TOFT_OK || toft_lease_return(l, a) != TOFT_OK) return 5;
   }
   toft_leases_trim(l);
-  s = toft_leases_stats(l);
-  return s.idle == 0 && s.out == 1 && toft_leases_destroy(l) == TOFT_EBUSY ? 0 : 6;
+  s = toft_leases_get_stats(l);
+  return s.idle == 0 && s.out == 1 && toft_leases_release(l) == TOFT_EBUSY ? 0 : 6;
 }
 
 static void *hold_one(void *arg) {
@@ -933,7 +933,7 @@ static void a_child_goes_on(void **state) {
   parked_at(2);
   pthread_join(t, &bad);
   assert_null(bad);
-  assert_int_equal(toft_leases_destroy(parked.leases), TOFT_OK);
+  assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
   pthread_cond_destroy(&parked.turn);
 }
@@ -966,8 +966,8 @@ static void a_child_does_not_get_what_is_half_returned(void **state) {
   if (child == 0) {
     if (lease_once(l) == NULL) _exit(1);
     toft_leases_trim(l);
-    toft_lease_stats s = toft_leases_stats(l);
-    if (s.idle != 0 || s.out != 1 || toft_leases_destroy(l) != TOFT_EBUSY) _exit(2);
+    toft_lease_stats s = toft_leases_get_stats(l);
+    if (s.idle != 0 || s.out != 1 || toft_leases_release(l) != TOFT_EBUSY) _exit(2);
     raise(SIGKILL);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
@@ -975,7 +975,7 @@ static void a_child_does_not_get_what_is_half_returned(void **state) {
   parked_at(2);
   pthread_join(t, &bad);
   assert_null(bad);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
   pthread_cond_destroy(&parked.turn);
 }
@@ -1065,7 +1065,7 @@ static void forks_among_leases(void **state) {
     pthread_join(threads[i], &bad);
     assert_null(bad);
   }
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 #endif
 

@@ -37,8 +37,8 @@ static void generations_wrap(void **state) {
       assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY);
       assert_int_equal(cleaned, slow * i);
     }
-    assert_int_equal(toft_leases_stats(l).out, 0);
-    assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+    assert_int_equal(toft_leases_get_stats(l).out, 0);
+    assert_int_equal(toft_leases_release(l), TOFT_OK);
   }
 }
 
@@ -49,7 +49,7 @@ static void the_next_generation_was_never_leased(void **state) {
   assert_int_equal(toft_lease_return(l, next), TOFT_EARG);
   assert_int_equal(toft_lease_return(l, last), TOFT_OK);
   assert_int_equal(toft_lease_return(l, next), TOFT_EARG);
-  assert_int_equal(toft_leases_destroy(l), TOFT_OK);
+  assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
 int main(void) {

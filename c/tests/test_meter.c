@@ -212,7 +212,7 @@ static void marks_of_a_claim_spare_what_was_served_aside(void **state) {
   assert_non_null(toft_range_alloc(a, &r, 20000)); /* goes on in a further block */
   take(60);
   assert_non_null(toft_range_alloc(a, &r, 40));
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(live_of("aside"), 104 + 64);
   assert_int_equal(live_of(""), 200 + 20000 + 40);
   take(8);
@@ -230,7 +230,7 @@ static void an_adopted_arena_is_the_present_tags(void **state) {
   assert_int_equal(toft_set_sampling(donor, 1), TOFT_OK);
   assert_non_null(toft_alloc(donor, 1000000));
   assert_non_null(toft_alloc(donor, 100));
-  uint64_t live = toft_stats_of(donor).live;
+  uint64_t live = toft_get_stats(donor).live;
   assert_int_equal(toft_tag_push(a, "guest"), TOFT_OK);
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
   toft_tag_pop(a);
@@ -325,8 +325,8 @@ static void a_metered_arena_places_as_any_other(void **state) {
     if (i % 7 == 3) toft_tag_pop(a);
   }
   assert_true(apart < 60); /* blocks of their own lie anywhere */
-  assert_int_equal(toft_stats_of(a).live, toft_stats_of(plain).live);
-  assert_int_equal(toft_stats_of(a).reserved, toft_stats_of(plain).reserved);
+  assert_int_equal(toft_get_stats(a).live, toft_get_stats(plain).live);
+  assert_int_equal(toft_get_stats(a).reserved, toft_get_stats(plain).reserved);
   assert_int_equal(other.takes, source.takes);
   toft_release(plain);
 }
@@ -375,7 +375,7 @@ static void a_tags_budget_holds_for_a_range(void **state) {
   take(1);
   assert_non_null(toft_range_alloc(a, &r, 96));
   assert_null(toft_range_alloc(a, &r, 1));
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(live_of("ai"), 96);
   assert_int_equal(live_of("other"), 8);
 }
@@ -424,7 +424,7 @@ static void a_soft_budget_tells_of_ranges_cleanups_and_guests(void **state) {
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
   assert_non_null(toft_range_alloc(a, &r, 96));
   assert_non_null(toft_range_alloc(a, &r, 96)); /* the range ended where it would be told */
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_true(overs == 1 && over_live == 192);
   assert_int_equal(toft_reset(a), TOFT_OK);
   while (overs == 1) assert_non_null(toft_cleanup_add(a, NULL, NULL));
@@ -458,7 +458,7 @@ static uint64_t answer(void *arg, toft_arena *arena, uint64_t live, uint64_t bud
     toft_mark m = toft_mark_here(arena);
     toft_range r;
     char text[4000];
-    assert_int_equal(toft_stats_of(arena).live, live);
+    assert_int_equal(toft_get_stats(arena).live, live);
     assert_int_equal(toft_tags(arena, stop_at_once, NULL), 7);
     assert_true(toft_snapshot_text(arena, NULL, text, sizeof text) < sizeof text);
     assert_null(toft_alloc(arena, 8));
@@ -499,11 +499,11 @@ static void a_refusal_is_asked_about(void **state) {
   question.answer = 104;
   question.look = 0;
   take(5);
-  assert_int_equal(toft_stats_of(a).budget, 104);
+  assert_int_equal(toft_get_stats(a).budget, 104);
   assert_null(toft_alloc(a, 8)); /* 104 again is no more */
   question.answer = 108;
   assert_null(toft_alloc(a, 8)); /* more, and too little */
-  assert_int_equal(toft_stats_of(a).budget, 108);
+  assert_int_equal(toft_get_stats(a).budget, 108);
   question.answer = 400;
   assert_non_null(toft_alloc_aligned(a, 100, 64));
   question.answer = 5000000;
@@ -513,7 +513,7 @@ static void a_refusal_is_asked_about(void **state) {
   assert_null(toft_alloc(a, 2000000)); /* within the budget: it is memory that is missing */
   assert_int_equal(question.asked, 6);
   source.fail_from = 0;
-  assert_int_equal(live_of("asker"), toft_stats_of(a).live);
+  assert_int_equal(live_of("asker"), toft_get_stats(a).live);
 }
 
 /* Zones count for the budget. */
@@ -525,7 +525,7 @@ static void zones_are_asked_about(void **state) {
   assert_int_equal(toft_on_refusal(a, answer, &question), TOFT_OK);
   question.answer = 4096;
   take(80);
-  assert_true(question.asked == 1 && question.size == 80 && toft_stats_of(a).budget == 4096);
+  assert_true(question.asked == 1 && question.size == 80 && toft_get_stats(a).budget == 4096);
   take(80);
   assert_int_equal(question.asked, 1);
 }
@@ -540,14 +540,14 @@ static void whoever_is_refused_is_asked_about(void **state) {
   question.answer = 200;
   p = toft_resize(a, p, 96, 104, 8);
   assert_true(p != NULL && question.asked == 1 && question.size == 104);
-  assert_int_equal(toft_stats_of(a).live, 104); /* in place, after all */
+  assert_int_equal(toft_get_stats(a).live, 104); /* in place, after all */
   assert_int_equal(toft_set_budget(a, 104), TOFT_OK);
   question.answer = 150;
   assert_true(a->ops->resize(a, p, 104, 140, 8, TOFT_STAY, 0) == p && question.asked == 2 && question.size == 36);
   assert_int_equal(toft_set_budget(a, 144), TOFT_OK);
   question.answer = 300;
   assert_true(toft_cleanup_add(a, NULL, NULL) != NULL && question.asked == 3);
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   assert_int_equal(toft_set_budget(a, live + 8), TOFT_OK);
   question.answer = 0;
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
@@ -559,7 +559,7 @@ static void whoever_is_refused_is_asked_about(void **state) {
   assert_non_null(toft_range_alloc(a, &r, 8));
   assert_null(toft_alloc(a, 8)); /* the range has it all, and the answer is no more than there is */
   assert_int_equal(question.asked, 6);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(live_of(""), live + 16);
   assert_int_equal(tag_of("").allocated, live + 16 - 96 + 96);
 }
@@ -578,7 +578,7 @@ static void a_claim_that_did_not_go_on_counts_nothing(void **state) {
   for (int i = 0; i < 3; i++) assert_null(toft_range_alloc(a, &r, 80));
   assert_int_equal(question.asked, 3);
   assert_true(tag_of("other").allocated == 0 && tag_of("range").allocated == 0);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_true(tag_of("range").allocated == 80 && live_of("range") == 80);
   assert_true(tag_of("other").allocated == 0 && live_of("other") == 0);
 }
@@ -586,7 +586,7 @@ static void a_claim_that_did_not_go_on_counts_nothing(void **state) {
 static toft_range given;
 static uint64_t give_it(void *arg, toft_arena *arena, uint64_t live, uint64_t budget, size_t size) {
   (void)live, (void)size;
-  *(int *)arg = toft_give(arena, &given);
+  *(int *)arg = toft_unclaim(arena, &given);
   return budget + 1000;
 }
 
@@ -598,7 +598,7 @@ static void a_range_is_not_given_in_a_callback(void **state) {
   assert_int_equal(toft_claim(a, &given), TOFT_OK);
   take(500);
   assert_int_equal(code, TOFT_EARG);
-  assert_int_equal(toft_give(a, &given), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &given), TOFT_OK);
 }
 
 /* ---- bad input ---- */
@@ -634,7 +634,7 @@ static void a_claimed_arena_is_not_switched(void **state) {
   assert_int_equal(toft_set_tag(a, 1, "\x80"), TOFT_EARG);
   assert_int_equal(toft_set_sampling(a, 100), TOFT_EBUSY);
   assert_int_equal(toft_on_refusal(a, answer, NULL), TOFT_EBUSY);
-  assert_int_equal(toft_give(a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
 }
 
 /* An arena of another maker: of a table that is not this library's. */
@@ -701,7 +701,7 @@ static void tags_by_the_table(void **state) {
   assert_int_equal(live_of("seven"), 16 + 32 + 48);
   assert_int_equal(*tag_of("seven").number, 7);
   assert_int_equal(tag_count(), 4); /* "", seven, the nameless 9, seven/within */
-  uint64_t nameless = toft_stats_of(a).live - live_of("seven");
+  uint64_t nameless = toft_get_stats(a).live - live_of("seven");
   assert_int_equal(nameless, 8 + 24 + 40);
 }
 
@@ -721,7 +721,7 @@ static void a_checked_arena_is_metered_too(void **state) {
   assert_int_equal(toft_tag_push(a, "checked"), TOFT_OK);
   take(100);
   take(500000);
-  assert_int_equal(live_of("checked"), toft_stats_of(a).live); /* with the red zones */
+  assert_int_equal(live_of("checked"), toft_get_stats(a).live); /* with the red zones */
   assert_int_equal(live_of(""), 0);
   assert_int_equal(toft_reset(a), TOFT_OK);
   assert_int_equal(live_of("checked"), 0);

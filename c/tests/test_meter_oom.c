@@ -72,12 +72,12 @@ static size_t scenario(void) {
     if (toft_alloc(a, 40) != NULL) expected[tag] += 40;
     uintptr_t before = a->epoch;
     unsigned char *cursor = a->cursor;
-    uint64_t blocks = toft_stats_of(a).blocks;
+    uint64_t blocks = toft_get_stats(a).blocks;
     if (toft_alloc(a, 300000) != NULL) {
       expected[tag] += 300000;
     } else { /* its block was not taken, or went back */
       refusals++;
-      assert_true(a->cursor == cursor && a->epoch == before && toft_stats_of(a).blocks == blocks);
+      assert_true(a->cursor == cursor && a->epoch == before && toft_get_stats(a).blocks == blocks);
     }
     toft_tag_pop(a);
     if (toft_alloc(a, 16) != NULL) expected[x] += 16;
@@ -98,7 +98,7 @@ static size_t scenario(void) {
     seen = 0;
     assert_int_equal(toft_tags(a, compare_tag, &seen), 0);
     assert_true(seen >= 1);
-    assert_int_equal(expected[0] + expected[1] + expected[2] + expected[3], toft_stats_of(a).live);
+    assert_int_equal(expected[0] + expected[1] + expected[2] + expected[3], toft_get_stats(a).live);
     if (round == 20) {
       assert_int_equal(toft_reset(a), TOFT_OK);
       memset(expected, 0, sizeof expected);

@@ -212,7 +212,7 @@ static void compare(oracle *o) {
   assert_int_equal(toft_tags(o->a, compare_tag, o), 0);
   assert_true(o->time > before);
   assert_int_equal(toft_phases(o->a, compare_phase, o), 0);
-  assert_true(toft_stats_of(o->a).live == o->all_live);
+  assert_true(toft_get_stats(o->a).live == o->all_live);
   assert_int_equal(o->told, o->expected_told);
 }
 
@@ -287,10 +287,10 @@ static void op_free(oracle *o) {
   size_t i = any_piece(o);
   if (!o->pieces[i].is_apart && !touchable(o, i)) return;
   unsigned char *cursor = o->a->cursor;
-  uint64_t blocks = toft_stats_of(o->a).blocks;
+  uint64_t blocks = toft_get_stats(o->a).blocks;
   toft_free(o->a, o->pieces[i].p, o->pieces[i].size);
   if (o->a->cursor != cursor) fall_to(o, o->in_line - (uint64_t)(cursor - o->a->cursor));
-  if (toft_stats_of(o->a).blocks != blocks) drop_apart_at(o, o->pieces[i].p);
+  if (toft_get_stats(o->a).blocks != blocks) drop_apart_at(o, o->pieces[i].p);
   forget_piece(o, i);
 }
 
@@ -299,7 +299,7 @@ static void op_resize(oracle *o) {
   size_t i = any_piece(o), size = any_size(o), old = o->pieces[i].size;
   if (size == 0 || !touchable(o, i)) return;
   unsigned char *cursor = o->a->cursor, *p = o->pieces[i].p;
-  uint64_t blocks = toft_stats_of(o->a).blocks;
+  uint64_t blocks = toft_get_stats(o->a).blocks;
   unsigned char *q = (unsigned char *)toft_resize(o->a, p, old, size, 8);
   if (q == NULL) return;
   o->time++;
@@ -312,7 +312,7 @@ static void op_resize(oracle *o) {
   } else {
     int was_apart = o->pieces[i].is_apart, is_apart = charge(o, q, size, 8, cursor, o->tag);
     int new_block = is_apart || q != cursor;
-    if (was_apart && toft_stats_of(o->a).blocks != blocks + (uint64_t)new_block) drop_apart_at(o, p);
+    if (was_apart && toft_get_stats(o->a).blocks != blocks + (uint64_t)new_block) drop_apart_at(o, p);
     o->pieces[i].is_apart = is_apart;
   }
   o->pieces[i].p = q;
@@ -353,7 +353,7 @@ static void op_adopt(oracle *o) {
   toft_arena *donor = toft_create();
   assert_non_null(donor);
   for (uint32_t n = below(o, 5); n > 0; n--) assert_non_null(toft_alloc(donor, below(o, 400000)));
-  uint64_t live = toft_stats_of(donor).live;
+  uint64_t live = toft_get_stats(donor).live;
   if (toft_adopt(o->a, donor) == TOFT_OK) {
     o->time++;
     add_apart(o, donor, live, o->tag);
@@ -443,7 +443,7 @@ static void op_claim(oracle *o) {
   }
   toft_range_align(&o->range);
   add_in_line(o, (uint64_t)(o->range.cursor - o->a->cursor), o->claim_tag);
-  assert_int_equal(toft_give(o->a, &o->range), TOFT_OK);
+  assert_int_equal(toft_unclaim(o->a, &o->range), TOFT_OK);
   within_budgets(o, o->claim_tag);
   passed_soft(o);
 }
@@ -515,7 +515,7 @@ static void step(oracle *o) {
 
 static void over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
   oracle *o = (oracle *)arg;
-  assert_true(a == o->a && live > budget && budget == o->soft && toft_stats_of(a).live == live);
+  assert_true(a == o->a && live > budget && budget == o->soft && toft_get_stats(a).live == live);
   assert_null(toft_alloc(a, 8));
   assert_int_equal(toft_set_soft_budget(a, 0, NULL, NULL), TOFT_EBUSY);
   o->told++;

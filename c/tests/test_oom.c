@@ -19,12 +19,12 @@ typedef struct seen {
 } seen;
 
 static seen look(toft_arena *a) {
-  seen s = {a->cursor, a->epoch, toft_stats_of(a)};
+  seen s = {a->cursor, a->epoch, toft_get_stats(a)};
   return s;
 }
 
 static void same(toft_arena *a, seen s) {
-  toft_stats now = toft_stats_of(a);
+  toft_stats now = toft_get_stats(a);
   assert_ptr_equal(a->cursor, s.cursor);
   assert_true(a->epoch == s.epoch);
   assert_int_equal(now.live, s.stats.live);
@@ -70,7 +70,7 @@ static size_t scenario(toft_arena *a) {
         assert_true(r.cursor == before && r.maker != 0);
       }
       failures += toft_alloc(a, 50) == NULL; /* aside */
-      assert_int_equal(toft_give(a, &r), TOFT_OK);
+      assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
     }
     if (i % 4 == 1) assert_int_equal(toft_rewind(a, m), TOFT_OK);
     assert_true(filled(kept, 100, 1));

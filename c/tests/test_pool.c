@@ -147,9 +147,9 @@ static void a_retired_slot_is_not_reused(void **state) {
     h = add(&p);
     assert_int_equal(h & 0xffffff, 1);
   }
-  assert_int_equal(toft_pool_stats_of(&p).retired, 0);
+  assert_int_equal(toft_pool_get_stats(&p).retired, 0);
   assert_int_equal(toft_pool_remove(&p, h), TOFT_OK); /* the 255th time */
-  assert_int_equal(toft_pool_stats_of(&p).retired, 1);
+  assert_int_equal(toft_pool_get_stats(&p).retired, 1);
   for (int i = 0; i < 1000; i++) {
     h = add(&p);
     assert_int_not_equal(h & 0xffffff, 1);
@@ -181,14 +181,14 @@ static void a_pool_retires_as_a_whole(void **state) {
       for (int i = 0; way == 1 && i < 3; i++) assert_int_equal(toft_pool_remove(&p, h[i]), TOFT_OK);
       for (int i = 0; i < 3; i++) is_gone(&p, h[i]);
     }
-    assert_int_equal(toft_pool_stats_of(&p).retired, 3);
+    assert_int_equal(toft_pool_get_stats(&p).retired, 3);
     assert_int_equal(toft_pool_capacity(&p), 3);
     assert_null(toft_pool_insert(&p, NULL));
     toft_pool_trim(&p);
     assert_null(toft_pool_insert(&p, NULL));
     toft_pool_clear(&p);
     assert_null(toft_pool_insert(&p, NULL));
-    assert_int_equal(toft_pool_stats_of(&p).retired, 3);
+    assert_int_equal(toft_pool_get_stats(&p).retired, 3);
     toft_pool_release(&p);
   }
 }
@@ -227,7 +227,7 @@ static void a_fixed_pool_is_one_block(void **state) {
       assert_int_equal(toft_pool_capacity(&p), counts[k]);
     }
     assert_int_equal(c.asked, 1);
-    assert_int_equal(toft_pool_stats_of(&p).reserved, c.bytes);
+    assert_int_equal(toft_pool_get_stats(&p).reserved, c.bytes);
     toft_pool_release(&p);
     counted_all_back(&c);
     toft_pool_release(&p);
@@ -290,7 +290,7 @@ static void it_grows_in_place(void **state) {
     assert_true(at[i][0] == i && at[i][6] == ~(uint64_t)i);
   }
   assert_int_equal(walk(&p), N);
-  toft_pool_stats s = toft_pool_stats_of(&p);
+  toft_pool_stats s = toft_pool_get_stats(&p);
   assert_int_equal(s.live, N);
   assert_int_equal(s.capacity, capacity);
   assert_true(s.committed >= (uint64_t)N * 60 && s.committed < (uint64_t)N * 60 * 3 && s.reserved > s.committed);
@@ -299,7 +299,7 @@ static void it_grows_in_place(void **state) {
   for (uint32_t i = 5000; i < N; i++) assert_int_equal(toft_pool_remove(&p, h[i]), TOFT_OK);
   toft_pool_trim(&p);
   assert_true(toft_pool_capacity(&p) < 6000 + 65536 / 56);
-  assert_true(toft_pool_stats_of(&p).committed < s.committed);
+  assert_true(toft_pool_get_stats(&p).committed < s.committed);
   for (uint32_t i = 0; i < N; i++) {
     if (i < 5000)
       assert_true(at[i][0] == i && toft_pool_at(&p, h[i]) == at[i]);
@@ -601,27 +601,27 @@ static void in_two_steps(void **state) {
   toft_pool p;
   toft_pool_options o = fixed_at(8, 4);
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
-  uint32_t i = toft_pool_draw(&p);
+  uint32_t i = toft_pool_take_slot(&p);
   assert_int_equal(i, 1);
   is_gone(&p, i); /* not live yet */
   assert_int_equal(toft_pool_count(&p), 0);
   assert_int_equal(toft_pool_handle_of(&p, toft_pool_slot(&p, i)), 0);
   assert_int_equal(walk(&p), 0);
-  toft_pool_shelve(&p, i); /* its constructor failed */
+  toft_pool_return_slot(&p, i); /* its constructor failed */
   toft_handle h = add(&p);
   assert_int_equal(h, 1); /* no generation is lost */
-  i = toft_pool_draw(&p);
+  i = toft_pool_take_slot(&p);
   toft_handle nested = add(&p); /* its constructor inserts too */
-  toft_handle outer = toft_pool_admit(&p, i);
+  toft_handle outer = toft_pool_activate(&p, i);
   assert_int_equal(walk(&p), 3);
-  i = toft_pool_expel(&p, outer);
+  i = toft_pool_deactivate(&p, outer);
   assert_int_equal(i, outer & p.mask);
   is_gone(&p, outer);
-  assert_int_equal(toft_pool_expel(&p, outer), 0);
-  assert_int_equal(toft_pool_expel(&p, 0), 0);
+  assert_int_equal(toft_pool_deactivate(&p, outer), 0);
+  assert_int_equal(toft_pool_deactivate(&p, 0), 0);
   add(&p);
   assert_null(toft_pool_insert(&p, NULL)); /* it is not free before it was shelved */
-  toft_pool_shelve(&p, i);
+  toft_pool_return_slot(&p, i);
   assert_int_equal(add(&p) & p.mask, i);
   assert_true(toft_pool_contains(&p, nested));
   toft_pool_release(&p);
@@ -641,7 +641,7 @@ static void is_closed(toft_pool *p) {
   assert_int_equal(toft_pool_reserve(p, 1), TOFT_EARG);
   toft_pool_clear(p);
   toft_pool_trim(p);
-  toft_pool_stats s = toft_pool_stats_of(p);
+  toft_pool_stats s = toft_pool_get_stats(p);
   assert_true(s.live == 0 && s.capacity == 0 && s.retired == 0 && s.reserved == 0 && s.committed == 0);
   toft_pool_release(p);
 }
@@ -783,7 +783,7 @@ static void stream(const toft_pool_options *o, uint32_t seed, size_t most, size_
       void *slot = toft_pool_insert(&p, &h);
       if (slot == NULL) {
         assert_int_equal(h, 77);
-        assert_int_equal(m.live + toft_pool_stats_of(&p).retired, most);
+        assert_int_equal(m.live + toft_pool_get_stats(&p).retired, most);
       } else if (m.live == MODEL) {
         assert_int_equal(toft_pool_remove(&p, h), TOFT_OK);
       } else {

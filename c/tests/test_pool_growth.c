@@ -128,7 +128,7 @@ static void little_address_space(void **state) {
   widest = (size_t)40 << 20; /* fewer slots then, if nobody asked for more */
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
   assert_true(p.max > 100000 && p.max < (40 << 20) / 64);
-  assert_true(toft_pool_stats_of(&p).reserved <= widest);
+  assert_true(toft_pool_get_stats(&p).reserved <= widest);
   for (uint32_t i = 0; i < 1000; i++) insert_numbered(&p, i);
   toft_pool_release(&p);
   o.max_slots = 1000000;

@@ -62,7 +62,7 @@ static void shadow_resize(shadow *s, size_t i, size_t size) {
 }
 
 static void assert_stats(const shadow *s) {
-  toft_recycler_stats t = toft_recycler_stats_of(s->r);
+  toft_recycler_stats t = toft_recycler_get_stats(s->r);
   assert_int_equal(t.used, s->bytes);
   assert_int_equal(t.used + t.pinned + t.kept + t.wasted, t.reserved);
   assert_true(t.peak >= t.reserved);
@@ -115,7 +115,7 @@ static void streams(void **state) {
     assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
     stream(&r, seed, 20000);
     toft_recycler_trim(&r, 0);
-    assert_int_equal(toft_recycler_stats_of(&r).reserved, 0); /* nothing is live, so nothing is held */
+    assert_int_equal(toft_recycler_get_stats(&r).reserved, 0); /* nothing is live, so nothing is held */
     counted_all_back(&c);
     stream(&r, seed + 100, 5000);
     toft_recycler_release(&r);
@@ -191,7 +191,7 @@ static void holes_are_filled(void **state) {
         toft_recycler_free(&r, p[i], 48);
     }
     if (round == 0) {
-      toft_recycler_stats s = toft_recycler_stats_of(&r);
+      toft_recycler_stats s = toft_recycler_get_stats(&r);
       assert_int_equal(s.used, stays * 48);
       assert_true(s.pinned > 8 * s.used);
     }
@@ -227,7 +227,7 @@ static void narrow_holes_wait(void **state) {
   }
   assert_true(c.bytes <= before + 65536);
   for (size_t i = 0; i < 40000; i++) toft_recycler_free(&r, p[i], 16);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 200 * 24);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 200 * 24);
   toft_recycler_release(&r);
   counted_all_back(&c);
 }
@@ -256,7 +256,7 @@ static void mixed_sizes_stay_dense(void **state) {
     }
     for (int i = 0; i < RECORDS; i++) toft_recycler_free(&r, records[i], (size_t)(24 + 8 * (i % 5)));
   }
-  assert_int_equal(toft_recycler_stats_of(&r).used, (uint64_t)PAGES * PAGE);
+  assert_int_equal(toft_recycler_get_stats(&r).used, (uint64_t)PAGES * PAGE);
   assert_true(c.bytes < (size_t)PAGES * PAGE * 5 / 2); /* where holes were looked at less, thrice */
   for (int i = 0; i < PAGES; i++) toft_recycler_free(&r, pages[i], PAGE);
   toft_recycler_release(&r);
@@ -334,7 +334,7 @@ static void large_objects_share_regions(void **state) {
     if (i % 101 == 0) assert_stats(s);
     if (i % 1009 == 0) toft_recycler_trim(&r, i % 2 ? 0 : 5 << 20);
   }
-  assert_int_equal(toft_recycler_stats_of(&r).large_blocks > 0, s->count > 0);
+  assert_int_equal(toft_recycler_get_stats(&r).large_blocks > 0, s->count > 0);
   while (s->count != 0) shadow_drop(s, next_random(&s->random) % s->count);
   assert_stats(s);
   toft_recycler_trim(&r, 0);
@@ -411,10 +411,10 @@ static void large_objects_grow_in_place(void **state) {
   assert_true((unsigned char *)p[2] >= (unsigned char *)p[1] + 2000000 || p[2] < p[1]);
   void *moved = toft_recycler_resize(&r, p[1], 2000000, 2100000, 16); /* p[2] is behind it */
   assert_true(moved != p[1]);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 900000 * 2 + 2100000);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 900000 * 2 + 2100000);
   toft_recycler_free(&r, moved, 2100000);
   assert_ptr_equal(toft_recycler_resize(&r, p[2], 900000, 50000, 16), p[2]);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 900000 + 50000);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 900000 + 50000);
   toft_recycler_release(&r);
 }
 
@@ -435,7 +435,7 @@ static void doubling_leaves_nothing(void **state) {
   }
   assert_int_equal(p[0], 7);
   assert_true(copies <= 4); /* at 72, 144, 288 and 576 KB; then it is in a region */
-  assert_int_equal(toft_recycler_stats_of(&r).kept, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).kept, 0);
   toft_recycler_release(&r);
 }
 
@@ -443,11 +443,11 @@ static void doubling_leaves_nothing(void **state) {
 static void large_objects_without_regions(void **state) {
   (void)state;
   counted c;
-  toft_budget b;
+  toft_limited_source b;
   toft_recycler r;
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   void *p[30];
-  o.source = toft_budget_init(&b, counted_init(&c), 3500000);
+  o.source = toft_limited_source_init(&b, counted_init(&c), 3500000);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
   for (size_t i = 0; i < 30; i++) assert_non_null(p[i] = toft_recycler_alloc(&r, 100000, 8));
   assert_null(toft_recycler_alloc(&r, 900000, 8));
@@ -472,12 +472,12 @@ static void neighbours_are_joined(void **state) {
         size_t k = way == 0 ? i : way == 1 ? 4999 - i : way == 2 ? i ^ 1 : (i * 7 + 3) % 5000;
         toft_recycler_free(&r, p[k], k % 3 ? 40 : 0);
         if (i % 499 == 0) {
-          toft_recycler_stats s = toft_recycler_stats_of(&r);
+          toft_recycler_stats s = toft_recycler_get_stats(&r);
           assert_int_equal(s.used + s.pinned + s.kept + s.wasted, s.reserved);
         }
       }
-      assert_int_equal(toft_recycler_stats_of(&r).used, 0);
-      assert_int_equal(toft_recycler_stats_of(&r).blocks, 0);
+      assert_int_equal(toft_recycler_get_stats(&r).used, 0);
+      assert_int_equal(toft_recycler_get_stats(&r).blocks, 0);
     }
     assert_true(c.bytes <= 512 << 10);
     toft_recycler_trim(&r, 0);
@@ -514,7 +514,7 @@ static void any_alignment(void **state) {
     }
     assert_int_equal(c.bytes, held);
   }
-  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 0);
   toft_recycler_release(&r);
   counted_all_back(&c);
 }
@@ -530,23 +530,23 @@ static void bad_input(void **state) {
   assert_null(toft_recycler_alloc(&r, 8, (size_t)1 << (sizeof(size_t) * 8 - 1)));
   assert_null(toft_recycler_alloc(&r, 8, 24));
   assert_null(toft_recycler_alloc(&r, 8, 48));
-  assert_int_equal(toft_recycler_stats_of(&r).reserved, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).reserved, 0);
   toft_recycler_free(&r, NULL, 8);
   toft_recycler_free(&r, NULL, 100000);
   void *p = toft_recycler_resize(&r, NULL, 0, 16, 8);
   assert_non_null(p);
   assert_null(toft_recycler_resize(&r, p, 16, SIZE_MAX, 8));
   assert_null(toft_recycler_resize(&r, p, 16, 32, 24));
-  assert_int_equal(toft_recycler_stats_of(&r).used, 16);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 16);
   toft_recycler_free(&r, p, 16);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 0);
 
   void *a = toft_recycler_alloc(&r, 0, 1), *b = toft_recycler_alloc(&r, 0, 1);
   assert_true(a != NULL && b != NULL && a != b); /* 0 counts as 1 */
-  assert_int_equal(toft_recycler_stats_of(&r).used, 16);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 16);
   toft_recycler_free(&r, a, 0);
   toft_recycler_free(&r, b, 0);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 0);
   toft_recycler_release(&r);
 
   o.count = 3; /* of no size */
@@ -586,12 +586,12 @@ static void no_memory(void **state) {
     }
     shadow *s = shadow_of(&r, 3);
     for (int i = 0; i < 3000; i++) {
-      toft_recycler_stats before = toft_recycler_stats_of(&r);
+      toft_recycler_stats before = toft_recycler_get_stats(&r);
       size_t size = i % 50 == 0 ? 50000 : i % 9 == 0 ? 6000 : (size_t)(i % 300);
       c.fail_from = c.fail_at == c.asked + 1 ? c.fail_at : 0; /* nor does a smaller segment help */
       if (!shadow_add(s, size, i % 70 == 0 ? 65536 : 8)) {
         failures++;
-        assert_int_equal(toft_recycler_stats_of(&r).used, before.used);
+        assert_int_equal(toft_recycler_get_stats(&r).used, before.used);
         c.fail_from = 0;
         assert_true(shadow_add(s, size, 8));
       }
@@ -627,7 +627,7 @@ static void trim_keeps_the_requested_bytes(void **state) {
   assert_true(c.bytes < idle && c.bytes >= 1 << 20);
   toft_recycler_trim(&r, 0);
   assert_true(c.bytes <= 2 << 20); /* the segment of p[0] */
-  assert_int_equal(toft_recycler_stats_of(&r).used, 64);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 64);
   size_t left = c.bytes, takes = c.takes; /* it grows again from there */
   for (n = 1; c.takes == takes; n++) assert_non_null(p[n] = toft_recycler_alloc(&r, 64, 8));
   assert_true(c.bytes <= 2 * left);
@@ -649,10 +649,10 @@ static void resize_in_place(void **state) {
   assert_ptr_equal(toft_recycler_resize(&r, p, 16, 1000, 8), p); /* the newest */
   void *q = toft_recycler_alloc(&r, 16, 8);
   assert_ptr_equal(toft_recycler_resize(&r, p, 1000, 100, 8), p); /* shrinks */
-  assert_int_equal(toft_recycler_stats_of(&r).used, 104 + 16);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 104 + 16);
   void *moved = toft_recycler_resize(&r, p, 100, 200, 8);
   assert_true(moved != p);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 200 + 16);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 200 + 16);
   toft_recycler_free(&r, moved, 200);
   toft_recycler_free(&r, q, 16);
   char *large = (char *)toft_recycler_alloc(&r, 100000, 8);
@@ -660,8 +660,8 @@ static void resize_in_place(void **state) {
   large = (char *)toft_recycler_resize(&r, large, 60000, 100, 8); /* into a block with others */
   assert_non_null(large);
   toft_recycler_free(&r, large, 100);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
-  assert_int_equal(toft_recycler_stats_of(&r).blocks, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).blocks, 0);
   toft_recycler_release(&r);
 }
 
@@ -717,7 +717,7 @@ static void counted_blocks_do_not_spill(void **state) {
     }
   }
   assert_int_equal(c.takes, 1);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 0);
   toft_recycler_release(&r);
   counted_all_back(&c);
 }
@@ -738,7 +738,7 @@ static void release_and_go_on(void **state) {
     counted_all_back(&c);
     toft_recycler_release(&r); /* twice is once */
   }
-  toft_recycler_stats s = toft_recycler_stats_of(&r);
+  toft_recycler_stats s = toft_recycler_get_stats(&r);
   assert_int_equal(s.reserved, 0);
   assert_int_equal(s.blocks + s.idle_blocks, 0);
 }

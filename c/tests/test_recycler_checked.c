@@ -130,7 +130,7 @@ static void good_programs_run_unchanged(void **state) {
   uint64_t live = 0;
   for (size_t i = 0; i < MANY; i++)
     if (all[i].p != NULL) live += all[i].size == 0 ? 8 : (all[i].size + 7) / 8 * 8;
-  toft_recycler_stats s = toft_recycler_stats_of(&r);
+  toft_recycler_stats s = toft_recycler_get_stats(&r);
   assert_int_equal(s.used, live);
   assert_int_equal(s.reserved, s.used + s.pinned + s.kept + s.wasted);
   assert_int_equal(s.reserved, source.bytes);
@@ -139,7 +139,7 @@ static void good_programs_run_unchanged(void **state) {
     all[i].p = NULL;
   }
   toft_recycler_trim(&r, 0);
-  assert_int_equal(toft_recycler_stats_of(&r).used, 0);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 0);
   assert_int_equal(source.bytes, 0);
   toft_recycler_free(&r, NULL, 8);
   assert_int_equal(found, 0);
@@ -174,7 +174,7 @@ static void options_hold(void **state) {
   assert_int_equal(toft_recycler_init(&counted_blocks, &o), TOFT_EARG);
   toft_recycler_stats none;
   assert_int_equal(toft_recycler_init(&counted_blocks, NULL), TOFT_OK);
-  none = toft_recycler_stats_of(&counted_blocks);
+  none = toft_recycler_get_stats(&counted_blocks);
   assert_true(none.reserved == 0 && none.source_calls == 0);
   assert_null(toft_recycler_alloc(&counted_blocks, SIZE_MAX, 8));
   assert_null(toft_recycler_alloc(&counted_blocks, 8, 24));
@@ -222,8 +222,8 @@ static void synchronized_ones_are_checked_too(void **state) {
   write_wrongly(p, 1);
   toft_sync_recycler_trim(s, 0);
   one(TOFT_FOUND_LATE_WRITE, "byte 1 of 16 bytes");
-  assert_int_equal(toft_sync_recycler_stats_of(s).used, 0);
-  toft_sync_recycler_destroy(s);
+  assert_int_equal(toft_sync_recycler_get_stats(s).used, 0);
+  toft_sync_recycler_release(s);
 }
 
 #ifndef _WIN32

@@ -51,7 +51,7 @@ static void *trader(void *arg) {
     wrong += !filled(mine.p, mine.size, mine.seed);
     toft_sync_recycler_free(shared.r, mine.p, mine.size);
     if (kind == 2) toft_sync_recycler_trim(shared.r, 1 << 20);
-    if (kind == 3) wrong += toft_sync_recycler_stats_of(shared.r).reserved == 0;
+    if (kind == 3) wrong += toft_sync_recycler_get_stats(shared.r).reserved == 0;
   }
   return (void *)(uintptr_t)wrong;
 }
@@ -77,7 +77,7 @@ static void trade(toft_recycler_options *o) {
     if (p->p == NULL) continue;
     live += (p->size + (p->size == 0) + 7) & ~(size_t)7;
   }
-  assert_int_equal(toft_sync_recycler_stats_of(shared.r).used, live);
+  assert_int_equal(toft_sync_recycler_get_stats(shared.r).used, live);
   for (size_t i = 0; i < SLOTS; i++) {
     parcel *p = &shared.slots[i];
     assert_true(p->p == NULL || filled(p->p, p->size, p->seed));
@@ -85,12 +85,12 @@ static void trade(toft_recycler_options *o) {
     p->p = NULL;
     pthread_mutex_destroy(&shared.locks[i]);
   }
-  toft_recycler_stats s = toft_sync_recycler_stats_of(shared.r);
+  toft_recycler_stats s = toft_sync_recycler_get_stats(shared.r);
   assert_int_equal(s.used, 0);
   assert_int_equal(s.used + s.pinned + s.kept + s.wasted, s.reserved);
   toft_sync_recycler_trim(shared.r, 0);
-  if (o->count == 0) assert_int_equal(toft_sync_recycler_stats_of(shared.r).reserved, 0);
-  toft_sync_recycler_destroy(shared.r);
+  if (o->count == 0) assert_int_equal(toft_sync_recycler_get_stats(shared.r).reserved, 0);
+  toft_sync_recycler_release(shared.r);
   counted_all_back(&c);
 }
 
@@ -135,7 +135,7 @@ static void bad_options(void **state) {
     assert_null(toft_sync_recycler_create(&o));
     counted_all_back(&c);
   }
-  toft_sync_recycler_destroy(NULL);
+  toft_sync_recycler_release(NULL);
 }
 
 static void release_and_go_on(void **state) {
@@ -145,11 +145,11 @@ static void release_and_go_on(void **state) {
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < 1000; i++) assert_non_null(toft_sync_recycler_alloc(r, (size_t)i, 8));
     assert_null(toft_sync_recycler_alloc(r, SIZE_MAX, 8));
-    toft_sync_recycler_release(r);
-    assert_int_equal(toft_sync_recycler_stats_of(r).reserved, 0);
+    toft_sync_recycler_reset(r);
+    assert_int_equal(toft_sync_recycler_get_stats(r).reserved, 0);
   }
   toft_sync_recycler_free(r, NULL, 8);
-  toft_sync_recycler_destroy(r);
+  toft_sync_recycler_release(r);
 }
 
 int main(void) {

@@ -58,7 +58,7 @@ static void rewinds(void **state) {
     if (round % 2) assert_int_equal(toft_rewind(a, inner), TOFT_OK);
     assert_int_equal(toft_rewind(a, m), TOFT_OK);
   }
-  assert_int_equal(toft_stats_of(a).live, 104);
+  assert_int_equal(toft_get_stats(a).live, 104);
   assert_true(c.peak <= (size_t)24 << 20);
   toft_release(a);
   counted_all_back(&c);

@@ -118,7 +118,7 @@ static void make(double *counts, double *bytes) {
     counts[path]++;
     bytes[path] += (double)size;
     budget[path] -= size;
-    if (toft_stats_of(a).live > 3000000) assert_int_equal(toft_reset(a), TOFT_OK);
+    if (toft_get_stats(a).live > 3000000) assert_int_equal(toft_reset(a), TOFT_OK);
   }
 }
 
@@ -221,12 +221,12 @@ static void every_allocating_call_is_sampled(void **state) {
   assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
   assert_int_equal(toft_set_sampling(a, 256), TOFT_OK);
   assert_int_equal(toft_set_sampling_seed(a, 3), TOFT_OK);
-  uint64_t allocated = toft_stats_of(a).allocated;
+  uint64_t allocated = toft_get_stats(a).allocated;
   for (int i = 0; i < 1500; i++) {
     toft_range r;
     assert_int_equal(toft_claim(a, &r), TOFT_OK);
     for (int k = 0; k < 20; k++) assert_non_null(toft_range_alloc(a, &r, 24));
-    assert_int_equal(toft_give(a, &r), TOFT_OK);
+    assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
     void *p = toft_alloc(a, 40);
     p = toft_resize(a, p, 40, 440, 8);
     assert_true(p != NULL && toft_alloc(a, 8) != NULL);
@@ -234,7 +234,7 @@ static void every_allocating_call_is_sampled(void **state) {
     assert_non_null(p);
     if (i % 50 == 0) assert_int_equal(toft_reset(a), TOFT_OK);
   }
-  double real = (double)(toft_stats_of(a).allocated - allocated);
+  double real = (double)(toft_get_stats(a).allocated - allocated);
   assert_int_equal(toft_sites(a, count_site, sums), 0);
   near(sums[0], real);
   assert_int_equal(toft_clear_report(a), TOFT_OK);

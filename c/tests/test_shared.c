@@ -22,7 +22,7 @@ static void one_thread(void **state) {
     fill(p, size, 1);
     live += (size + 7) & ~(size_t)7;
   }
-  toft_stats stats = toft_shared_stats(s);
+  toft_stats stats = toft_shared_get_stats(s);
   assert_true(stats.live >= live && stats.live < live + 3000 * 64);
   assert_int_equal(stats.reserved, c.bytes);
   assert_int_equal(stats.blocks, c.out);
@@ -31,9 +31,9 @@ static void one_thread(void **state) {
   assert_true(stats.blocks < 8); /* they double */
   assert_false(toft_shared_contains(s, &c));
   assert_false(toft_shared_contains(s, NULL));
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
   counted_all_back(&c);
-  assert_int_equal(toft_shared_destroy(NULL), TOFT_OK);
+  assert_int_equal(toft_shared_release(NULL), TOFT_OK);
 }
 
 static void the_newest(void **state) {
@@ -43,13 +43,13 @@ static void the_newest(void **state) {
   unsigned char *p = (unsigned char *)toft_shared_resize(s, NULL, 0, 100, 8);
   fill(p, 100, 3);
   assert_ptr_equal(toft_shared_resize(s, p, 100, 1000, 8), p); /* in place */
-  assert_int_equal(toft_shared_stats(s).live, 1000);
+  assert_int_equal(toft_shared_get_stats(s).live, 1000);
   assert_ptr_equal(toft_shared_resize(s, p, 1000, 96, 8), p);
-  assert_int_equal(toft_shared_stats(s).live, 96);
+  assert_int_equal(toft_shared_get_stats(s).live, 96);
   unsigned char *q = (unsigned char *)toft_shared_alloc(s, 8, 8);
   assert_ptr_equal(q, p + 96);
   toft_shared_free(s, p, 96); /* not the newest */
-  assert_int_equal(toft_shared_stats(s).live, 104);
+  assert_int_equal(toft_shared_get_stats(s).live, 104);
   assert_ptr_equal(toft_shared_resize(s, p, 96, 40, 8), p);
   assert_ptr_equal(toft_shared_resize(s, p, 40, 40, 8), p);
   unsigned char *moved = (unsigned char *)toft_shared_resize(s, p, 40, 200, 64);
@@ -62,7 +62,7 @@ static void the_newest(void **state) {
   fill(q, 1000, 4);
   moved = (unsigned char *)toft_shared_resize(s, q, 1000, 60000, 8);
   assert_true(moved != q && filled(moved, 1000, 4));
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
 }
 
 static void invalid_arguments(void **state) {
@@ -80,11 +80,11 @@ static void invalid_arguments(void **state) {
   assert_null(toft_shared_resize(s, p, 8, most - 4, 8));
   assert_null(toft_shared_resize(s, p, 8, 16, 24));
   assert_int_equal(toft_shared_reset(s, 7, 0), TOFT_EARG);
-  assert_int_equal(toft_shared_stats(s).live, 8);
+  assert_int_equal(toft_shared_get_stats(s).live, 8);
   assert_int_equal(c.out, out);
   assert_non_null(toft_shared_alloc(s, 0, 8));
   assert_true(is_aligned(toft_shared_alloc(s, 100, 1 << 16), 1 << 16));
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
   counted_all_back(&c);
 }
 
@@ -99,10 +99,10 @@ static void no_memory(void **state) {
     size_t refused = 0;
     c.fail_at = k;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-      toft_stats before = toft_shared_stats(s);
+      toft_stats before = toft_shared_get_stats(s);
       void *p = toft_shared_alloc(s, sizes[i], 8);
       if (p == NULL) {
-        assert_int_equal(toft_shared_stats(s).live, before.live);
+        assert_int_equal(toft_shared_get_stats(s).live, before.live);
         refused++;
         p = toft_shared_alloc(s, sizes[i], 8);
         assert_non_null(p);
@@ -120,7 +120,7 @@ static void no_memory(void **state) {
       fill(p, 9000, 1);
     }
     size_t failed = c.asked >= k;
-    assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+    assert_int_equal(toft_shared_release(s), TOFT_OK);
     counted_all_back(&c);
     if (!failed) break;
     /* A block that is larger than it must be is asked for again, as large as it must be. */
@@ -130,14 +130,14 @@ static void no_memory(void **state) {
 
 static void within_a_budget(void **state) {
   counted c;
-  toft_budget budget;
+  toft_limited_source budget;
   (void)state;
-  toft_shared *s = toft_shared_create(toft_budget_init(&budget, counted_init(&c), 40000));
+  toft_shared *s = toft_shared_create(toft_limited_source_init(&budget, counted_init(&c), 40000));
   size_t n = 0;
   while (toft_shared_alloc(s, 1000, 8) != NULL) n++;
   assert_true(n >= 30 && budget.used <= 40000);
   assert_non_null(toft_shared_alloc(s, 8, 8)); /* there is room for small ones yet */
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
   assert_int_equal(budget.used, 0);
   counted_all_back(&c);
 }
@@ -152,7 +152,7 @@ static void rounds(void **state) {
     toft_arena *part = toft_shared_local(s);
     for (int k = 0; k < 300; k++) fill(toft_alloc(part, 1000), 1000, 1);
     assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
-    assert_int_equal(toft_shared_stats(s).live, 0);
+    assert_int_equal(toft_shared_get_stats(s).live, 0);
   }
   assert_true(c.asked <= 2 && c.out == 1); /* it settles on one block */
   size_t settled = c.bytes;
@@ -169,10 +169,10 @@ static void rounds(void **state) {
   assert_true(c.bytes <= 100000);
   toft_shared_trim(s, 0);
   counted_all_back(&c);
-  assert_int_equal(toft_shared_stats(s).reserved, 0);
+  assert_int_equal(toft_shared_get_stats(s).reserved, 0);
   assert_non_null(toft_shared_alloc(s, 8, 8));
   assert_true(c.bytes < 20000); /* small again */
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
   counted_all_back(&c);
 }
 
@@ -206,15 +206,15 @@ static void parts(void **state) {
   toft_range r;
   assert_int_equal(toft_claim(two, &r), TOFT_OK);
   assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_EBUSY);
-  assert_int_equal(toft_shared_destroy(s), TOFT_EBUSY);
+  assert_int_equal(toft_shared_release(s), TOFT_EBUSY);
   assert_true(ended == 1 && filled(p, 100, 9));
-  assert_int_equal(toft_give(two, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(two, &r), TOFT_OK);
   assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
   assert_int_equal(ended, 3);
-  assert_int_equal(toft_shared_stats(s).live, 0);
+  assert_int_equal(toft_shared_get_stats(s).live, 0);
   one = toft_shared_local(s);
   assert_non_null(toft_cleanup_add(one, count_up, &ended));
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
   assert_int_equal(ended, 4);
   counted_all_back(&c);
 }
@@ -232,7 +232,7 @@ static void a_part_of_many_rounds(void **state) {
     assert_int_equal(toft_reset_keep(part, i % 3 == 0 ? TOFT_KEEP_BYTES : TOFT_KEEP_RECENT, 0), TOFT_OK);
   }
   assert_true(c.bytes < (size_t)4 << 20);
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
   counted_all_back(&c);
 }
 
@@ -244,11 +244,11 @@ static void checked_parts(void **state) {
   void *p = toft_alloc(part, 20);
   write_wrongly(p, 20);
   assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_ECORRUPT);
-  assert_int_equal(toft_shared_stats(s).live, 0);
+  assert_int_equal(toft_shared_get_stats(s).live, 0);
   part = toft_shared_local(s);
   assert_int_equal(toft_set_checked(part, 1), TOFT_OK);
   assert_non_null(toft_alloc(part, 20));
-  assert_int_equal(toft_shared_destroy(s), TOFT_OK);
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
 }
 
 static struct ending {
@@ -259,7 +259,7 @@ static struct ending {
 static void ask_again(void *arg) {
   struct ending *e = (struct ending *)arg;
   e->refused += toft_shared_reset(e->s, TOFT_KEEP_ALL, 0) == TOFT_EBUSY;
-  e->refused += toft_shared_destroy(e->s) == TOFT_EBUSY;
+  e->refused += toft_shared_release(e->s) == TOFT_EBUSY;
   e->given += toft_shared_alloc(e->s, 5000, 8) != NULL;
   e->given += e->given == 1 && toft_shared_local(e->s) != NULL;
 }
@@ -283,7 +283,7 @@ static void pinned_parts_are_ended(void **state) {
     assert_int_equal(pthread_create(&other, NULL, pin_a_part, s), 0);
     assert_int_equal(pthread_join(other, &good), 0);
     assert_ptr_equal(good, s);
-    assert_int_equal(i == 0 ? toft_shared_reset(s, TOFT_KEEP_RECENT, 0) : toft_shared_destroy(s), TOFT_OK);
+    assert_int_equal(i == 0 ? toft_shared_reset(s, TOFT_KEEP_RECENT, 0) : toft_shared_release(s), TOFT_OK);
     assert_int_equal(pinned_ended, i + 1);
   }
 }
@@ -294,7 +294,7 @@ static void cleanups_that_ask(void **state) {
   memset(&ending, 0, sizeof ending);
   ending.s = toft_shared_create(counted_init(&c));
   assert_non_null(toft_cleanup_add(toft_shared_local(ending.s), ask_again, &ending));
-  assert_int_equal(toft_shared_destroy(ending.s), TOFT_OK);
+  assert_int_equal(toft_shared_release(ending.s), TOFT_OK);
   assert_true(ending.refused == 2 && ending.given == 2);
   counted_all_back(&c);
 }
@@ -348,7 +348,7 @@ static void *worker(void *arg) {
     f->next = work.found;
     work.found = f;
     pthread_mutex_unlock(&work.lock);
-    if (kind == 500) wrong += toft_shared_stats(work.s).live == 0 || !toft_shared_contains(work.s, f);
+    if (kind == 500) wrong += toft_shared_get_stats(work.s).live == 0 || !toft_shared_contains(work.s, f);
     if (part != NULL && kind == 600) { /* what a scope gives back, others may get */
       TOFT_SCOPE(part);
       wrong += toft_alloc(part, 20000) == NULL;
@@ -380,12 +380,12 @@ static void at_once(void **state) {
       bytes += sizeof *f + f->size;
     }
     assert_int_equal(n, (size_t)work.rounds * THREADS);
-    toft_stats s = toft_shared_stats(work.s);
+    toft_stats s = toft_shared_get_stats(work.s);
     assert_true(s.live >= bytes && s.reserved == c.bytes && s.live + s.wasted <= s.reserved);
     assert_int_equal(toft_shared_reset(work.s, TOFT_KEEP_RECENT, 0), TOFT_OK);
   }
   pthread_mutex_destroy(&work.lock);
-  assert_int_equal(toft_shared_destroy(work.s), TOFT_OK);
+  assert_int_equal(toft_shared_release(work.s), TOFT_OK);
   counted_all_back(&c);
 }
 

@@ -35,8 +35,8 @@ static void heap(void **state) {
 static void pages_of_every_kind(void **state) {
   (void)state;
   for (uint32_t flags = 0; flags <= (TOFT_PAGES_HUGE | TOFT_PAGES_LAZY); flags++) {
-    toft_pages pages;
-    toft_arena *a = arena_on(toft_pages_init(&pages, flags));
+    toft_page_source pages;
+    toft_arena *a = arena_on(toft_page_source_init(&pages, flags));
     work_out(a);
     toft_release(a);
     if (flags & TOFT_PAGES_LAZY)
@@ -46,16 +46,16 @@ static void pages_of_every_kind(void **state) {
     a = arena_on(&pages.source); /* from what is kept, if anything is */
     work_out(a);
     toft_release(a);
-    toft_pages_trim(&pages);
+    toft_page_source_trim(&pages);
     assert_int_equal(pages.kept_bytes, 0);
     assert_null(pages.kept);
   }
 }
 
 static void a_reserve_never_moves(void **state) {
-  toft_reserve r;
+  toft_reserve_source r;
   (void)state;
-  toft_source *s = toft_reserve_init(&r, (size_t)64 << 20);
+  toft_source *s = toft_reserve_source_init(&r, (size_t)64 << 20);
   assert_non_null(s);
   toft_arena *a = arena_on(s);
   unsigned char *p = (unsigned char *)toft_alloc(a, 1);
@@ -70,14 +70,14 @@ static void a_reserve_never_moves(void **state) {
   assert_int_equal(p[0], 42);
   assert_null(toft_alloc(a, (size_t)32 << 20)); /* beyond max */
   assert_non_null(toft_alloc(a, 8));
-  assert_int_equal(toft_stats_of(a).blocks, 1);
+  assert_int_equal(toft_get_stats(a).blocks, 1);
   assert_int_equal(toft_reset(a), TOFT_OK);
   size_t held = r.committed;
   assert_true(held >= size);
   toft_trim(a, 1 << 20);
   assert_true(r.committed <= (size_t)2 << 20);
   work_out(a);
-  assert_int_equal(toft_stats_of(a).blocks, 1);
+  assert_int_equal(toft_get_stats(a).blocks, 1);
   toft_release(a);
   assert_int_equal(r.committed, 0);
   a = arena_on(s); /* the same range again */
@@ -86,9 +86,9 @@ static void a_reserve_never_moves(void **state) {
   second.source = s;
   assert_null(toft_create_with(&second)); /* one arena at a time */
   toft_release(a);
-  toft_reserve_done(&r);
-  assert_null(toft_reserve_init(&r, 0));
-  assert_null(toft_reserve_init(&r, SIZE_MAX));
+  toft_reserve_source_release(&r);
+  assert_null(toft_reserve_source_init(&r, 0));
+  assert_null(toft_reserve_source_init(&r, SIZE_MAX));
 }
 
 static void a_buffer_fills_and_refuses(void **state) {
@@ -113,7 +113,7 @@ static void a_buffer_fills_and_refuses(void **state) {
 static void a_buffer_overflows_to_its_source(void **state) {
   static char memory[8192];
   counted c;
-  toft_reserve r;
+  toft_reserve_source r;
   (void)state;
   toft_arena *a = toft_create_in(memory, sizeof memory, counted_init(&c));
   char *p = (char *)toft_alloc(a, 4000);
@@ -123,14 +123,14 @@ static void a_buffer_overflows_to_its_source(void **state) {
   assert_true(c.takes != 0);
   toft_release(a);
   counted_all_back(&c);
-  a = toft_create_in(memory, sizeof memory, toft_reserve_init(&r, (size_t)256 << 20));
+  a = toft_create_in(memory, sizeof memory, toft_reserve_source_init(&r, (size_t)256 << 20));
   for (int i = 0; i < 50; i++) assert_non_null(toft_alloc(a, 1000000));
   for (int i = 0; i < 3; i++) {
     assert_int_equal(toft_reset(a), TOFT_OK);
     assert_non_null(toft_alloc(a, 2000000));
   }
   toft_release(a);
-  toft_reserve_done(&r);
+  toft_reserve_source_release(&r);
 }
 
 static void options_take_a_buffer_too(void **state) {
@@ -148,9 +148,9 @@ static void options_take_a_buffer_too(void **state) {
 
 static void a_budget_bounds_all_arenas_of_a_source(void **state) {
   counted c;
-  toft_budget b;
+  toft_limited_source b;
   (void)state;
-  toft_source *s = toft_budget_init(&b, counted_init(&c), 100000);
+  toft_source *s = toft_limited_source_init(&b, counted_init(&c), 100000);
   toft_arena *first = arena_on(s), *second = arena_on(s);
   while (toft_alloc(first, 1000) != NULL) {
   }
@@ -165,10 +165,10 @@ static void a_budget_bounds_all_arenas_of_a_source(void **state) {
 }
 
 static void a_budget_around_a_reserve(void **state) {
-  toft_reserve r;
-  toft_budget b;
+  toft_reserve_source r;
+  toft_limited_source b;
   (void)state;
-  toft_source *s = toft_budget_init(&b, toft_reserve_init(&r, (size_t)64 << 20), 1000000);
+  toft_source *s = toft_limited_source_init(&b, toft_reserve_source_init(&r, (size_t)64 << 20), 1000000);
   toft_arena *a = arena_on(s);
   size_t n = 0;
   while (toft_alloc(a, 1000) != NULL) n += 1000;
@@ -178,7 +178,7 @@ static void a_budget_around_a_reserve(void **state) {
   assert_true(b.used < 10000);
   toft_release(a);
   assert_int_equal(b.used, 0);
-  toft_reserve_done(&r);
+  toft_reserve_source_release(&r);
 }
 
 static size_t wrong_takes, wrong_puts;
@@ -208,9 +208,9 @@ static void a_misaligned_source_is_refused(void **state) {
 }
 
 static void a_budget_without_a_source_is_the_heaps(void **state) {
-  toft_budget b;
+  toft_limited_source b;
   (void)state;
-  toft_arena *a = arena_on(toft_budget_init(&b, NULL, 1 << 20));
+  toft_arena *a = arena_on(toft_limited_source_init(&b, NULL, 1 << 20));
   assert_non_null(toft_alloc(a, 50000));
   assert_null(toft_alloc(a, 2 << 20));
   assert_ptr_equal(b.inner, toft_heap());

@@ -146,7 +146,7 @@ static void op_claim(stream *s) {
       if (p != NULL) add(s, p, size, 8, 0);
     }
   }
-  assert_int_equal(toft_give(s->a, &r), TOFT_OK);
+  assert_int_equal(toft_unclaim(s->a, &r), TOFT_OK);
 }
 
 static void op_reset(stream *s) {
@@ -155,7 +155,7 @@ static void op_reset(stream *s) {
   s->expected += s->registered;
   s->registered = 0;
   assert_int_equal(ran, s->expected);
-  assert_int_equal(toft_stats_of(s->a).live, 0);
+  assert_int_equal(toft_get_stats(s->a).live, 0);
 }
 
 static void step(stream *s) {
@@ -186,7 +186,7 @@ static void step(stream *s) {
   if (below(s, 50) == 0) {
     verify(s);
     verify_apart(s);
-    toft_stats now = toft_stats_of(s->a);
+    toft_stats now = toft_get_stats(s->a);
     assert_true(now.live <= now.reserved || now.blocks == 0);
     assert_true(s->a->cursor <= s->a->limit && is_aligned(s->a->cursor, 8) && is_aligned(s->a->limit, 8));
   }

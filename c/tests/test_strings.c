@@ -38,9 +38,9 @@ static void printf_of_every_length(void **state) {
   toft_release(a);
   char memory[TOFT_BUFFER(64)];
   a = toft_create_in(memory, sizeof memory, NULL);
-  uint64_t live = toft_stats_of(a).live;
+  uint64_t live = toft_get_stats(a).live;
   assert_null(toft_printf(a, "%0500d", 1));
-  assert_int_equal(toft_stats_of(a).live, live);
+  assert_int_equal(toft_get_stats(a).live, live);
   toft_release(a);
 }
 
@@ -63,7 +63,7 @@ static void packs_waste_little(void **state) {
     assert_string_equal(words[i], want);
   }
   size_t nodes = 8 * 6667;
-  assert_true(toft_stats_of(a).live <
+  assert_true(toft_get_stats(a).live <
               nodes + bytes + bytes / 100 + 4096); /* the rounding to 8 would cost half; a chunk is open */
   assert_string_equal(toft_pack_strndup(&k, "packed", 4), "pack");
   assert_memory_equal(toft_pack_bytes(&k, "\0\1\2", 3), "\0\1\2", 3);

@@ -25,7 +25,7 @@ static void an_arena_passes_between_units(void **state) {
     assert_true(filled(p, 40, i));
   }
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(toft_stats_of(a).live, 0);
+  assert_int_equal(toft_get_stats(a).live, 0);
   toft_release(a);
 }
 

@@ -69,7 +69,7 @@ static void *ops_claim(toft_arena *a, toft_range *range, size_t n, size_t align)
 
 static int ops_give(toft_arena *a, toft_range *range) { return a->ops->give(a, range); }
 
-static void stats(toft_arena *a, toft_stats *out) { *out = toft_stats_of(a); }
+static void stats(toft_arena *a, toft_stats *out) { *out = toft_get_stats(a); }
 
 /* ---- calls by the inline functions ---- */
 
@@ -91,7 +91,7 @@ static void *inline_claim(toft_arena *a, toft_range *range, size_t n, size_t ali
   return ops_claim(a, range, n, align);
 }
 
-static int inline_give(toft_arena *a, toft_range *range) { return toft_give(a, range); }
+static int inline_give(toft_arena *a, toft_range *range) { return toft_unclaim(a, range); }
 
 /* clang-format off */
 #define BY_INLINE(name, quiet) { name, quiet, make, release, inline_alloc, inline_resize, inline_free, inline_mark, \

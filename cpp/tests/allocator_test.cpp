@@ -137,9 +137,9 @@ TYPED_TEST(Recyclers, OptionsThatContradictEachOther) {
 }
 
 TEST(Recyclers, OnASourceThatIsEmpty) {
-  toft_budget none;
+  toft_limited_source none;
   toft::recycler_options o;
-  o.source = toft_budget_init(&none, toft_heap(), 0);
+  o.source = toft_limited_source_init(&none, toft_heap(), 0);
   toft::recycler r(o);
   EXPECT_THROW(r.allocate(8), std::bad_alloc);
   EXPECT_THROW(toft::synchronized_recycler{o}, std::bad_alloc);

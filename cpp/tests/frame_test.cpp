@@ -187,10 +187,10 @@ TEST(Frame, BusyFramesOutliveTheirObject) {
     a = f.here().get();
     ASSERT_EQ(toft_frame_enter(left), TOFT_OK);
   }
-  EXPECT_EQ(toft_frame_here(left), a);
+  EXPECT_EQ(toft_frame_arena(left), a);
   EXPECT_NE(toft_alloc(a, 100), nullptr);
   EXPECT_EQ(toft_frame_leave(left), TOFT_OK);
-  EXPECT_EQ(toft_frames_destroy(left), TOFT_OK);
+  EXPECT_EQ(toft_frames_release(left), TOFT_OK);
 }
 
 TEST(Frame, UnderAnAllocator) {

@@ -146,7 +146,7 @@ TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
     ASSERT_EQ(toft_claim(b.get(), &r), TOFT_OK);
   }  // cannot be returned, and is not
   EXPECT_EQ(cache.stats().out, 1u);
-  EXPECT_EQ(toft_give(lost.arena, &r), TOFT_OK);
+  EXPECT_EQ(toft_unclaim(lost.arena, &r), TOFT_OK);
   EXPECT_EQ(toft::lease::own(lost, cache).give_back(), TOFT_OK);
   EXPECT_EQ(cache.stats().out, 0u);
 }
@@ -166,7 +166,7 @@ TEST(Lease, OutlivesItsCache) {
   ASSERT_TRUE(late);
   std::memset(late.allocate(10000), 1, 10000);
   EXPECT_EQ(late.give_back(), TOFT_OK);
-  EXPECT_EQ(toft_leases_destroy(cache), TOFT_OK);  // it was left behind
+  EXPECT_EQ(toft_leases_release(cache), TOFT_OK);  // it was left behind
 }
 
 TEST(Lease, CleanupsMayLease) {

@@ -18,7 +18,7 @@ void *lua_toft_alloc(void *ud, void *p, size_t old_size, size_t size) {
 lua_State *lua_toft_open(lua_toft *memory, toft_source *source) {
   toft_recycler_options options = TOFT_RECYCLER_OPTIONS;
   lua_State *L;
-  options.source = source != NULL ? source : toft_pages_init(&memory->pages, 0);
+  options.source = source != NULL ? source : toft_page_source_init(&memory->pages, 0);
   memory->closing = 0;
   if (toft_recycler_init(&memory->recycler, &options) != TOFT_OK) return NULL;
   L = lua_newstate(lua_toft_alloc, memory);

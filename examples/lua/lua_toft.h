@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct lua_toft {
   toft_recycler recycler;
-  toft_pages pages; /* its source, if there is no other */
+  toft_page_source pages; /* its source, if there is no other */
   int closing;
 } lua_toft;
 

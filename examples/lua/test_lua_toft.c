@@ -135,7 +135,7 @@ static void the_same_as_on_malloc(void **state) {
       lua_toft_close(&memory, L);
     } else {
       lua_close(L);
-      assert_int_equal(toft_recycler_stats_of(&memory.recycler).used, 0); /* Lua freed what it took, to the byte */
+      assert_int_equal(toft_recycler_get_stats(&memory.recycler).used, 0); /* Lua freed what it took, to the byte */
       toft_recycler_release(&memory.recycler);
     }
     assert_int_equal(ended, 1);
@@ -152,13 +152,13 @@ static void dropped_tables_go_back(void **state) {
   assert_non_null(L);
   luaL_openlibs(L);
   lua_gc(L, LUA_GCCOLLECT);
-  used = (size_t)toft_recycler_stats_of(&memory.recycler).used;
+  used = (size_t)toft_recycler_get_stats(&memory.recycler).used;
   assert_int_equal(luaL_dostring(L, "local t = {} for i = 1, 100000 do t[i] = { i } end return #t"), LUA_OK);
   lua_settop(L, 0);
   held = counts.held;
   assert_true(held > 5000000);
   lua_gc(L, LUA_GCCOLLECT);
-  assert_true(toft_recycler_stats_of(&memory.recycler).used < used + 20000);
+  assert_true(toft_recycler_get_stats(&memory.recycler).used < used + 20000);
   lua_toft_trim(&memory, 0);
   assert_true(counts.held < held / 2);
   lua_toft_close(&memory, L);

@@ -13,6 +13,6 @@ __attribute__((export_name("create"))) toft_arena *exported_create(void) {
   return toft_create_in(buffer, sizeof buffer, NULL);
 }
 
-__attribute__((export_name("live"))) unsigned exported_live(toft_arena *a) { return (unsigned)toft_stats_of(a).live; }
+__attribute__((export_name("live"))) unsigned exported_live(toft_arena *a) { return (unsigned)toft_get_stats(a).live; }
 
 __attribute__((export_name("release"))) void exported_release(toft_arena *a) { toft_release(a); }

@@ -26,7 +26,7 @@ struct list {
 
 static struct {
   toft_source *source;
-  toft_pages small_pages; /* the source, if there is no other */
+  toft_page_source small_pages; /* the source, if there is no other */
   int started;
   int page_head;     /* what the page cache adds to a page */
   toft_arena *pages; /* NULL: none is in use */
@@ -185,13 +185,13 @@ int sqlite_toft_install(toft_source *source) {
   sqlite3_mem_methods methods = {take, give, resize, size_of, rounded, start, stop, NULL};
   int code = sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
   if (code != SQLITE_OK) return code;
-  memory.source = source != NULL ? source : toft_pages_init(&memory.small_pages, 0);
+  memory.source = source != NULL ? source : toft_page_source_init(&memory.small_pages, 0);
   return sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &memory.page_head);
 }
 
 size_t sqlite_toft_held(void) {
-  size_t pages = memory.pages != NULL ? (size_t)toft_stats_of(memory.pages).reserved : 0;
-  return memory.started ? pages + (size_t)toft_recycler_stats_of(&memory.rest).reserved : 0;
+  size_t pages = memory.pages != NULL ? (size_t)toft_get_stats(memory.pages).reserved : 0;
+  return memory.started ? pages + (size_t)toft_recycler_get_stats(&memory.rest).reserved : 0;
 }
 
 void sqlite_toft_trim(size_t keep) {

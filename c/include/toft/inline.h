@@ -129,7 +129,7 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
 
 TOFT_INLINE int toft_contains(const toft_arena *a, const void *p) { return a->ops->contains(a, p); }
 
-TOFT_INLINE toft_stats toft_stats_of(toft_arena *a) {
+TOFT_INLINE toft_stats toft_get_stats(toft_arena *a) {
   toft_stats s;
   memset(&s, 0, sizeof s);
   a->ops->stats(a, &s, sizeof s);
@@ -168,7 +168,7 @@ TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
   return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
 }
 
-TOFT_INLINE int toft_give(toft_arena *a, toft_range *r) {
+TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r) {
   toft_range copy;
   int code;
   toft_range_copy(&copy, r);

@@ -37,7 +37,7 @@ extern "C" {
 
 struct toft_options; /* toft.h */
 
-/* Thread-safe, all of it, but for toft_leases_destroy. NULL is the process's own cache, which has the defaults. */
+/* Thread-safe, all of it, but for toft_leases_release. NULL is the process's own cache, which has the defaults. */
 typedef struct toft_leases toft_leases;
 
 typedef struct toft_lease {
@@ -61,7 +61,7 @@ typedef struct toft_lease_options {
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
 /* TOFT_EBUSY if a lease is out, also if the source or the cleanup of one that is just got or returned asks for it:
  * nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
-TOFT_API int toft_leases_destroy(toft_leases *leases);
+TOFT_API int toft_leases_release(toft_leases *leases);
 
 /* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
  * ends with it. */
@@ -83,7 +83,7 @@ typedef struct toft_lease_stats {
   size_t idle, out;   /* now; one that a call makes or empties is out */
   size_t held;        /* bytes: what the idle ones keep, and the others had when they were last leased */
 } toft_lease_stats;
-TOFT_API toft_lease_stats toft_leases_stats(toft_leases *leases);
+TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 
 #ifdef __cplusplus
 }

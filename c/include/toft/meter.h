@@ -26,7 +26,7 @@
  * toft_set_tag work there too, if it can). Nothing has changed then. While an arena is metered, a large allocation may
  * also fail since there is no memory to note whose it is.
  *
- * CALLBACKS run inside a call on the arena, on its thread. They may look at it (toft_stats_of, toft_contains, the walks
+ * CALLBACKS run inside a call on the arena, on its thread. They may look at it (toft_get_stats, toft_contains, the walks
  * and the snapshot below), and use other arenas. The arena is closed to them: allocations there return NULL, all else
  * TOFT_EBUSY. They must return: no longjmp, no exception.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -87,17 +87,17 @@ TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
 /* ---- budgets; the hard budget itself is toft_set_budget ---- */
 
 /* Told that live is above the soft budget. */
-typedef void toft_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget);
+typedef void toft_soft_budget_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget);
 /* Calls fn once when more than so many bytes are live, after the call that did it: an allocation, an adoption, the end
  * of a claim. Refuses nothing. Again after each reset, and when this is called again; not when live falls by
  * other means. UINT64_MAX: no more. fn may be NULL. */
-TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_over *fn, void *arg);
+TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg);
 
 /* Asked before an allocation is refused since the budget does not allow it: returns the new budget, or anything not
  * above the present one to refuse. `size` is what was asked for; if the new budget is too low still, the call fails. */
-typedef uint64_t toft_ask(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
+typedef uint64_t toft_refusal_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
 /* fn NULL: no more questions. */
-TOFT_API int toft_on_refusal(toft_arena *a, toft_ask *fn, void *arg);
+TOFT_API int toft_on_refusal(toft_arena *a, toft_refusal_fn *fn, void *arg);
 
 /* At most so many bytes of this tag may be live while the arena is metered, to the byte. Not its children's:
  * "level/sound" is a tag of its own. UINT64_MAX: no limit. path "": what is under no tag. Nobody is asked before a
@@ -117,12 +117,12 @@ TOFT_API int toft_set_sampling_seed(toft_arena *a, uint64_t seed);
 /* Writes up to `most` return addresses to stack, the newest call's first, as backtrace(3) does, and returns how many.
  * It may include frames of its own and of this library: those up to the call on the arena are dropped. Runs as a
  * callback does. */
-typedef size_t toft_unwinder(void *arg, void **stack, size_t most);
+typedef size_t toft_unwind_fn(void *arg, void **stack, size_t most);
 /* Takes this one in place of the built-in, which is backtrace(3) of glibc, macOS and the BSDs, the compiler's
  * _Unwind_Backtrace elsewhere, and CaptureStackBackTrace on Windows. fn NULL: the built-in again. Where code has no
  * tables to unwind by, or the library was built with TOFT_NO_UNWIND, stacks end early, at the worst with the function
  * that allocated. */
-TOFT_API int toft_set_unwinder(toft_arena *a, toft_unwinder *fn, void *arg);
+TOFT_API int toft_set_unwinder(toft_arena *a, toft_unwind_fn *fn, void *arg);
 
 /* ---- reports ---- */
 
@@ -173,7 +173,7 @@ typedef struct toft_symbol {
 } toft_symbol;
 /* Fills in what it knows of the call that returns to `address` (so it looks up the byte before), and returns non-zero
  * if that is anything. Strings must stay good until the next call. */
-typedef int toft_symbolizer(void *arg, const void *address, toft_symbol *symbol);
+typedef int toft_symbolize_fn(void *arg, const void *address, toft_symbol *symbol);
 /* What a snapshot asks unless it is told otherwise: the dynamic linker, by dladdr. It knows functions that are
  * exported: those of shared libraries, and of a program linked with -rdynamic. Knows nothing on Windows. arg is
  * ignored. */
@@ -193,7 +193,7 @@ enum {
 typedef struct toft_snapshot_options {
   size_t size; /* sizeof(toft_snapshot_options): TOFT_SNAPSHOT_OPTIONS sets it */
   uint32_t flags;
-  toft_symbolizer *symbolizer; /* NULL: toft_symbolize */
+  toft_symbolize_fn *symbolizer; /* NULL: toft_symbolize */
   void *symbolizer_arg;
 } toft_snapshot_options;
 /* clang-format off */
@@ -201,11 +201,11 @@ typedef struct toft_snapshot_options {
 /* clang-format on */
 
 /* Gets a piece of the text, not terminated; returns 0, or what the snapshot is to stop with. A callback as above. */
-typedef int toft_write(void *arg, const char *bytes, size_t size);
+typedef int toft_write_fn(void *arg, const char *bytes, size_t size);
 /* Writes what the arena holds as one object of JSON, in UTF-8 without line ends, by docs/snapshot.md and
  * abi/snapshot.schema.json, which Rust's reports follow too. Takes no memory. options NULL: the defaults. Returns
  * TOFT_OK, TOFT_EARG for flags unknown, or what write returned. An arena of another maker: its statistics. */
-TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, toft_write *write, void *arg);
+TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, toft_write_fn *write, void *arg);
 /* The same into a buffer, as snprintf: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of the
  * whole text, or 0 for flags unknown. With TOFT_SNAPSHOT_CLEAR it clears only if all of the text fitted. */
 TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *options, char *text, size_t size);

@@ -148,7 +148,7 @@ typedef struct toft_pool_stats {
   uint64_t reserved;                /* bytes: address space, or the block */
   uint64_t committed;               /* bytes of it that memory was asked for */
 } toft_pool_stats;
-TOFT_API toft_pool_stats toft_pool_stats_of(const toft_pool *pool);
+TOFT_API toft_pool_stats toft_pool_get_stats(const toft_pool *pool);
 
 /* A walk over the live slots, in the order of their numbers:
  *
@@ -206,7 +206,7 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
 
 /* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0:
  * none, and nothing has changed. */
-TOFT_API toft_handle toft_pool_insert_more(toft_pool *pool);
+TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 
 /* Slots in order are fetched into the cache ahead of use: what inserts and walks do in between takes so much of the
  * processor's window that it would not look that far by itself. Too much work for slots that share a line. */
@@ -232,7 +232,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
     pool->idle--;
     return key;
   }
-  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_more(pool);
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
   i = pool->used + 1;
   key = pool->keys[i] | i; /* its number was 0 */
   pool->used = i;
@@ -243,7 +243,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
 }
 
 /* From now on the handle is stale; 0: it was. */
-TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
+TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
   uint32_t i = h & pool->reach;
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
   pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
@@ -253,7 +253,7 @@ TOFT_INLINE uint32_t toft_pool_expel(toft_pool *pool, toft_handle h) {
 }
 
 /* Puts a slot drawn or expelled to the free ones, if it is not spent. */
-TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
+TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   uint32_t key = pool->keys[i];
   if (TOFT_UNLIKELY(key >= pool->spent)) {
     pool->retired++;
@@ -264,7 +264,7 @@ TOFT_INLINE void toft_pool_shelve(toft_pool *pool, uint32_t i) {
 }
 
 /* Takes a slot off the free ones; 0: none, nothing changed. */
-TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
+TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
     key = pool->keys[i];
@@ -274,7 +274,7 @@ TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
     return i;
   }
   if (TOFT_UNLIKELY(pool->used >= pool->top)) {
-    toft_handle h = toft_pool_insert_more(pool);
+    toft_handle h = toft_pool_insert_slow(pool);
     if (h == 0) return 0;
     i = h & pool->mask;
     pool->keys[i] = h ^ i;
@@ -287,7 +287,7 @@ TOFT_INLINE uint32_t toft_pool_draw(toft_pool *pool) {
 }
 
 /* Makes a drawn slot live. */
-TOFT_INLINE toft_handle toft_pool_admit(toft_pool *pool, uint32_t i) {
+TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
   toft_handle h = pool->keys[i] | i;
   pool->keys[i] = h;
   pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);

@@ -88,7 +88,7 @@ TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *o
 TOFT_API void toft_recycler_release(toft_recycler *r);
 /* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r);
+TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* size: as it was asked for. NULL is ignored. */
@@ -110,16 +110,16 @@ typedef struct toft_sync_recycler toft_sync_recycler;
  * the source too, which stats leave out and release keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
-TOFT_API void toft_sync_recycler_destroy(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
 /* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
  * moment. */
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
 TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
                                                         size_t new_size, size_t align);
-TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
 TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
+TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
  * The inline layer: the members below are for it and for src/recycler.c.
@@ -136,7 +136,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r);
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
   int32_t live;      /* what is not free; what a range has yet to hand out is not */
-  int32_t threshold; /* toft_recycler_block_below_threshold is called when live falls to this or below */
+  int32_t threshold; /* toft_recycler_update_block is called when live falls to this or below */
   uint32_t holes;    /* the piece freed last, which says where the one freed before is */
   int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
   int32_t start;     /* from the header, either way */
@@ -208,7 +208,7 @@ TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same, where findings name `site` as the place of the call. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b);
+TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
 /* The header of the unit that p lies in. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -219,7 +219,7 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
 
 /* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
  * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
-TOFT_INLINE void toft_recycler_hole_at(toft_recycler_block *b, void *p, size_t size) {
+TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   uint32_t next = b->holes, bytes = (uint32_t)size;
   b->holes = (uint32_t)(uintptr_t)p;
@@ -253,8 +253,8 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   toft_recycler_block *b = toft_recycler_block_of(p);
   int32_t live = b->live - (int32_t)bytes;
   b->live = live;
-  toft_recycler_hole_at(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_block_below_threshold(r, b);
+  toft_recycler_add_hole(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
 /* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and

@@ -39,11 +39,11 @@ struct toft_source; /* toft.h */
 typedef struct toft_shared toft_shared;
 
 /* An empty one; its blocks come from `source`, NULL: toft_heap(). The source is called by one thread at a time; a
- * toft_budget is a limit. NULL if there is no memory. */
+ * toft_limited_source is a limit. NULL if there is no memory. */
 TOFT_API TOFT_NODISCARD toft_shared *toft_shared_create(struct toft_source *source);
 /* ALONE. Ends the parts, running their cleanups, and returns all memory. TOFT_EBUSY: a part is claimed, or one of its
  * cleanups runs: nothing has changed. NULL is ignored. */
-TOFT_API int toft_shared_destroy(toft_shared *s);
+TOFT_API int toft_shared_release(toft_shared *s);
 
 /* size bytes, aligned to `align`, a power of two, and to 8. A size of 0 gives a pointer that must not be read. NULL if
  * there is no memory, or a size or alignment that no arena can serve. */
@@ -66,10 +66,10 @@ TOFT_API int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep);
 /* Returns blocks that wait since the last reset to the source, until about `keep` bytes of them are left. */
 TOFT_API void toft_shared_trim(toft_shared *s, size_t keep);
 
-/* As toft_stats_of; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
+/* As toft_get_stats; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
  * of what was live at resets and is now: what is given back in between leaves both. While others allocate, each number
  * is of some moment of the call. */
-TOFT_API toft_stats toft_shared_stats(toft_shared *s);
+TOFT_API toft_stats toft_shared_get_stats(toft_shared *s);
 /* Does p lie in memory that was handed out, to a part or by toft_shared_alloc? Walks the blocks. */
 TOFT_API int toft_shared_contains(toft_shared *s, const void *p);
 

@@ -69,7 +69,7 @@ typedef struct toft_state {
   toft_cleanup_node *cleanups;
   toft_instruments *instruments; /* allocated when one is first switched on; released with the arena */
   toft_checks *checks;           /* NULL until the arena is first checked */
-  toft_failure *failure;
+  toft_failure_fn *failure;
   void *failure_arg;
   unsigned char *claim_start, *claim_limit;
   uintptr_t claim_id;

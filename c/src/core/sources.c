@@ -13,8 +13,8 @@
 
 #define TOFT_PAGES_KEPT (64 * TOFT_MIB)
 
-static void *toft_pages_take(toft_source *self, size_t size) {
-  toft_pages *pages = (toft_pages *)(void *)self;
+static void *toft_page_source_take(toft_source *self, size_t size) {
+  toft_page_source *pages = (toft_page_source *)(void *)self;
   for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
     toft_cached_block *b = *at;
     if (b->size == size) {
@@ -26,8 +26,8 @@ static void *toft_pages_take(toft_source *self, size_t size) {
   return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
 }
 
-static void toft_pages_put(toft_source *self, void *block, size_t size) {
-  toft_pages *pages = (toft_pages *)(void *)self;
+static void toft_page_source_put(toft_source *self, void *block, size_t size) {
+  toft_page_source *pages = (toft_page_source *)(void *)self;
   if ((pages->flags & TOFT_PAGES_LAZY) == 0 || size > TOFT_PAGES_KEPT - toft_min(pages->kept_bytes, TOFT_PAGES_KEPT)) {
     toft_os_unmap(block, size);
     return;
@@ -40,15 +40,15 @@ static void toft_pages_put(toft_source *self, void *block, size_t size) {
   pages->kept_bytes += size;
 }
 
-toft_source *toft_pages_init(toft_pages *pages, uint32_t flags) {
+toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags) {
   memset(pages, 0, sizeof *pages);
-  pages->source.take = toft_pages_take;
-  pages->source.put = toft_pages_put;
+  pages->source.take = toft_page_source_take;
+  pages->source.put = toft_page_source_put;
   pages->flags = flags;
   return &pages->source;
 }
 
-void toft_pages_trim(toft_pages *pages) {
+void toft_page_source_trim(toft_page_source *pages) {
   toft_cached_block *b;
   while ((b = (toft_cached_block *)pages->kept) != NULL) {
     pages->kept = b->next;
@@ -60,8 +60,8 @@ void toft_pages_trim(toft_pages *pages) {
 /* ---- reserve and commit ---- */
 
 /* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
-static int toft_reserve_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_reserve *r = (toft_reserve *)(void *)self;
+static int toft_reserve_source_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   size_t to = toft_os_page(want);
   (void)block;
   if (want > r->max) return 0;
@@ -76,63 +76,63 @@ static int toft_reserve_extend(toft_source *self, void *block, size_t size, size
   return 1;
 }
 
-static void *toft_reserve_take(toft_source *self, size_t size) {
-  toft_reserve *r = (toft_reserve *)(void *)self;
-  if (r->taken || !toft_reserve_extend(self, r->base, 0, size)) return NULL;
+static void *toft_reserve_source_take(toft_source *self, size_t size) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
+  if (r->taken || !toft_reserve_source_extend(self, r->base, 0, size)) return NULL;
   r->taken = 1;
   return r->base;
 }
 
-static void toft_reserve_put(toft_source *self, void *block, size_t size) {
-  toft_reserve *r = (toft_reserve *)(void *)self;
+static void toft_reserve_source_put(toft_source *self, void *block, size_t size) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   (void)block, (void)size;
   toft_os_decommit(r->base, r->committed);
   r->committed = 0;
   r->taken = 0;
 }
 
-toft_source *toft_reserve_init(toft_reserve *r, size_t max) {
+toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
   memset(r, 0, sizeof *r);
   if (max == 0 || max > TOFT_MAX_REQUEST) return NULL;
-  r->source.take = toft_reserve_take;
-  r->source.put = toft_reserve_put;
-  r->source.extend = toft_reserve_extend;
+  r->source.take = toft_reserve_source_take;
+  r->source.put = toft_reserve_source_put;
+  r->source.extend = toft_reserve_source_extend;
   r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
   r->base = (unsigned char *)toft_os_reserve(r->max);
   return r->base != NULL ? &r->source : NULL;
 }
 
-void toft_reserve_done(toft_reserve *r) {
+void toft_reserve_source_release(toft_reserve_source *r) {
   if (r->base != NULL) toft_os_unmap(r->base, r->max);
   memset(r, 0, sizeof *r);
 }
 
 /* ---- a limit around a source ---- */
 
-static int toft_budget_charge(toft_budget *b, size_t size) {
+static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
   if (size <= b->limit && TOFT_ADD(&b->used, size) <= b->limit) return 1;
   if (size <= b->limit) TOFT_ADD(&b->used, 0 - size);
   return 0;
 }
 
-static void *toft_budget_take(toft_source *self, size_t size) {
-  toft_budget *b = (toft_budget *)(void *)self;
-  if (!toft_budget_charge(b, size)) return NULL;
+static void *toft_limited_source_take(toft_source *self, size_t size) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
+  if (!toft_limited_source_charge(b, size)) return NULL;
   void *block = b->inner->take(b->inner, size);
   if (block == NULL) TOFT_ADD(&b->used, 0 - size);
   return block;
 }
 
-static void toft_budget_put(toft_source *self, void *block, size_t size) {
-  toft_budget *b = (toft_budget *)(void *)self;
+static void toft_limited_source_put(toft_source *self, void *block, size_t size) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
   b->inner->put(b->inner, block, size);
   TOFT_ADD(&b->used, 0 - size);
 }
 
-static int toft_budget_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_budget *b = (toft_budget *)(void *)self;
+static int toft_limited_source_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
   size_t more = want > size ? want - size : 0;
-  if (more != 0 && !toft_budget_charge(b, more)) return 0;
+  if (more != 0 && !toft_limited_source_charge(b, more)) return 0;
   if (!b->inner->extend(b->inner, block, size, want)) {
     TOFT_ADD(&b->used, 0 - more);
     return 0;
@@ -141,12 +141,12 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
   return 1;
 }
 
-toft_source *toft_budget_init(toft_budget *b, toft_source *inner, size_t limit) {
+toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner, size_t limit) {
   if (inner == NULL) inner = &toft_heap_source;
   memset(b, 0, sizeof *b);
-  b->source.take = toft_budget_take;
-  b->source.put = toft_budget_put;
-  if (inner->extend != NULL) b->source.extend = toft_budget_extend;
+  b->source.take = toft_limited_source_take;
+  b->source.put = toft_limited_source_put;
+  if (inner->extend != NULL) b->source.extend = toft_limited_source_extend;
   b->inner = inner;
   b->limit = limit;
   return &b->source;

@@ -37,7 +37,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
 
 /* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
  * double up to 4 KiB. */
-void *toft_pack_more(toft_pack *k, size_t n) {
+void *toft_pack_grow(toft_pack *k, size_t n) {
   toft_attribute_call(k->arena, TOFT_CALLER());
   if (n > k->chunk / 4) return toft_alloc(k->arena, n);
   unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);

@@ -62,13 +62,13 @@ struct toft_instruments {
 
   uint64_t soft_budget;
   int soft_budget_passed; /* and reported */
-  toft_over *on_soft_budget;
+  toft_soft_budget_fn *on_soft_budget;
   void *on_soft_budget_arg;
-  toft_ask *on_refusal;
+  toft_refusal_fn *on_refusal;
   void *on_refusal_arg;
 
   uint64_t period, next_sample, random; /* next_sample: a value of `allocated` */
-  toft_unwinder *unwinder;
+  toft_unwind_fn *unwinder;
   void *unwinder_arg;
   toft_sampled_site **sites; /* TOFT_SITE_LISTS lists by hash; NULL before the first sample */
   size_t site_count;

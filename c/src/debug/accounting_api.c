@@ -44,7 +44,7 @@ int toft_set_metered(toft_arena *head, int on) {
   return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
 
-int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *arg) {
+int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -55,7 +55,7 @@ int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_over *fn, void *
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_on_refusal(toft_arena *head, toft_ask *fn, void *arg) {
+int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -84,7 +84,7 @@ int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_set_unwinder(toft_arena *head, toft_unwinder *fn, void *arg) {
+int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;

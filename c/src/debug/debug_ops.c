@@ -269,7 +269,7 @@ static void toft_verify_heap_blocks(toft_state *a) {
   for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older)
     if (n->user.fn == toft_release_adopted) toft_verify_heap_blocks((toft_state *)n->user.arg);
   if (c == NULL) return;
-  toft_failure *failure = a->failure;
+  toft_failure_fn *failure = a->failure;
   a->failure = NULL; /* what it uses may have ended */
   memset(&c->call, 0, sizeof c->call);
   c->call.op = "exit";

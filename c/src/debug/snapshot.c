@@ -9,13 +9,13 @@
 #include "symbolize.c"
 
 typedef struct toft_json {
-  toft_write *write;
+  toft_write_fn *write;
   void *arg;
   int code;  /* what write said; then nothing more is written */
   int first; /* of an object or array */
   size_t length;
   char text[256]; /* not yet written */
-  toft_symbolizer *symbolizer;
+  toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
 } toft_json;
 
@@ -121,7 +121,7 @@ static void toft_json_close(toft_json *j, const char *bracket) {
 /* ---- the parts ---- */
 
 static void toft_json_stats(toft_json *j, toft_arena *head) {
-  toft_stats s = toft_stats_of(head);
+  toft_stats s = toft_get_stats(head);
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
   toft_json_number(j, "live", s.live);
@@ -247,7 +247,7 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
 
-int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write *write, void *arg) {
+int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_json j;

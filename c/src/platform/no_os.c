@@ -1,6 +1,6 @@
 /* The functions of os.c where there is no operating system (TOFT_NO_OS): bare metal, WebAssembly. There are no pages,
- * no threads, no environment and no files. Blocks come from the caller's buffers and sources; the heap source has memory only where
- * TOFT_HEAP_ALLOC(size, align) and TOFT_HEAP_FREE(pointer) are defined.
+ * threads, environment or files. Blocks come from the caller's buffers and sources; the heap source has memory only
+ * where TOFT_HEAP_ALLOC(size, align) and TOFT_HEAP_FREE(pointer) are defined.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_PLATFORM_NO_OS_C
 #define TOFT_PLATFORM_NO_OS_C

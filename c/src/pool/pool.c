@@ -320,7 +320,7 @@ static int toft_pool_step(toft_pool *p) {
   return p->room != had;
 }
 
-toft_handle toft_pool_insert_more(toft_pool *p) {
+toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
   for (;; p->used = p->top = i, p->idle++) { /* over slots that are retired */
     i = p->used + 1;
@@ -377,7 +377,7 @@ void toft_pool_trim(toft_pool *p) {
   toft_pool_update_capacity(p);
 }
 
-toft_pool_stats toft_pool_stats_of(const toft_pool *p) {
+toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
   toft_pool_stats s;
   s.live = p->used - p->idle;
   s.capacity = p->room;

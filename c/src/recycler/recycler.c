@@ -142,7 +142,7 @@ static void toft_recycler_set_threshold(toft_recycler_block *b) {
   b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
 
-void toft_recycler_block_below_threshold(toft_recycler *r, toft_recycler_block *b) {
+void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
     if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
     toft_recycler_block_emptied(r, b);
@@ -165,7 +165,7 @@ static void toft_recycler_flush_freed(toft_recycler *r) {
 static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
-  toft_recycler_hole_at(range->block, range->cursor, rest);
+  toft_recycler_add_hole(range->block, range->cursor, rest);
   range->block->live -= (int32_t)rest;
   range->limit = range->cursor;
 }
@@ -195,7 +195,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   while (range->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
     unsigned char *p = toft_recycler_next_hole(range, &bytes);
-    toft_recycler_hole_at(b, p, bytes);
+    toft_recycler_add_hole(b, p, bytes);
   }
   range->block = NULL;
   range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
@@ -206,7 +206,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
     toft_recycler_set_threshold(b);
     toft_recycler_append(&r->sparse, b);
   } else {
-    toft_recycler_block_below_threshold(r, b);
+    toft_recycler_update_block(r, b);
   }
 }
 
@@ -281,7 +281,7 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
     size_t bytes;
     unsigned char *p = toft_recycler_next_hole(range, &bytes);
     if (toft_recycler_fit(p, bytes, size, align) == NULL) {
-      toft_recycler_hole_at(b, p, bytes);
+      toft_recycler_add_hole(b, p, bytes);
       continue;
     }
     toft_recycler_drop_rest(range);
@@ -424,7 +424,7 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
   if (q == NULL) return NULL;
   if (q != p) {
-    toft_recycler_hole_at(range->block, p, (size_t)(q - p));
+    toft_recycler_add_hole(range->block, p, (size_t)(q - p));
     range->block->live -= (int32_t)(q - p);
   }
   range->cursor = q + size;
@@ -528,9 +528,9 @@ static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, si
 }
 
 static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
-  toft_recycler_hole_at(b, p, bytes);
+  toft_recycler_add_hole(b, p, bytes);
   b->live -= (int32_t)bytes;
-  if (b->live <= b->threshold) toft_recycler_block_below_threshold(r, b);
+  if (b->live <= b->threshold) toft_recycler_update_block(r, b);
 }
 
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
@@ -713,7 +713,7 @@ static void toft_recycler_count(const toft_recycler *r, const toft_recycler_bloc
   *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
 }
 
-toft_recycler_stats toft_recycler_stats_of(const toft_recycler *r) {
+toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
   toft_recycler_stats s;
   const toft_recycler_segment *segment;
   unsigned char *p;

@@ -339,7 +339,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   toft_recycler_stats s;
   memset(&s, 0, sizeof s);
   if (c != NULL) {
-    s = toft_recycler_stats_of(&c->memory);
+    s = toft_recycler_get_stats(&c->memory);
     s.wasted += s.used - c->live;
     s.used = c->live;
   }

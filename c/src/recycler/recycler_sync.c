@@ -102,7 +102,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   return r;
 }
 
-void toft_sync_recycler_destroy(toft_sync_recycler *r) {
+void toft_sync_recycler_release(toft_sync_recycler *r) {
   uint32_t i;
   if (r == NULL) return;
   for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
@@ -138,7 +138,7 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   return q;
 }
 
-void toft_sync_recycler_release(toft_sync_recycler *r) {
+void toft_sync_recycler_reset(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
@@ -156,7 +156,7 @@ void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   }
 }
 
-toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
+toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r) {
   toft_recycler_stats sum;
   uint64_t *total = (uint64_t *)(void *)&sum;
   uint32_t i;
@@ -166,7 +166,7 @@ toft_recycler_stats toft_sync_recycler_stats_of(toft_sync_recycler *r) {
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
     toft_lock_take(&r->shards[i].lock);
-    s = toft_recycler_stats_of(&r->shards[i].recycler);
+    s = toft_recycler_get_stats(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];
   }

@@ -122,7 +122,7 @@ static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   return &a->head;
 }
 
-toft_arena *toft_frame_here(toft_frames *f) {
+toft_arena *toft_frame_arena(toft_frames *f) {
   const toft_thread_state *h = &toft_this_thread;
   return TOFT_LIKELY(h->frame_key == f->key) ? h->frame_arena : toft_frame_find(f);
 }
@@ -269,7 +269,7 @@ uint64_t toft_frames_number(const toft_frames *f) { return f->number; }
 
 void toft_frame_publish(toft_frames *f, void *root) { TOFT_STORE_POINTER_RELEASE(void, &f->roots[f->current], root); }
 
-const void *toft_frame_past(const toft_frames *f, uint32_t age) {
+const void *toft_frame_previous(const toft_frames *f, uint32_t age) {
   if (age >= f->buffers) return NULL;
   return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->current + f->buffers - age) % f->buffers]);
 }
@@ -313,7 +313,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
   return TOFT_OK;
 }
 
-int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
+int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
   toft_frame_stats sum;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_READ);
   if (code != TOFT_OK) return code;
@@ -325,7 +325,7 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
     for (uint32_t i = 0; i < f->buffers; i++) {
       if (s->arenas[i] == NULL) continue;
       toft_frames_set_changing(f, s->arenas[i]);
-      toft_stats one = toft_stats_of(&s->arenas[i]->head);
+      toft_stats one = toft_get_stats(&s->arenas[i]->head);
       sum.live += one.live;
       sum.reserved += one.reserved;
       sum.wasted += one.wasted;
@@ -339,7 +339,7 @@ int toft_frames_stats(toft_frames *f, toft_frame_stats *out) {
   return TOFT_OK;
 }
 
-int toft_frames_destroy(toft_frames *f) {
+int toft_frames_release(toft_frames *f) {
   if (f == NULL) return TOFT_OK;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;

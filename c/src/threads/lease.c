@@ -257,7 +257,7 @@ static void toft_leases_drop_chunks(toft_leases *l) {
   l->free = NULL;
 }
 
-int toft_leases_destroy(toft_leases *l) {
+int toft_leases_release(toft_leases *l) {
   if (l == NULL || l == &toft_default_leases) return TOFT_EARG;
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
@@ -292,7 +292,7 @@ static void toft_leases_unload(void) {
   toft_lease_release_list(list);
 }
 
-toft_lease_stats toft_leases_stats(toft_leases *l) {
+toft_lease_stats toft_leases_get_stats(toft_leases *l) {
   toft_lease_stats s;
   if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);

@@ -309,7 +309,7 @@ toft_shared *toft_shared_create(toft_source *source) {
   return s;
 }
 
-int toft_shared_destroy(toft_shared *s) {
+int toft_shared_release(toft_shared *s) {
   if (s == NULL) return TOFT_OK;
   int code = toft_shared_reset(s, TOFT_KEEP_BYTES, 0);
   if (code != TOFT_EBUSY) toft_os_heap_put(s);
@@ -318,7 +318,7 @@ int toft_shared_destroy(toft_shared *s) {
 
 /* ---- looking at one ---- */
 
-toft_stats toft_shared_stats(toft_shared *s) {
+toft_stats toft_shared_get_stats(toft_shared *s) {
   toft_stats all;
   memset(&all, 0, sizeof all);
   toft_lock_take(&s->lock);

@@ -235,7 +235,7 @@ class arena_ref {
   int set_budget(std::uint64_t bytes) const noexcept { return toft_set_budget(arena_, bytes); }
   // Red zones, poison, stale marks, from now on: slow, and exact. TOFT_CHECKED=1 in the environment: in all arenas.
   int set_checked(bool on) const noexcept { return toft_set_checked(arena_, on); }
-  toft_stats stats() const noexcept { return toft_stats_of(arena_); }
+  toft_stats stats() const noexcept { return toft_get_stats(arena_); }
   bool contains(const void *p) const noexcept { return toft_contains(arena_, p) == 1; }
 
   friend bool operator==(const arena_ref &a, const arena_ref &b) noexcept { return a.arena_ == b.arena_; }
@@ -406,7 +406,7 @@ class claim {
   }
   claim(const claim &) = delete;
   claim &operator=(const claim &) = delete;
-  ~claim() { (void)toft_give(arena_, &range_); }
+  ~claim() { (void)toft_unclaim(arena_, &range_); }
 
   // Aligned to 8.
   TOFT_ALWAYS_INLINE void *allocate(std::size_t size) {

@@ -78,16 +78,16 @@ class frames {
   frames &operator=(const frames &) = delete;
   // ALONE. Destructors and cleanups of all frames run. Where a thread has entered, or a range is claimed, it does
   // nothing: they stay for ever, and so does their memory.
-  ~frames() { (void)toft_frames_destroy(frames_); }
+  ~frames() { (void)toft_frames_release(frames_); }
 
   // This thread's arena of the present frame. Ask again in each frame.
   arena_ref here() const {
-    toft_arena *a = toft_frame_here(frames_);
+    toft_arena *a = toft_frame_arena(frames_);
     if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
     return a;
   }
   // nullptr where here throws.
-  [[nodiscard]] toft_arena *try_here() const noexcept { return toft_frame_here(frames_); }
+  [[nodiscard]] toft_arena *try_here() const noexcept { return toft_frame_arena(frames_); }
 
   // ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied, their destructors run on this
   // thread. TOFT_OK; TOFT_ECORRUPT: done, and a checked arena found bytes written outside an allocation; TOFT_EBUSY: a
@@ -109,7 +109,7 @@ class frames {
   // frame is gone.
   template <class T>
   const T *past(std::uint32_t age) const noexcept {
-    return static_cast<const T *>(toft_frame_past(frames_, age));
+    return static_cast<const T *>(toft_frame_previous(frames_, age));
   }
 
   // "This thread works in the frame", as long as the result lives; it is false if the frame ends just now
@@ -120,7 +120,7 @@ class frames {
   // empty arenas of threads that have ended. TOFT_OK, TOFT_EBUSY.
   int trim(std::size_t keep = 0) noexcept { return toft_frames_trim(frames_, keep); }
   // ALONE. Sums over the arenas of all threads and buffers. TOFT_OK; TOFT_EBUSY: out is not written.
-  int stats(frame_stats &out) const noexcept { return toft_frames_stats(frames_, &out); }
+  int stats(frame_stats &out) const noexcept { return toft_frames_get_stats(frames_, &out); }
 
   toft_frames *get() const noexcept { return frames_; }
 

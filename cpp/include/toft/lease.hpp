@@ -54,7 +54,7 @@ class leases_ref {
   // Ends all arenas that wait.
   void trim() const noexcept { toft_leases_trim(leases_); }
   // Linear in leases that are out.
-  lease_stats stats() const noexcept { return toft_leases_stats(leases_); }
+  lease_stats stats() const noexcept { return toft_leases_get_stats(leases_); }
 
  protected:
   toft_leases *leases_;
@@ -76,7 +76,7 @@ class leases : public leases_ref {
   leases &operator=(const leases &) = delete;
   // All leases have ended, and no other thread uses it. While one is out, the cache stays: it may still be given back,
   // and the memory is not.
-  ~leases() { (void)toft_leases_destroy(leases_); }
+  ~leases() { (void)toft_leases_release(leases_); }
 };
 
 class lease : public arena_ref {

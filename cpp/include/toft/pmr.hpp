@@ -156,7 +156,7 @@ class recycling_resource : public std::pmr::memory_resource {
   // Returns memory that holds no live object, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
   // Linear in blocks.
-  recycler_stats stats() const noexcept { return toft_recycler_stats_of(&r_); }
+  recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
   // nullptr: not from a memory resource.
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
@@ -209,7 +209,7 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
   }
   synchronized_recycling_resource(const synchronized_recycling_resource &) = delete;
   synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
-  ~synchronized_recycling_resource() override { toft_sync_recycler_destroy(made()); }
+  ~synchronized_recycling_resource() override { toft_sync_recycler_release(made()); }
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     toft_sync_recycler *r = recycler();
@@ -224,13 +224,13 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
 
   // No thread may use its memory any more. Upstream gets all but one block, which the destructor returns.
   void release() noexcept {
-    if (made() != nullptr) toft_sync_recycler_release(made());
+    if (made() != nullptr) toft_sync_recycler_reset(made());
   }
   void trim(std::size_t keep = 0) noexcept {
     if (made() != nullptr) toft_sync_recycler_trim(made(), keep);
   }
   recycler_stats stats() const noexcept {
-    return made() != nullptr ? toft_sync_recycler_stats_of(made()) : recycler_stats();
+    return made() != nullptr ? toft_sync_recycler_get_stats(made()) : recycler_stats();
   }
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
@@ -404,7 +404,7 @@ class frame_resource : public std::pmr::memory_resource {
 
   // std::bad_alloc.
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
-    toft_arena *a = toft_frame_here(frames_);
+    toft_arena *a = toft_frame_arena(frames_);
     if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
     return arena_ref(a).allocate(size, align);
   }

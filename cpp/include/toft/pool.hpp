@@ -117,9 +117,9 @@ class drawn_slot {
   drawn_slot(const drawn_slot &) = delete;
   drawn_slot &operator=(const drawn_slot &) = delete;
   ~drawn_slot() {
-    if (pool_ != nullptr) toft_pool_shelve(pool_, number_);
+    if (pool_ != nullptr) toft_pool_return_slot(pool_, number_);
   }
-  toft_handle admit() noexcept { return toft_pool_admit(std::exchange(pool_, nullptr), number_); }
+  toft_handle admit() noexcept { return toft_pool_activate(std::exchange(pool_, nullptr), number_); }
 
  private:
   toft_pool *pool_;
@@ -190,9 +190,9 @@ class pool {
       ::new (static_cast<void *>(slot(h & pool_.mask))) T(std::move(value));
       return handle_type(h);
     } else {
-      std::uint32_t number = toft_pool_draw(&pool_);
+      std::uint32_t number = toft_pool_take_slot(&pool_);
       if (TOFT_UNLIKELY(number == 0)) {
-        if (!open(0) || (number = toft_pool_draw(&pool_)) == 0) return {};
+        if (!open(0) || (number = toft_pool_take_slot(&pool_)) == 0) return {};
       }
       detail::drawn_slot drawn(&pool_, number);
       detail::construct<T>(slot(number), std::forward<Args>(args)...);
@@ -205,10 +205,10 @@ class pool {
     if constexpr (std::is_trivially_destructible_v<T>) {
       return toft_pool_remove(&pool_, h.bits()) == TOFT_OK;
     } else {
-      std::uint32_t number = toft_pool_expel(&pool_, h.bits());
+      std::uint32_t number = toft_pool_deactivate(&pool_, h.bits());
       if (number == 0) return false;
       std::destroy_at(std::launder(slot(number)));
-      toft_pool_shelve(&pool_, number);
+      toft_pool_return_slot(&pool_, number);
       return true;
     }
   }
@@ -261,7 +261,7 @@ class pool {
   /* Gives memory above the highest live value back to the system, unless the pool is fixed. Time as clear. */
   void trim() noexcept { toft_pool_trim(&pool_); }
   /* Address space and memory: see toft/pool.h. */
-  toft_pool_stats stats() const noexcept { return toft_pool_stats_of(&pool_); }
+  toft_pool_stats stats() const noexcept { return toft_pool_get_stats(&pool_); }
 
   iterator begin() noexcept { return iterator(toft_pool_walk_begin(&pool_)); }
   const_iterator begin() const noexcept { return const_iterator(toft_pool_walk_begin(&pool_)); }

@@ -69,7 +69,7 @@ class recycler {
   // Returns memory that holds no live object, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
   // Linear in blocks.
-  recycler_stats stats() const noexcept { return toft_recycler_stats_of(&r_); }
+  recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
 
   toft_recycler *get() noexcept { return &r_; }
 
@@ -90,7 +90,7 @@ class synchronized_recycler {
   }
   synchronized_recycler(const synchronized_recycler &) = delete;
   synchronized_recycler &operator=(const synchronized_recycler &) = delete;
-  ~synchronized_recycler() { toft_sync_recycler_destroy(r_); }
+  ~synchronized_recycler() { toft_sync_recycler_release(r_); }
 
   TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = toft_sync_recycler_alloc(r_, size, align);
@@ -109,9 +109,9 @@ class synchronized_recycler {
   }
 
   // No other thread may use memory of it any more.
-  void release() noexcept { toft_sync_recycler_release(r_); }
+  void release() noexcept { toft_sync_recycler_reset(r_); }
   void trim(std::size_t keep = 0) noexcept { toft_sync_recycler_trim(r_, keep); }
-  recycler_stats stats() const noexcept { return toft_sync_recycler_stats_of(r_); }
+  recycler_stats stats() const noexcept { return toft_sync_recycler_get_stats(r_); }
 
   toft_sync_recycler *get() noexcept { return r_; }
 

@@ -43,7 +43,7 @@ class shared_arena {
   shared_arena(const shared_arena &) = delete;  // parts know where it is
   shared_arena &operator=(const shared_arena &) = delete;
   // ALONE. Where a part is claimed it does nothing: all of it stays for ever.
-  ~shared_arena() { (void)toft_shared_destroy(shared_); }
+  ~shared_arena() { (void)toft_shared_release(shared_); }
 
   // Uninitialised. A size of 0 gives a pointer that must not be read.
   void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
@@ -85,7 +85,7 @@ class shared_arena {
   void trim(std::size_t keep = 0) noexcept { toft_shared_trim(shared_, keep); }
 
   // A block that a part has counts as allocated in whole.
-  toft_stats stats() const noexcept { return toft_shared_stats(shared_); }
+  toft_stats stats() const noexcept { return toft_shared_get_stats(shared_); }
   // Linear in blocks.
   bool contains(const void *p) const noexcept { return toft_shared_contains(shared_, p) != 0; }
 

@@ -104,9 +104,9 @@ class soa_pool {
   template <class... Us>
   handle_type try_emplace(Us &&...us) noexcept(makes_nothrow<Us...>()) {
     static_assert(sizeof...(Us) == sizeof...(Ts) || sizeof...(Us) == 0, "one argument for each column, or none");
-    std::uint32_t number = toft_pool_draw(&index_);
+    std::uint32_t number = toft_pool_take_slot(&index_);
     if (TOFT_UNLIKELY(number == 0)) {
-      if (!open(0) || (number = toft_pool_draw(&index_)) == 0) return {};
+      if (!open(0) || (number = toft_pool_take_slot(&index_)) == 0) return {};
     }
     detail::drawn_slot drawn(&index_, number);
     std::size_t row = size();
@@ -127,7 +127,7 @@ class soa_pool {
 
   /* Destroys a row, and moves the last one into its place; false, and nothing done, if h is stale. */
   bool erase(handle_type h) noexcept {
-    std::uint32_t number = toft_pool_expel(&index_, h.bits());
+    std::uint32_t number = toft_pool_deactivate(&index_, h.bits());
     if (number == 0) return false;
     std::size_t row = *row_at(number), last = size();
     if (row != last) {
@@ -137,7 +137,7 @@ class soa_pool {
       *row_at(moved.bits() & index_.mask) = static_cast<row_number>(row);
     }
     destroy(rows_, last, last + 1, columns);
-    toft_pool_shelve(&index_, number);
+    toft_pool_return_slot(&index_, number);
     return true;
   }
 

@@ -100,7 +100,7 @@ uint64_t ctest_x_thread(void) { return (uint64_t)(uintptr_t)pthread_self(); }
 static toft_range range;
 
 int ctest_x_claim(toft_arena *a) { return toft_claim(a, &range) == TOFT_OK; }
-int ctest_x_give(toft_arena *a) { return toft_give(a, &range) == TOFT_OK; }
+int ctest_x_give(toft_arena *a) { return toft_unclaim(a, &range) == TOFT_OK; }
 
 /* ---- readers ---- */
 

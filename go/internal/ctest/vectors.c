@@ -139,4 +139,4 @@ void *ctest_v_claim(toft_arena *a, toft_range *r, size_t n, size_t align) {
   if (n == 0 && r->maker == 0) return toft_claim(a, r) == TOFT_OK ? r->cursor : NULL;
   return a->ops->claim(a, r, n, align);
 }
-int ctest_v_give(toft_arena *a, toft_range *r) { return toft_give(a, r); }
+int ctest_v_give(toft_arena *a, toft_range *r) { return toft_unclaim(a, r); }

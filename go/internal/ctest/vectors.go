@@ -131,7 +131,7 @@ func ClaimRange(a unsafe.Pointer, r *Range, n, align uintptr) uintptr {
 	return uintptr(C.ctest_v_claim(arena(a), (*C.toft_range)(unsafe.Pointer(r)), C.size_t(n), C.size_t(align)))
 }
 
-// GiveRange is toft_give.
+// GiveRange is toft_unclaim.
 func GiveRange(a unsafe.Pointer, r *Range) int {
 	return int(C.ctest_v_give(arena(a), (*C.toft_range)(unsafe.Pointer(r))))
 }

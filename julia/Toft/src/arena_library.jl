@@ -93,7 +93,7 @@ struct RawSymbol # toft_symbol
     line::Cuint
 end
 
-struct RawReserve # toft_reserve
+struct RawReserve # toft_reserve_source
     take::Ptr{Cvoid}
     put::Ptr{Cvoid}
     extend::Ptr{Cvoid}
@@ -271,8 +271,8 @@ end
             error("Toft: ", path, " is of version ", version, ", and this package needs ", HEADER_VERSION)
         end
         LIBRARY.create_with = found(:toft_create_with)
-        LIBRARY.reserve_init = found(:toft_reserve_init)
-        LIBRARY.reserve_done = found(:toft_reserve_done)
+        LIBRARY.reserve_init = found(:toft_reserve_source_init)
+        LIBRARY.reserve_done = found(:toft_reserve_source_release)
         LIBRARY.cache_limit = found(:toft_cache_limit)
         LIBRARY.cache_held = found(:toft_cache_held)
         LIBRARY.cache_trim = found(:toft_cache_trim)

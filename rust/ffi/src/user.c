@@ -50,8 +50,8 @@ char *user_bytes(toft_arena *a, size_t n) {
     if (i == 0) first = p;
     last = p;
   }
-  return toft_give(a, &r) == TOFT_OK && (n == 0 || last != NULL) ? first : NULL;
+  return toft_unclaim(a, &r) == TOFT_OK && (n == 0 || last != NULL) ? first : NULL;
 }
 
 size_t user_live(toft_arena *a);
-size_t user_live(toft_arena *a) { return (size_t)toft_stats_of(a).live; }
+size_t user_live(toft_arena *a) { return (size_t)toft_get_stats(a).live; }
