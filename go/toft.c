@@ -2927,108 +2927,106 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #ifdef TOFT_PREFIX
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
-#define toft_barrier_create TOFT_PASTE(TOFT_PREFIX, toft_barrier_create)
-#define toft_barrier_destroy TOFT_PASTE(TOFT_PREFIX, toft_barrier_destroy)
-#define toft_barrier_leave TOFT_PASTE(TOFT_PREFIX, toft_barrier_leave)
-#define toft_barrier_wait TOFT_PASTE(TOFT_PREFIX, toft_barrier_wait)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
-#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
 #define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
 #define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
 #define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
 #define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
 #define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
-#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
-#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
 #define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
-#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
 #define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
 #define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
 #define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
-#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
 #define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
+#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
 #define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
 #define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
 #define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
 #define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
+#define toft_frames_arrive_and_drop TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_drop)
+#define toft_frames_arrive_and_wait TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_wait)
 #define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
-#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
-#define toft_frames_meet TOFT_PASTE(TOFT_PREFIX, toft_frames_meet)
-#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
 #define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
+#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
+#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
+#define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
-#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
-#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
-#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
 #define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
-#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
 #define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
+#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
 #define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
+#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
-#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
 #define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
 #define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
 #define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
 #define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
 #define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
+#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
 #define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
 #define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
 #define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
-#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
 #define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
 #define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
-#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
-#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
-#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
-#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
-#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
-#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
-#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
-#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
-#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
-#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
-#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
-#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
-#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
+#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
+#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
 #define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
 #define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
+#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
-#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
-#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
-#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
-#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
+#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
+#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
 #define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
 #define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
 #define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
 #define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
+#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
+#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
+#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
+#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
+#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
+#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
+#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
+#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
+#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
+#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
+#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
 #define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
 #define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
 #define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
 #define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
 #define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
-#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
 #define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
 #define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
 #define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
-#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
 #define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
 #define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
@@ -9450,30 +9448,25 @@ toft_lease_stats toft_leases_get_stats(toft_leases *l) {
 #endif
 
 /* ==== threads/barrier.c ==== */
-/* A barrier. Who finds that all have come ends the turn, be it the last to come or one that another's leaving woke. */
+/* A reusable barrier, with which the threads of a loop end a frame together. The number of threads may change. */
 #ifndef TOFT_THREADS_BARRIER_C
 #define TOFT_THREADS_BARRIER_C
 
-struct toft_barrier {
+typedef struct toft_barrier {
   toft_os_mutex mutex;
-  toft_os_condition phase_ended;
-  size_t count, waiting, callers;
+  toft_os_condition changed;
+  size_t parties, waiting;
+  size_t callers; /* threads inside toft_barrier_arrive */
   size_t phase;
-  int code; /* of the last turn */
-};
+  int ending; /* a thread runs the callback of this phase */
+  int code;   /* what the last callback returned */
+} toft_barrier;
 
-toft_barrier *toft_barrier_create(size_t count) {
-  toft_barrier *b = count != 0 ? (toft_barrier *)toft_os_heap_take(sizeof *b, 64) : NULL;
-  if (b == NULL) return NULL;
-  memset((void *)b, 0, sizeof *b);
-  b->count = count;
-  if (toft_os_wait_init(&b->mutex, &b->phase_ended)) return b;
-  toft_os_heap_put(b);
-  return NULL;
-}
+/* Returns 0 if the system has no mutex or condition. The bytes of *b are zero. */
+static int toft_barrier_init(toft_barrier *b) { return toft_os_wait_init(&b->mutex, &b->changed); }
 
-void toft_barrier_destroy(toft_barrier *b) {
-  if (b == NULL) return;
+/* Waits until the threads that have passed the barrier have left it. */
+static void toft_barrier_release(toft_barrier *b) {
   toft_os_mutex_take(&b->mutex);
   while (b->callers != 0) {
     toft_os_mutex_drop(&b->mutex);
@@ -9481,45 +9474,76 @@ void toft_barrier_destroy(toft_barrier *b) {
     toft_os_mutex_take(&b->mutex);
   }
   toft_os_mutex_drop(&b->mutex);
-  toft_os_wait_destroy(&b->mutex, &b->phase_ended);
-  toft_os_heap_put(b);
+  toft_os_wait_destroy(&b->mutex, &b->changed);
 }
 
-/* last(arg) runs once a turn, while all wait. */
-static int toft_barrier_arrive(toft_barrier *b, int (*last)(void *arg), void *arg, int *code) {
+static int toft_barrier_is_idle(toft_barrier *b) {
   toft_os_mutex_take(&b->mutex);
-  size_t phase = b->phase;
-  b->callers++;
-  b->waiting++;
-  while (b->phase == phase && b->waiting < b->count) toft_os_wait(&b->phase_ended, &b->mutex);
-  int ends = b->phase == phase;
-  if (ends) {
-    b->code = last != NULL ? last(arg) : TOFT_OK;
-    b->waiting = 0;
-    b->phase++;
-    toft_os_wake_all(&b->phase_ended);
-  }
-  *code = b->code;
-  b->callers--;
+  int idle = b->waiting == 0;
   toft_os_mutex_drop(&b->mutex);
-  return ends;
+  return idle;
 }
 
-int toft_barrier_wait(toft_barrier *b) {
-  int code;
-  return toft_barrier_arrive(b, NULL, NULL, &code);
-}
-
-int toft_barrier_leave(toft_barrier *b) {
-  int code = TOFT_EARG;
+/* TOFT_EBUSY if a thread waits. */
+static int toft_barrier_set_parties(toft_barrier *b, size_t parties) {
+  int code = TOFT_EBUSY;
   toft_os_mutex_take(&b->mutex);
-  if (b->count != 0) {
-    b->count--;
-    if (b->waiting >= b->count) toft_os_wake_all(&b->phase_ended);
+  if (b->waiting == 0) {
+    b->parties = parties;
     code = TOFT_OK;
   }
   toft_os_mutex_drop(&b->mutex);
   return code;
+}
+
+/* Waits until all parties have arrived. One of them calls last(arg) without the mutex while the others wait; all return
+ * its result. TOFT_EARG if there are no parties. */
+static int toft_barrier_arrive(toft_barrier *b, int (*last)(void *arg), void *arg) {
+  int code = TOFT_EARG;
+  toft_os_mutex_take(&b->mutex);
+  if (b->parties != 0) {
+    b->callers++;
+    while (b->ending) toft_os_wait(&b->changed, &b->mutex);
+    size_t phase = b->phase;
+    b->waiting++;
+    while (b->phase == phase && (b->ending || b->waiting < b->parties)) toft_os_wait(&b->changed, &b->mutex);
+    if (b->phase == phase) { /* this thread arrived last, or woke first after another party dropped out */
+      b->ending = 1;
+      toft_os_mutex_drop(&b->mutex);
+      code = last(arg);
+      toft_os_mutex_take(&b->mutex);
+      b->code = code;
+      b->waiting = 0;
+      b->ending = 0;
+      b->phase++;
+      toft_os_wake_all(&b->changed);
+    }
+    code = b->code;
+    b->callers--;
+  }
+  toft_os_mutex_drop(&b->mutex);
+  return code;
+}
+
+/* One party fewer from now on. TOFT_EARG if there is none. */
+static int toft_barrier_drop(toft_barrier *b) {
+  int code = TOFT_EARG;
+  toft_os_mutex_take(&b->mutex);
+  if (b->parties != 0) {
+    b->parties--;
+    if (b->waiting >= b->parties) toft_os_wake_all(&b->changed);
+    code = TOFT_OK;
+  }
+  toft_os_mutex_drop(&b->mutex);
+  return code;
+}
+
+/* In the child of a fork, where the other threads do not exist. `inside`: this thread runs the callback. */
+static void toft_barrier_reset_after_fork(toft_barrier *b, int inside) {
+  (void)toft_os_wait_init(&b->mutex, &b->changed);
+  b->waiting = 0;
+  b->callers = inside != 0;
+  b->ending = inside;
 }
 
 #endif
@@ -9556,6 +9580,7 @@ struct toft_frames {
   toft_frame_thread *threads;               /* only ever gets longer */
   void *roots[TOFT_FRAMES_MOST];
   toft_frames *next;
+  toft_barrier barrier;
 };
 
 static uint64_t toft_last_frame_key; /* with toft_threads_lock, both */
@@ -9566,6 +9591,10 @@ toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;
   memset((void *)f, 0, sizeof *f);
+  if (!toft_barrier_init(&f->barrier)) {
+    toft_os_heap_put(f);
+    return NULL;
+  }
   f->buffers = buffers;
   f->arena_options = toft_options_copy(&f->options, arenas);
   toft_lock_take(&toft_threads_lock);
@@ -9687,6 +9716,7 @@ static void toft_frames_reset_after_fork(void) {
       s->in_use = 0;
       s->transient = NULL;
     }
+    toft_barrier_reset_after_fork(&f->barrier, f->barrier.ending && f->exclusive_owner == &toft_this_thread);
     toft_frames_reset_exclusive(f);
   }
 }
@@ -9780,11 +9810,13 @@ int toft_frames_advance(toft_frames *f) {
 
 static int toft_frames_advance_callback(void *frames) { return toft_frames_advance((toft_frames *)frames); }
 
-int toft_frames_meet(toft_frames *f, toft_barrier *b) {
-  int code;
-  (void)toft_barrier_arrive(b, toft_frames_advance_callback, f, &code);
-  return code;
+int toft_frames_set_parties(toft_frames *f, size_t parties) { return toft_barrier_set_parties(&f->barrier, parties); }
+
+int toft_frames_arrive_and_wait(toft_frames *f) {
+  return toft_barrier_arrive(&f->barrier, toft_frames_advance_callback, f);
 }
+
+int toft_frames_arrive_and_drop(toft_frames *f) { return toft_barrier_drop(&f->barrier); }
 
 uint64_t toft_frames_number(const toft_frames *f) { return f->number; }
 
@@ -9862,6 +9894,7 @@ int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
 
 int toft_frames_release(toft_frames *f) {
   if (f == NULL) return TOFT_OK;
+  if (!toft_barrier_is_idle(&f->barrier)) return TOFT_EBUSY;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
   toft_lock_take(&toft_threads_lock);
@@ -9882,6 +9915,7 @@ int toft_frames_release(toft_frames *f) {
     if (!in_use) toft_os_heap_put(s);
     s = next;
   }
+  toft_barrier_release(&f->barrier);
   toft_os_heap_put(f);
   return TOFT_OK;
 }

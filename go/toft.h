@@ -228,108 +228,106 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #ifdef TOFT_PREFIX
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
-#define toft_barrier_create TOFT_PASTE(TOFT_PREFIX, toft_barrier_create)
-#define toft_barrier_destroy TOFT_PASTE(TOFT_PREFIX, toft_barrier_destroy)
-#define toft_barrier_leave TOFT_PASTE(TOFT_PREFIX, toft_barrier_leave)
-#define toft_barrier_wait TOFT_PASTE(TOFT_PREFIX, toft_barrier_wait)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
-#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
 #define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
 #define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
 #define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
 #define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
 #define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
-#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
-#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
 #define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
-#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
 #define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
 #define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
 #define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
-#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
 #define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
+#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
 #define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
 #define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
 #define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
 #define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
+#define toft_frames_arrive_and_drop TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_drop)
+#define toft_frames_arrive_and_wait TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_wait)
 #define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
-#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
-#define toft_frames_meet TOFT_PASTE(TOFT_PREFIX, toft_frames_meet)
-#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
 #define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
+#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
+#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
+#define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
-#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
-#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
-#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
 #define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
-#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
 #define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
+#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
 #define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
+#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
-#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
 #define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
 #define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
 #define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
 #define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
 #define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
+#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
 #define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
 #define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
 #define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
 #define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
 #define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
-#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
 #define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
 #define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
 #define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
-#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
-#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
-#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
-#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
-#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
-#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
-#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
-#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
-#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
-#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
-#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
-#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
-#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
+#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
+#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
 #define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
 #define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
 #define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
+#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
 #define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
-#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
-#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
-#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
-#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
+#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
+#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
 #define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
 #define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
 #define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
 #define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
+#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
+#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
+#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
+#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
+#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
+#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
+#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
+#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
+#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
+#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
+#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
 #define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
 #define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
 #define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
 #define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
 #define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
 #define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
-#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
 #define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
 #define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
 #define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
-#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
 #define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
 #define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
@@ -474,7 +472,7 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  *
  * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. Calls that say
  * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
- * (toft_frames_meet), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
+ * (toft_frames_arrive_and_wait), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
  * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
  * memory away. Who never enters is not seen.
  *
@@ -737,8 +735,8 @@ typedef struct toft_frames toft_frames;
  * checks; the source is called by many threads at once, a buffer cannot be given; NULL: as by toft_create. NULL if
  * there is no memory or an argument is bad. */
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
-/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered, or an arena is
- * claimed: nothing has changed. NULL is ignored. */
+/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered or waits for the frame's
+ * end, or an arena is claimed: nothing has changed. NULL is ignored. */
 TOFT_API int toft_frames_release(toft_frames *frames);
 
 /* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
@@ -787,22 +785,19 @@ TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
   toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin_if(a)
 #endif
 
-/* ---- a barrier: threads wait until all have come; it can be used again at once ---- */
+/* ---- ending a frame from all threads of a loop ---- */
 
-typedef struct toft_barrier toft_barrier;
-
-/* For `count` threads. NULL: count is 0, or there is no memory. */
-TOFT_API TOFT_NODISCARD toft_barrier *toft_barrier_create(size_t count);
-/* Waits until those that are inside toft_barrier_wait have left. NULL is ignored. */
-TOFT_API void toft_barrier_destroy(toft_barrier *barrier);
-/* Waits until `count` threads wait. 1 for one of them, 0 for the others. What each did before is seen by all after. */
-TOFT_API int toft_barrier_wait(toft_barrier *barrier);
-/* One thread fewer takes part from now on: the caller, which does not wait. TOFT_EARG: none does. */
-TOFT_API int toft_barrier_leave(toft_barrier *barrier);
-
-/* toft_barrier_wait for all threads of a loop, and toft_frames_advance by one of them while the others are parked
- * there: the end of a frame in one call. Returns what that returned, on all of them. */
-TOFT_API int toft_frames_meet(toft_frames *frames, toft_barrier *barrier);
+/* Sets how many threads take part in each frame: as many as call toft_frames_arrive_and_wait. 0, the initial value: none.
+ * Returns TOFT_EBUSY, with nothing changed, while a thread waits. A child of a fork has the parent's number and none of
+ * its waiting threads. */
+TOFT_API int toft_frames_set_parties(toft_frames *frames, size_t parties);
+/* Waits until all parties have called it; one of them then calls toft_frames_advance while the others wait. Returns that
+ * call's result, to all of them. What each thread wrote before the call is visible to all after it. TOFT_EARG: the
+ * number of parties is 0. */
+TOFT_API int toft_frames_arrive_and_wait(toft_frames *frames);
+/* Lowers the number of parties by one, for this frame and all later ones, and does not wait: the call of a thread that
+ * leaves the loop. The last party that leaves does not end the frame. TOFT_EARG: the number of parties is 0. */
+TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
 
 #ifdef __cplusplus
 }

@@ -343,8 +343,8 @@ static void pinned_arenas_are_emptied(void **state) {
 
 typedef struct crew {
   toft_frames *frames;
-  toft_barrier *barrier;
-  size_t rounds, wrong, ended_turn;
+  toft_frames *gate; /* no thread allocates in it: only its barrier is used */
+  size_t rounds, wrong, ended;
   unsigned char *written[3][THREADS];
   pthread_mutex_t lock;
   pthread_cond_t turn;
@@ -360,7 +360,7 @@ typedef struct member {
 static void *play(void *arg) {
   const member *m = (const member *)arg;
   crew *c = m->c;
-  size_t wrong = 0, next = (m->number + 1) % THREADS, ended = 0;
+  size_t wrong = 0, next = (m->number + 1) % THREADS;
   for (size_t round = 0; round < c->rounds; round++) {
     toft_arena *a = toft_frame_arena(c->frames);
     size_t size = 100 + (round * 37 + m->number * 91) % 3000;
@@ -373,17 +373,16 @@ static void *play(void *arg) {
     if (p == NULL) return (void *)(uintptr_t)1;
     fill(p, size, (unsigned)(round + m->number));
     c->written[round % 3][m->number] = p;
-    ended += (size_t)toft_barrier_wait(c->barrier);
+    wrong += toft_frames_arrive_and_wait(c->gate) != TOFT_OK;
     size = 100 + (round * 37 + next * 91) % 3000;
     wrong += !filled(c->written[round % 3][next], size, (unsigned)(round + next));
     if (round > 0) {
       size = 100 + ((round - 1) * 37 + next * 91) % 3000;
       wrong += !filled(c->written[(round - 1) % 3][next], size, (unsigned)(round - 1 + next));
     }
-    wrong += toft_frames_meet(c->frames, c->barrier) != TOFT_OK;
+    wrong += toft_frames_arrive_and_wait(c->frames) != TOFT_OK;
     wrong += toft_frames_number(c->frames) != round + 1;
   }
-  __atomic_add_fetch(&c->ended_turn, ended, __ATOMIC_RELAXED);
   return (void *)(uintptr_t)wrong;
 }
 
@@ -394,7 +393,9 @@ static void all_threads_advance_together(void **state) {
   (void)state;
   memset(&c, 0, sizeof c);
   c.frames = toft_frames_create(2, NULL);
-  c.barrier = toft_barrier_create(THREADS);
+  c.gate = toft_frames_create(1, NULL);
+  assert_int_equal(toft_frames_set_parties(c.frames, THREADS), TOFT_OK);
+  assert_int_equal(toft_frames_set_parties(c.gate, THREADS), TOFT_OK);
   c.rounds = long_run() ? 20000 : 600;
   for (size_t i = 0; i < THREADS; i++) {
     members[i].c = &c;
@@ -406,9 +407,9 @@ static void all_threads_advance_together(void **state) {
     pthread_join(threads[i], &wrong);
     assert_null(wrong);
   }
-  assert_int_equal(c.ended_turn, c.rounds); /* 1 was told to one of them each time */
+  assert_int_equal(toft_frames_number(c.gate), c.rounds);
   assert_int_equal(stats_of(c.frames).arenas, 2 * THREADS);
-  toft_barrier_destroy(c.barrier);
+  assert_int_equal(toft_frames_release(c.gate), TOFT_OK);
   assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
 }
 
@@ -435,7 +436,7 @@ static size_t entered_and_left(crew *c) {
 static void *enter_and_leave(void *arg) {
   crew *c = (crew *)arg;
   size_t wrong = entered_and_left(c);
-  __atomic_add_fetch(&c->ended_turn, 1, __ATOMIC_RELEASE); /* else the other would go on for ever */
+  __atomic_add_fetch(&c->ended, 1, __ATOMIC_RELEASE); /* else the other would go on for ever */
   return (void *)(uintptr_t)wrong;
 }
 
@@ -448,7 +449,7 @@ static void advance_does_not_wait(void **state) {
   c.rounds = long_run() ? 100000 : 3000;
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, enter_and_leave, &c), 0);
   size_t good = 0;
-  while (__atomic_load_n(&c.ended_turn, __ATOMIC_ACQUIRE) < THREADS) {
+  while (__atomic_load_n(&c.ended, __ATOMIC_ACQUIRE) < THREADS) {
     int code = toft_frames_advance(c.frames);
     assert_true(code == TOFT_OK || code == TOFT_EBUSY);
     good += code == TOFT_OK;
@@ -619,62 +620,99 @@ static void a_thread_ends_its_frames_at_its_very_end(void **state) {
   pthread_key_delete(late_key);
 }
 
-/* ---- the barrier ---- */
+/* ---- parties that end a frame together ---- */
 
-static void *wait_often(void *arg) {
+static void *arrive_often(void *arg) {
   crew *c = (crew *)arg;
-  size_t ended = 0;
   for (size_t i = 0; i < c->rounds; i++) {
     __atomic_add_fetch(&c->wrong, 1, __ATOMIC_RELAXED);
-    ended += (size_t)toft_barrier_wait(c->barrier);
-    if (__atomic_load_n(&c->wrong, __ATOMIC_RELAXED) < (i + 1) * THREADS) return (void *)1; /* all had come */
+    if (toft_frames_arrive_and_wait(c->frames) != TOFT_OK) return (void *)1;
+    if (__atomic_load_n(&c->wrong, __ATOMIC_RELAXED) < (i + 1) * THREADS) return (void *)1; /* all had arrived */
+    if (toft_frames_number(c->frames) < i + 1) return (void *)1;
   }
-  __atomic_add_fetch(&c->ended_turn, ended, __ATOMIC_RELAXED);
   return NULL;
 }
 
-static void a_barrier_is_reusable_at_once(void **state) {
+static void parties_end_each_frame_once(void **state) {
   pthread_t threads[THREADS];
   crew c;
   (void)state;
   memset(&c, 0, sizeof c);
-  assert_null(toft_barrier_create(0));
-  c.barrier = toft_barrier_create(THREADS);
+  c.frames = toft_frames_create(1, NULL);
+  assert_int_equal(toft_frames_arrive_and_wait(c.frames), TOFT_EARG);
+  assert_int_equal(toft_frames_arrive_and_drop(c.frames), TOFT_EARG);
+  assert_int_equal(toft_frames_set_parties(c.frames, THREADS), TOFT_OK);
   c.rounds = long_run() ? 50000 : 2000;
-  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, wait_often, &c), 0);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, arrive_often, &c), 0);
   for (int i = 0; i < THREADS; i++) {
     void *wrong;
     pthread_join(threads[i], &wrong);
     assert_null(wrong);
   }
-  assert_int_equal(c.ended_turn, c.rounds);
-  toft_barrier_destroy(c.barrier);
-  toft_barrier_destroy(NULL);
-  c.barrier = toft_barrier_create(1);
-  for (int i = 0; i < 3; i++) assert_int_equal(toft_barrier_wait(c.barrier), 1);
-  assert_int_equal(toft_barrier_leave(c.barrier), TOFT_OK);
-  assert_int_equal(toft_barrier_leave(c.barrier), TOFT_EARG);
-  toft_barrier_destroy(c.barrier);
+  assert_int_equal(toft_frames_number(c.frames), c.rounds);
+  assert_int_equal(toft_frames_set_parties(c.frames, 1), TOFT_OK);
+  for (int i = 0; i < 3; i++) assert_int_equal(toft_frames_arrive_and_wait(c.frames), TOFT_OK);
+  assert_int_equal(toft_frames_number(c.frames), c.rounds + 3);
+  assert_int_equal(toft_frames_arrive_and_drop(c.frames), TOFT_OK);
+  assert_int_equal(toft_frames_arrive_and_drop(c.frames), TOFT_EARG);
+  assert_int_equal(toft_frames_arrive_and_wait(c.frames), TOFT_EARG);
+  assert_int_equal(toft_frames_number(c.frames), c.rounds + 3);
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
 }
 
-static void *wait_once(void *barrier) { return (void *)(uintptr_t)(toft_barrier_wait((toft_barrier *)barrier) + 1); }
+static void *arrive_once(void *frames) { return (void *)(intptr_t)toft_frames_arrive_and_wait((toft_frames *)frames); }
 
-static void one_leaves_and_the_others_go_on(void **state) {
+static void one_drops_out_and_the_others_go_on(void **state) {
   pthread_t threads[3];
   (void)state;
   for (int round = 0; round < 50; round++) {
-    toft_barrier *b = toft_barrier_create(4);
-    size_t told = 0;
-    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, wait_once, b), 0);
-    assert_int_equal(toft_barrier_leave(b), TOFT_OK); /* whether they wait already or not */
+    toft_frames *f = toft_frames_create(1, NULL);
+    assert_int_equal(toft_frames_set_parties(f, 4), TOFT_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, arrive_once, f), 0);
+    assert_int_equal(toft_frames_arrive_and_drop(f), TOFT_OK); /* whether they wait already or not */
     for (int i = 0; i < 3; i++) {
-      void *one;
-      pthread_join(threads[i], &one);
-      told += (size_t)(uintptr_t)one;
+      void *code;
+      pthread_join(threads[i], &code);
+      assert_int_equal((intptr_t)code, TOFT_OK);
     }
-    assert_int_equal(told, 4); /* three, and one of them was told 1 */
-    toft_barrier_destroy(b);
+    assert_int_equal(toft_frames_number(f), 1);
+    assert_int_equal(toft_frames_release(f), TOFT_OK);
   }
+}
+
+static void drop_out(void *frames) {
+  if (toft_frames_arrive_and_drop((toft_frames *)frames) == TOFT_OK) cleaned++;
+}
+
+/* While a thread waits the parties are fixed and the frames cannot be released. All parties get the result of advance,
+ * and a cleanup that it runs may drop a party. */
+static void waiting_threads_keep_the_frames(void **state) {
+  pthread_t t;
+  void *code;
+  toft_range r;
+  toft_frames *f = toft_frames_create(1, NULL);
+  (void)state;
+  assert_int_equal(toft_frames_set_parties(f, 2), TOFT_OK);
+  assert_int_equal(pthread_create(&t, NULL, arrive_once, f), 0);
+  while (toft_frames_set_parties(f, 2) != TOFT_EBUSY) sched_yield();
+  assert_int_equal(toft_frames_release(f), TOFT_EBUSY);
+  toft_arena *a = toft_frame_arena(f);
+  assert_int_equal(toft_claim(a, &r), TOFT_OK);
+  assert_int_equal(toft_frames_arrive_and_wait(f), TOFT_EBUSY); /* of advance: an arena is claimed */
+  pthread_join(t, &code);
+  assert_int_equal((intptr_t)code, TOFT_EBUSY);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
+  assert_int_equal(toft_frames_number(f), 0);
+  cleaned = 0;
+  assert_int_equal(toft_cleanup_add(a, drop_out, f) != NULL, 1);
+  assert_int_equal(pthread_create(&t, NULL, arrive_once, f), 0);
+  assert_int_equal(toft_frames_arrive_and_wait(f), TOFT_OK);
+  pthread_join(t, &code);
+  assert_int_equal((intptr_t)code, TOFT_OK);
+  assert_int_equal(cleaned, 1);
+  assert_int_equal(toft_frames_arrive_and_wait(f), TOFT_OK); /* the one party that is left */
+  assert_int_equal(toft_frames_number(f), 2);
+  assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
 #ifndef _WIN32
@@ -826,8 +864,9 @@ int main(void) {
       cmocka_unit_test(threads_allocate_at_their_very_end),
       cmocka_unit_test(a_thread_has_one_arena_at_its_very_end),
       cmocka_unit_test(a_thread_ends_its_frames_at_its_very_end),
-      cmocka_unit_test(a_barrier_is_reusable_at_once),
-      cmocka_unit_test(one_leaves_and_the_others_go_on),
+      cmocka_unit_test(parties_end_each_frame_once),
+      cmocka_unit_test(one_drops_out_and_the_others_go_on),
+      cmocka_unit_test(waiting_threads_keep_the_frames),
 #ifndef _WIN32
       cmocka_unit_test(a_child_goes_on),
       cmocka_unit_test(a_child_of_a_thread_that_advances_goes_on),

@@ -23,10 +23,10 @@
 namespace {
 
 static_assert(!std::is_move_constructible_v<toft::frames> && !std::is_copy_constructible_v<toft::frames>);
-static_assert(!std::is_move_constructible_v<toft::barrier> && !std::is_move_constructible_v<toft::frame_entry>);
+static_assert(!std::is_move_constructible_v<toft::frame_entry>);
 static_assert(!std::is_move_constructible_v<toft::frame_scope>);
 static_assert(std::is_nothrow_destructible_v<toft::frames> && std::is_nothrow_destructible_v<toft::frame_scope>);
-static_assert(!std::is_convertible_v<int, toft::frames> && !std::is_convertible_v<int, toft::barrier>);
+static_assert(!std::is_convertible_v<int, toft::frames>);
 
 toft::frame_stats stats_of(const toft::frames &f) {
   toft::frame_stats s = {};
@@ -257,30 +257,31 @@ TEST(Frame, AdvanceWaitsForNobody) {
   EXPECT_EQ(f.number(), good);
 }
 
-TEST(Frame, BarrierLetsOneKnow) {
+TEST(Frame, PartiesEndEachFrameOnce) {
   enum { THREADS = 4, ROUNDS = 500 };
-  toft::barrier b(THREADS);
-  std::atomic<int> ones{0}, sum{0}, wrong{0};
+  toft::frames f;
+  EXPECT_EQ(f.arrive_and_wait(), TOFT_EARG);
+  EXPECT_EQ(f.set_parties(THREADS), TOFT_OK);
+  std::atomic<int> sum{0}, wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < THREADS; t++)
     threads.emplace_back([&, t] {
       for (int i = 0; i < ROUNDS; i++) {
         sum++;
-        ones += b.wait();
+        wrong += f.arrive_and_wait() != TOFT_OK;
         wrong += sum < (i + 1) * THREADS;
-        (void)b.wait();
       }
       if (t == 0) {
-        wrong += b.leave() != TOFT_OK;
+        wrong += f.arrive_and_drop() != TOFT_OK;
         return;
       }
-      for (int i = 0; i < ROUNDS; i++) (void)b.wait();  // three are enough
+      for (int i = 0; i < ROUNDS; i++) wrong += f.arrive_and_wait() != TOFT_OK;  // three are enough
     });
   for (std::thread &t : threads) t.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(ones, ROUNDS);
-  for (int i = 0; i < THREADS - 1; i++) EXPECT_EQ(b.leave(), TOFT_OK);
-  EXPECT_EQ(b.leave(), TOFT_EARG);
+  EXPECT_EQ(f.number(), 2u * ROUNDS);
+  for (int i = 0; i < THREADS - 1; i++) EXPECT_EQ(f.arrive_and_drop(), TOFT_OK);
+  EXPECT_EQ(f.arrive_and_drop(), TOFT_EARG);
 }
 
 #if __has_include(<memory_resource>)
@@ -344,7 +345,9 @@ TEST(FrameResource, ManyThreadsMeet) {
   enum { THREADS = 4, FRAMES = 1000 };
   toft::frames f(2);
   toft::frame_resource r(f);
-  toft::barrier b(THREADS);
+  toft::frames gate;  // only its barrier is used
+  ASSERT_EQ(f.set_parties(THREADS), TOFT_OK);
+  ASSERT_EQ(gate.set_parties(THREADS), TOFT_OK);
   std::atomic<std::size_t> wrong{0};
   const std::pmr::vector<std::uint64_t> *shown[3][THREADS] = {};
   std::vector<std::thread> threads;
@@ -366,12 +369,12 @@ TEST(FrameResource, ManyThreadsMeet) {
         for (std::uint64_t k = 0; k < 10 + (i + t) % 200; k++) v->push_back(i * THREADS + t);
         shown[i % 3][t] = v;
         if (t == i % THREADS) f.publish<const unsigned>(a.make<unsigned>(static_cast<unsigned>(i)));
-        (void)b.wait();
+        wrong += gate.arrive_and_wait() != TOFT_OK;
         look(i, (t + 1) % THREADS);
         if (i > 0) look(i - 1, (t + 2) % THREADS);
         const auto *number = f.past<const unsigned>(i > 0 ? 1 : 0);
         wrong += number == nullptr || *number != (i > 0 ? i - 1 : 0);
-        wrong += f.meet(b) != TOFT_OK;
+        wrong += f.arrive_and_wait() != TOFT_OK;
         wrong += f.number() != i + 1;
       }
     });
@@ -404,7 +407,6 @@ TEST(Frame, NonsenseIsRefused) {
   EXPECT_THROW(toft::frames f(0), std::invalid_argument);
   EXPECT_THROW(toft::frames f(TOFT_FRAMES_MOST + 1), std::invalid_argument);
   EXPECT_THROW(toft::frames f(UINT32_MAX), std::invalid_argument);
-  EXPECT_THROW(toft::barrier b(0), std::invalid_argument);
   char buffer[5000];
   toft::arena_options o;
   o.buffer = buffer;

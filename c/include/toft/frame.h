@@ -17,7 +17,7 @@
  *
  * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. Calls that say
  * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
- * (toft_frames_meet), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
+ * (toft_frames_arrive_and_wait), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
  * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
  * memory away. Who never enters is not seen.
  *
@@ -52,8 +52,8 @@ typedef struct toft_frames toft_frames;
  * checks; the source is called by many threads at once, a buffer cannot be given; NULL: as by toft_create. NULL if
  * there is no memory or an argument is bad. */
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
-/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered, or an arena is
- * claimed: nothing has changed. NULL is ignored. */
+/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered or waits for the frame's
+ * end, or an arena is claimed: nothing has changed. NULL is ignored. */
 TOFT_API int toft_frames_release(toft_frames *frames);
 
 /* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
@@ -102,22 +102,19 @@ TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
   toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin_if(a)
 #endif
 
-/* ---- a barrier: threads wait until all have come; it can be used again at once ---- */
+/* ---- ending a frame from all threads of a loop ---- */
 
-typedef struct toft_barrier toft_barrier;
-
-/* For `count` threads. NULL: count is 0, or there is no memory. */
-TOFT_API TOFT_NODISCARD toft_barrier *toft_barrier_create(size_t count);
-/* Waits until those that are inside toft_barrier_wait have left. NULL is ignored. */
-TOFT_API void toft_barrier_destroy(toft_barrier *barrier);
-/* Waits until `count` threads wait. 1 for one of them, 0 for the others. What each did before is seen by all after. */
-TOFT_API int toft_barrier_wait(toft_barrier *barrier);
-/* One thread fewer takes part from now on: the caller, which does not wait. TOFT_EARG: none does. */
-TOFT_API int toft_barrier_leave(toft_barrier *barrier);
-
-/* toft_barrier_wait for all threads of a loop, and toft_frames_advance by one of them while the others are parked
- * there: the end of a frame in one call. Returns what that returned, on all of them. */
-TOFT_API int toft_frames_meet(toft_frames *frames, toft_barrier *barrier);
+/* Sets how many threads take part in each frame: as many as call toft_frames_arrive_and_wait. 0, the initial value: none.
+ * Returns TOFT_EBUSY, with nothing changed, while a thread waits. A child of a fork has the parent's number and none of
+ * its waiting threads. */
+TOFT_API int toft_frames_set_parties(toft_frames *frames, size_t parties);
+/* Waits until all parties have called it; one of them then calls toft_frames_advance while the others wait. Returns that
+ * call's result, to all of them. What each thread wrote before the call is visible to all after it. TOFT_EARG: the
+ * number of parties is 0. */
+TOFT_API int toft_frames_arrive_and_wait(toft_frames *frames);
+/* Lowers the number of parties by one, for this frame and all later ones, and does not wait: the call of a thread that
+ * leaves the loop. The last party that leaves does not end the frame. TOFT_EARG: the number of parties is 0. */
+TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
 
 #ifdef __cplusplus
 }

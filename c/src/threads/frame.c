@@ -35,6 +35,7 @@ struct toft_frames {
   toft_frame_thread *threads;               /* only ever gets longer */
   void *roots[TOFT_FRAMES_MOST];
   toft_frames *next;
+  toft_barrier barrier;
 };
 
 static uint64_t toft_last_frame_key; /* with toft_threads_lock, both */
@@ -45,6 +46,10 @@ toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;
   memset((void *)f, 0, sizeof *f);
+  if (!toft_barrier_init(&f->barrier)) {
+    toft_os_heap_put(f);
+    return NULL;
+  }
   f->buffers = buffers;
   f->arena_options = toft_options_copy(&f->options, arenas);
   toft_lock_take(&toft_threads_lock);
@@ -166,6 +171,7 @@ static void toft_frames_reset_after_fork(void) {
       s->in_use = 0;
       s->transient = NULL;
     }
+    toft_barrier_reset_after_fork(&f->barrier, f->barrier.ending && f->exclusive_owner == &toft_this_thread);
     toft_frames_reset_exclusive(f);
   }
 }
@@ -259,11 +265,13 @@ int toft_frames_advance(toft_frames *f) {
 
 static int toft_frames_advance_callback(void *frames) { return toft_frames_advance((toft_frames *)frames); }
 
-int toft_frames_meet(toft_frames *f, toft_barrier *b) {
-  int code;
-  (void)toft_barrier_arrive(b, toft_frames_advance_callback, f, &code);
-  return code;
+int toft_frames_set_parties(toft_frames *f, size_t parties) { return toft_barrier_set_parties(&f->barrier, parties); }
+
+int toft_frames_arrive_and_wait(toft_frames *f) {
+  return toft_barrier_arrive(&f->barrier, toft_frames_advance_callback, f);
 }
+
+int toft_frames_arrive_and_drop(toft_frames *f) { return toft_barrier_drop(&f->barrier); }
 
 uint64_t toft_frames_number(const toft_frames *f) { return f->number; }
 
@@ -341,6 +349,7 @@ int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
 
 int toft_frames_release(toft_frames *f) {
   if (f == NULL) return TOFT_OK;
+  if (!toft_barrier_is_idle(&f->barrier)) return TOFT_EBUSY;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
   toft_lock_take(&toft_threads_lock);
@@ -361,6 +370,7 @@ int toft_frames_release(toft_frames *f) {
     if (!in_use) toft_os_heap_put(s);
     s = next;
   }
+  toft_barrier_release(&f->barrier);
   toft_os_heap_put(f);
   return TOFT_OK;
 }

@@ -13,7 +13,7 @@
 // frame, past finds it again.
 //
 // ALONE. Calls that say so need every other thread to be between two uses of these frames, and to know it: joined,
-// parked at a toft::barrier, waiting for work. A thread that works under a toft::frame_entry is seen, and they are
+// in frames::arrive_and_wait, waiting for work. A thread that works under a toft::frame_entry is seen, and they are
 // refused (TOFT_EBUSY); others are not seen.
 //
 // FAILURE. here throws std::bad_alloc at a thread's first use of a buffer, if there is no memory, and where a
@@ -39,31 +39,6 @@ namespace toft {
 inline namespace TOFT_NAMESPACE {
 
 using frame_stats = toft_frame_stats;
-
-// Threads wait for each other; it can be used again at once.
-class barrier {
- public:
-  // For `count` threads. std::invalid_argument for 0, std::bad_alloc.
-  explicit barrier(std::size_t count) : barrier_(toft_barrier_create(count)) {
-    if (TOFT_LIKELY(barrier_ != nullptr)) return;
-    if (count == 0) detail::throw_invalid_argument("toft: barrier for no thread");
-    detail::throw_bad_alloc();
-  }
-  barrier(const barrier &) = delete;
-  barrier &operator=(const barrier &) = delete;
-  // Waits until those that are inside wait have left.
-  ~barrier() { toft_barrier_destroy(barrier_); }
-
-  // Waits until `count` threads wait. true for one of them. What each did before is seen by all after.
-  bool wait() noexcept { return toft_barrier_wait(barrier_) != 0; }
-  // One thread fewer takes part from now on: the caller, which does not wait. TOFT_OK; TOFT_EARG: none does.
-  int leave() noexcept { return toft_barrier_leave(barrier_); }
-
-  toft_barrier *get() const noexcept { return barrier_; }
-
- private:
-  toft_barrier *barrier_;
-};
 
 class frame_entry;
 
@@ -93,9 +68,14 @@ class frames {
   // thread. TOFT_OK; TOFT_ECORRUPT: done, and a checked arena found bytes written outside an allocation; TOFT_EBUSY: a
   // thread has entered, an arena that is to be emptied is claimed, or another thread advances: nothing has changed.
   int advance() noexcept { return toft_frames_advance(frames_); }
-  // The same for all threads of a loop, which wait at the barrier; one of them advances meanwhile. What that said, to
-  // all.
-  int meet(barrier &b) noexcept { return toft_frames_meet(frames_, b.get()); }
+  // Sets how many threads call arrive_and_wait in each frame; 0 at first. TOFT_EBUSY, with nothing changed, while one waits.
+  int set_parties(std::size_t parties) noexcept { return toft_frames_set_parties(frames_, parties); }
+  // Waits until all parties have called it; one of them then calls advance while the others wait. Returns that call's result,
+  // to all of them. TOFT_EARG: the number of parties is 0.
+  int arrive_and_wait() noexcept { return toft_frames_arrive_and_wait(frames_); }
+  // Lowers the number of parties by one and does not wait: the call of a thread that leaves the loop. TOFT_EARG: the number of
+  // parties is 0.
+  int arrive_and_drop() noexcept { return toft_frames_arrive_and_drop(frames_); }
   // How often that was done.
   std::uint64_t number() const noexcept { return toft_frames_number(frames_); }
 

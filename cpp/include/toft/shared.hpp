@@ -10,7 +10,7 @@
 //       all.reset();                              parts and all: their destructors run, the memory is kept
 //
 // ALONE. Calls that say so need every other thread to be done with the arena, and to know it: joined, or parked at a
-// toft::barrier. All others may be called by all threads at once.
+// std::barrier. All others may be called by all threads at once.
 //
 // FAILURE. allocate and local throw std::bad_alloc.
 //
