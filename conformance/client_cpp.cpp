@@ -34,7 +34,7 @@ void *resize(toft_arena *a, void *p, std::size_t old_size, std::size_t new_size,
 
 void give_back(toft_arena *a, void *p, std::size_t size) { arena_ref(a).deallocate(p, size); }
 
-toft_mark here(toft_arena *a) { return arena_ref(a).here(); }
+toft_mark here(toft_arena *a) { return arena_ref(a).mark_here(); }
 
 int rewind_to(toft_arena *a, toft_mark m) { return arena_ref(a).rewind(m); }
 

@@ -89,7 +89,7 @@ TEST(Arena, DestroysInReverseOnRewindResetAndRelease) {
   witness::begin();
   toft::arena a;
   a.make<witness>(1);
-  toft::mark m = a.here();
+  toft::mark m = a.mark_here();
   a.make<witness>(2);
   a.make_array<witness>(2, witness(7));  // one temporary comes and goes
   a.make<witness>(3);
@@ -282,7 +282,7 @@ TEST(Arena, Adopts) {
     toft::arena a, b;
     const char *text = b.copy("kept").data();
     b.make<witness>(1);
-    toft::mark m = a.here();
+    toft::mark m = a.mark_here();
     EXPECT_EQ(a.adopt(std::move(b)), TOFT_OK);
     EXPECT_EQ(b.get(), nullptr);
     EXPECT_STREQ(text, "kept");
@@ -322,7 +322,7 @@ TEST(Arena, BudgetsAndChecks) {
   EXPECT_EQ(a.reset_keep(0), TOFT_OK);
   a.trim();
   EXPECT_EQ(a.set_checked(true), TOFT_OK);
-  toft::mark m = a.here();
+  toft::mark m = a.mark_here();
   auto *p = static_cast<char *>(a.allocate(10, 1));
   write_wrongly(p + 10);  // one too far
   EXPECT_EQ(a.rewind(m), TOFT_ECORRUPT);

@@ -45,10 +45,10 @@ TEST(Frame, EmptiesWhenItEnds) {
   toft::frames f;
   for (std::uint64_t i = 0; i < 100; i++) {
     EXPECT_EQ(f.number(), i);
-    toft::arena_ref a = f.here();
+    toft::arena_ref a = f.arena();
     EXPECT_EQ(a.stats().live, 0u);
-    EXPECT_EQ(f.here(), a);
-    EXPECT_EQ(f.try_here(), a.get());
+    EXPECT_EQ(f.arena(), a);
+    EXPECT_EQ(f.try_arena(), a.get());
     (void)a.make<counted>();
     std::memset(a.allocate(3000), 1, 3000);
     EXPECT_EQ(counted::live, 1);
@@ -66,9 +66,9 @@ TEST(Frame, EmptiesWhenItEnds) {
 TEST(Frame, DestructorsRunWithTheFrames) {
   {
     toft::frames f(2);
-    (void)f.here().make<counted>();
+    (void)f.arena().make<counted>();
     EXPECT_EQ(f.advance(), TOFT_OK);
-    (void)f.here().make<counted>();
+    (void)f.arena().make<counted>();
     EXPECT_EQ(counted::live, 2);
   }
   EXPECT_EQ(counted::live, 0);
@@ -85,16 +85,16 @@ struct larger : counted, world {
 TEST(Frame, ThePastIsFoundForSoManyFrames) {
   for (std::uint32_t buffers = 1; buffers <= TOFT_FRAMES_MOST; buffers++) {
     toft::frames f(buffers);
-    EXPECT_EQ(f.past<world>(0), nullptr);
+    EXPECT_EQ(f.previous<world>(0), nullptr);
     for (std::uint64_t i = 0; i < 40; i++) {
       if (i > 0) {
         EXPECT_EQ(f.advance(), TOFT_OK);
       }
-      EXPECT_EQ(f.past<world>(0), nullptr);
-      toft::arena_ref a = f.here();
+      EXPECT_EQ(f.previous<world>(0), nullptr);
+      toft::arena_ref a = f.arena();
       f.publish<world>(a.make<larger>(i, a.format("frame %d", static_cast<int>(i))));  // its base is not its begin
       for (std::uint32_t age = 0; age < buffers + 2; age++) {
-        const world *w = f.past<world>(age);
+        const world *w = f.previous<world>(age);
         ASSERT_EQ(w != nullptr, age < buffers && age <= i);
         if (w == nullptr) continue;
         EXPECT_EQ(w->frame, i - age);
@@ -102,7 +102,7 @@ TEST(Frame, ThePastIsFoundForSoManyFrames) {
       }
     }
     f.publish<const world>(nullptr);
-    EXPECT_EQ(f.past<const world>(0), nullptr);
+    EXPECT_EQ(f.previous<const world>(0), nullptr);
     EXPECT_EQ(counted::live, static_cast<int>(buffers));
   }
   EXPECT_EQ(counted::live, 0);
@@ -110,9 +110,9 @@ TEST(Frame, ThePastIsFoundForSoManyFrames) {
 
 TEST(Frame, FramesShareNothing) {
   toft::frames f(1), g(2);
-  EXPECT_NE(f.here(), g.here());
-  auto *p = g.here().make<int>(7);
-  (void)f.here().make<int>(8);
+  EXPECT_NE(f.arena(), g.arena());
+  auto *p = g.arena().make<int>(7);
+  (void)f.arena().make<int>(8);
   EXPECT_EQ(f.advance(), TOFT_OK);
   EXPECT_EQ(*p, 7);
   EXPECT_EQ(stats_of(f).live, 0u);
@@ -121,10 +121,10 @@ TEST(Frame, FramesShareNothing) {
 
 TEST(Frame, AFrameInAFrame) {
   toft::frames f;
-  (void)f.here().allocate(24);
+  (void)f.arena().allocate(24);
   for (int i = 0; i < 3; i++) {
     toft::frame_scope inner(f);
-    EXPECT_EQ(inner, f.here());
+    EXPECT_EQ(inner, f.arena());
     (void)inner.make<counted>();
     {
       toft::frame_scope deeper(f);
@@ -136,7 +136,7 @@ TEST(Frame, AFrameInAFrame) {
     (void)inner.allocate(5000);
   }
   EXPECT_EQ(counted::live, 0);
-  EXPECT_EQ(f.here().stats().live, 24u);
+  EXPECT_EQ(f.arena().stats().live, 24u);
 }
 
 TEST(Frame, WhoHasEnteredIsNotPulledOut) {
@@ -156,9 +156,9 @@ TEST(Frame, WhoHasEnteredIsNotPulledOut) {
   }
   EXPECT_EQ(f.advance(), TOFT_OK);
   bool asked = false;
-  f.here().defer([&] {  // the frame ends just now
+  f.arena().defer([&] {  // the frame ends just now
     toft::frame_entry in = f.try_enter();
-    asked = !in && in.code() == TOFT_EBUSY && f.try_here() == nullptr;
+    asked = !in && in.code() == TOFT_EBUSY && f.try_arena() == nullptr;
   });
   EXPECT_EQ(f.advance(), TOFT_OK);
   EXPECT_TRUE(asked);
@@ -168,7 +168,7 @@ TEST(Frame, WhoHasEnteredIsNotPulledOut) {
 TEST(Frame, AClaimedArenaIsNotEmptied) {
   toft::frames f(2);
   {
-    toft::claim c(f.here());
+    toft::claim c(f.arena());
     EXPECT_EQ(f.advance(), TOFT_OK);  // another buffer's turn
     EXPECT_EQ(f.advance(), TOFT_EBUSY);
     *c.make<int>(1) = 2;
@@ -184,7 +184,7 @@ TEST(Frame, BusyFramesOutliveTheirObject) {
   {
     toft::frames f(1, source.options());
     left = f.get();
-    a = f.here().get();
+    a = f.arena().get();
     ASSERT_EQ(toft_frame_enter(left), TOFT_OK);
   }
   EXPECT_EQ(toft_frame_arena(left), a);
@@ -196,7 +196,7 @@ TEST(Frame, BusyFramesOutliveTheirObject) {
 TEST(Frame, UnderAnAllocator) {
   toft::frames f;
   for (int round = 0; round < 10; round++) {
-    toft::arena_ref a = f.here();
+    toft::arena_ref a = f.arena();
     {
       std::vector<int, toft::allocator<int, toft::arena_ref>> v(&a);
       for (int i = 0; i < 1000; i++) v.push_back(i);
@@ -208,11 +208,11 @@ TEST(Frame, UnderAnAllocator) {
 
 TEST(Frame, ThreadsHaveTheirOwn) {
   toft::frames f;
-  toft_arena *mine = f.here().get(), *theirs = nullptr;
-  int *p = f.here().make<int>(1), *q = nullptr;
+  toft_arena *mine = f.arena().get(), *theirs = nullptr;
+  int *p = f.arena().make<int>(1), *q = nullptr;
   std::thread([&] {
-    theirs = f.here().get();
-    q = f.here().make<int>(2);
+    theirs = f.arena().get();
+    q = f.arena().make<int>(2);
   }).join();
   EXPECT_NE(mine, theirs);
   EXPECT_EQ(*p + *q, 3);  // the thread has ended, the frame has not
@@ -239,7 +239,7 @@ TEST(Frame, AdvanceWaitsForNobody) {
           std::this_thread::yield();
           continue;
         }
-        toft::span<int> s = f.here().make_array<int>(50, t);
+        toft::span<int> s = f.arena().make_array<int>(50, t);
         for (int v : s) wrong += v != t;
         done++;
       }
@@ -295,12 +295,12 @@ TEST(FrameResource, AllocatesHereAndGivesNothingBack) {
   EXPECT_FALSE(r.is_equal(other));
   void *p = base->allocate(100, 64);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % 64, 0u);
-  EXPECT_TRUE(f.here().contains(p));
-  std::uint64_t live = f.here().stats().live;
+  EXPECT_TRUE(f.arena().contains(p));
+  std::uint64_t live = f.arena().stats().live;
   base->deallocate(p, 100, 64);
-  EXPECT_EQ(f.here().stats().live, live);
+  EXPECT_EQ(f.arena().stats().live, live);
   r.deallocate(r.allocate(100, 8), 100, 8);
-  EXPECT_EQ(f.here().stats().live, live + 104);
+  EXPECT_EQ(f.arena().stats().live, live + 104);
   void *a = base->allocate(0), *b = base->allocate(1), *big = base->allocate(std::size_t(1) << 20, 4096);
   EXPECT_NE(a, nullptr);
   EXPECT_NE(b, nullptr);
@@ -308,13 +308,13 @@ TEST(FrameResource, AllocatesHereAndGivesNothingBack) {
   {
     std::pmr::map<int, std::pmr::string> m(&r);
     for (int i = 0; i < 1000; i++) m.emplace(i, "a string that does not fit into itself");
-    EXPECT_TRUE(f.here().contains(m.at(999).data()));
+    EXPECT_TRUE(f.arena().contains(m.at(999).data()));
   }
   EXPECT_EQ(f.advance(), TOFT_OK);
-  EXPECT_EQ(f.here().stats().live, 0u);
+  EXPECT_EQ(f.arena().stats().live, 0u);
   std::vector<int, toft::allocator<int, toft::frame_resource>> v(&r);  // inlined
   v.assign(100, 3);
-  EXPECT_TRUE(f.here().contains(v.data()));
+  EXPECT_TRUE(f.arena().contains(v.data()));
 }
 
 // A container that one thread filled is destroyed by another, beside what that one has: nothing of it is lost.
@@ -324,20 +324,20 @@ TEST(FrameResource, DestroyedElsewhere) {
   std::pmr::vector<int> v(&r);
   v.assign(10, 1);
   std::thread([&] {
-    toft::span<int> mine = f.here().make_array<int>(10, 5);
+    toft::span<int> mine = f.arena().make_array<int>(10, 5);
     std::pmr::vector<int> taken(std::move(v));
     taken.assign(100, 2);
     taken = std::pmr::vector<int>(&r);
-    toft::span<int> more = f.here().make_array<int>(10, 6);
+    toft::span<int> more = f.arena().make_array<int>(10, 6);
     for (int k : mine) EXPECT_EQ(k, 5);
     for (int k : more) EXPECT_EQ(k, 6);
   }).join();
   v.assign(5, 4);
   EXPECT_EQ(f.advance(), TOFT_OK);
-  int *next = f.here().make<int>(9);
+  int *next = f.arena().make<int>(9);
   EXPECT_EQ(v[4], 4);  // two buffers
   v = std::pmr::vector<int>(&r);
-  EXPECT_EQ(*f.here().make<int>(8) + *next, 17);
+  EXPECT_EQ(*f.arena().make<int>(8) + *next, 17);
 }
 
 // 4 threads and 1000 frames: each fills vectors, all read each other's, those of the frame before too.
@@ -359,7 +359,7 @@ TEST(FrameResource, ManyThreadsMeet) {
         for (std::uint64_t k : *v) wrong += k != frame * THREADS + whose;
       };
       for (std::uint64_t i = 0; i < FRAMES; i++) {
-        toft::arena_ref a = f.here();
+        toft::arena_ref a = f.arena();
         {
           toft::frame_scope scratch(f);
           std::pmr::vector<int> gone(&r);
@@ -372,7 +372,7 @@ TEST(FrameResource, ManyThreadsMeet) {
         wrong += gate.arrive_and_wait() != TOFT_OK;
         look(i, (t + 1) % THREADS);
         if (i > 0) look(i - 1, (t + 2) % THREADS);
-        const auto *number = f.past<const unsigned>(i > 0 ? 1 : 0);
+        const auto *number = f.previous<const unsigned>(i > 0 ? 1 : 0);
         wrong += number == nullptr || *number != (i > 0 ? i - 1 : 0);
         wrong += f.arrive_and_wait() != TOFT_OK;
         wrong += f.number() != i + 1;
@@ -399,7 +399,7 @@ TEST(Frame, ScopesEndWhereSomethingIsThrown) {
   } catch (const std::runtime_error &) {
   }
   EXPECT_EQ(counted::live, 0);
-  EXPECT_EQ(f.here().stats().live, 0u);
+  EXPECT_EQ(f.arena().stats().live, 0u);
   EXPECT_EQ(f.advance(), TOFT_OK);  // it has left
 }
 
@@ -417,9 +417,9 @@ TEST(Frame, NonsenseIsRefused) {
   o.flags = 0x4000;
   EXPECT_THROW(toft::frames f(1, o), std::bad_alloc);
   toft::frames f(2, {});
-  EXPECT_THROW((void)f.here().allocate(SIZE_MAX), std::bad_alloc);
-  EXPECT_EQ(f.past<int>(UINT32_MAX), nullptr);
-  EXPECT_EQ(f.here().stats().live, 0u);
+  EXPECT_THROW((void)f.arena().allocate(SIZE_MAX), std::bad_alloc);
+  EXPECT_EQ(f.previous<int>(UINT32_MAX), nullptr);
+  EXPECT_EQ(f.arena().stats().live, 0u);
 }
 
 // The source fails at the k-th block: std::bad_alloc, and the frames go on.
@@ -439,7 +439,7 @@ TEST(Frame, NoMemory) {
           failed++;
         }
         try {
-          (void)f.here().allocate(10000);
+          (void)f.arena().allocate(10000);
         } catch (const std::bad_alloc &) {
           failed++;
         }
@@ -454,8 +454,8 @@ TEST(Frame, NoMemory) {
   test::shared_source source;
   source.fail_from = 2;  // the first is to try the options
   toft::frames f(1, source.options());
-  EXPECT_THROW((void)f.here(), std::bad_alloc);
-  EXPECT_EQ(f.try_here(), nullptr);
+  EXPECT_THROW((void)f.arena(), std::bad_alloc);
+  EXPECT_EQ(f.try_arena(), nullptr);
   EXPECT_THROW(toft::frame_scope s(f), std::bad_alloc);
 #if __has_include(<memory_resource>)
   toft::frame_resource r(f);

@@ -82,7 +82,7 @@ TEST(Lease, MovesAndHasOneOwner) {
   toft::lease b(std::move(a));
   EXPECT_FALSE(a);
   EXPECT_EQ(b.get(), head);
-  EXPECT_EQ(a.give_back(), TOFT_EARG);
+  EXPECT_EQ(a.return_arena(), TOFT_EARG);
   toft::lease &self = b;
   b = std::move(self);
   EXPECT_EQ(b.get(), head);
@@ -92,7 +92,7 @@ TEST(Lease, MovesAndHasOneOwner) {
   EXPECT_EQ(other.stats().out, 0u);
   EXPECT_EQ(cache.stats().out, 1u);
   EXPECT_EQ(counted::live, 1);
-  EXPECT_EQ(c.give_back(), TOFT_OK);
+  EXPECT_EQ(c.return_arena(), TOFT_OK);
   EXPECT_EQ(counted::live, 0);
   b = toft::lease(other);  // what was moved from can be assigned to
   EXPECT_TRUE(b);
@@ -111,20 +111,20 @@ TEST(Lease, GivenBackOnce) {
   EXPECT_FALSE(a);
   EXPECT_EQ(cache.stats().out, 1u);
   toft::lease b = toft::lease::own(copy, cache), stale = toft::lease::own(copy, cache);
-  EXPECT_EQ(b.give_back(), TOFT_OK);
-  EXPECT_EQ(b.give_back(), TOFT_EARG);
+  EXPECT_EQ(b.return_arena(), TOFT_OK);
+  EXPECT_EQ(b.return_arena(), TOFT_EARG);
   EXPECT_FALSE(b);
-  EXPECT_EQ(stale.give_back(), TOFT_EBUSY);
+  EXPECT_EQ(stale.return_arena(), TOFT_EBUSY);
   toft::lease c(cache);  // the same arena, another generation
   EXPECT_EQ(c.get(), copy.arena);
   std::memset(c.allocate(100), 7, 100);
-  EXPECT_EQ(stale.give_back(), TOFT_EBUSY);
+  EXPECT_EQ(stale.return_arena(), TOFT_EBUSY);
   EXPECT_EQ(c.stats().live, 104u);
   toft::leases other;
   toft::lease wrong = toft::lease::own(toft_lease{c.get(), copy.generation}, other);
-  EXPECT_LT(wrong.give_back(), 0);
+  EXPECT_LT(wrong.return_arena(), 0);
   (void)wrong.release();
-  EXPECT_EQ(c.give_back(), TOFT_OK);
+  EXPECT_EQ(c.return_arena(), TOFT_OK);
 }  // what stale is refused is not told
 
 TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
@@ -132,11 +132,11 @@ TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
   toft::lease a(cache);
   {
     toft::claim c(a);
-    EXPECT_EQ(a.give_back(), TOFT_EBUSY);
+    EXPECT_EQ(a.return_arena(), TOFT_EBUSY);
     EXPECT_TRUE(a);
     *c.make<int>(1) = 2;
   }
-  EXPECT_EQ(a.give_back(), TOFT_OK);
+  EXPECT_EQ(a.return_arena(), TOFT_OK);
   toft_range r;
   toft_lease lost;
   {
@@ -147,7 +147,7 @@ TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
   }  // cannot be returned, and is not
   EXPECT_EQ(cache.stats().out, 1u);
   EXPECT_EQ(toft_unclaim(lost.arena, &r), TOFT_OK);
-  EXPECT_EQ(toft::lease::own(lost, cache).give_back(), TOFT_OK);
+  EXPECT_EQ(toft::lease::own(lost, cache).return_arena(), TOFT_OK);
   EXPECT_EQ(cache.stats().out, 0u);
 }
 
@@ -165,7 +165,7 @@ TEST(Lease, OutlivesItsCache) {
   }
   ASSERT_TRUE(late);
   std::memset(late.allocate(10000), 1, 10000);
-  EXPECT_EQ(late.give_back(), TOFT_OK);
+  EXPECT_EQ(late.return_arena(), TOFT_OK);
   EXPECT_EQ(toft_leases_release(cache), TOFT_OK);  // it was left behind
 }
 
@@ -176,7 +176,7 @@ TEST(Lease, CleanupsMayLease) {
     toft::lease a(cache);
     a.defer([&cache, &ran, &a] {
       toft::lease inner(cache);
-      ran += inner.get() != a.get() && inner.copy("x") == "x" && a.give_back() == TOFT_EBUSY;
+      ran += inner.get() != a.get() && inner.copy("x") == "x" && a.return_arena() == TOFT_EBUSY;
     });
   }
   EXPECT_EQ(ran, 3);
@@ -219,7 +219,7 @@ TEST(Lease, ReturnedOnAnotherThread) {
     (void)a.make<counted>();
     std::thread([b = std::move(a)]() mutable {
       (void)b.make<counted>();
-      if (counted::live == 2 && b.give_back() == TOFT_OK) counted::live += 10;
+      if (counted::live == 2 && b.return_arena() == TOFT_OK) counted::live += 10;
     }).join();
     ASSERT_EQ(counted::live, 10);
     counted::live = 0;
@@ -262,7 +262,7 @@ TEST(Lease, ManyThreads) {
             }
           }
           if (full[t] == 2) {
-            wrong += toft::lease::own(between[t], cache).give_back() != TOFT_OK;
+            wrong += toft::lease::own(between[t], cache).return_arena() != TOFT_OK;
             full[t] = 0;
           }
           if (i % 11 == 0 && a) {
@@ -275,7 +275,7 @@ TEST(Lease, ManyThreads) {
       });
     for (std::thread &t : threads) t.join();
     for (unsigned t = 0; t < THREADS; t++)
-      if (full[t] == 2) wrong += toft::lease::own(between[t], cache).give_back() != TOFT_OK;
+      if (full[t] == 2) wrong += toft::lease::own(between[t], cache).return_arena() != TOFT_OK;
     EXPECT_EQ(wrong, 0u);
     EXPECT_GT(handed, 0u);
     toft::lease_stats s = cache.stats();

@@ -111,13 +111,13 @@ const std::map<std::string, void (*)()> rows = {
      [] {
        toft::lease l;
        toft::arena_ref kept = l;
-       if (l.give_back() != TOFT_OK) return;
+       if (l.return_arena() != TOFT_OK) return;
        if (kept.try_allocate(16, 1) == nullptr) refused("NULL");
      }},
     {"double return",
      [] {
        toft::lease l;
-       if (l.give_back() == TOFT_OK && l.give_back() == TOFT_EARG) refused("TOFT_EARG");
+       if (l.return_arena() == TOFT_OK && l.return_arena() == TOFT_EARG) refused("TOFT_EARG");
      }},
     {"read after reset",
      [] {

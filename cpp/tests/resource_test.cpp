@@ -82,7 +82,7 @@ TYPED_TEST(Rules, AllocatesNothingBeforeItsFirstAllocation) {
     EXPECT_EQ(r.stats().reserved, 0u);
   } else {
     EXPECT_EQ(r.reset(), TOFT_OK);
-    EXPECT_EQ(r.rewind(r.here()), TOFT_OK);
+    EXPECT_EQ(r.rewind(r.mark_here()), TOFT_OK);
   }
   EXPECT_EQ(up.calls, 0u);
   EXPECT_THROW((void)r.allocate(1, 1), test::no_more);
@@ -360,7 +360,7 @@ TEST(Synchronized, ThreadsFreeWhatOthersAllocated) {
 TEST(ArenaResource, RewindsAndResets) {
   toft::arena_resource r;
   void *first = r.allocate(100, 8);
-  toft::mark m = r.here();
+  toft::mark m = r.mark_here();
   for (int i = 0; i < 10000; i++) (void)r.allocate(64, 8);
   EXPECT_EQ(r.rewind(m), TOFT_OK);
   void *next = r.allocate(8, 8);
@@ -419,16 +419,16 @@ TEST(ArenaResource, ABufferTooSmallForAnArenaUsesItsUpstream) {
 
 TEST(ArenaResource, MarksFromBeforeTheFirstAllocation) {
   toft::arena_resource r;
-  toft::mark before = r.here();
+  toft::mark before = r.mark_here();
   void *first = r.allocate(100, 8);
-  toft::mark after = r.here();
+  toft::mark after = r.mark_here();
   EXPECT_EQ(r.rewind(before), TOFT_OK);
   EXPECT_EQ(r.arena().stats().live, 0u);
   EXPECT_EQ(r.allocate(100, 8), first);
   EXPECT_EQ(r.reset(), TOFT_OK);
   EXPECT_EQ(r.rewind(before), TOFT_EMARK);  // from before a reset
   (void)r.allocate(100, 8);
-  after = r.here();
+  after = r.mark_here();
   r.release();
   EXPECT_EQ(r.rewind(after), TOFT_EMARK);
   (void)r.allocate(100, 8);

@@ -65,7 +65,7 @@ TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_
 }
 
 // Out of line, and throws for the caller: nothing of that is in the way of the inline path.
-TOFT_COLD inline void *more(toft_arena *a, std::size_t size, std::size_t align) {
+TOFT_COLD inline void *alloc_slow(toft_arena *a, std::size_t size, std::size_t align) {
   void *p = a->ops->alloc(a, size, align, 0, TOFT_CALLER());
   if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
   return p;
@@ -96,7 +96,7 @@ class arena_ref {
   // Uninitialised. A size of 0 gives a pointer that must not be read.
   TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) const {
     void *p = detail::bump(arena_, size, align);
-    return TOFT_LIKELY(p != nullptr) ? p : detail::more(arena_, size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : detail::alloc_slow(arena_, size, align);
   }
   [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) const noexcept {
     return toft_alloc_aligned(arena_, size, align);
@@ -199,7 +199,7 @@ class arena_ref {
 
   // ---- going back ----
 
-  mark here() const noexcept { return toft_mark_here(arena_); }
+  mark mark_here() const noexcept { return toft_mark_here(arena_); }
   // Gives back what was allocated since, and runs the destructors and cleanups since, newest first. TOFT_OK; TOFT_EMARK
   // for a mark of another arena or from before a reset, TOFT_EBUSY while a range is claimed or a cleanup runs: nothing
   // was done.
@@ -253,10 +253,10 @@ class arena_ref {
   template <class T>
   struct elements {
     T *first;
-    std::size_t made;
+    std::size_t constructed;
     static void destroy(void *p) {
       elements *e = static_cast<elements *>(p);
-      while (e->made > 0) e->first[--e->made].~T();
+      while (e->constructed > 0) e->first[--e->constructed].~T();
     }
   };
 
@@ -320,7 +320,7 @@ class arena_ref {
       bytes_of bytes{*this, array_bytes<T>(n), n * sizeof(T)};
       auto *e = ::new (record.p) elements<T>{static_cast<T *>(bytes.p), 0};
       unfinished guard{e};
-      for (; e->made < n; e->made++) make(e->first + e->made, e->made);
+      for (; e->constructed < n; e->constructed++) make(e->first + e->constructed, e->constructed);
       if (TOFT_UNLIKELY(toft_cleanup_add(arena_, elements<T>::destroy, e) == nullptr)) detail::throw_bad_alloc();
       guard.e = nullptr;
       bytes.p = record.p = nullptr;
@@ -342,7 +342,7 @@ class arena : public arena_ref {
     check();
   }
   // Takes over an arena of the C interface, of any maker.
-  static arena own(toft_arena *a) noexcept { return arena(taken{a}); }
+  static arena own(toft_arena *a) noexcept { return arena(adopted{a}); }
 
   // What was moved from can be assigned to and destroyed.
   arena(arena &&other) noexcept : arena_ref(std::exchange(other.arena_, nullptr)) {}
@@ -369,10 +369,10 @@ class arena : public arena_ref {
   }
 
  private:
-  struct taken {
+  struct adopted {
     toft_arena *a;
   };
-  explicit arena(taken from) noexcept : arena_ref(from.a) {}
+  explicit arena(adopted from) noexcept : arena_ref(from.a) {}
   void check() const {
     if (TOFT_UNLIKELY(arena_ == nullptr)) detail::throw_bad_alloc();
   }
@@ -382,7 +382,7 @@ class arena : public arena_ref {
 // arena.
 class scope {
  public:
-  explicit scope(arena_ref a) noexcept : arena_(a), mark_(a.here()) {}
+  explicit scope(arena_ref a) noexcept : arena_(a), mark_(a.mark_here()) {}
   scope(const scope &) = delete;
   scope &operator=(const scope &) = delete;
   ~scope() { (void)arena_.rewind(mark_); }

@@ -3,7 +3,7 @@
 //
 //     toft::frames frames;
 //     for (;;) {
-//       on any thread:  hit *h = frames.here().make<hit>(ray);
+//       on any thread:  hit *h = frames.arena().make<hit>(ray);
 //       all threads have done their part:
 //       frames.advance();                         what they allocated is destroyed, the memory is kept
 //     }
@@ -45,10 +45,10 @@ class frame_entry;
 class frames {
  public:
   // 1 to TOFT_FRAMES_MOST buffers. std::invalid_argument for others; std::bad_alloc.
-  explicit frames(std::uint32_t buffers = 1) : frames_(made(buffers, nullptr)) {}
+  explicit frames(std::uint32_t buffers = 1) : frames_(create(buffers, nullptr)) {}
   // `arenas` says how a thread's arenas are made; its source is called by many threads at once. std::invalid_argument
   // also for a buffer, of which there is but one; std::bad_alloc for other bad options, as toft::arena has it.
-  frames(std::uint32_t buffers, const arena_options &arenas) : frames_(made(buffers, &arenas)) {}
+  frames(std::uint32_t buffers, const arena_options &arenas) : frames_(create(buffers, &arenas)) {}
   frames(const frames &) = delete;  // threads know where they are
   frames &operator=(const frames &) = delete;
   // ALONE. Destructors and cleanups of all frames run. Where a thread has entered, or a range is claimed, it does
@@ -56,13 +56,13 @@ class frames {
   ~frames() { (void)toft_frames_release(frames_); }
 
   // This thread's arena of the present frame. Ask again in each frame.
-  arena_ref here() const {
+  arena_ref arena() const {
     toft_arena *a = toft_frame_arena(frames_);
     if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
     return a;
   }
-  // nullptr where here throws.
-  [[nodiscard]] toft_arena *try_here() const noexcept { return toft_frame_arena(frames_); }
+  // nullptr where arena() throws.
+  [[nodiscard]] toft_arena *try_arena() const noexcept { return toft_frame_arena(frames_); }
 
   // ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied, their destructors run on this
   // thread. TOFT_OK; TOFT_ECORRUPT: done, and a checked arena found bytes written outside an allocation; TOFT_EBUSY: a
@@ -80,7 +80,7 @@ class frames {
   std::uint64_t number() const noexcept { return toft_frames_number(frames_); }
 
   // What others may know of the present frame; the last call counts. Whoever finds it sees what was written before.
-  // Both sides say the type, the same one: frames.publish<world>(w), frames.past<world>(1).
+  // Both sides say the type, the same one: frames.publish<world>(w), frames.previous<world>(1).
   template <class T>
   void publish(std::enable_if_t<true, T> *root) noexcept {
     toft_frame_publish(frames_, const_cast<std::remove_const_t<T> *>(root));
@@ -88,7 +88,7 @@ class frames {
   // What was published in the frame that is `age` frames old, 0 being the present one. nullptr: nothing was, or the
   // frame is gone.
   template <class T>
-  const T *past(std::uint32_t age) const noexcept {
+  const T *previous(std::uint32_t age) const noexcept {
     return static_cast<const T *>(toft_frame_previous(frames_, age));
   }
 
@@ -105,7 +105,7 @@ class frames {
   toft_frames *get() const noexcept { return frames_; }
 
  private:
-  static toft_frames *made(std::uint32_t buffers, const arena_options *arenas) {
+  static toft_frames *create(std::uint32_t buffers, const arena_options *arenas) {
     toft_frames *f = toft_frames_create(buffers, arenas);
     if (TOFT_LIKELY(f != nullptr)) return f;
     if (buffers == 0 || buffers > TOFT_FRAMES_MOST || (arenas != nullptr && arenas->buffer != nullptr))
@@ -141,8 +141,8 @@ inline frame_entry frames::try_enter() noexcept { return frame_entry(*this); }
 // The frame does not end before it does. It is the arena, too.
 class frame_scope : public arena_ref {
  public:
-  // std::bad_alloc, as here().
-  explicit frame_scope(const frames &f) : arena_ref(f.here()), scope_(arena_) {}
+  // std::bad_alloc, as arena().
+  explicit frame_scope(const frames &f) : arena_ref(f.arena()), scope_(arena_) {}
   frame_scope(const frame_scope &) = delete;
   frame_scope &operator=(const frame_scope &) = delete;
 

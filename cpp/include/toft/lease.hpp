@@ -15,7 +15,7 @@
 //
 // FAILURE. std::bad_alloc: none waits, and there is no memory to make one. A lease that ends while a range of its arena
 // is claimed, or in one of its cleanups, cannot be returned: the arena then stays out for ever, and so does its memory.
-// give_back says so.
+// return_arena says so.
 //
 // COST. On one thread a lease and its end take no lock and no atomic read-modify-write; its end is linear in
 // destructors to run and blocks to return. On another thread the end takes a lock.
@@ -110,7 +110,7 @@ class lease : public arena_ref {
   // Gives it back now. TOFT_OK. TOFT_ECORRUPT: done, and a checked arena found bytes written outside an allocation.
   // Nothing has changed otherwise: TOFT_EBUSY, a range is claimed or one of its cleanups runs; TOFT_EARG, it has no
   // arena.
-  int give_back() noexcept {
+  int return_arena() noexcept {
     int code = toft_lease_return(leases_.get(), toft_lease{arena_, generation_});
     if (code == TOFT_OK || code == TOFT_ECORRUPT) (void)release();
     return code;

@@ -108,7 +108,7 @@ inline std::pmr::memory_resource *default_upstream() noexcept {
   return r == std::pmr::new_delete_resource() ? nullptr : r;
 }
 
-inline recycler_options counted(std::size_t count, std::size_t size) {
+inline recycler_options counted_options(std::size_t count, std::size_t size) {
   if (count == 0 || size == 0) throw_invalid_argument("toft: a resource with a count or a size of 0");
   recycler_options o;
   o.count = count;
@@ -130,9 +130,9 @@ class recycling_resource : public std::pmr::memory_resource {
   }
   explicit recycling_resource(std::pmr::memory_resource *upstream) : recycling_resource(recycler_options(), upstream) {}
   recycling_resource(std::size_t count, std::size_t size)
-      : recycling_resource(detail::counted(count, size), detail::default_upstream()) {}
+      : recycling_resource(detail::counted_options(count, size), detail::default_upstream()) {}
   recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
-      : recycling_resource(detail::counted(count, size), upstream) {}
+      : recycling_resource(detail::counted_options(count, size), upstream) {}
   // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
@@ -145,7 +145,7 @@ class recycling_resource : public std::pmr::memory_resource {
   // Hide those of the base class: inline where the type is known.
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = toft_recycler_bump(&r_, size, align);
-    return TOFT_LIKELY(p != nullptr) ? p : more(size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : allocate_slow(size, align);
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
     toft_recycler_free(&r_, p, size);
@@ -176,7 +176,7 @@ class recycling_resource : public std::pmr::memory_resource {
   }
 
   // Out of line, and throws for the caller.
-  TOFT_COLD void *more(std::size_t size, std::size_t align) {
+  TOFT_COLD void *allocate_slow(std::size_t size, std::size_t align) {
     source_.begin();
     void *p = toft_recycler_alloc_slow_at(&r_, size, align, TOFT_CALLER());
     if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
@@ -195,9 +195,9 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
   explicit synchronized_recycling_resource(std::pmr::memory_resource *upstream)
       : synchronized_recycling_resource(recycler_options(), upstream) {}
   synchronized_recycling_resource(std::size_t count, std::size_t size)
-      : synchronized_recycling_resource(detail::counted(count, size), detail::default_upstream()) {}
+      : synchronized_recycling_resource(detail::counted_options(count, size), detail::default_upstream()) {}
   synchronized_recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
-      : synchronized_recycling_resource(detail::counted(count, size), upstream) {}
+      : synchronized_recycling_resource(detail::counted_options(count, size), upstream) {}
   // options.source is used if upstream is nullptr. std::invalid_argument; and what upstream throws, where options count
   // blocks, which are taken at once.
   explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
@@ -209,7 +209,7 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
   }
   synchronized_recycling_resource(const synchronized_recycling_resource &) = delete;
   synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
-  ~synchronized_recycling_resource() override { toft_sync_recycler_release(made()); }
+  ~synchronized_recycling_resource() override { toft_sync_recycler_release(existing()); }
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     toft_sync_recycler *r = recycler();
@@ -219,18 +219,18 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
     return p;
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
-    if (TOFT_LIKELY(p != nullptr)) toft_sync_recycler_free(made(), p, size);
+    if (TOFT_LIKELY(p != nullptr)) toft_sync_recycler_free(existing(), p, size);
   }
 
   // No thread may use its memory any more. Upstream gets all but one block, which the destructor returns.
   void release() noexcept {
-    if (made() != nullptr) toft_sync_recycler_reset(made());
+    if (existing() != nullptr) toft_sync_recycler_reset(existing());
   }
   void trim(std::size_t keep = 0) noexcept {
-    if (made() != nullptr) toft_sync_recycler_trim(made(), keep);
+    if (existing() != nullptr) toft_sync_recycler_trim(existing(), keep);
   }
   recycler_stats stats() const noexcept {
-    return made() != nullptr ? toft_sync_recycler_get_stats(made()) : recycler_stats();
+    return existing() != nullptr ? toft_sync_recycler_get_stats(existing()) : recycler_stats();
   }
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
@@ -244,21 +244,21 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
   bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
 
  private:
-  toft_sync_recycler *made() const noexcept { return r_.load(std::memory_order_acquire); }
+  toft_sync_recycler *existing() const noexcept { return r_.load(std::memory_order_acquire); }
   TOFT_ALWAYS_INLINE toft_sync_recycler *recycler() {
-    toft_sync_recycler *r = made();
+    toft_sync_recycler *r = existing();
     return TOFT_LIKELY(r != nullptr) ? r : create();
   }
   // The first allocation. One thread at a time, since upstream is called.
   TOFT_COLD toft_sync_recycler *create() {
-    struct turn {
-      std::atomic_flag &taken;
-      explicit turn(std::atomic_flag &f) noexcept : taken(f) {
-        while (taken.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    struct spin_guard {
+      std::atomic_flag &locked;
+      explicit spin_guard(std::atomic_flag &f) noexcept : locked(f) {
+        while (locked.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
       }
-      ~turn() { taken.clear(std::memory_order_release); }
+      ~spin_guard() { locked.clear(std::memory_order_release); }
     } alone(creating_);
-    if (toft_sync_recycler *r = made()) return r;
+    if (toft_sync_recycler *r = existing()) return r;
     source_.begin();
     toft_sync_recycler *r = toft_sync_recycler_create(&options_);
     if (r == nullptr) source_.fail();
@@ -301,7 +301,7 @@ class arena_resource : public std::pmr::memory_resource {
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = detail::bump(arena_, size, align);
-    return TOFT_LIKELY(p != nullptr) ? p : more(size, align);
+    return TOFT_LIKELY(p != nullptr) ? p : allocate_slow(size, align);
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
     arena_ref(arena_).deallocate(p, size);
@@ -309,7 +309,7 @@ class arena_resource : public std::pmr::memory_resource {
 
   // Containers that hold memory from after the mark, or from before the reset, must end before, or never be touched
   // again.
-  mark here() const noexcept { return toft_mark_here(arena_); }
+  mark mark_here() const noexcept { return toft_mark_here(arena_); }
   int rewind(mark m) noexcept {
     if (TOFT_UNLIKELY(m.cursor == empty_.cursor)) {  // taken before the first allocation
       if (arena_ == &empty_) return TOFT_OK;
@@ -351,7 +351,7 @@ class arena_resource : public std::pmr::memory_resource {
     return o;
   }
 
-  // A head without room: the first allocation comes to more().
+  // A head without room: the first allocation comes to allocate_slow().
   TOFT_HIDDEN void set_empty() noexcept {
     static const toft_arena_ops none{};
     empty_.cursor = empty_.limit = reinterpret_cast<unsigned char *>(&empty_);
@@ -374,7 +374,7 @@ class arena_resource : public std::pmr::memory_resource {
   }
 
   // Out of line, and throws for the caller.
-  TOFT_COLD void *more(std::size_t size, std::size_t align) {
+  TOFT_COLD void *allocate_slow(std::size_t size, std::size_t align) {
     if (arena_ == &empty_) create();
     source_.begin();
     void *p = arena_->ops->alloc(arena_, size, align, 0, TOFT_CALLER());

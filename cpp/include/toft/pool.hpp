@@ -110,16 +110,16 @@ inline int open_pool(toft_pool *pool, const pool_options &from, std::size_t size
   return toft_pool_init(pool, &o);
 }
 
-/* A slot between draw and admit: it goes back if the constructor throws. */
-class drawn_slot {
+/* A slot that was taken and is not active yet; it returns to the free list if the constructor throws. */
+class slot_guard {
  public:
-  drawn_slot(toft_pool *pool, std::uint32_t number) noexcept : pool_(pool), number_(number) {}
-  drawn_slot(const drawn_slot &) = delete;
-  drawn_slot &operator=(const drawn_slot &) = delete;
-  ~drawn_slot() {
+  slot_guard(toft_pool *pool, std::uint32_t number) noexcept : pool_(pool), number_(number) {}
+  slot_guard(const slot_guard &) = delete;
+  slot_guard &operator=(const slot_guard &) = delete;
+  ~slot_guard() {
     if (pool_ != nullptr) toft_pool_return_slot(pool_, number_);
   }
-  toft_handle admit() noexcept { return toft_pool_activate(std::exchange(pool_, nullptr), number_); }
+  toft_handle activate() noexcept { return toft_pool_activate(std::exchange(pool_, nullptr), number_); }
 
  private:
   toft_pool *pool_;
@@ -185,18 +185,18 @@ class pool {
       T value = detail::make<T>(std::forward<Args>(args)...);
       toft_handle h = toft_pool_insert_handle(&pool_, sizeof(T));
       if (TOFT_UNLIKELY(h == 0)) {
-        if (!open(0) || (h = toft_pool_insert_handle(&pool_, sizeof(T))) == 0) return {};
+        if (!initialize(0) || (h = toft_pool_insert_handle(&pool_, sizeof(T))) == 0) return {};
       }
       ::new (static_cast<void *>(slot(h & pool_.mask))) T(std::move(value));
       return handle_type(h);
     } else {
       std::uint32_t number = toft_pool_take_slot(&pool_);
       if (TOFT_UNLIKELY(number == 0)) {
-        if (!open(0) || (number = toft_pool_take_slot(&pool_)) == 0) return {};
+        if (!initialize(0) || (number = toft_pool_take_slot(&pool_)) == 0) return {};
       }
-      detail::drawn_slot drawn(&pool_, number);
+      detail::slot_guard guard(&pool_, number);
       detail::construct<T>(slot(number), std::forward<Args>(args)...);
-      return handle_type(drawn.admit());
+      return handle_type(guard.activate());
     }
   }
 
@@ -245,7 +245,7 @@ class pool {
    * max_slots, std::bad_alloc. One that has not been used yet, and was not told max_slots, takes this for it if it is
    * more than the default. */
   void reserve(std::size_t slots) {
-    if (slots == 0 || open(slots)) return;
+    if (slots == 0 || initialize(slots)) return;
     int code = pool_.block_size == 0 ? TOFT_ENOMEM : toft_pool_reserve(&pool_, slots);
     if (code == TOFT_EARG || slots > TOFT_POOL_SLOTS_MAX) detail::throw_length_error("toft: more than max_slots");
     if (code != TOFT_OK) detail::throw_bad_alloc();
@@ -298,7 +298,7 @@ class pool {
     return *std::launder(slot(number));
   }
   /* What a pool without options does when it is first used; false: it was open, or there is no memory. */
-  TOFT_COLD bool open(std::size_t slots) noexcept {
+  TOFT_COLD bool initialize(std::size_t slots) noexcept {
     check();
     pool_options o;
     o.slots = slots;

@@ -82,7 +82,7 @@ class soa_pool {
   }
   ~soa_pool() {
     destroy_all();
-    give(rows_);
+    free_block(rows_);
     toft_pool_release(&index_);
   }
   void swap(soa_pool &other) noexcept {
@@ -108,7 +108,7 @@ class soa_pool {
     if (TOFT_UNLIKELY(number == 0)) {
       if (!open(0) || (number = toft_pool_take_slot(&index_)) == 0) return {};
     }
-    detail::drawn_slot drawn(&index_, number);
+    detail::slot_guard guard(&index_, number);
     std::size_t row = size();
     if (TOFT_LIKELY(row < rows_.capacity)) {
       make(rows_, row, columns, std::forward<Us>(us)...);
@@ -119,7 +119,7 @@ class soa_pool {
       move_all(rows_, more.rows, row, columns);
       std::swap(rows_, more.rows);
     }
-    handle_type h(drawn.admit());
+    handle_type h(guard.activate());
     rows_.handles[row] = h;
     *row_at(number) = static_cast<row_number>(row);
     return h;
@@ -208,7 +208,7 @@ class soa_pool {
     if ((index_.flags & TOFT_POOL_FIXED) != 0) return;
     toft_pool_trim(&index_);
     if (empty())
-      give(rows_);
+      free_block(rows_);
     else if (size() < rows_.capacity)
       resize(size());
   }
@@ -237,7 +237,7 @@ class soa_pool {
     block_owner(soa_pool &p, const block &b) noexcept : pool(p), rows(b) {}
     block_owner(const block_owner &) = delete;
     block_owner &operator=(const block_owner &) = delete;
-    ~block_owner() { pool.give(rows); }
+    ~block_owner() { pool.free_block(rows); }
   };
 
   template <class... Us>
@@ -301,7 +301,7 @@ class soa_pool {
     };
     (one(std::get<I>(b.at), sizeof(Ts), alignof(Ts) > line ? alignof(Ts) : line), ...);
   }
-  void give(block &b) noexcept {
+  void free_block(block &b) noexcept {
     if (b.base != nullptr) source()->put(source(), b.base, b.bytes);
     b = block();
   }
