@@ -2037,9 +2037,9 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "claim", TOFT_CALLER()))) return NULL;
   toft_sync_in(a);
   uint32_t claimed = a->state & TOFT_CLAIMED;
-  if ((a->state & TOFT_BUSY) || (claimed && r->maker != a->claim_id)) {
+  if ((a->state & TOFT_BUSY) || (claimed && r->claim != a->claim_id)) {
     code = TOFT_EBUSY;
-  } else if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->maker != 0) {
+  } else if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->claim != 0) {
     code = TOFT_EARG;
   } else if (code == TOFT_OK) {
     unsigned char *before = a->head.cursor;
@@ -2059,7 +2059,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
       if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
       r->cursor = a->head.cursor;
       r->limit = a->claim_limit;
-      r->maker = a->claim_id;
+      r->claim = a->claim_id;
       a->state |= TOFT_CLAIMED;
     } else {
       a->head.cursor = before;
@@ -2082,7 +2082,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
   int code = TOFT_EARG;
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
-  if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->maker == a->claim_id && r->cursor >= a->claim_start &&
+  if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->claim == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
@@ -2090,7 +2090,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     toft_sync(a);
     toft_accounting_unclaim(a);
     r->cursor = r->limit = NULL;
-    r->maker = 0;
+    r->claim = 0;
     code = TOFT_OK;
     toft_check_soft_budget(a);
   }
@@ -2787,7 +2787,7 @@ typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch
 } toft_mark;
 typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
   unsigned char *cursor, *limit;
-  uintptr_t maker; /* the provider's; 0: nothing claimed */
+  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
 } toft_range;
 typedef struct toft_cleanup { /* fn == NULL: cancelled */
   void (*fn)(void *arg);

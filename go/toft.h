@@ -56,7 +56,7 @@ typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch
 } toft_mark;
 typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
   unsigned char *cursor, *limit;
-  uintptr_t maker; /* the provider's; 0: nothing claimed */
+  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
 } toft_range;
 typedef struct toft_cleanup { /* fn == NULL: cancelled */
   void (*fn)(void *arg);
@@ -637,7 +637,7 @@ TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
   to->cursor = from->cursor;
   TOFT_SEPARATE_ACCESSES();
   to->limit = from->limit;
-  to->maker = from->maker;
+  to->claim = from->claim;
 }
 
 TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
@@ -651,7 +651,7 @@ TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, si
 
 TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
   r->cursor = r->limit = NULL;
-  r->maker = 0;
+  r->claim = 0;
   return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
 }
 

@@ -149,9 +149,9 @@ static toft_cleanup *fixed_cleanup(toft_arena *head, void (*fn)(void *), void *a
 
 static void *fixed_claim(toft_arena *head, toft_range *r, size_t n, size_t align) {
   fixed *a = (fixed *)(void *)head;
-  int holds = a->claimed && r->maker == (uintptr_t)a;
+  int holds = a->claimed && r->claim == (uintptr_t)a;
   unsigned char *was = head->cursor;
-  if (a->in_cleanup || (!holds && (a->claimed || r->maker != 0)) || (n != 0 && !is_request(n, align))) return NULL;
+  if (a->in_cleanup || (!holds && (a->claimed || r->claim != 0)) || (n != 0 && !is_request(n, align))) return NULL;
   if (holds && (r->cursor < a->from || r->cursor > a->to)) return NULL;
   if (holds) head->cursor = r->cursor + pad_to(r->cursor, 8);
   unsigned char *p = n != 0 ? (unsigned char *)place(a, n, align) : head->cursor;
@@ -162,7 +162,7 @@ static void *fixed_claim(toft_arena *head, toft_range *r, size_t n, size_t align
     recompute(a); /* the range is what the inline path would have had */
     r->cursor = head->cursor;
     r->limit = a->to = head->limit;
-    r->maker = (uintptr_t)a;
+    r->claim = (uintptr_t)a;
     a->from = p;
     a->claimed = 1;
   }
@@ -172,7 +172,7 @@ static void *fixed_claim(toft_arena *head, toft_range *r, size_t n, size_t align
 
 static int fixed_give(toft_arena *head, toft_range *r) {
   fixed *a = (fixed *)(void *)head;
-  if (!a->claimed || r->maker != (uintptr_t)a || r->cursor < a->from || r->cursor > a->to) return TOFT_EARG;
+  if (!a->claimed || r->claim != (uintptr_t)a || r->cursor < a->from || r->cursor > a->to) return TOFT_EARG;
   head->cursor = r->cursor + pad_to(r->cursor, 8);
   a->claimed = 0;
   memset(r, 0, sizeof *r);

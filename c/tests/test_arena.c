@@ -621,7 +621,7 @@ static void a_claimed_range_is_nobody_elses(void **state) {
   assert_true(moved != NULL && filled(moved, 24, 2));
   toft_release(a); /* ignored */
   second = r;
-  second.maker ^= 1;
+  second.claim ^= 1;
   assert_int_equal(toft_unclaim(a, &second), TOFT_EARG);
   second = r;
   second.cursor = r.limit + 8;

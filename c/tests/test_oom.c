@@ -67,7 +67,7 @@ static size_t scenario(toft_arena *a) {
       unsigned char *before = r.cursor;
       if (toft_range_alloc(a, &r, 70000) == NULL) {
         failures++;
-        assert_true(r.cursor == before && r.maker != 0);
+        assert_true(r.cursor == before && r.claim != 0);
       }
       failures += toft_alloc(a, 50) == NULL; /* aside */
       assert_int_equal(toft_unclaim(a, &r), TOFT_OK);

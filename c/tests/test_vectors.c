@@ -87,7 +87,7 @@ static void inline_free(toft_arena *a, void *p, size_t n) { toft_free(a, p, n); 
 static int inline_rewind(toft_arena *a, toft_mark m) { return toft_rewind(a, m); }
 
 static void *inline_claim(toft_arena *a, toft_range *range, size_t n, size_t align) {
-  if (n == 0 && range->maker == 0) return toft_claim(a, range) == TOFT_OK ? range->cursor : NULL;
+  if (n == 0 && range->claim == 0) return toft_claim(a, range) == TOFT_OK ? range->cursor : NULL;
   return ops_claim(a, range, n, align);
 }
 

@@ -186,7 +186,7 @@ static void intact(run *r, const entry *e, const unsigned char *p, size_t kept) 
 static void check_contains(run *r) {
   const toft_arena *a = r->a;
   for (size_t i = 0; i < sizeof r->ranges / sizeof r->ranges[0]; i++)
-    if (r->binding->quiet || r->ranges[i].maker != 0) return;
+    if (r->binding->quiet || r->ranges[i].claim != 0) return;
   if (a->ops->contains(a, message) < 0) return;
   for (size_t i = 0; i < r->entry_count; i++) {
     const entry *e = &r->entries[i];
@@ -354,10 +354,10 @@ static void play_claim(run *r, const vec_op *op) {
   void *p = r->binding->claim(r->a, range, op->n, op->align);
   check_address(r, p, op->at);
   if (p == NULL) {
-    if (was.maker != 0 && memcmp(&was, range, sizeof was) != 0) wrong(r, "a failed claim changed the range");
+    if (was.claim != 0 && memcmp(&was, range, sizeof was) != 0) wrong(r, "a failed claim changed the range");
     return;
   }
-  if (range->maker == 0) wrong(r, "a claimed range without an owner");
+  if (range->claim == 0) wrong(r, "a claimed range without an owner");
   if (r->v->policy != 0) {
     check_address(r, range->cursor, op->from);
     check_address(r, range->limit, op->to);
@@ -382,7 +382,7 @@ static void play_give(run *r, const vec_op *op) {
   SAME("the code", r->binding->give(r->a, range), op->code);
   if (op->kind == VEC_GIVE_PAST)
     range->cursor = was;
-  else if (op->code == TOFT_OK && (range->cursor != NULL || range->limit != NULL || range->maker != 0))
+  else if (op->code == TOFT_OK && (range->cursor != NULL || range->limit != NULL || range->claim != 0))
     wrong(r, "a range that was given is not zeroed");
 }
 

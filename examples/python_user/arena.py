@@ -27,7 +27,7 @@ Mark = collections.namedtuple("Mark", "cursor epoch")
 
 
 class Range(ctypes.Structure):
-    _fields_ = [("cursor", c_size_t), ("limit", c_size_t), ("maker", c_size_t)]
+    _fields_ = [("cursor", c_size_t), ("limit", c_size_t), ("claim", c_size_t)]
 
 
 class Node(ctypes.Structure):

@@ -117,12 +117,12 @@ pub struct Range {
     /// One past its last.
     pub limit: *mut u8,
     /// The maker's; 0: nothing is claimed.
-    pub maker: usize,
+    pub claim: usize,
 }
 
 impl Range {
     /// Nothing claimed.
-    pub const EMPTY: Range = Range { cursor: core::ptr::null_mut(), limit: core::ptr::null_mut(), maker: 0 };
+    pub const EMPTY: Range = Range { cursor: core::ptr::null_mut(), limit: core::ptr::null_mut(), claim: 0 };
 }
 
 /// A function to run when its point is given back: `toft_cleanup`. `function` `None`: cancelled.

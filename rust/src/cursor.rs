@@ -33,7 +33,7 @@ pub struct Cursor<'a> {
     cursor: *mut u8,
     limit: *mut u8,
     /// 0: nothing is claimed.
-    maker: usize,
+    claim: usize,
     head: NonNull<Head>,
     arena: PhantomData<&'a Arena>,
 }
@@ -50,13 +50,13 @@ impl Arena {
     #[inline]
     pub fn cursor(&self) -> Cursor<'_> {
         let range = self.own().and_then(|a| a.claim_usual());
-        let Range { cursor, limit, maker } = range.unwrap_or_else(|| {
+        let Range { cursor, limit, claim } = range.unwrap_or_else(|| {
             let mut range = Range::EMPTY;
             // SAFETY: the arena is alive; the range is new.
             unsafe { (self.table().claim)(self.head().as_ptr(), &mut range, 0, 1) };
             range
         });
-        Cursor { cursor, limit, maker, head: self.head(), arena: PhantomData }
+        Cursor { cursor, limit, claim, head: self.head(), arena: PhantomData }
     }
 }
 
@@ -74,14 +74,14 @@ unsafe fn more(
         let table = &*(*head.as_ptr()).ops.get();
         if core::ptr::eq(table, maker::OPS) {
             let (head, caller) = (head.as_ptr(), Caller { location: Some(at), site: 0, drops: false });
-            let p = if range.maker == 0 {
+            let p = if range.claim == 0 {
                 maker::alloc_for(head, layout.size(), layout.align(), 0, caller)
             } else {
                 maker::claim_for(head, &mut range, layout.size(), layout.align(), caller)
             };
             return (p.map_or(core::ptr::null_mut(), NonNull::as_ptr), range);
         }
-        let p = if range.maker == 0 {
+        let p = if range.claim == 0 {
             (table.alloc)(head.as_ptr(), layout.size(), layout.align(), 0, 0)
         } else {
             (table.claim)(head.as_ptr(), &mut range, layout.size(), layout.align())
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
             // SAFETY: within the block.
             return Ok(unsafe { NonNull::new_unchecked(p.cast()) });
         }
-        let range = Range { cursor: self.cursor, limit: self.limit, maker: self.maker };
+        let range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
         // SAFETY: the arena is alive while 'a is; the range is this cursor's.
         let (p, range) = unsafe { more(self.head, range, Layout::new::<T>(), Location::caller()) };
         let Some(p) = NonNull::new(p.cast()) else { return Err(E::refuse(Layout::new::<T>())) };
@@ -191,8 +191,8 @@ impl<'a> Cursor<'a> {
 impl Drop for Cursor<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.maker != 0 {
-            let mut range = Range { cursor: self.cursor, limit: self.limit, maker: self.maker };
+        if self.claim != 0 {
+            let mut range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
             // SAFETY: the arena is alive; the range is of its claim.
             unsafe {
                 if !crate::maker::own(self.head).is_some_and(|a| a.give_usual(&range)) {

@@ -37,7 +37,7 @@ unsafe fn take(head: NonNull<Head>, range: &mut Range, back: &Cell<*mut u8>, siz
         let p = NonNull::new((table.claim)(head.as_ptr(), range, size, 64).cast::<u8>());
         match p {
             Some(p) => back.set(if p.as_ptr().wrapping_add(size) == range.cursor { p.as_ptr() } else { range.cursor }),
-            None if range.maker == 0 => return NonNull::new((table.alloc)(head.as_ptr(), size, 64, 0, 0).cast()),
+            None if range.claim == 0 => return NonNull::new((table.alloc)(head.as_ptr(), size, 64, 0, 0).cast()),
             None => (),
         }
         p
@@ -59,7 +59,7 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(maker::Arena, NonNull<Outer>
         let mark = abi::mark(head);
         let (mut range, back) = (Range::EMPTY, Cell::new(core::ptr::null_mut()));
         let outer = take(head, &mut range, &back, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
-        let refused = Cell::new(range.maker == 0);
+        let refused = Cell::new(range.claim == 0);
         let mut home = NonNull::new(range.cursor);
         let mut size = range.limit.addr() - range.cursor.addr();
         if size >= HOME_START + 512 {
@@ -90,7 +90,7 @@ pub unsafe fn end(outer: NonNull<Outer>) {
         outer.as_ref().look();
         let Outer { head, mark, range, back, others, .. } = outer.read();
         let mut range = range.into_inner();
-        if range.maker == 0 {
+        if range.claim == 0 {
             return; // somebody else's claim is open, or was
         }
         range.cursor = back.get();

@@ -296,7 +296,7 @@ impl Run<'_> {
         for e in &self.entries {
             check!(self, e.is_whole_at(e.p, e.n), "an allocation of {} was overwritten", e.n);
         }
-        if self.calls.how == How::Quiet || self.ranges.values().any(|r| r.maker != 0) {
+        if self.calls.how == How::Quiet || self.ranges.values().any(|r| r.claim != 0) {
             return;
         }
         for e in self.entries.iter().filter(|e| e.n != 0) {
@@ -432,9 +432,9 @@ impl Run<'_> {
     fn claim(&mut self, op: &Value) {
         let (id, n, align) = (self.id(op), number(&op["n"], 0), number(&op["align"], 8));
         let mut range = self.ranges.remove(&id).unwrap_or(Range::EMPTY);
-        let was = (range.cursor, range.limit, range.maker);
+        let was = (range.cursor, range.limit, range.claim);
         let p = self.calls.claim(&mut range, n, align);
-        let is = (range.cursor, range.limit, range.maker);
+        let is = (range.cursor, range.limit, range.claim);
         self.ranges.insert(id, range);
         self.check_address(p, &op["at"]);
         if p.is_null() {
@@ -459,7 +459,7 @@ impl Run<'_> {
     fn past(&mut self, op: &Value, give: bool) {
         let id = self.id(op);
         let mut range = self.ranges.remove(&id).unwrap();
-        let was = (range.cursor, range.limit, range.maker);
+        let was = (range.cursor, range.limit, range.claim);
         range.cursor = range.cursor.wrapping_offset(op["n"].as_i64().unwrap() as isize);
         let moved = range.cursor;
         if give {
@@ -467,7 +467,7 @@ impl Run<'_> {
         } else {
             check!(self, self.calls.claim(&mut range, 0, 8).is_null(), "a range whose cursor is elsewhere was claimed");
         }
-        check!(self, (range.cursor, range.limit, range.maker) == (moved, was.1, was.2), "the range changed");
+        check!(self, (range.cursor, range.limit, range.claim) == (moved, was.1, was.2), "the range changed");
         range.cursor = was.0;
         self.ranges.insert(id, range);
     }
@@ -477,7 +477,7 @@ impl Run<'_> {
         let mut range = self.ranges.remove(&id).unwrap_or(Range::EMPTY);
         let done = self.calls.give(&mut range);
         same!(self, "the code", done, code(&op["code"]));
-        let zeroed = range.cursor.is_null() && range.limit.is_null() && range.maker == 0;
+        let zeroed = range.cursor.is_null() && range.limit.is_null() && range.claim == 0;
         check!(self, done != abi::OK || zeroed, "a range that was given is not zeroed");
         self.ranges.insert(id, range);
     }
@@ -562,7 +562,7 @@ impl Run<'_> {
             "give" => self.give(op),
             "copy" => {
                 let of = &self.ranges[op["of"].as_str().unwrap()];
-                let copy = Range { cursor: of.cursor, limit: of.limit, maker: of.maker };
+                let copy = Range { cursor: of.cursor, limit: of.limit, claim: of.claim };
                 self.ranges.insert(self.id(op), copy);
             }
             // SAFETY: ignored, since a range is claimed.

@@ -150,7 +150,7 @@ TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
   to->cursor = from->cursor;
   TOFT_SEPARATE_ACCESSES();
   to->limit = from->limit;
-  to->maker = from->maker;
+  to->claim = from->claim;
 }
 
 TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
@@ -164,7 +164,7 @@ TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, si
 
 TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
   r->cursor = r->limit = NULL;
-  r->maker = 0;
+  r->claim = 0;
   return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
 }
 

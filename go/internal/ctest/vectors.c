@@ -136,7 +136,7 @@ void ctest_v_trim(toft_arena *a, size_t keep) { toft_trim(a, keep); }
 void ctest_v_release(toft_arena *a) { toft_release(a); }
 toft_range *ctest_v_range(ctest_pages *s, int id) { return &s->ranges[id]; }
 void *ctest_v_claim(toft_arena *a, toft_range *r, size_t n, size_t align) {
-  if (n == 0 && r->maker == 0) return toft_claim(a, r) == TOFT_OK ? r->cursor : NULL;
+  if (n == 0 && r->claim == 0) return toft_claim(a, r) == TOFT_OK ? r->cursor : NULL;
   return a->ops->claim(a, r, n, align);
 }
 int ctest_v_give(toft_arena *a, toft_range *r) { return toft_unclaim(a, r); }

@@ -202,7 +202,7 @@ impl Arena {
         slow.aside.set(None);
         self.head.limit.set(cursor);
         self.head.epoch.set(self.head.epoch.get().wrapping_add(1));
-        Some(Range { cursor, limit, maker: slow.claim_id.get() })
+        Some(Range { cursor, limit, claim: slow.claim_id.get() })
     }
 
     /// What a range is told by; the low bits tell a stale one from the present one.
@@ -217,7 +217,7 @@ impl Arena {
             return false;
         }
         let slow = self.slow();
-        if slow.claim_id.get() != range.maker || slow.scopes.get().is_some() {
+        if slow.claim_id.get() != range.claim || slow.scopes.get().is_some() {
             return false;
         }
         // As the holder moved it: within the claim, and of the current block.

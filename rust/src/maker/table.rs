@@ -421,7 +421,7 @@ pub unsafe extern "C" fn claim_for(
     let slow = a.slow();
     let held = a.is(CLAIMED);
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
-    let ours = if held { r.maker == slow.claim_id.get() && within } else { r.maker == 0 };
+    let ours = if held { r.claim == slow.claim_id.get() && within } else { r.claim == 0 };
     let mut p = None;
     if !a.is(BUSY) && ours && (size == 0 || is_request(size, align)) {
         let before = (a.head.cursor.get(), slow.allocated.get(), slow.peak.get());
@@ -445,7 +445,7 @@ pub unsafe extern "C" fn claim_for(
                     a.note_claim();
                 }
             }
-            *r = Range { cursor, limit: a.head.limit.get(), maker: slow.claim_id.get() };
+            *r = Range { cursor, limit: a.head.limit.get(), claim: slow.claim_id.get() };
         } else if held {
             a.head.cursor.set(before.0);
             a.sync();
@@ -469,7 +469,7 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     a.enter();
     let slow = a.slow();
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
-    let ours = a.is(CLAIMED) && !a.is(BUSY) && r.maker == slow.claim_id.get() && within;
+    let ours = a.is(CLAIMED) && !a.is(BUSY) && r.claim == slow.claim_id.get() && within;
     if ours {
         let tag = if a.is(WATCHED) { a.enter_claim_tag() } else { None };
         a.head.cursor.set(a.in_current(round8(r.cursor.addr())));

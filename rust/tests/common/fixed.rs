@@ -229,9 +229,9 @@ unsafe extern "C" fn fixed_cleanup(
 
 unsafe extern "C" fn fixed_claim(head: *mut Head, range: *mut Range, n: usize, align: usize) -> *mut c_void {
     let (a, r) = (of(head), &mut *range);
-    let holds = a.claimed.get() && r.maker == head.addr();
+    let holds = a.claimed.get() && r.claim == head.addr();
     let was = a.cursor();
-    if a.busy.get() || (!holds && (a.claimed.get() || r.maker != 0)) || (n != 0 && !good(n, align)) {
+    if a.busy.get() || (!holds && (a.claimed.get() || r.claim != 0)) || (n != 0 && !good(n, align)) {
         return null_mut();
     }
     if holds && (r.cursor.addr() < a.from.get() || r.cursor.addr() > a.to.get()) {
@@ -244,7 +244,7 @@ unsafe extern "C" fn fixed_claim(head: *mut Head, range: *mut Range, n: usize, a
     if let Some(p) = p {
         a.claimed.set(false);
         a.aim();
-        *r = Range { cursor: a.head.cursor.get(), limit: a.head.limit.get(), maker: head.addr() };
+        *r = Range { cursor: a.head.cursor.get(), limit: a.head.limit.get(), claim: head.addr() };
         a.to.set(r.limit.addr());
         a.from.set(p.addr());
         a.claimed.set(true);
@@ -258,7 +258,7 @@ unsafe extern "C" fn fixed_claim(head: *mut Head, range: *mut Range, n: usize, a
 unsafe extern "C" fn fixed_give(head: *mut Head, range: *mut Range) -> c_int {
     let (a, r) = (of(head), &mut *range);
     let within = r.cursor.addr() >= a.from.get() && r.cursor.addr() <= a.to.get();
-    if !a.claimed.get() || r.maker != head.addr() || !within {
+    if !a.claimed.get() || r.claim != head.addr() || !within {
         return abi::EARG;
     }
     a.move_to(round8(r.cursor.addr()));
