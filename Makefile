@@ -93,7 +93,7 @@ unless_full = $(if $(FULL),,$1)
 
 check-c: ; $(TESTS) "$(call preset,gcc,c_tests) -L '^c$$'"
 check-cpp: ; $(TESTS) "$(call preset,gcc,all) -L cpp"
-# Without the features that TOFT_OMIT_ macros leave out, and without an operating system; with the size of each.
+# Builds without the parts that TOFT_OMIT_ macros exclude, and without an operating system, with the size of each.
 check-smallest: ; $(TESTS) --need arm-none-eabi-gcc,qemu-system-arm,node \
   "$(call preset,smallest,c_tests) -L '^c$$'; c/tests/sizes --check; examples/small/run"
 check-omit: ; $(TESTS) "for feature in CHECKS METERS POOLS RECYCLER THREADS; do \
@@ -105,7 +105,7 @@ check-asan: ; $(TESTS) "$(call preset,asan,all)"
 one_thread := test_(recycler|recycler_checked|sources|pool|findings|streams)$$$$
 check-tsan: ; $(TESTS) "$(call preset,tsan,all,-DTOFT_TESTS_LEFT_OUT=$(call unless_full,container_test)) \
   -E '$(long_tests)$(call unless_full,|$(one_thread))'"
-# On the programs that check-c and check-cpp build.
+# Uses the programs that check-c and check-cpp build.
 memcheck := valgrind -q --error-exitcode=99 --leak-check=full --fair-sched=yes \
   --errors-for-leak-kinds=definite,indirect,possible
 check-valgrind: ; $(TESTS) --need valgrind "cmake --preset gcc && cmake --build build/gcc -j 2; cd build/gcc; \
@@ -154,7 +154,7 @@ tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
 
-# Streams are short, and the programs that must not compile are left out: check-rust-streams has both.
+# Streams are short, and the programs that must not compile are omitted: check-rust-streams has both.
 check-rust: ; $(TESTS) --need cargo \
   "TOFT_SHORT=1 $(rust) test --locked -p toft $(FEATURES) -- --skip each_misuse_is_refused; cargo run --locked -p toft --example collections $(FEATURES)"
 streams := $(addprefix --test ,callbacks_pools frames growth oracle ordered_streams scopes ui)
@@ -182,8 +182,8 @@ check-rust-nightly: ; $(RUN) --need cargo,rustup "$(nightly) \
 check-rust-bare: ; $(RUN) --need cargo,rustup "rustup target add thumbv7em-none-eabihf || exit 77; \
   cargo check --locked -p toft --no-default-features $(FEATURES) --target thumbv7em-none-eabihf"
 
-# Values that are never dropped leak what they own, on purpose, in the programs named above. The first of the lists is
-# about numbers: other programs make its calls under Miri in a tenth of the time.
+# The programs named above deliberately leak values that are never dropped. The first of the lists only varies numbers:
+# other programs make its calls under Miri in a tenth of the time.
 miri = for test in $2; do leaks=; case ' $(leaking) ' in *\" \$$test \"*) leaks=-Zmiri-ignore-leaks ;; esac; \
   MIRIFLAGS=\"$1 \$$leaks -Zmiri-disable-isolation\" PROPTEST_CASES=2 RUST_BACKTRACE=0 TOFT_VECTORS=1 \
   cargo +nightly miri test --locked -p toft $(FEATURES) --test \$$test; done
@@ -257,7 +257,7 @@ format:
 	@scripts/bootstrap test
 	@. scripts/paths; scripts/lint --fix
 
-# ---- the rest ----
+# ---- other targets ----
 
 run:
 	@scripts/bootstrap run

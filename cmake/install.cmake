@@ -16,7 +16,7 @@ install(TARGETS ${toft_targets} toft_header_only EXPORT toftTargets
 install(FILES ${PROJECT_SOURCE_DIR}/c/include/toft.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/include/toft ${PROJECT_SOURCE_DIR}/cpp/include/toft
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN impl EXCLUDE)
-# What TOFT_IMPLEMENTATION includes.
+# Included by TOFT_IMPLEMENTATION.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/c/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/toft/impl
         FILES_MATCHING PATTERN "*.[ch]")
 install(EXPORT toftTargets NAMESPACE toft:: DESTINATION ${toft_config_dir})

@@ -464,7 +464,7 @@ TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
 #error "toft: atomics for this compiler are missing: add them here"
 #endif
 
-/* ---- spin lock: held for nanoseconds, or while a source is asked for a block ---- */
+/* ---- spin lock, held for nanoseconds, or while a source returns a block ---- */
 
 #define TOFT_SPINS_MAX 64
 
@@ -1818,7 +1818,7 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
     toft_block_header *b = toft_mark_block(a, &cursor, epoch);
     if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
       code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* NULL: toft_is_refusing asks */
+    else if (cursor != NULL) /* NULL: the probe of toft_is_refusing */
       toft_report_stale_mark(a);
   }
   toft_set_limit(a);
@@ -2316,8 +2316,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   toft_options o = TOFT_OPTIONS;
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
-  memcpy(&o, given,
-         toft_min(given->size, sizeof o)); /* an older caller's structure is shorter: the rest keeps its defaults */
+  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
   if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
   toft_arena *head = NULL;
@@ -2720,49 +2719,50 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 
 #endif
 
-/* ---- debug: what can be switched on per arena while the program runs ---- */
+/* ---- debug: features switched on per arena at run time ---- */
 
 /* ==== debug/omitted.c ==== */
-/* Stubs for features that are left out of the library: TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _THREADS.
- * Settings of a feature that is left out return TOFT_ENOSYS; its functions do not exist. */
+/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, METERS, POOLS, RECYCLER, THREADS. Settings of an
+ * omitted feature return TOFT_ENOSYS; its functions do not exist. */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
 
 /* ==== toft/recycler.h ==== */
-/* Recyclers: memory that is freed piece by piece, and comes back by itself. Allocation moves a cursor, as in an arena;
- * each block counts its live bytes, and when none is left the block is filled anew. Blocks that are pinned by a few
- * long-lived objects have their holes filled.
+/* Recyclers: arena-like allocators with individual deallocation. Allocation moves a cursor; each block counts its live
+ * bytes and is reused when they reach 0. In blocks that a few long-lived objects pin, the holes are reused.
  *
  *     toft_recycler r;
  *     toft_recycler_init(&r, NULL);
  *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
  *     ...
- *     toft_recycler_free(&r, n, sizeof *n);      the size as it was asked for
- *     toft_recycler_release(&r);                 what was not freed goes too
+ *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
+ *     toft_recycler_release(&r);                 frees all remaining objects
  *
- * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
- * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
- * negative code, and nothing has changed.
+ * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to 8; a
+ * size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
+ * changes nothing.
  *
- * MISUSE. A free with another size, of another recycler's memory, or of what was freed before is undefined. Recyclers
- * made in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, writes around an
- * object and writes to a freed one; each call then takes the slow path, and each object red zones and a record.
+ * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
+ * Recyclers created in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, and
+ * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
+ * record.
  *
- * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
- * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
- * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at 64 regions of at most 131 objects. It
- * takes from the source at most once, but where that has no memory: then smaller segments are asked for, down to
- * 64 KiB. release and trim are linear in blocks held, statistics in blocks.
+ * COST. alloc, free and resize in place take constant time. A 32 KiB block whose objects were freed one by one, but not
+ * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
+ * the headers of 64; one above TOFT_RECYCLER_DIRECT reads 64 regions of at most 131 objects. It calls the source once
+ * at most; if that fails, it requests smaller segments, down to 64 KiB. release and trim are linear in the blocks held,
+ * as are statistics.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Requests above TOFT_RECYCLER_DIRECT
- * have a block each, kept for reuse; when more than 512 KiB of these is in use, those up to 1 MiB are placed side by
- * side in regions of 4 MiB, but for one that is nearly alone, and grow in place while there is room. Nothing goes back
- * to the source before trim or release, but for blocks of one request, where regions serve their like or they are
- * beyond twice those that were ever in use at once (which may be thrice as large as what is in them).
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. A request above
+ * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
+ * those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone there, and grow in
+ * place if there is space. Memory returns to the source by trim and release only, except blocks of one request: these
+ * also return when regions serve their size, or when they exceed twice the bytes that were ever in use at once (a block
+ * may be three times as large as its object).
  *
- * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
- * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
- * used: they may have left its locks taken.
+ * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
+ * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
+ * using, since its locks may be held.
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
@@ -2846,7 +2846,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #endif
 
 /* ==== toft/compiler.h ==== */
-/* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything. */
+/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
 
@@ -2855,7 +2855,8 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TOFT_CONSTANT(x) __builtin_constant_p(x)
 #define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
-#define TOFT_SEPARATE_ACCESSES() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
+#define TOFT_SEPARATE_ACCESSES() \
+  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
 #define TOFT_INLINE static inline __attribute__((always_inline, unused))
 #define TOFT_NODISCARD __attribute__((warn_unused_result))
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -2864,7 +2865,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
-/* The return address of the function that contains it; 0 where code has no addresses. */
+/* The return address of the enclosing function; 0 where code has no addresses. */
 #ifdef __wasm__
 #define TOFT_CALLER() ((uintptr_t)0)
 #else
@@ -2891,8 +2892,8 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #endif
 #endif
 
-/* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
- * TOFT_SHARED: it is a shared library; TOFT_BUILD says that this is the library being built. */
+/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
+ * TOFT_BUILD is also defined while that library is compiled. */
 #if defined(TOFT_STATIC)
 #define TOFT_API static TOFT_UNUSED
 #elif defined(_WIN32) && defined(TOFT_SHARED)
@@ -2921,7 +2922,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_THREAD_LOCAL _Thread_local
 #endif
 
-/* TOFT_PREFIX: every external symbol gets it in front, so that two libraries can each embed a copy. */
+/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
 #define TOFT_PASTE_(a, b) a##b
 #define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
 #ifdef TOFT_PREFIX
@@ -3046,24 +3047,24 @@ struct toft_source; /* toft.h */
 typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take count blocks of block_size bytes at once, and fill these first; 0: none */
-  uint32_t shards; /* of a toft_sync_recycler: how many threads can allocate at once; 0: 8, or 1 with count */
+  size_t count, block_size;   /* take `count` blocks of block_size bytes at once, and use these first; 0: none */
+  uint32_t shards;            /* of a toft_sync_recycler: locks for concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
   { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
 
 /* Bytes, but for the counts. */
 typedef struct toft_recycler_stats {
-  uint64_t used;         /* by live objects, rounded up to 8 */
-  uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
-  uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
-  uint64_t wasted;       /* headers, and what alignment cut off */
-  uint64_t reserved;     /* held of the source: the sum of the four above */
-  uint64_t peak;         /* the most that reserved ever was; of a synchronized one the sum of its shards' */
-  uint64_t blocks;       /* blocks that hold live objects, large ones included */
-  uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
-  uint64_t large_blocks; /* of blocks: those of one large object each */
-  uint64_t source_calls; /* how often the source was asked, ever */
+  uint64_t used;     /* bytes of live objects, rounded up to 8 */
+  uint64_t pinned;   /* free bytes in blocks with live objects, which cannot be recycled as a whole */
+  uint64_t kept;     /* free bytes in blocks without live objects: trim returns these, except blocks taken by count */
+  uint64_t wasted;   /* bytes of headers and padding */
+  uint64_t reserved; /* bytes held from the source: the sum of the four above */
+  uint64_t peak;     /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
+  uint64_t blocks;   /* blocks with live objects, large ones included */
+  uint64_t idle_blocks;  /* blocks without live objects that have been used */
+  uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
+  uint64_t source_calls; /* calls of the source since the init */
 } toft_recycler_stats;
 
 /* Requests up to this size share blocks. */
@@ -3071,43 +3072,43 @@ typedef struct toft_recycler_stats {
 
 typedef struct toft_recycler toft_recycler;
 
-/* TOFT_EARG if options contradict each other or ask for too much: a block of more than 1 GiB, above 256 shards, or
- * shards and a count. */
+/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: a block of more than 1 GiB, more than
+ * 256 shards, or shards together with a count. */
 TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
-/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure
- * must stay where it is until the last call on it. */
+/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG;
+ * TOFT_ENOMEM. The structure must not move until its last call. */
 TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
-/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked
- * for by count are taken when they are needed. */
+/* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
+ * blocks of options->count are taken when they are needed. */
 TOFT_API void toft_recycler_release(toft_recycler *r);
-/* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
+/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
-/* size: as it was asked for. NULL is ignored. */
+/* Frees an object. `size` is the requested size. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy, and so if a large object
- * would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. NULL: nothing changed, there is no
- * memory for the copy. p == NULL allocates. */
+/* Resizes in place if the object shrinks, or if p is the newest allocation and there is space; else copies, also if a
+ * large object would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. Returns NULL, and
+ * changes nothing, if there is no memory for the copy. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
 /* ---- synchronized ---- */
 
-/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own
- * shard, or of another if that is taken; a free takes the lock of the shard that the memory came from. The source is
- * called by one thread at a time. Memory may be freed by any thread. */
+/* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
+ * or of another if that is held; a free takes the lock of the shard that the memory came from. The source is called by
+ * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* NULL if there is no memory, or the options are bad. The recycler itself, 0.7 KiB for each shard, lies in memory of
- * the source too, which stats leave out and release keeps. */
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 0.7 KiB
+ * for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
 TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
-/* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
- * moment. */
+/* As the functions above. toft_sync_recycler_reset frees all objects, as toft_recycler_release does; no other thread
+ * may use them any more. Statistics are sums over the shards, each read at a different moment. */
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
 TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
@@ -3117,54 +3118,54 @@ TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The inline layer: the members below are for it and for src/recycler.c.
+ * The inline fast paths. The members below are private to them and to src/recycler.
  *
- * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
- * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the
- * headers of many blocks do not fall into one set of the processor's caches.
+ * Segments are divided into units of 32 KiB, aligned to 32 KiB. The last 512 bytes of a unit are its zone: one of the
+ * zone's eight cache lines is the block's header. The unit's address selects it, so that the headers of many blocks do
+ * not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
+/* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;      /* what is not free; what a range has yet to hand out is not */
-  int32_t threshold; /* toft_recycler_update_block is called when live falls to this or below */
-  uint32_t holes;    /* the piece freed last, which says where the one freed before is */
-  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
-  int32_t start;     /* from the header, either way */
+  int32_t live;      /* allocated bytes; includes the unused part of a range */
+  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
+  uint32_t holes;    /* the newest hole; each links to the one freed before */
+  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
+  int32_t start;     /* offset from the header, of either sign */
   int32_t capacity;
-  int32_t swept;   /* since it was empty */
-  uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
+  int32_t swept;   /* sweeps since the block was empty */
+  uint32_t widest; /* largest hole found by the last sweep; 0: unknown */
   toft_recycler *owner;
-  struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
+  struct toft_recycler_segment *segment; /* NULL: a block of options.count */
   struct toft_recycler_block *next, *previous;
 } toft_recycler_block;
 
-/* In the first 8 bytes of what was freed. */
+/* Stored in the first 8 bytes of a freed piece. */
 typedef struct toft_recycler_hole {
   uint32_t next, size;
 } toft_recycler_hole;
 
-/* What is being filled. */
+/* The part of a block that allocations are taken from. */
 typedef struct toft_recycler_range {
   unsigned char *cursor, *limit;
   toft_recycler_block *block; /* NULL: none, and cursor == limit */
-  uint32_t sweep;             /* holes of the block that are yet to be filled, by address */
+  uint32_t sweep;             /* holes of the block still to be used, by address */
 } toft_recycler_range;
 
 typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-/* What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. */
+/* The last frees: one piece, or adjacent ones. The block's counters do not include it yet. */
 typedef struct toft_recycler_run {
-  unsigned char *first, *end; /* none: both are an address where no allocation ends or starts */
+  unsigned char *first, *end; /* empty: both are an address where no allocation starts or ends */
 } toft_recycler_run;
 
-/* A large object's own block: the object is gone, and it is kept for the next. */
+/* The block of a freed large object, kept for reuse. */
 typedef struct toft_recycler_spare {
   unsigned char *base;
   size_t size;
@@ -3174,25 +3175,25 @@ typedef struct toft_recycler_spare {
 struct toft_recycler {
   toft_recycler_range main;
   toft_recycler_run pending;
-  size_t direct;              /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
-  int32_t shard;              /* of a toft_sync_recycler */
-  int32_t checked;            /* made while the process was checked: no call is served inline */
-  toft_recycler_range medium; /* for requests that would waste now */
-  toft_recycler_list sparse;  /* blocks worth a sweep */
+  size_t direct;              /* frees up to this size compute their block from the address */
+  int32_t shard;              /* index of this shard in a toft_sync_recycler */
+  int32_t checked;            /* created in a checked process: no call takes the fast path */
+  toft_recycler_range medium; /* for requests too large for the holes that main fills */
+  toft_recycler_list sparse;  /* blocks with enough free bytes for a sweep */
   toft_recycler_list empty, empty_counted;
-  struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
-  unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
-  struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
-  size_t region_used;                     /* by live objects */
+  struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
+  unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
+  struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
+  size_t region_used;                     /* bytes of live objects in regions */
   struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
   size_t dedicated_bytes, dedicated_peak, spare_bytes, spare_count;
   size_t segment_bytes, reserved, peak;
   struct toft_source *source;
-  unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
+  unsigned char *counted, *counted_fresh; /* the blocks of options.count; NULL: not taken yet */
   size_t count, stride;
   uint64_t source_calls;
-  struct toft_recycler_checks *checks;             /* where checked, from the first call on */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
+  struct toft_recycler_checks *checks;             /* checked recyclers: set by the first call */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
@@ -3200,20 +3201,20 @@ TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
 
 TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
 TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
-/* The same, where findings name `site` as the place of the call. */
+/* The same with a call site for findings. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
 TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
-/* The header of the unit that p lies in. */
+/* Returns the header of the unit that contains p. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
   uintptr_t at = (uintptr_t)p;
   uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
   return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
 }
 
-/* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
- * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
+/* Makes a piece of a block a hole, or extends the newest hole if the piece ends where that starts: containers are often
+ * cleared backwards. The caller updates `live`. memcpy, since the bytes had any type. */
 TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   uint32_t next = b->holes, bytes = (uint32_t)size;
@@ -3227,7 +3228,7 @@ TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t 
   memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
 }
 
-/* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
+/* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
   unsigned char *p = r->main.cursor;
   int slow = size - 1 >= (size_t)(r->main.limit - p);
@@ -3243,7 +3244,7 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* A piece of a block of `direct` size is gone. */
+/* Adds a freed piece to its block. */
 TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   toft_recycler_block *b = toft_recycler_block_of(p);
   int32_t live = b->live - (int32_t)bytes;
@@ -3252,13 +3253,13 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
-/* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
- * where an allocation ended at the cursor, that goes back. No large object ends where a block starts, nor starts where
- * one ends. */
+/* Containers free in order of addresses, or against it. Adjacent pieces are joined before their block is updated; an
+ * allocation that ends at the cursor moves the cursor back. A large object never ends where a block starts, nor starts
+ * where one ends. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
   size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
   unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-  if (end == r->main.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+  if (end == r->main.cursor) { /* the newest allocation, or the one before a range within a block */
     r->main.cursor = q;
     return;
   }
@@ -3422,9 +3423,9 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
-static size_t toft_instrumented_limit(toft_state *a, size_t room, uintptr_t *watched) {
-  (void)a, (void)watched;
-  return room;
+static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
+  (void)a, (void)instrumented;
+  return remaining;
 }
 static int toft_fits_tag_budget(toft_state *a, size_t charge) {
   (void)a, (void)charge;
@@ -4032,12 +4033,12 @@ static void toft_registry_end(void) {
 #endif
 
 /* ==== debug/symbolize.c ==== */
-/* Which function an address of code is in: by the dynamic linker, or by libdw of elfutils, if it is there. */
+/* Finds the function and source line of a code address, by the dynamic linker, or by libdw of elfutils where available. */
 #ifndef TOFT_DEBUG_SYMBOLIZE_C
 #define TOFT_DEBUG_SYMBOLIZE_C
 
-/* A copy within a user's own file must not make that file's own calls of these weak, where a library of their own has
- * them: glibc before 2.34. */
+/* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
+ * libdl. */
 #if defined(_WIN32)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
@@ -4050,7 +4051,7 @@ static void toft_registry_end(void) {
 #pragma weak dlsym
 #pragma weak dlclose
 #define TOFT_HAS(fn) ((fn) != NULL)
-/* Under a name of our own: whether dlfcn.h has it depends on what was included before this file. */
+/* Declared under another name, since <dlfcn.h> declares dladdr depending on earlier includes. */
 typedef struct toft_dl_info {
   const char *module;
   void *base;
@@ -4067,7 +4068,7 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   (void)arg;
   memset(symbol, 0, sizeof *symbol);
 #if TOFT_DYNAMIC
-  const void *call = (const unsigned char *)address - 1; /* what it returns to may be the next function's */
+  const void *call = (const unsigned char *)address - 1; /* the return address may belong to the next function */
 #if defined(__ELF__)
   toft_dl_info info;
   if (!TOFT_HAS(toft_dladdr) || toft_dladdr(call, &info) == 0) return 0;
@@ -4094,17 +4095,17 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
 
 #if TOFT_DYNAMIC && defined(__ELF__)
 
-/* What is used of elfutils/libdwfl.h and elfutils/libdw.h, whose ABI is stable. */
+/* The parts of elfutils/libdwfl.h and elfutils/libdw.h in use, whose ABI is stable. */
 typedef struct toft_dwarf_die {
   void *words[4];
 } toft_dwarf_die;
 typedef struct toft_dwarf_attribute {
-  void *words[4]; /* or fewer */
+  void *words[4]; /* at most */
 } toft_dwarf_attribute;
 enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
 
 typedef struct toft_dwfl_callbacks {
-  void *find_elf, *find_debuginfo, *section_address; /* functions */
+  void *find_elf, *find_debuginfo, *section_address; /* pointers to functions */
   char **debuginfo_path;
 } toft_dwfl_callbacks;
 
@@ -4134,7 +4135,7 @@ typedef struct toft_dwarf {
   const char *(*declared)(toft_dwarf_die *die);
 } toft_dwarf;
 
-/* *function is a pointer to a function, or to anything. */
+/* Stores the address of a symbol in *function, a pointer of any type. */
 static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
@@ -4142,7 +4143,7 @@ static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function
 }
 
 static int toft_dwarf_begin(toft_dwarf *d) {
-  /* By build id alone: the standard way may ask servers. */
+  /* By build id only: the standard search may query servers. */
   return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
          toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
          toft_dwarf_find(d, "dwfl_begin", &d->begin) && toft_dwarf_find(d, "dwfl_linux_proc_report", &d->report) &&
@@ -4164,8 +4165,8 @@ static void toft_dwarf_close(toft_dwarf *d) {
   if (d->library != NULL) (void)dlclose(d->library);
 }
 
-/* 0: there is no libdw here, or it does not work. Where MemorySanitizer runs it is not used: what a library writes that
- * was not built for it counts as uninitialised. */
+/* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
+ * library counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
@@ -4176,12 +4177,12 @@ static int toft_dwarf_open(toft_dwarf *d) {
   return 0;
 }
 
-/* Is the address in a module that was loaded when the session began? */
+/* Whether the address is in a module that was loaded when the session began. */
 static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
   return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
 }
 
-/* Is that a file of Toft's inline layer, or of the language's library? */
+/* Whether the file belongs to Toft's inline functions or to the language's library. */
 static int toft_is_library_file(const char *file) {
   const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
   if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
@@ -4191,8 +4192,8 @@ static int toft_is_library_file(const char *file) {
   return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
 }
 
-/* The address is in an inlined function of a library: moves file and line out to the call in the program's own code, if
- * that was inlined into the same function of the machine code. Else they stay as they are. */
+/* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
+ * code, if that was inlined into the same function. Else they stay unchanged. */
 static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
   toft_dwarf_die *inner = NULL, *chain = NULL;
   uint64_t bias = 0;
@@ -4262,29 +4263,29 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
 #ifndef TOFT_DEBUG_REPORTS_C
 #define TOFT_DEBUG_REPORTS_C
 
-#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
+#define TOFT_WRITTEN_MAX 32 /* written bytes stored in a finding */
 
-/* One call of the program; all zero: none. */
+/* A call of the program; all 0: none. */
 typedef struct toft_call_info {
   const char *op;
   uintptr_t site;
   size_t thread;
 } toft_call_info;
 
-/* A finding before it has words. */
+/* A finding without its message text. */
 typedef struct toft_report {
   int kind;
   toft_arena *arena;
   const unsigned char *p;
-  size_t size, claimed_size; /* told: the size that the caller thinks it has */
+  size_t size, claimed_size; /* claimed_size: the caller's argument */
   ptrdiff_t offset;
-  size_t length;                         /* of the bytes that were written, from offset on */
-  int open_ended;                        /* they reach the end of what was looked at: there may be more */
-  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
+  size_t length;                         /* of the written bytes, from offset on */
+  int open_ended;                        /* they reach the end of the checked bytes: there may be more */
+  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first written bytes */
   toft_call_info allocated, freed, detected;
 } toft_report;
 
-/* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
+/* Sets the written bytes from `at` to `end`; p is the allocation's first byte. */
 static void toft_report_set_written(toft_report *f, const unsigned char *p, const unsigned char *at,
                                     const unsigned char *end, int open_ended) {
   f->offset = at - p;
@@ -4293,7 +4294,7 @@ static void toft_report_set_written(toft_report *f, const unsigned char *p, cons
   memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
 }
 
-/* ---- text, without stdio: it has no %zu everywhere ---- */
+/* ---- text, without stdio, which lacks %zu on some systems ---- */
 
 typedef struct toft_text_writer {
   char *at, *end;
@@ -4304,8 +4305,8 @@ static void toft_put_text(toft_text_writer *t, const char *s) {
   *t->at = 0;
 }
 
-/* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
- * quote and a backslash get a backslash. */
+/* Appends a string of the program: bytes other than printable ASCII become \xNN. With `quoted`, a quote and a backslash
+ * get a backslash. */
 static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
@@ -4340,7 +4341,7 @@ static void toft_put_offset(toft_text_writer *t, ptrdiff_t n) {
 
 /* ---- sites ---- */
 
-static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
+static toft_lock toft_findings_lock; /* protects everything below, and the arenas' stored reports */
 
 typedef struct toft_named_site {
   struct toft_named_site *next;
@@ -4348,7 +4349,7 @@ typedef struct toft_named_site {
 } toft_named_site;
 
 static toft_named_site *toft_named_sites[256];
-static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* where the next call comes from, if somebody said so */
+static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
 
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
@@ -4377,11 +4378,12 @@ static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   return s != NULL;
 }
 
-/* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
- * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
+/* The libdw session. Opening it takes milliseconds, so it stays open between findings; it is reopened when an address
+ * lies in a module loaded since. One thread uses it at a time; other threads, and a finding within a finding, use
+ * toft_symbolize. */
 static toft_lock toft_symbol_lock;
 static toft_dwarf toft_symbol_session;
-static int toft_symbol_session_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+static int toft_symbol_session_state; /* 0: not opened; 1: open; 2: failed */
 
 static void toft_symbol_session_close(void) {
   if (toft_symbol_session_state == 1) toft_dwarf_close(&toft_symbol_session);
@@ -4398,7 +4400,7 @@ static int toft_symbol_find(const void *address, toft_symbol *s) {
                                         : toft_symbolize(NULL, address, s);
 }
 
-/* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
+/* Appends "function (file:line)"; without debug information "function+offset (module+offset)", as far as known. */
 static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
@@ -4422,7 +4424,7 @@ static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   if (site < 4096) return 0;
   if (TOFT_LOCK_TRY(&toft_symbol_lock)) {
     int found = toft_symbol_find(address, &s);
-    if (found) toft_put_symbol(t, &s); /* its strings are the session's */
+    if (found) toft_put_symbol(t, &s); /* the strings belong to the session */
     TOFT_UNLOCK(&toft_symbol_lock);
     return found;
   }
@@ -4431,7 +4433,7 @@ static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   return 1;
 }
 
-/* Into `room` bytes. */
+/* Writes the text of a site into `size` bytes. */
 static void toft_put_site(uintptr_t site, char *at, size_t size) {
   toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
@@ -4442,7 +4444,7 @@ static void toft_put_site(uintptr_t site, char *at, size_t size) {
   }
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 #define TOFT_SITE_TEXT_MAX 512
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
@@ -4543,7 +4545,7 @@ static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *plac
   m->thread = c->thread;
 }
 
-/* Puts it into words, and calls fn with them. */
+/* Formats the finding and calls fn. */
 static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
   char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
@@ -4632,7 +4634,7 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
+static TOFT_THREAD_LOCAL int toft_in_hook; /* findings caused by the hook's own calls are only printed */
 
 static void toft_publish_report(const toft_report *f) {
   (void)toft_process_checks();
@@ -4650,7 +4652,7 @@ static void toft_publish_report(const toft_report *f) {
   if (aborts) abort();
 }
 
-/* The library is being unloaded: there are no more findings. */
+/* Called when the library is unloaded. */
 static void toft_findings_end(void) {
   toft_symbol_session_close();
   free(toft_findings_file);
@@ -4660,35 +4662,35 @@ static void toft_findings_end(void) {
 #endif
 
 /* ==== debug/debug_records.c ==== */
-/* What a checked arena knows: a record of each allocation, with its red zones; what was given back, which is filled,
- * remembered, and looked at before it is handed out again; and who is in a call. All of it lives apart from what it
- * describes, so that a wild write cannot lose it. */
+/* The records of a checked arena: one for each allocation, with its red zones; the log of freed regions, which are
+ * filled and checked before reuse; and the thread in a call. Records lie outside the arena's blocks, so a wild write
+ * cannot damage them. */
 #ifndef TOFT_DEBUG_DEBUG_RECORDS_C
 #define TOFT_DEBUG_DEBUG_RECORDS_C
 
 #define TOFT_REDZONE 16
-#define TOFT_REPORTS_MAX 1000 /* that an arena keeps; more are counted */
+#define TOFT_REPORTS_MAX 1000 /* reports stored per arena; further ones are counted */
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
 
-/* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
- * cursor, and was given back. */
+/* A range of epochs whose marks are stale although their cursor may be valid: the allocation before them was in a block
+ * of its own, so it did not move the cursor, and was freed. */
 typedef struct toft_stale_marks {
   uintptr_t from, to;
 } toft_stale_marks;
 
 typedef struct toft_record {
   toft_block_header *block;
-  unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
+  unsigned char *start, *p, *end; /* red zone from start, `size` bytes at p, red zone up to end */
   size_t size;
   uintptr_t epoch;
-  unsigned char *cursor;           /* the arena's, just after: what a mark taken then holds */
-  toft_call_info allocated, freed; /* gone.by: freed already, though its place is not given back */
-  uint32_t header; /* bytes at p that the malloc-like hooks keep their size in; the caller's are behind them */
-  int reported;    /* that a zone is damaged */
+  unsigned char *cursor;           /* the arena's cursor after the allocation, which is the cursor of later marks */
+  toft_call_info allocated, freed; /* freed.op is set: freed by the caller, but not yet removed from the block */
+  uint32_t header;                 /* bytes at p with the header of the malloc-like hooks, before the caller's bytes */
+  int reported;                    /* red zone damage was reported */
 } toft_record;
 
-/* Of one block: which records lie in it, ascending, and what was given back in it, descending: a block is filled from
- * its start and given back from its end. */
+/* The records of one block, ascending, and its freed regions, descending: a block is filled from its start and freed
+ * from its end. */
 typedef struct toft_block_log {
   struct toft_block_log *next;
   toft_block_header *block;
@@ -4699,33 +4701,33 @@ typedef struct toft_block_log {
 } toft_block_log;
 
 struct toft_checks {
-  toft_record *records; /* of what is allocated, oldest first */
+  toft_record *records; /* of allocations, oldest first */
   size_t count, capacity;
   toft_block_log *block_logs;
-  uintptr_t since_epoch; /* the epoch when the checks began, or of the last reset, and the cursor then */
+  uintptr_t since_epoch; /* epoch and cursor at the start of the checks or at the last reset */
   unsigned char *since_cursor;
-  unsigned char *trimmed_cursor; /* a trim took the empty arena's block: `from` until then */
-  toft_stale_marks *stale_marks; /* ascending, and apart */
+  unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
+  toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
-  toft_call_info call;  /* the op that runs */
-  size_t busy_thread;   /* the thread in it; 0: none. Atomic */
-  size_t depth;         /* ops in ops: a cleanup's */
-  size_t pinned_thread; /* the only thread that may call; 0: any. Atomic */
+  toft_call_info call;  /* the running op */
+  size_t busy_thread;   /* the thread that runs it; 0: none. Atomic */
+  size_t depth;         /* depth of nested ops, which cleanups call */
+  size_t pinned_thread; /* the only thread allowed to call; 0: any. Atomic */
   toft_report *reports;
   size_t reports_count, reports_dropped;
   toft_live_entry registered;
   toft_state *arena;
-  /* Bytes of live allocations without zones. An arena in a buffer that the environment checks takes further blocks for
-   * the zones from the heap, and is full when this exceeds what the buffer holds. */
+  /* Bytes of live allocations without red zones. An arena in a buffer that the environment checks takes further blocks
+   * from the heap for the zones, and is full when these bytes exceed the capacity of the buffer. */
   size_t plain_bytes, plain_limit;
 };
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static void toft_keep_report(toft_checks *c, const toft_report *f) {
   toft_lock_take(&toft_findings_lock);
   if (c->reports_count < TOFT_REPORTS_MAX &&
-      (c->reports_count & (c->reports_count - 1)) == 0) { /* room for twice as many */
+      (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
     size_t capacity = c->reports_count == 0 ? 1 : 2 * c->reports_count;
     toft_report *more = (toft_report *)realloc(c->reports, capacity * sizeof *more);
     if (more == NULL) {
@@ -4742,7 +4744,7 @@ static void toft_keep_report(toft_checks *c, const toft_report *f) {
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
-/* By the thread that is in the arena, which is closed to the hook. */
+/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
 static void toft_report_finding(toft_state *a, toft_report *f) {
   f->arena = &a->head;
   toft_keep_report(a->checks, f);
@@ -4751,14 +4753,14 @@ static void toft_report_finding(toft_state *a, toft_report *f) {
   toft_end_callback(a, was_busy);
 }
 
-/* By a thread that must not be in the arena. */
+/* Delivers a report on a thread that is not allowed in the arena. */
 static void toft_report_intruder(toft_state *a, toft_report *f) {
   f->arena = &a->head;
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
 }
 
-/* The allocation as its caller knows it. */
+/* Sets the allocation without the hook header, as its caller sees it. */
 static void toft_report_set_allocation(toft_report *f, const toft_record *r) {
   f->p = r->p + r->header;
   f->size = r->size - r->header;
@@ -4777,7 +4779,7 @@ static void toft_report_misuse(toft_state *a, int kind, const void *p, size_t cl
   toft_report_finding(a, &f);
 }
 
-/* Bytes from `at` to `end` were written: see toft_report_set_written. */
+/* Reports that the bytes from `at` to `end` were written: see toft_report_set_written. */
 static int toft_report_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
                                const unsigned char *end, int open_ended) {
   toft_report f;
@@ -4791,9 +4793,9 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
   return TOFT_ECORRUPT;
 }
 
-/* ---- who is in the arena ---- */
+/* ---- calls and threads ---- */
 
-/* The slow half of toft_debug_begin_call. */
+/* The slow path of toft_debug_begin_call. */
 static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   toft_checks *c = a->checks;
   size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
@@ -4821,28 +4823,28 @@ TOFT_INLINE void toft_debug_end_call(toft_state *a) {
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
 
-/* To that thread, or to none. The one before comes back. */
+/* Pins the arena to that thread, or to none (0). Returns the previous one. */
 static size_t toft_pin_to(toft_state *a, size_t thread) {
   return (a->state & TOFT_PRISTINE) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned_thread, thread) : 0;
 }
 
-/* ---- zones ---- */
+/* ---- red zones ---- */
 
-/* Cuts a range down to what is not `byte`: from its first to its last such byte. 0: there is none. */
+/* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
 }
 
-/* The header that the hooks of malloc_hooks.c keep in front of an object: its size, and a zone up to the object. */
+/* Writes the header of malloc_hooks.c: the object's size, and a red zone up to the object. */
 static void toft_fill_header(unsigned char *p, size_t size) {
   memset(p, TOFT_POISON_REDZONE, TOFT_HOOK_HEADER);
   memcpy(p, &size, sizeof size);
 }
 
-/* Of a record's two zones, and its header, what was written. 0: nothing was; else TOFT_FOUND_OVERRUN or ..._UNDERRUN.
- * Both zones are open meanwhile, until toft_poison_redzones. */
+/* Finds the written part of a record's red zones and header. 0: none; else TOFT_FOUND_OVERRUN or ..._UNDERRUN. Leaves
+ * both zones unpoisoned; toft_poison_redzones must follow. */
 static int toft_redzone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
                                int *open_ended) {
   unsigned char header[TOFT_HOOK_HEADER];
@@ -4873,7 +4875,7 @@ static void toft_poison_redzones(const toft_record *r) {
   toft_poison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
 }
 
-/* Looks at bytes that were given back, which are filled anew if they were written. */
+/* Checks a freed range for writes; a written one is reported and filled again. */
 static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
   const unsigned char *at = from, *end = to;
@@ -4903,7 +4905,7 @@ static int toft_check_record(toft_state *a, size_t index) {
   return code;
 }
 
-/* ---- what was given back ---- */
+/* ---- freed regions ---- */
 
 static void toft_fill_freed(unsigned char *from, unsigned char *to) {
   if (from >= to) return;
@@ -4912,7 +4914,7 @@ static void toft_fill_freed(unsigned char *from, unsigned char *to) {
   toft_poison(from, (size_t)(to - from));
 }
 
-/* All that was given back, with what no record covers: paddings, and what is older than the checks. */
+/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (a->state & TOFT_IS_CHECKED)
     toft_fill_freed(from, to);
@@ -4926,7 +4928,7 @@ static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_heade
   return at;
 }
 
-/* NULL: there is no memory for it. */
+/* NULL: no memory. */
 static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL || (s = (toft_block_log *)calloc(1, sizeof *s)) == NULL) return s;
@@ -4936,7 +4938,7 @@ static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) 
   return s;
 }
 
-/* For one element more at least. NULL: there is no memory, and the old ones stay. */
+/* Grows the array by at least one element. NULL: no memory, and the old array stays. */
 static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   size_t more = *capacity == 0 ? 16 : 2 * *capacity;
   void *p = realloc(old, more * each);
@@ -4944,7 +4946,7 @@ static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   return p;
 }
 
-/* Without memory for it a free looks at all records. */
+/* If this allocation fails, a free searches all records. */
 static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
@@ -4961,7 +4963,7 @@ static void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t i
   if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
 }
 
-/* Without memory for it nobody looks there again. */
+/* If this allocation fails, the region is no longer checked. */
 static void toft_log_freed(toft_checks *c, const toft_record *r) {
   toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
@@ -4973,7 +4975,7 @@ static void toft_log_freed(toft_checks *c, const toft_record *r) {
   s->freed[s->count++] = *r;
 }
 
-/* Bytes of b up to `to` are about to be handed out again. */
+/* Checks the freed regions of b up to `to`, which are about to be reused. */
 static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, unsigned char *to) {
   toft_block_log *s = *toft_block_log_of(a->checks, b);
   int code = TOFT_OK;
@@ -5003,7 +5005,7 @@ static int toft_verify_freed(toft_state *a) {
   return code;
 }
 
-/* Gives back the records born after `epoch`: looks at each, and fills its place. */
+/* Removes the records made after `epoch`: checks each and fills its region. */
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   toft_checks *c = a->checks;
   int code = TOFT_OK;
@@ -5510,15 +5512,15 @@ int toft_clear_report(toft_arena *head) {
 #endif
 
 /* ==== debug/debug_ops.c ==== */
-/* What the ops do in a checked arena. limit == cursor, so every allocation from every language comes here and gets a
- * record, red zones on both sides and a fill. Slow, and exact. */
+/* The ops of checked arenas. limit == cursor, so every allocation of every client takes the slow path and gets a
+ * record, red zones on both sides and a fill. */
 #ifndef TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_DEBUG_OPS_C
 
 /* ---- allocation ---- */
 
-/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
- * call would be refused. */
+/* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
+ * inline path. */
 static void toft_raise_limit_first(toft_state *a, size_t take) {
   if (toft_fits_budget(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
 }
@@ -5539,7 +5541,7 @@ static int toft_reserve_record(toft_checks *c) {
   return more != NULL;
 }
 
-/* With its zones. */
+/* Size of an allocation with its red zones. */
 static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
@@ -5565,7 +5567,7 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   toft_poison(base, front);
   toft_mark_undefined(p, size);
   toft_poison(p + size, total - front - size);
-  toft_next_epoch(a); /* a mark between any two allocations tells them apart */
+  toft_next_epoch(a); /* makes marks before and after this allocation differ */
   toft_log_live(c, b, c->count);
   toft_record *r = &c->records[c->count++];
   memset(r, 0, sizeof *r);
@@ -5590,19 +5592,19 @@ static void toft_restart_checks(toft_state *a) {
   a->checks->stale_marks_count = 0;
 }
 
-/* The newest of the first `count` records, if the checks made it. */
+/* The newest of the first `count` records, unless it is older than the checks. */
 static toft_record *toft_newest_checked_record(const toft_checks *c, size_t count) {
   return count != 0 && c->records[count - 1].epoch > c->since_epoch ? &c->records[count - 1] : NULL;
 }
 
-#define TOFT_STALE_MARKS_MAX 4096 /* so many are told apart: of those from before no more is known */
+#define TOFT_STALE_MARKS_MAX 4096 /* limit on recorded ranges; the older half is dropped */
 
-/* A rewind forgot the records from this one on. */
+/* A rewind removed the records from `forgotten` on. */
 static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
   toft_checks *c = a->checks;
   const toft_record *below = toft_newest_checked_record(c, c->count);
   if (forgotten->cursor != (below != NULL ? below->cursor : c->since_cursor)) return;
-  toft_next_epoch(a); /* marks that are taken now are good */
+  toft_next_epoch(a); /* marks taken from now on are valid */
   while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > forgotten->epoch)
     c->stale_marks_count--;
   if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
@@ -5625,11 +5627,11 @@ static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
   return i != 0 && epoch < c->stale_marks[i - 1].to;
 }
 
-/* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
+/* Each allocation has its own epoch, so the epoch of a valid mark determines its cursor. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   const toft_checks *c = a->checks;
   if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since_epoch) return 0;
-  size_t low = 0, high = c->count; /* the first record that is younger than the mark */
+  size_t low = 0, high = c->count; /* the first record made after the mark */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (c->records[middle].epoch > epoch)
@@ -5678,12 +5680,12 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
     }
     if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
-  for (size_t i = c->count; i-- > 0;) /* there was no memory to remember where it is */
+  for (size_t i = c->count; i-- > 0;) /* without memory for the block log */
     if (c->records[i].p == p) return &c->records[i];
   return NULL;
 }
 
-/* Allocated before the checks began? */
+/* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   const toft_checks *c = a->checks;
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
@@ -5694,7 +5696,7 @@ static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   return 0;
 }
 
-/* The record of a live allocation of that size; else NULL, and a finding. */
+/* The record of a live allocation of that size; else reports a finding and returns NULL. */
 static toft_record *toft_require_record(toft_state *a, const unsigned char *p, size_t size) {
   toft_record *r = toft_find_record(a, p);
   int kind = r == NULL             ? TOFT_FOUND_FOREIGN
@@ -5709,14 +5711,14 @@ static toft_record *toft_require_record(toft_state *a, const unsigned char *p, s
 static void toft_free_record(toft_state *a, toft_record *r) {
   (void)toft_check_record(a, (size_t)(r - a->checks->records));
   a->checks->plain_bytes -= TOFT_ROUND8(r->size);
-  toft_fill_freed(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
+  toft_fill_freed(r->p, r->p + r->size); /* rewind, reset or release frees its region */
   r->freed = a->checks->call;
 }
 
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, int *code) {
   *code = TOFT_ENOMEM;
-  if (old_size == 0) { /* an address without bytes has no record */
+  if (old_size == 0) { /* allocations of 0 bytes have no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
     return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
   }
@@ -5742,7 +5744,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
-  if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
+  if (!older) toft_free_record(a, &a->checks->records[index]); /* the array of records may have moved */
   return q;
 }
 
@@ -5766,7 +5768,7 @@ static int toft_begin_call_at_exit(toft_live_entry *r) {
   return TOFT_CAS_ACQUIRE(&c->busy_thread, &none, toft_thread_id());
 }
 
-/* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
+/* Checks heap blocks only: a caller's buffer or source may have ended before its arena. */
 static void toft_verify_heap_blocks(toft_state *a) {
   toft_checks *c = a->checks;
   if (!(a->state & TOFT_CACHEABLE)) return;
@@ -5774,7 +5776,7 @@ static void toft_verify_heap_blocks(toft_state *a) {
     if (n->user.fn == toft_release_adopted) toft_verify_heap_blocks((toft_state *)n->user.arg);
   if (c == NULL) return;
   toft_failure_fn *failure = a->failure;
-  a->failure = NULL; /* what it uses may have ended */
+  a->failure = NULL; /* its data may have been freed */
   memset(&c->call, 0, sizeof c->call);
   c->call.op = "exit";
   c->call.thread = toft_thread_id();
@@ -5795,7 +5797,7 @@ static void toft_unregister_arena(toft_state *a) {
   if (a->checks != NULL) toft_registry_remove(&a->checks->registered);
 }
 
-/* ---- on and off ---- */
+/* ---- switching checks ---- */
 
 static int toft_begin_checks(toft_state *a) {
   toft_arm_fork();
@@ -5804,7 +5806,7 @@ static int toft_begin_checks(toft_state *a) {
     if (a->checks == NULL) return TOFT_ENOMEM;
     a->checks->arena = a;
     a->checks->plain_limit = SIZE_MAX;
-    /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
+    /* Arenas with a buffer or source of the caller are not verified at exit: these may have ended without a release. */
     if (a->state & TOFT_CACHEABLE)
       toft_registry_add(&a->checks->registered, toft_begin_call_at_exit, toft_verify_at_exit);
   }
@@ -5839,16 +5841,16 @@ static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) 
   return b == &a->initial ? a->initial_end : (unsigned char *)b + b->size;
 }
 
-/* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
+/* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */
 static int toft_end_checks(toft_state *a) {
   int code = toft_verify_freed(a);
   while (a->checks->block_logs != NULL) toft_block_log_release(a->checks, a->checks->block_logs->block);
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
+    /* An idle initial block counts as full but holds nothing, and a trim may make it current. */
     unsigned char *top =
         b == &a->initial && (a->state & TOFT_INITIAL_IDLE) ? a->initial_start : toft_block_used_end(a, b);
     toft_unpoison(top, (size_t)(toft_last_byte(a, b) - top));
-    if (b != &a->initial) /* where it began when it had another place among the blocks */
+    if (b != &a->initial) /* the block's start had another offset when its index differed */
       toft_unpoison(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
   }
   for (toft_block_header *b = a->spares; b != NULL; b = b->next)
@@ -5858,7 +5860,7 @@ static int toft_end_checks(toft_state *a) {
   return code;
 }
 
-/* Home is about to end at `end`. */
+/* The initial block is about to end at `end`. */
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) {
   if (a->checks == NULL) return;
   (void)toft_verify_freed(a);
@@ -5878,19 +5880,19 @@ static void toft_checks_release(toft_checks *c) {
 #endif
 
 /* ==== debug/quarantine.c ==== */
-/* After the end. Blocks of the heap that checked arenas gave back wait here, filled and closed, before they are used
- * again; the head of a released arena answers that it is one. The oldest go when there are more bytes than the bound,
- * and all when the process or the library ends: each is looked at before it goes. */
+/* The quarantine: freed heap blocks of checked arenas, filled and poisoned, whose reuse is delayed. The head of a
+ * released arena stays readable, with ops that report a use after release. Blocks are checked and freed, the oldest
+ * first, while there are more bytes than the limit, and all of them when the process or the library ends. */
 #ifndef TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_QUARANTINE_C
 
-#define TOFT_QUARANTINE_MAX TOFT_MIB /* bytes in all */
+#define TOFT_QUARANTINE_MAX TOFT_MIB /* total bytes */
 
 typedef struct toft_quarantined {
   struct toft_quarantined *next;
   unsigned char *block;
-  size_t size, readable; /* open: bytes at its start that may be read: the head of an arena, or 0 */
-  toft_record *freed;    /* what was in it last */
+  size_t size, readable; /* readable: unpoisoned bytes at the start, the head of an arena, or 0 */
+  toft_record *freed;    /* its last records */
   size_t count;
   toft_call_info released;
 } toft_quarantined;
@@ -5989,7 +5991,7 @@ static const toft_arena_ops toft_released_ops = {
     toft_released_release,
 };
 
-/* No room, and watched: every inline path ends in the table above. */
+/* Makes every inline path call the table above: the head has no bytes remaining, and is instrumented. */
 static void toft_head_set_released(toft_arena *head) {
   head->cursor = head->limit = (unsigned char *)head;
   head->ops = &toft_released_ops;
@@ -6016,7 +6018,7 @@ static void toft_verify_quarantined(const toft_quarantined *d) {
     toft_report_set_allocation(&f, r);
   }
   toft_report_set_written(&f, f.p, at, to, to == end);
-  f.detected.op = "a look at released memory";
+  f.detected.op = "a check of released memory";
   f.detected.thread = toft_thread_id();
   toft_publish_report(&f);
 }
@@ -6042,8 +6044,8 @@ static void toft_quarantine_flush(size_t bytes) {
 
 void toft_quarantine_trim(void) { toft_quarantine_flush(0); }
 
-/* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
-static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowed, void *block, size_t size,
+/* Puts a heap block into quarantine. 0: it is too large, or there is no memory for the entry. */
+static int toft_quarantine_push(toft_checks *c, const toft_block_header *header, void *block, size_t size,
                                 size_t readable) {
   if (size > TOFT_QUARANTINE_MAX / 2) return 0;
   toft_quarantined *d = (toft_quarantined *)calloc(1, sizeof *d);
@@ -6052,7 +6054,7 @@ static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowe
   d->size = size;
   d->readable = readable;
   d->released = c->call;
-  toft_block_log *s = *toft_block_log_of(c, shadowed);
+  toft_block_log *s = *toft_block_log_of(c, header);
   if (s != NULL) {
     d->freed = s->freed;
     d->count = s->count;
@@ -6069,26 +6071,27 @@ static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowe
   return 1;
 }
 
-/* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
+/* Called for each block except the initial one that leaves the arena. 1: it is in quarantine, and must not be returned
+ * to its source. */
 static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   toft_checks *c = a->checks;
   size_t size = b->size;
   (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
-  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
-  if (!stays) toft_unpoison(b, size);
+  int kept = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
+  if (!kept) toft_unpoison(b, size);
   toft_block_log_release(c, b);
-  return stays;
+  return kept;
 }
 
-/* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
+/* Called when the arena was released; its initial block has `size` bytes. 1: it is in quarantine. */
 static int toft_quarantine_initial(toft_state *a, size_t size) {
-  int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
+  int kept = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
   toft_checks *c = a->checks;
   toft_unpoison(a, size);
   toft_head_set_released(&a->head);
-  stays = stays && toft_quarantine_push(c, &a->initial, a, size, sizeof a->head);
+  kept = kept && toft_quarantine_push(c, &a->initial, a, size, sizeof a->head);
   toft_checks_release(c);
-  return stays;
+  return kept;
 }
 
 #endif
@@ -6098,7 +6101,7 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
 #ifndef TOFT_DEBUG_DEBUG_API_C
 #define TOFT_DEBUG_DEBUG_API_C
 
-/* Will the next call look where it comes from? */
+/* Whether the next call uses toft_call_site_hint. */
 static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_state_of(head);
   if (!toft_is_own(head)) return head->ops == &toft_released_ops;
@@ -6109,7 +6112,7 @@ void toft_at_place(toft_arena *a, const char *place) {
   if (toft_uses_site_hint(a)) toft_call_site_hint = toft_site(place);
 }
 
-/* For calls that the library makes for its callers: it is those who are named. */
+/* Sets the site of a call that the library makes on behalf of its caller. */
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) {
   if ((a->epoch & 1) && toft_call_site_hint == 0 && toft_uses_site_hint(a)) toft_call_site_hint = site;
 }
@@ -6150,7 +6153,7 @@ static toft_checks *toft_hook_checks(const toft_arena *arena) {
   return a->checks;
 }
 
-/* An object of `size` bytes was placed behind the header at base. Returns it. */
+/* Writes the header of an object of `size` bytes at base and returns the object. */
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
   if (TOFT_UNLIKELY(r != NULL)) {
@@ -6164,7 +6167,7 @@ static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t
   return base + TOFT_HOOK_HEADER;
 }
 
-/* p is no object of the checked arena. */
+/* Reports that p is not an object of the checked arena. */
 static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, const char *op) {
   int closed = 1;
   if (!toft_debug_begin_call(a, op, 0)) return;
@@ -6176,7 +6179,7 @@ static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, con
   toft_report_failure(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
 }
 
-/* The size of the object at p, with its header; 0: it is none, which was reported. */
+/* The size of the object at p including its header; 0: there is none, which was reported. */
 static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
   toft_state *a = toft_state_of(arena);
@@ -6194,17 +6197,17 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
 #endif
 
 /* ==== debug/snapshot.c ==== */
-/* What an arena holds, as JSON: docs/snapshot.md. Takes no memory, and writes where it is told. */
+/* The state of an arena as JSON (docs/snapshot.md), written through a callback without allocating. */
 #ifndef TOFT_DEBUG_SNAPSHOT_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
 typedef struct toft_json {
   toft_write_fn *write;
   void *arg;
-  int code;  /* what write said; then nothing more is written */
-  int first; /* of an object or array */
+  int code;  /* result of write; nothing is written after an error */
+  int first; /* the next element is the first of its object or array */
   size_t length;
-  char text[256]; /* not yet written */
+  char text[256]; /* buffered text */
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
 } toft_json;
@@ -6238,7 +6241,7 @@ static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
   toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
 }
 
-/* Names come from anywhere: what is no UTF-8 is replaced. */
+/* Invalid UTF-8 in names is replaced. */
 static void toft_json_string(toft_json *j, const char *s) {
   size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
@@ -6355,7 +6358,7 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
   return j->code;
 }
 
-/* What it leaves open is empty. */
+/* Members that the symbolizer does not set are 0. */
 static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
   memset(s, 0, sizeof *s);
   return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
@@ -6428,7 +6431,7 @@ static void toft_json_arena(toft_json *j, toft_arena *head) {
 
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
-/* An older caller's are shorter: the rest keeps its defaults. 0: they are bad. */
+/* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
 static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
@@ -6449,7 +6452,7 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   j.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
   j.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
-  /* All of it is one moment, and write finds the arena closed in all of it. */
+  /* The arena is busy during the whole snapshot, so that write cannot change it. */
   int own = toft_is_own(head);
   uint32_t was_busy = 0;
   if (own) {
@@ -6497,17 +6500,16 @@ size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, cha
 #ifndef TOFT_OMIT_POOLS
 
 /* ==== pool/pool.c ==== */
-/* Pools, where the inline layer has no answer: making, growing, clearing, trimming. A pool that grows is one range of
- * address space with three parts, each committed from its front: bits, keys, slots. A fixed one is one block with the
- * same parts. */
+/* Pools, the slow paths: initialise, grow, clear, trim. A growing pool is one range of address space with three parts,
+ * each committed from its front: bits, keys, slots. A fixed pool is one block with the same parts. */
 #ifndef TOFT_POOL_POOL_C
 #define TOFT_POOL_POOL_C
 
-#define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
+#define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots double, within these bounds */
 #define TOFT_POOL_STEP_MAX (64 * TOFT_MIB)
-#define TOFT_POOL_SMALL_PAGES (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
+#define TOFT_POOL_SMALL_PAGES (512 * TOFT_KIB) /* bytes of slots in small pages; the rest use huge pages */
 
-/* max_slots where none is given, the most space for their slots, and what is too few. */
+/* The default of max_slots, the limit on the bytes of its slots, and the fallback if address space is scarce. */
 #define TOFT_POOL_DEFAULT_SLOTS_MAX ((size_t)0xffffff)
 #if UINTPTR_MAX > 0xffffffff
 #define TOFT_POOL_SLOT_BYTES_MAX (TOFT_MIB * TOFT_MIB)
@@ -6521,24 +6523,23 @@ static int toft_pool_close(toft_pool *p, int code) {
   return code;
 }
 
-/* The least that has room for the numbers 0 to n, less 1; 3 at least, so that no key is UINT32_MAX without its
- * number. */
+/* The smallest 2^k - 1 that covers the indices 0 to n; at least 3, so that no key without its index is UINT32_MAX. */
 static uint32_t toft_pool_mask(size_t n) {
   uint32_t mask = 3;
   while (mask < n) mask = 2 * mask + 1;
   return mask;
 }
 
-/* ---- where the parts are ---- */
+/* ---- layout ---- */
 
 typedef struct toft_pool_parts {
-  size_t bits, keys, slots, end; /* offsets; each part ends where the next one begins at the latest */
+  size_t bits, keys, slots, end; /* offsets; each part ends at or before the next */
 } toft_pool_parts;
 
-/* In a block that starts on a multiple of `base`; align is that of the slots. 0: too large. */
+/* Computes the layout in a block aligned to `base`; `align` is that of the slots. 0: too large. */
 static int toft_pool_layout(toft_pool_parts *at, size_t n, size_t stride, size_t base, size_t align) {
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t);
-  size_t pad = align > base ? align - base : 0; /* where the slots begin is known when the block is there */
+  size_t pad = align > base ? align - base : 0; /* the offset of the slots depends on the block's address */
   if (keys > TOFT_MAX_REQUEST / 2 || n > (TOFT_MAX_REQUEST / 2 - pad) / stride) return 0;
   at->bits = 0;
   at->keys = toft_round(bits, toft_min(base, 4096));
@@ -6547,7 +6548,7 @@ static int toft_pool_layout(toft_pool_parts *at, size_t n, size_t stride, size_t
   return at->end <= TOFT_MAX_REQUEST;
 }
 
-/* So that the slots' byte number `in` is aligned. */
+/* Sets the addresses of the parts so that byte `in` of the slots is aligned. */
 static void toft_pool_set_parts(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align,
                                 size_t in) {
   p->live_bits = (uint64_t *)(void *)(block + at->bits);
@@ -6566,7 +6567,7 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
     size_t pad = (size_t)(0 - (uintptr_t)o->buffer) & 7, size = o->buffer_size;
     if (size < pad) return TOFT_EARG;
     size -= pad;
-    if (n == 0) { /* the most that fits */
+    if (n == 0) { /* the largest number that fits */
       size_t low = 0, high = toft_min(TOFT_POOL_SLOTS_MAX, size / stride) + 1;
       while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -6603,7 +6604,7 @@ static size_t toft_pool_distance(const void *from, const void *to) {
   return (size_t)((const unsigned char *)to - (const unsigned char *)from);
 }
 
-/* Commits a part up to `want` bytes at least; `whole` is all there is of it. */
+/* Commits a part up to at least `want` of its `total` bytes. */
 static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total) {
   if (want <= *size) return 1;
   want = toft_min(toft_os_page(want), total);
@@ -6612,17 +6613,17 @@ static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total)
   return 1;
 }
 
-/* How many slots have memory, and keys. */
+/* Updates the number of slots that have memory and keys. */
 static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
   uint32_t reach = p->mask;
-  if (keys == 0) return; /* its making failed */
+  if (keys == 0) return; /* its initialisation failed */
   while (reach >= keys) reach /= 2;
   p->reach = reach;
   p->room = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(reach, bits - 1));
 }
 
-/* Memory for the slots 1 to n, n <= max. Whatever was committed stays so, if not all can be. */
+/* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
 static int toft_pool_grow(toft_pool *p, size_t n) {
   unsigned char *end = (unsigned char *)p->block + p->block_size;
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
@@ -6635,9 +6636,8 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
   return done;
 }
 
-/* ---- kept ranges ----
- * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few,
- * and what is committed of them counts as held. */
+/* ---- kept ranges ---- Creating a range costs several system calls and a page fault for each page. The thread's cache
+ * therefore keeps the last few; their committed bytes count as cached. */
 
 #define TOFT_POOL_KEPT_MAX 4
 
@@ -6648,7 +6648,7 @@ typedef struct toft_pool_range {
   uint32_t dirty; /* bits and keys up to here are not 0 */
 } toft_pool_range;
 
-static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* the newest first; block NULL: none */
+static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
 
 static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
@@ -6663,13 +6663,14 @@ static void toft_pool_drop_kept(void) {
   for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) toft_pool_drop(&toft_pool_kept[i]);
 }
 
-/* Keeps a pool's range, as much of its slots as the cache has room for; an eighth is left to others. */
+/* Keeps a pool's range with as many of its slots as the cache accepts, leaving an eighth of the cache to other
+ * blocks. */
 static int toft_pool_keep(const toft_pool *p) {
   toft_pool_range r;
-  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, room;
+  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, remaining;
   if (!toft_cache_accepts(needed + TOFT_POOL_STEP_MIN)) return 0;
   toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT_MAX - 1]);
-  room = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
+  remaining = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
   r.block = (unsigned char *)p->block;
   r.size = p->block_size;
   r.keys = toft_pool_distance(p->block, p->keys);
@@ -6678,8 +6679,8 @@ static int toft_pool_keep(const toft_pool *p) {
   r.keys_size = p->keys_size;
   r.slots_size = p->slots_size;
   r.dirty = (uint32_t)toft_max(p->dirty, p->used);
-  if (r.slots_size > room) {
-    r.slots_size = room & ~(toft_os_page(1) - 1);
+  if (r.slots_size > remaining) {
+    r.slots_size = remaining & ~(toft_os_page(1) - 1);
     toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size);
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
@@ -6688,7 +6689,7 @@ static int toft_pool_keep(const toft_pool *p) {
   return 1;
 }
 
-/* A kept range with these parts; 0: there is none. */
+/* Takes a kept range with these parts; 0: there is none. */
 static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t size, size_t align) {
   for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) {
     toft_pool_range r = toft_pool_kept[i];
@@ -6710,7 +6711,7 @@ static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t s
   return 0;
 }
 
-/* Ranges of pools that did not say how large they may get are alike, so that one serves another. */
+/* Ranges of pools without max_slots have few distinct sizes, so that another pool can reuse them. */
 static size_t toft_pool_range_size(size_t end, size_t max_slots) {
   size_t size = TOFT_HUGE_PAGE;
   if (sizeof(void *) == 4 || max_slots != 0) return toft_os_page(end);
@@ -6724,7 +6725,7 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
   unsigned char *block;
   if (max == 0)
     max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_DEFAULT_SLOTS_MAX, TOFT_POOL_SLOT_BYTES_MAX / stride));
-  for (;; max /= 2) { /* fewer, if nobody said how many and there is so little space */
+  for (;; max /= 2) { /* retries with fewer if max_slots is not given and address space is scarce */
     int fits;
     if (toft_min(max, TOFT_MAX_REQUEST / stride) * stride >= TOFT_HUGE_PAGE) align = toft_max(page, TOFT_HUGE_PAGE);
     fits = toft_pool_layout(&at, max, stride, page, align);
@@ -6736,7 +6737,7 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
       p->block_size = size;
       toft_pool_set_parts(p, &at, block, align, TOFT_POOL_SMALL_PAGES);
 #ifdef MADV_HUGEPAGE
-      if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
+      if (align >= TOFT_HUGE_PAGE) { /* advisory */
         unsigned char *huge = p->slots + TOFT_POOL_SMALL_PAGES;
         (void)madvise(huge, toft_pool_distance(huge, block + size), MADV_HUGEPAGE);
       }
@@ -6771,7 +6772,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
   toft_pool_options o = TOFT_POOL_OPTIONS;
   int code = toft_pool_close(p, TOFT_EARG);
   if (given == NULL || given->size < 2 * sizeof(size_t)) return code;
-  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's is shorter: the rest keeps its defaults */
+  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
   if (toft_pool_check(&o) != TOFT_OK) return code;
   size_t size = toft_max(o.slot_size, 1), align = o.align;
   if (align == 0) align = toft_min(16, size & (0 - size));
@@ -6800,10 +6801,10 @@ void toft_pool_release(toft_pool *p) {
 
 /* ---- slots ---- */
 
-/* Asked of slots above `used`, which are not live. */
+/* Precondition: i > used, so the slot is not live. */
 static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->spent; }
 
-/* More room, by one slot at least. */
+/* Commits memory for at least one more slot. 0: failed. */
 static int toft_pool_step(toft_pool *p) {
   uint32_t had = p->room;
   if (had == p->max) return 0;
@@ -6815,7 +6816,7 @@ static int toft_pool_step(toft_pool *p) {
 
 toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
-  for (;; p->used = p->top = i, p->idle++) { /* over slots that are retired */
+  for (;; p->used = p->top = i, p->idle++) { /* skips retired slots */
     i = p->used + 1;
     if (i > p->room && !toft_pool_step(p)) return 0;
     if (!toft_pool_is_retired(p, i)) break;
@@ -6832,7 +6833,7 @@ int toft_pool_reserve(toft_pool *p, size_t slots) {
   return slots <= p->room || toft_pool_grow(p, slots) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-/* No branch on what a key holds, so that it can be done for several at once. */
+/* Without a branch on a key's content, so that the compiler can vectorise it. */
 void toft_pool_clear(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, spent = p->spent, retired = 0, used = p->used;
   for (uint32_t i = 1; i <= used; i++) {
@@ -6854,7 +6855,7 @@ void toft_pool_trim(toft_pool *p) {
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;
   p->free = p->idle = 0;
-  for (uint32_t i = n; i != 0; i--) { /* the lowest first */
+  for (uint32_t i = n; i != 0; i--) { /* the lowest slot comes first in the free list */
     if (((keys[i] ^ i) & mask) == 0) continue;
     keys[i] &= ~mask;
     p->idle++;
@@ -6887,31 +6888,31 @@ toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
 #ifndef TOFT_OMIT_RECYCLER
 
 /* ==== recycler/recycler.c ==== */
-/* Recyclers: blocks that count what is live in them. See recycler.h for the layout and the inline layer.
+/* Recyclers: blocks with live counts. See recycler.h for the layout and the inline fast paths.
  *
- * A block is fresh, being filled (now or aside), full, sparse or empty. What is freed in it is chained up through the
- * freed bytes themselves and not looked at again, until the block is empty, or sparse enough to be worth a sweep: then
- * the pieces are sorted and joined by a bitmap on the stack, and filled in the order of their addresses. */
+ * A block is fresh, filled (by `main` or `medium`), full, sparse or empty. Freed pieces are linked through their own
+ * bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and joins the pieces with
+ * a bitmap on the stack; they are then reused in order of address. */
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_PROBES_MAX 16        /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before another is filled */
-#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* at the headers of sparse blocks, for what the last sweep found */
-#define TOFT_RECYCLER_SMALL_MAX 512        /* these go into holes first */
-#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests are served aside */
-#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* of the largest block that is ever swept */
+#define TOFT_RECYCLER_PROBES_MAX 16        /* blocks of a list tested for a fit */
+#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before a new one is used */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* headers of sparse blocks read for the result of the last sweep */
+#define TOFT_RECYCLER_SMALL_MAX 512        /* these use holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests use the range `medium` */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* size of the largest block that is swept */
 #define TOFT_SHARDS_MAX 256
-#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
+#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
 
-/* In a free line of the zone of the segment's first whole unit. */
+/* Stored in an unused line of the zone of the segment's first whole unit. */
 typedef struct toft_recycler_segment {
   struct toft_recycler_segment *next;
-  unsigned char *base, *first, *end; /* as the source gave it; what is cut into units */
+  unsigned char *base, *first, *end; /* the source's block; the range divided into units */
   size_t size;
-  size_t busy; /* units that are not empty */
+  size_t busy; /* number of units that are not empty */
 } toft_recycler_segment;
 
 TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
@@ -6945,7 +6946,7 @@ static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b,
   list->first = b;
 }
 
-/* At the end of the sparse. */
+/* Appends b to the list of sparse blocks. */
 static void toft_recycler_append(toft_recycler_list *list, toft_recycler_block *b) {
   b->list = TOFT_RECYCLER_SPARSE;
   b->next = NULL;
@@ -6980,7 +6981,7 @@ static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
 
 /* ---- blocks ---- */
 
-/* The address in b whose low half is known. */
+/* The address in b with these low 32 bits. */
 static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
   return (unsigned char *)b + (int32_t)(low - (uint32_t)(uintptr_t)b);
 }
@@ -6991,7 +6992,7 @@ static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recyc
   return b->segment != NULL ? &r->empty : &r->empty_counted;
 }
 
-/* A block that was never used, from `start` to `end`. */
+/* Initialises a block from `start` to `end` that was never used. */
 static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_block *b, unsigned char *start,
                                                unsigned char *end, toft_recycler_segment *segment) {
   b->owner = r;
@@ -7003,10 +7004,10 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
   return b;
 }
 
-/* All of it is to be filled: a range from `start` on. */
+/* Begins to fill an empty block with a range. */
 static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
   b->live = b->capacity;
-  b->threshold = INT32_MIN; /* not while it is filled */
+  b->threshold = INT32_MIN; /* never reached while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
   b->widest = 0;
@@ -7021,7 +7022,7 @@ static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b
   toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
 }
 
-/* To be noticed again when an eighth more is free, or all. */
+/* The next update is due when another eighth is free, or everything. */
 static void toft_recycler_set_threshold(toft_recycler_block *b) {
   b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
@@ -7037,7 +7038,7 @@ void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
   if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
 }
 
-/* What was freed last reaches its block. */
+/* Passes the pending frees to their block. */
 static void toft_recycler_flush_freed(toft_recycler *r) {
   toft_recycler_run pending = r->pending;
   if (pending.first == pending.end) return;
@@ -7045,7 +7046,7 @@ static void toft_recycler_flush_freed(toft_recycler *r) {
   toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
 }
 
-/* What a range has left becomes a hole. */
+/* Turns the unused part of a range into a hole. */
 static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
@@ -7054,12 +7055,12 @@ static void toft_recycler_drop_rest(toft_recycler_range *range) {
   range->limit = range->cursor;
 }
 
-/* Does the block of a range hold no live object? */
+/* Whether the block of a range has no live object. */
 static int toft_recycler_is_idle(const toft_recycler_range *range) {
   return range->block->live == range->limit - range->cursor;
 }
 
-/* Takes the first of the holes that a sweep has left. */
+/* Takes the first of the sweep's remaining holes. */
 static unsigned char *toft_recycler_next_hole(toft_recycler_range *range, size_t *bytes) {
   toft_recycler_hole hole;
   unsigned char *p = toft_recycler_at(range->block, range->sweep);
@@ -7069,9 +7070,9 @@ static unsigned char *toft_recycler_next_hole(toft_recycler_range *range, size_t
   return p;
 }
 
-/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; if a
- * sweep left as much, that was too narrow for what was asked for, and it waits at the end of the list for something
- * smaller. */
+/* Ends a range; its block is full until enough of it is freed. It is worth a sweep when a quarter is free; if a sweep
+ * left as much, the holes were too small for the request, and the block goes to the end of the list, for smaller
+ * requests. */
 static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   toft_recycler_block *b = range->block;
   if (b == NULL) return;
@@ -7082,7 +7083,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
     toft_recycler_add_hole(b, p, bytes);
   }
   range->block = NULL;
-  range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
+  range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends here */
   b->list = TOFT_RECYCLER_FULL;
   b->threshold = b->capacity > TOFT_RECYCLER_SWEEPABLE_MAX ? 0 : b->capacity - b->capacity / 4;
   if (b->live > b->threshold) return;
@@ -7096,7 +7097,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
 
 /* ---- sweeping ---- */
 
-/* A bit for each 8 bytes of a hole. 0 if the holes are not what live says: somebody freed twice. */
+/* Sets a bit for each 8 bytes in a hole. 0: the holes contradict `live`, because of a double free. */
 static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   uint32_t missing = (uint32_t)(b->capacity - b->live), at = b->holes;
   memset(marks, 0, ((size_t)b->capacity / 512 + 1) * sizeof *marks);
@@ -7120,7 +7121,7 @@ static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   return missing == 0;
 }
 
-/* Joins the holes of b and chains them by address. The first; and the widest, into b. */
+/* Joins the holes of b and links them by address. Returns the first; stores the largest size in b->widest. */
 static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks) {
   uint32_t first = TOFT_RECYCLER_NONE, from = 0, to, end = (uint32_t)b->capacity / 8;
   unsigned char *before = NULL;
@@ -7134,7 +7135,7 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
       continue;
     }
     from += toft_lowest_bit(word);
-    for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* a bit past the end is 0 */
+    for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* bits past the end are 0 */
     to += toft_lowest_bit(word);
     hole.next = TOFT_RECYCLER_NONE;
     hole.size = (to - from) * 8;
@@ -7143,7 +7144,7 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
     memcpy(p, &hole, sizeof hole);
     at = (uint32_t)(uintptr_t)p;
     if (before != NULL)
-      memcpy(before, &at, sizeof at); /* next is its first member */
+      memcpy(before, &at, sizeof at); /* `next` is the first member */
     else
       first = at;
     before = p;
@@ -7152,13 +7153,13 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
   return first;
 }
 
-/* Where `size` bytes would lie in [p, p + room); NULL: nowhere. */
+/* The position of `size` aligned bytes in [p, p + bytes); NULL: they do not fit. */
 static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t size, size_t align) {
   size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
   return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
 }
 
-/* On to the next hole that has room; those that have none are left to the next sweep. */
+/* Moves the range to the next hole that fits; skipped holes wait for the next sweep. */
 static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, size_t align) {
   toft_recycler_block *b = range->block;
   while (range->sweep != TOFT_RECYCLER_NONE) {
@@ -7177,7 +7178,7 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
   return 0;
 }
 
-/* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
+/* Sweeps a sparse block and moves the range to its first hole that fits. 0: none fits. */
 static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
                                size_t align) {
   uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
@@ -7187,7 +7188,7 @@ static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, tof
   b->widest = 0;
   range->block = b;
   if (!toft_recycler_mark(b, marks)) {
-    b->widest = 1; /* too narrow for all */
+    b->widest = 1; /* no request fits */
   } else {
     range->sweep = toft_recycler_join(b, marks);
     b->holes = TOFT_RECYCLER_NONE;
@@ -7199,11 +7200,11 @@ static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, tof
 
 /* ---- new memory ---- */
 
-/* A segment in which at least one unit starts at a multiple of `align`. The units of the newest one were used up,
- * unless align is above theirs. */
+/* Takes a segment with at least one unit aligned to `align`. Precondition: the units of the newest segment are used up,
+ * or `align` exceeds the unit size. */
 static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   const size_t unit = TOFT_RECYCLER_UNIT;
-  size_t least = r->source == &toft_heap_source ? unit : 2 * unit; /* others give any address */
+  size_t least = r->source == &toft_heap_source ? unit : 2 * unit; /* other sources return any address */
   size_t size = toft_max(r->segment_bytes, least);
   unsigned char *base, *first, *end;
   toft_recycler_block *b;
@@ -7217,7 +7218,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   first = base + ((size_t)(0 - (uintptr_t)base) & (unit - 1));
   end = base + size;
   end -= (uintptr_t)end & (unit - 1);
-  if (align > unit) { /* one unit, that one */
+  if (align > unit) { /* a single unit, the aligned one */
     first = base + ((size_t)(0 - (uintptr_t)base) & (align - 1));
     end = first + unit;
   }
@@ -7228,7 +7229,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   s->size = size;
   s->busy = 0;
   s->end = end;
-  /* In front of the first whole unit there may be the better part of another. */
+  /* The space before the first whole unit is used if it is large enough. */
   s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
   toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
   s->next = *at;
@@ -7242,7 +7243,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   return 1;
 }
 
-/* The next unit that was never used. */
+/* Makes a block of the next unused unit. */
 static toft_recycler_block *toft_recycler_cut(toft_recycler *r) {
   unsigned char *start = r->fresh;
   unsigned char *end = start + (TOFT_RECYCLER_UNIT - ((uintptr_t)start & (TOFT_RECYCLER_UNIT - 1)));
@@ -7254,7 +7255,7 @@ static int toft_recycler_fits(toft_recycler_block *b, size_t size, size_t align)
   return toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align) != NULL;
 }
 
-/* ---- the blocks asked for by count: each starts with its header ---- */
+/* ---- the blocks of options.count: each starts with its header ---- */
 
 static size_t toft_recycler_counted_bytes(const toft_recycler *r) { return toft_round(r->count * r->stride, 4096); }
 
@@ -7283,7 +7284,7 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
   return toft_recycler_make(r, (toft_recycler_block *)(void *)header, header + 64, header + r->stride, NULL);
 }
 
-/* An empty block in which the request fits, off its list. NULL: there is none. */
+/* Takes an empty block in which the request fits off its list. NULL: there is none. */
 static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, size_t align) {
   int probes = TOFT_RECYCLER_PROBES_MAX;
   toft_recycler_block *b = r->count != 0 ? toft_recycler_counted_find(r, size, align) : NULL;
@@ -7302,7 +7303,7 @@ static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, si
   return NULL;
 }
 
-/* ---- allocation that the inline layer has no answer to ---- */
+/* ---- slow path of allocation ---- */
 
 static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t size, size_t align) {
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
@@ -7315,16 +7316,17 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   return q;
 }
 
-/* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
- * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
+/* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. With mixed requests of some KiB
+ * most of these blocks are known to be too narrow; taking a new block at once would soon hold twice the bytes in
+ * use. */
 static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  int costly =
-      r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX; /* who counts blocks wants no others; others cost a segment */
+  /* Sweeps more if a count allows no other blocks, or if a large request would cost a segment. */
+  int costly = r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX;
   int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
   int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
-  toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
+  toft_recycler_block *b, *narrow = NULL; /* the first block moved to the end of the list */
   while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
-    /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
+    /* Known to be too narrow; if only the alignment is uncertain, one is tried. */
     if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
       if (narrow == NULL) narrow = b;
       toft_recycler_unlink(&r->sparse, b);
@@ -7338,7 +7340,7 @@ static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *ra
   return NULL;
 }
 
-/* While there is no segment. */
+/* The first allocation. */
 static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
   toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
   if (b == NULL) return NULL;
@@ -7346,8 +7348,8 @@ static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, s
   return toft_recycler_alloc_in_range(range, size, align);
 }
 
-/* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
- * go into holes first; others rarely find room there. */
+/* Allocates from holes or an empty block, and calls the source last. Small requests use holes first; larger ones rarely
+ * fit into one. */
 static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
   if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
   int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
@@ -7356,7 +7358,7 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   if (p != NULL) return p;
   if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
     return toft_recycler_alloc_in_range(range, size, align);
-  if (b != NULL && toft_recycler_is_idle(range)) { /* all of it was freed meanwhile */
+  if (b != NULL && toft_recycler_is_idle(range)) { /* every object in it was freed */
     toft_recycler_open(range, b);
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
@@ -7372,9 +7374,9 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   return toft_recycler_alloc_in_range(range, size, align);
 }
 
-/* ---- the calls behind the inline layer ---- */
+/* ---- slow paths of the API ---- */
 
-/* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
+/* Large requests use `medium`, as do those that would end a sweep before its smaller holes are used. */
 static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
   if (r->count != 0) return &r->main;
   if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
@@ -7389,7 +7391,7 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   size = toft_round(size, 8);
   toft_recycler_flush_freed(r);
-  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
+  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* an aligned position may still fit */
     p = toft_recycler_alloc_in_range(&r->main, size, align);
     if (p != NULL) return p;
   }
@@ -7402,7 +7404,7 @@ void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
   return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
-/* The block of p, which has `bytes`; NULL: it is a large object. */
+/* The block of p, which has `bytes` bytes; NULL: p is a large object. */
 static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, size_t bytes) {
   if (toft_recycler_is_counted(r, p)) {
     size_t index = ((uintptr_t)p - (uintptr_t)r->counted) / r->stride;
@@ -7436,7 +7438,7 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
   toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
 }
 
-/* Where it stands; 0: it cannot. */
+/* Resizes in place; 0: not possible. */
 static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
@@ -7472,12 +7474,12 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
   return toft_recycler_resize_at(r, p, old_size, new_size, align, TOFT_CALLER());
 }
 
-/* ---- life ---- */
+/* ---- init and release ---- */
 
-/* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
- * tenth, for what is read soon after. */
+/* Sets the state of a recycler without memory. Word by word, since a memset would take a tenth of the time of a
+ * recycler that is used for ten allocations. */
 static void toft_recycler_clear(toft_recycler *r) {
-  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
+  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends here */
   r->main.cursor = r->main.limit = none;
   r->main.block = NULL;
   r->main.sweep = TOFT_RECYCLER_NONE;
@@ -7532,7 +7534,7 @@ static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_op
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-/* The first call makes the checks, so that this takes no memory but for a count. */
+/* The checks are created by the first call, so that this takes memory for a count only. */
 static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   (void)toft_recycler_init_unchecked(r, NULL);
@@ -7568,19 +7570,19 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
 
 void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
 
-/* ---- looking at it ---- */
+/* ---- statistics ---- */
 
-/* Behind the last unit that was cut. */
+/* The end of the last unit in use. */
 static unsigned char *toft_recycler_cut_end(const toft_recycler *r, const toft_recycler_segment *s) {
   return s == r->segments && r->fresh != NULL ? r->fresh : s->end;
 }
 
-/* The unit behind that of p. */
+/* The start of the unit after that of p. */
 static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
+/* Bytes of b that count as live but are free: the rest of a range, and pending frees. */
 static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
   const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
   size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
@@ -7624,12 +7626,12 @@ toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
 
 /* ---- trim ---- */
 
-/* A range in a block without live objects lets go of it. */
+/* Ends a range whose block has no live object. */
 static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
   if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
 }
 
-/* Takes a segment without live objects apart. */
+/* Returns a segment without live objects to the source. */
 static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **at) {
   toft_recycler_segment s = **at;
   unsigned char *p, *cut = toft_recycler_cut_end(r, *at);
@@ -7658,7 +7660,7 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
       at = &(*at)->next;
     }
   }
-  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
+  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growth */
   return idle;
 }
 
@@ -7667,25 +7669,25 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_tri
 #endif
 
 /* ==== recycler/recycler_large.c ==== */
-/* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 512 KiB of them is
- * in use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
- * enough, so what is in use stays together, in few pages and in the caches; and one region fits the thread's cache,
- * where a dozen blocks do not. Fresh pages cost more than all else here. What doubles grows where it stands in a
- * region, beyond 1 MiB as well, where blocks of its own would be copied one to the next and leave twice its size.
+/* Large objects of recyclers. Each has a block of its own, and up to 16 free blocks are kept. When more than 512 KiB is
+ * in use, objects up to 1 MiB share regions of 4 MiB instead: each takes the first free run that is long enough, so the
+ * memory in use stays in few pages and in the caches; and one region fits the thread's cache, where a dozen blocks do
+ * not. Fresh pages cost more than everything else here. In a region an object that doubles can grow in place, even
+ * beyond 1 MiB; with blocks of its own it would be copied, and leave twice its size.
  *
- * What is free in a region is known by its header alone: neither search nor free reads the memory that is given out,
- * but for the line before the object. */
+ * The free runs of a region are recorded in its header: search and free do not read the allocated memory, except the
+ * line before the object. */
 #ifndef TOFT_RECYCLER_RECYCLER_LARGE_C
 #define TOFT_RECYCLER_RECYCLER_LARGE_C
 
-#define TOFT_RECYCLER_REGION_OBJECT_MAX TOFT_MIB     /* what needs more has a block of its own */
-#define TOFT_RECYCLER_DEDICATED_MAX (512 * TOFT_KIB) /* and all has, while no more is in use */
+#define TOFT_RECYCLER_REGION_OBJECT_MAX TOFT_MIB     /* larger objects have a block of their own */
+#define TOFT_RECYCLER_DEDICATED_MAX (512 * TOFT_KIB) /* no region is used up to these bytes */
 #define TOFT_RECYCLER_REGION (4 * TOFT_MIB)
 #define TOFT_RECYCLER_REGION_HEAD ((size_t)640)
-#define TOFT_RECYCLER_REGION_PROBES_MAX 64 /* a line each; with 8, hundreds of objects held a third more memory */
+#define TOFT_RECYCLER_REGION_PROBES_MAX 64 /* one line each; 8 cost a third more memory */
 #define TOFT_RECYCLER_GRAIN ((size_t)64)
 #define TOFT_RECYCLER_GRAINS ((TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD) / TOFT_RECYCLER_GRAIN)
-/* Between objects and around them: each is larger than TOFT_RECYCLER_DIRECT. */
+/* Limit on free runs, which lie between objects: each of these exceeds TOFT_RECYCLER_DIRECT. */
 #define TOFT_RECYCLER_RUNS_MAX (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
 
 /* In grains. */
@@ -7693,27 +7695,27 @@ typedef struct toft_recycler_free_run {
   uint16_t first, count;
 } toft_recycler_free_run;
 
-/* At the base of its block; the grains follow. */
+/* Stored at the base of the region's block; the grains follow. */
 typedef struct toft_recycler_region {
   struct toft_recycler_region *next, *previous;
   uint32_t live;   /* objects */
-  uint32_t widest; /* no run is longer */
+  uint32_t widest; /* upper bound on the length of a run */
   uint32_t count, pad;
-  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS_MAX]; /* count of them, by address; no two touch */
+  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS_MAX]; /* `count` of them, by address, never adjacent */
 } toft_recycler_region;
 
-/* Before each large object. */
+/* Stored before each large object. */
 typedef struct toft_recycler_front {
   toft_recycler *owner;
   toft_recycler_region *region; /* NULL: a block of its own */
   uint32_t first, count;        /* grains */
 } toft_recycler_front;
 
-/* Before one with a block of its own. */
+/* Stored before an object with a block of its own. */
 typedef struct toft_recycler_large {
   struct toft_recycler_large *next, *previous;
   unsigned char *base;
-  size_t size; /* as asked of the source */
+  size_t size; /* size of the block */
   size_t used;
   toft_recycler_front front;
 } toft_recycler_large;
@@ -7726,14 +7728,15 @@ static toft_recycler_front *toft_recycler_front_of(void *p) { return (toft_recyc
 
 static toft_recycler_large *toft_recycler_large_of(void *p) { return (toft_recycler_large *)p - 1; }
 
-/* What an object takes at most. A block must not end with it: its end is nowhere where another block may start. */
+/* Upper bound on the bytes of an object. A block must not end with an object, whose end could be another block's
+ * start. */
 static size_t toft_recycler_large_need(size_t size, size_t align) {
   return TOFT_RECYCLER_GRAIN + size + 8 + (align > 64 ? align - 64 : 0);
 }
 
 /* ---- free runs ---- */
 
-/* The first run of `count` grains; the number of runs: there is none, and then the widest is known. */
+/* Returns the first run of at least `count` grains; g->count if there is none, and then g->widest is exact. */
 static uint32_t toft_recycler_run_find(toft_recycler_region *g, uint32_t count) {
   uint32_t i, most = 0;
   for (i = 0; i < g->count; i++) {
@@ -7752,14 +7755,14 @@ static void toft_recycler_run_cut(toft_recycler_region *g, uint32_t i, uint32_t 
   if (f->count == 0) memmove(f, f + 1, (--g->count - i) * sizeof *f);
 }
 
-/* The first run that starts behind `first`. */
+/* The first run that starts at or after `first`. */
 static uint32_t toft_recycler_run_after(const toft_recycler_region *g, uint32_t first) {
   uint32_t i = 0;
   while (i < g->count && g->runs[i].first < first) i++;
   return i;
 }
 
-/* Grains become free, and one run with what is free beside them. */
+/* Frees grains and joins them with adjacent free runs. */
 static void toft_recycler_run_add(toft_recycler_region *g, uint32_t first, uint32_t count) {
   uint32_t i = toft_recycler_run_after(g, first);
   toft_recycler_free_run *f = &g->runs[i];
@@ -7786,7 +7789,7 @@ static void toft_recycler_run_add(toft_recycler_region *g, uint32_t first, uint3
 
 /* ---- kept blocks ---- */
 
-/* Takes a kept block out; younger ones move up. */
+/* Removes a kept block; newer ones move up. */
 static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
   toft_recycler_spare out = r->spare[i];
   r->spare_count--;
@@ -7800,7 +7803,7 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
   toft_recycler_put(r, out.base, out.size);
 }
 
-/* What regions serve from now on needs none. */
+/* Returns the kept blocks of sizes that regions serve from now on. */
 static void toft_recycler_spares_put(toft_recycler *r) {
   size_t i = r->spare_count;
   while (i-- > 0)
@@ -7859,13 +7862,13 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   return p;
 }
 
-/* Is a further region called for? An object that is nearly alone has a block of its own, of any size. */
+/* Whether a further region is worthwhile. An object that is nearly alone has a block of its own. */
 static int toft_recycler_region_pays(const toft_recycler *r, size_t need) {
   size_t others = r->region_used + r->dedicated_bytes;
   return others + need > TOFT_RECYCLER_DEDICATED_MAX && others >= need / 4;
 }
 
-/* NULL: there is no room, and no region more is called for or to be had. */
+/* Allocates in a region. NULL: nothing fits, and a further region is not worthwhile or cannot be taken. */
 static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t size, size_t align) {
   uint32_t count = (uint32_t)(need / TOFT_RECYCLER_GRAIN), i;
   int probes = TOFT_RECYCLER_REGION_PROBES_MAX;
@@ -7886,13 +7889,13 @@ static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_fron
   toft_recycler_run_add(g, front->first, front->count);
   g->live--;
   r->region_used -= size;
-  if (g != r->regions) { /* those that have room are looked at first */
+  if (g != r->regions) { /* regions with free runs are searched first */
     toft_recycler_region_unlink(r, g);
     toft_recycler_region_link(r, g);
   }
 }
 
-/* Gives grains at the end back, or takes some behind it; 0: they are not free. */
+/* Frees grains at the end of an object, or takes some after it; 0: these are not free. */
 static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_front *front = toft_recycler_front_of(p);
   toft_recycler_region *g = front->region;
@@ -7914,13 +7917,13 @@ static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, si
 
 /* ---- blocks of one object ---- */
 
-/* Its place in a block of `total` bytes. NULL: it does not fit. */
+/* The position of an object in a block of `total` bytes. NULL: it does not fit. */
 static unsigned char *toft_recycler_dedicated_at(unsigned char *base, size_t total, size_t size, size_t align) {
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
 }
 
-/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
- * base: there is none. Their memory is not touched. */
+/* Removes and returns the kept block that was freed last and fits, of at most `most` bytes; it is likely to be in the
+ * caches. base NULL: there is none. Does not touch the blocks' memory. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
   toft_recycler_spare none = {NULL, 0};
   size_t i = r->spare_count;
@@ -7932,8 +7935,8 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
   return none;
 }
 
-/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
- * is no other way. */
+/* Block sizes differ by an eighth at most, so that blocks are reused; a block of more than three times the size is used
+ * only if the source fails. */
 static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
@@ -7974,8 +7977,8 @@ static toft_recycler_spare toft_recycler_dedicated_unlink(toft_recycler *r, toft
   return block;
 }
 
-/* Kept, if no region serves its like, and as long as all of them are no more than twice as much as was ever live at
- * once, or 1 MiB: the fewer there are, the more of them the caches hold. The oldest goes. */
+/* Keeps the block, unless regions serve its size, while all kept blocks are at most 1 MiB or twice the bytes ever live
+ * at once: fewer blocks fit the caches better. The oldest is returned first. */
 static void toft_recycler_dedicated_free(toft_recycler *r, toft_recycler_large *l) {
   toft_recycler_spare block = toft_recycler_dedicated_unlink(r, l);
   if (r->regions != NULL && block.size <= TOFT_RECYCLER_REGION_OBJECT_MAX) {
@@ -8005,7 +8008,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
     toft_recycler_dedicated_free(r, toft_recycler_large_of(p));
 }
 
-/* Where it stands; 0: it cannot. */
+/* Resizes in place; 0: not possible. */
 static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_large *l;
   if (now <= TOFT_RECYCLER_DIRECT) return 0;
@@ -8016,7 +8019,7 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
   return 1;
 }
 
-/* All of it back to the source. */
+/* Returns everything to the source. */
 static void toft_recycler_large_release(toft_recycler *r) {
   while (r->regions != NULL) toft_recycler_region_put(r, r->regions);
   while (r->dedicated != NULL) {
@@ -8026,7 +8029,7 @@ static void toft_recycler_large_release(toft_recycler *r) {
   while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
 }
 
-/* What holds no live object goes back, until about `keep` of `idle` bytes are left. */
+/* Returns memory without live objects, until about `keep` of `idle` bytes are left. */
 static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep) {
   toft_recycler_region *g, *next;
   for (g = r->regions; g != NULL; g = g->next)
@@ -8066,15 +8069,15 @@ static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stat
 #endif
 
 /* ==== recycler/recycler_checked.c ==== */
-/* Recyclers of a checked process. Their inline path never has room (cursor == limit) and `direct` is 0, so every call
- * comes here. Each object gets red zones and a record, which lives apart from it, and lies in a second recycler on the
- * same source. A freed object waits, filled, until TOFT_QUARANTINE_MAX bytes were freed after it. */
+/* Recyclers of a checked process. cursor == limit and `direct` is 0, so every call takes the slow path. Each object has
+ * red zones and lies in a second recycler on the same source; its record lies outside it. A freed object stays in
+ * quarantine, filled, until TOFT_QUARANTINE_MAX bytes were freed after it. */
 #ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
 typedef struct toft_object {
-  struct toft_object *next;       /* in its bucket */
-  struct toft_object *freed_next; /* the one that was freed after it */
+  struct toft_object *next;       /* of the bucket */
+  struct toft_object *freed_next; /* the object freed after it */
   toft_record record;
 } toft_object;
 
@@ -8083,11 +8086,11 @@ struct toft_recycler_checks {
   size_t busy_thread; /* the thread in a call; 0: none. Atomic */
   toft_call_info call;
   toft_recycler memory;
-  toft_object **buckets; /* a power of two of them */
+  toft_object **buckets; /* bucket_count is a power of two */
   size_t bucket_count, count;
-  toft_object *oldest, **youngest; /* freed ones */
-  size_t quarantined_bytes;        /* their bytes */
-  uint64_t live;                   /* bytes of the others, rounded up to 8 */
+  toft_object *oldest, **youngest; /* objects in quarantine */
+  size_t quarantined_bytes;        /* bytes of these */
+  uint64_t live;                   /* bytes of live objects, rounded up to 8 */
 };
 typedef struct toft_recycler_checks toft_recycler_checks;
 
@@ -8109,13 +8112,13 @@ static void toft_object_link(toft_recycler_checks *c, toft_object *o) {
   *bucket = o;
 }
 
-/* A bucket for one object more on average. 0: there is no memory. */
+/* Keeps at most one object per bucket on average. 0: no memory. */
 static int toft_object_reserve(toft_recycler_checks *c) {
   size_t old_count = c->bucket_count, new_count = old_count != 0 ? 2 * old_count : 64;
   toft_object **old = c->buckets, **more;
   if (c->count < old_count) return 1;
   more = (toft_object **)calloc(new_count, sizeof(void *));
-  if (more == NULL) return old_count != 0; /* longer chains serve as well */
+  if (more == NULL) return old_count != 0; /* longer chains also work */
   c->buckets = more;
   c->bucket_count = new_count;
   for (size_t i = 0; i < old_count; i++) {
@@ -8160,7 +8163,7 @@ static void toft_object_report_written(const toft_recycler_checks *c, int kind, 
   toft_publish_report(&f);
 }
 
-/* The zones of a live object; all of a freed one. Each damage is reported once. */
+/* Checks the red zones of a live object, or all bytes of a freed one. Each damage is reported once. */
 static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
   toft_record *r = &o->record;
   const unsigned char *from = r->start, *to = r->end;
@@ -8182,7 +8185,7 @@ static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
 
 /* ---- calls: one thread at a time ---- */
 
-/* 0: another thread is in a call, which is reported, or this one is, in a hook. */
+/* 0: another thread is in a call, which is reported, or this thread calls from a hook. */
 static int toft_recycler_begin_call(toft_recycler_checks *c, const char *op, uintptr_t site) {
   size_t me = toft_thread_id(), other = 0;
   toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
@@ -8215,7 +8218,7 @@ static int toft_recycler_begin_call_at_exit(toft_live_entry *r) {
   return TOFT_CAS_ACQUIRE(&toft_recycler_checks_of(r)->busy_thread, &none, toft_thread_id());
 }
 
-/* Only those on the heap are registered: a source of the caller's may have ended before its recycler. */
+/* Only recyclers on the heap source are registered: a caller's source may have ended before its recycler. */
 static void toft_recycler_verify_at_exit(toft_live_entry *r) {
   toft_recycler_checks *c = toft_recycler_checks_of(r);
   memset(&c->call, 0, sizeof c->call);
@@ -8228,7 +8231,7 @@ static void toft_recycler_verify_at_exit(toft_live_entry *r) {
 
 /* ---- begin and end ---- */
 
-/* The checks of r, made by its first call. NULL: there is no memory for them, or for the blocks asked for by count. */
+/* Returns the checks of r, creating them if needed. NULL: no memory for them, or for the blocks of options.count. */
 static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   toft_recycler_checks *c = r->checks;
@@ -8238,7 +8241,7 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   toft_arm_fork();
   o.source = r->source;
   o.count = r->count;
-  o.block_size = r->stride; /* as it was given: only the memory's own stride counts */
+  o.block_size = r->stride; /* block_size of the options: only c->memory uses the stride */
   if (toft_recycler_init_unchecked(&c->memory, &o) != TOFT_OK) {
     free(c);
     return NULL;
@@ -8249,7 +8252,7 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   return r->checks = c;
 }
 
-/* The oldest freed objects are handed back for good until at most `keep` bytes wait. */
+/* Frees the oldest objects in quarantine until at most `keep` bytes remain. */
 static void toft_recycler_quarantine_flush(toft_recycler_checks *c, size_t keep) {
   while (c->quarantined_bytes > keep) {
     toft_object *o = c->oldest;
@@ -8330,7 +8333,7 @@ static void toft_recycler_quarantine_push(toft_recycler_checks *c, toft_object *
   toft_recycler_quarantine_flush(c, TOFT_QUARANTINE_MAX);
 }
 
-/* The live object at p; NULL: there is none, which is reported. Another size is reported too. */
+/* The live object at p; NULL: there is none, which is reported. A wrong size is only reported. */
 static toft_object *toft_object_require(const toft_recycler_checks *c, const void *p, size_t size) {
   toft_object *o = toft_object_find(c, p);
   if (o == NULL || o->record.freed.op != NULL) {
@@ -8341,7 +8344,7 @@ static toft_object *toft_object_require(const toft_recycler_checks *c, const voi
   return o;
 }
 
-/* The requested size, 1 for 0; align is a power of two. */
+/* `size` is the requested size, 1 for 0; `align` is a power of two. */
 static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
   if (c == NULL || !toft_recycler_begin_call(c, "alloc", site)) return NULL;
@@ -8358,7 +8361,7 @@ static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, u
   toft_recycler_end_call(c);
 }
 
-/* In place if it shrinks, else a copy, so that addresses from before are found. */
+/* Resizes in place if the object shrinks; else copies, so that uses of the old address are detected. */
 static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
                                           uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
@@ -8392,7 +8395,7 @@ static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_
   return idle;
 }
 
-/* Zones, and freed objects that wait, count as wasted. */
+/* Red zones and objects in quarantine count as wasted. */
 static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   const toft_recycler_checks *c = r->checks;
   toft_recycler_stats s;
@@ -8411,14 +8414,14 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #ifndef TOFT_OMIT_THREADS
 
 /* ==== recycler/recycler_sync.c ==== */
-/* Synchronized recyclers: recyclers behind locks, and threads spread over them. */
+/* Synchronized recyclers: shards with a lock each, over which threads are distributed. */
 #ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
 
-/* Who finds a shard's lock taken mostly goes to another shard. */
+/* A thread that finds its shard's lock taken usually uses another shard. */
 #define TOFT_SHARDS_DEFAULT 8
 
-/* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
+/* `pad` keeps shards on separate cache lines, and line pairs that some processors fetch. */
 typedef struct toft_recycler_shard {
   toft_lock lock;
   toft_recycler recycler;
@@ -8426,7 +8429,7 @@ typedef struct toft_recycler_shard {
 } toft_recycler_shard;
 
 struct toft_sync_recycler {
-  toft_source source; /* calls the one behind it, one thread at a time */
+  toft_source source; /* calls `inner` under source_lock */
   toft_source *inner;
   toft_lock source_lock;
   size_t bytes;
@@ -8454,7 +8457,7 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(t
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
-/* A shard to allocate from: the thread's own, or one that nobody holds. */
+/* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
   for (i = 0; i < r->count; i++) {
@@ -8465,7 +8468,7 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   return &r->shards[own];
 }
 
-/* The shard that p came from. Where it is written stays as it was for as long as p is live. */
+/* Locks the shard that p came from. The owner stored in memory does not change while p is live. */
 static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s = r->shards;
   if (r->count > 1) {
@@ -8486,7 +8489,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
-  if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
+  if (toft_process_checks()) o.shards = 1; /* records do not store the shard */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
@@ -8497,9 +8500,9 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   r->inner = inner;
   r->bytes = bytes;
   o.size = sizeof o;
-  o.source = o.source != NULL ? &r->source : NULL; /* the heap may be called by all at once */
+  o.source = o.source != NULL ? &r->source : NULL; /* the heap source is thread-safe */
   r->count = o.shards;
-  for (i = 0; i < o.shards; i++) { /* those that take blocks at once are alone */
+  for (i = 0; i < o.shards; i++) { /* with a count there is one shard */
     if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
       inner->put(inner, r, bytes);
       return NULL;
@@ -8588,7 +8591,7 @@ toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r) {
 #ifndef TOFT_OMIT_THREADS
 
 /* ==== threads/thread_state.c ==== */
-/* A thread's seats: what caches of leases and frames keep for it, and that it says goodbye when it ends. */
+/* Per-thread state of lease caches and frames, and its cleanup at thread exit. */
 #ifndef TOFT_THREADS_THREAD_STATE_C
 #define TOFT_THREADS_THREAD_STATE_C
 
@@ -8596,80 +8599,82 @@ typedef struct toft_lease_slot toft_lease_slot;
 typedef struct toft_lease_tls toft_lease_tls;
 typedef struct toft_frame_thread toft_frame_thread; /* frame.c */
 
-/* One for each arena, which may come and go; the place stays as long as the cache, so that a lease can always be looked
- * up: the low bits of its turn are the place's number. */
+/* The cache's entry for one arena. A slot lives as long as the cache, so that a lease can always be checked; the low
+ * bits of its generation are the slot's index. */
 struct toft_lease_slot {
-  toft_state *arena;   /* NULL: none, and the place is free */
-  uint64_t generation; /* of the last lease; without TOFT_LEASED it was returned */
+  toft_state *arena;   /* NULL: the slot is free */
+  uint64_t generation; /* of the last lease; without TOFT_LEASED: returned */
   toft_reset_state reset_state;
-  uint64_t budget;       /* as it was made */
-  uint32_t checked;      /* as it was made: TOFT_IS_CHECKED or 0 */
-  size_t kept_bytes;     /* bytes, counted in held */
-  toft_lease_tls *owner; /* of the thread that it waits for; NULL: anybody's */
-  toft_lease_slot *next; /* of those that wait, or of those that are free */
+  uint64_t budget;       /* the budget at creation */
+  uint32_t checked;      /* the checks at creation: TOFT_IS_CHECKED or 0 */
+  size_t kept_bytes;     /* bytes counted in the cache's kept_bytes */
+  toft_lease_tls *owner; /* of the thread that it is reserved for; NULL: any thread */
+  toft_lease_slot *next; /* in the list of idle slots, or of free ones */
 };
 
-/* A turn: which one it is, then 24 bits for the place, then TOFT_LEASED. */
+/* A generation: the count of leases, then 24 bits for the slot's index, then TOFT_LEASED. */
 #define TOFT_LEASED ((uint64_t)1)
 #define TOFT_GENERATION_ONE ((uint64_t)1 << 25)
 static size_t toft_lease_slot_index(uint64_t generation) {
   return (size_t)((generation & (TOFT_GENERATION_ONE - 1)) >> 1);
 }
 
-/* Always out, of an arena that is never as its last reset left it. */
+/* The sentinel: a slot that is always leased, with a state that never permits a fast reset. */
 static toft_state toft_no_arena;
 static toft_lease_slot toft_no_lease_slot = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
 
-/* A thread in a cache of leases: it takes its arena and puts it back without a lock. Whoever else needs to reach in
- * puts toft_no_lease_slot in its place, and waits until the thread is out: toft_lease_tls_revoke. Only where
- * toft_fence_is_asymmetric. */
+/* A thread's private slot in a lease cache: the thread leases and returns its arena without a lock. Another thread that
+ * needs the slot first replaces it with toft_no_lease_slot, then waits until `busy` is 0 (toft_lease_tls_revoke, an
+ * asymmetric Dekker protocol). Only used where toft_fence_is_asymmetric. */
 struct toft_lease_tls {
-  size_t busy;              /* the thread is inside; it alone writes */
-  toft_lease_slot *visible; /* what the thread sees; changed with the cache's lock held */
-  toft_lease_slot *own;     /* that of its arena, waiting or out; NULL: none. With the lock held */
-  toft_leases *leases;      /* NULL: the cache has gone */
+  size_t busy;              /* the thread is using `visible`; only the thread writes it */
+  toft_lease_slot *visible; /* the slot or the sentinel; written with the cache's lock held */
+  toft_lease_slot *own;     /* the slot of its arena, idle or leased; NULL: none. With the lock held */
+  toft_leases *leases;      /* NULL: the cache was released */
   size_t id;
-  size_t foreign_returns;         /* how often others returned what this thread had leased */
-  toft_lease_tls *next;           /* of the cache */
-  toft_lease_tls *next_of_thread; /* of the thread */
+  size_t foreign_returns;         /* number of its leases that other threads returned */
+  toft_lease_tls *next;           /* in the cache's list */
+  toft_lease_tls *next_of_thread; /* in the thread's list */
   unsigned char pad[128 - 8 * sizeof(void *)];
 };
 static toft_lease_tls toft_no_lease_tls = {0, &toft_no_lease_slot, NULL, NULL, 0, 0, NULL, NULL, {0}};
 
 typedef struct toft_thread_state {
-  toft_leases *lease_cache;  /* that was asked last; NULL: the process's own */
-  toft_lease_tls *lease_tls; /* in that, or toft_no_lease_tls */
-  uint64_t frame_key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
+  toft_leases *lease_cache;  /* the cache of the last call; NULL: the process's own */
+  toft_lease_tls *lease_tls; /* its private slot there, or toft_no_lease_tls */
+  uint64_t frame_key;        /* key of the frame of the last call; 0: none, as in frames that were released */
   toft_arena *frame_arena;
   toft_lease_tls *lease_tls_list;
   toft_frame_thread *frame_threads;
-  int ended; /* what comes now gets no seat */
+  int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
 static TOFT_THREAD_LOCAL toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
     NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 
-/* Held while a thread sits down or leaves, and a cache or frames begin or end. A cache's own lock is taken after it. */
+/* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken
+ * after it. */
 static toft_lock toft_threads_lock;
-static size_t toft_last_id =
-    1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
+/* 1 is the process's own cache. Ids are never reused, so a new cache at an old address is not mistaken for the old
+ * one. */
+static size_t toft_last_id = 1;
 
-/* ---- the thread's side ---- */
+/* ---- called by the owning thread ---- */
 
-/* What it may use until it leaves. */
+/* Returns the slot that the thread may use until toft_lease_tls_end. */
 TOFT_INLINE toft_lease_slot *toft_lease_tls_begin(toft_lease_tls *s) {
   TOFT_STORE(&s->busy, 1);
-  TOFT_COMPILER_FENCE(); /* the other half is toft_os_fence_all */
+  TOFT_COMPILER_FENCE(); /* pairs with toft_os_fence_all */
   return TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
 }
 
 TOFT_INLINE void toft_lease_tls_end(toft_lease_tls *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
 
-/* ---- the others', with the cache's lock held ---- */
+/* ---- called by other threads, with the cache's lock held ---- */
 
-/* 0: it cannot be done now. */
+/* Locks the owning thread out of its slot. 0: not possible now. */
 static int toft_lease_tls_revoke(toft_lease_tls *s) {
   toft_lease_slot *slot = TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
-  if (slot == &toft_no_lease_slot) return 1; /* the thread opens it with the lock held */
+  if (slot == &toft_no_lease_slot) return 1; /* already revoked; the thread publishes it again with the lock held */
   TOFT_STORE_POINTER(toft_lease_slot, &s->visible, &toft_no_lease_slot);
   TOFT_FENCE_SEQ_CST();
   if (!toft_os_fence_all()) {
@@ -8680,9 +8685,9 @@ static int toft_lease_tls_revoke(toft_lease_tls *s) {
   return 1;
 }
 
-/* ---- the end of a thread ---- */
+/* ---- thread exit ---- */
 
-/* lease_cache.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
+/* lease_cache.c; 0: `s` must not be freed. Prepends arenas beyond the limit to *surplus. */
 static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus);
 static void toft_lease_release_list(toft_state *list);
 static void toft_frames_release_thread(toft_thread_state *h); /* frame.c */
@@ -8698,7 +8703,7 @@ static void toft_thread_release_leases(void) {
     if (toft_lease_tls_unlink(s, &surplus)) toft_os_heap_put(s);
   }
   TOFT_UNLOCK(&toft_threads_lock);
-  toft_lease_release_list(surplus); /* sources may lease and trim */
+  toft_lease_release_list(surplus); /* without the lock: sources may lease and trim */
 }
 
 static void toft_thread_state_release(void) {
@@ -8743,14 +8748,14 @@ static void toft_after_fork_in_child(void) {
 
 static size_t toft_fork_armed; /* atomic */
 
-/* With the lock held. */
+/* With toft_threads_lock. */
 static void toft_arm_fork_locked(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
   toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
   (void)TOFT_SWAP(&toft_fork_armed, 1);
 }
 
-/* Without it. */
+/* Without toft_threads_lock. */
 static void toft_arm_fork(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
   toft_lock_take(&toft_threads_lock);
@@ -8758,25 +8763,25 @@ static void toft_arm_fork(void) {
   TOFT_UNLOCK(&toft_threads_lock);
 }
 
-/* With the lock held: an id of its own for a cache. */
+/* Returns an id for a new cache. With toft_threads_lock. */
 static size_t toft_new_owner_id(void) {
   toft_arm_fork_locked();
   return ++toft_last_id;
 }
 
-/* ---- how their arenas are made ---- */
+/* ---- options of arenas ---- */
 
-/* Tried once, since only toft_create_with knows. */
+/* Creates one arena to validate the options, since only toft_create_with can. */
 static int toft_options_are_valid(const toft_options *o) {
   if (o == NULL) return 1;
   if (o->size < 2 * sizeof(void *)) return 0;
-  if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* there is but one */
+  if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* one buffer, many arenas */
   toft_arena *tried = toft_create_with(o);
   toft_release(tried);
   return tried != NULL;
 }
 
-/* A copy that outlives the caller's. */
+/* Copies the options, since the caller's structure may end. */
 static const toft_options *toft_options_copy(toft_options *to, const toft_options *o) {
   if (o == NULL) return NULL;
   memcpy(to, o, toft_min(o->size, sizeof *to));
@@ -8787,25 +8792,24 @@ static const toft_options *toft_options_copy(toft_options *to, const toft_option
 #endif
 
 /* ==== threads/lease_cache.c ==== */
-/* The half of a cache of leases that is behind its lock: what it has, who waits for whom, threads that sit down and
- * leave. */
+/* The lease cache, locked part: slots, the idle list, registering and unregistering threads. */
 #ifndef TOFT_THREADS_LEASE_CACHE_C
 #define TOFT_THREADS_LEASE_CACHE_C
 
-#define TOFT_FIRST_CHUNK_SLOTS 64 /* places of the first chunk; each next one has twice as many */
+#define TOFT_FIRST_CHUNK_SLOTS 64 /* slots of the first chunk; each next one has twice as many */
 #define TOFT_SLOT_CHUNKS_MAX 18
-#define TOFT_FOREIGN_RETURNS_MAX 8 /* a thread whose leases others return so often gets no seat */
+#define TOFT_FOREIGN_RETURNS_MAX 8 /* after this many returns by other threads a thread loses its private slot */
 
 struct toft_leases {
   size_t id, idle_max, arena_bytes_max, bytes_max;
   const toft_options *arena_options;
-  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all, what is below is written */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* separates members that all threads read from those that are written */
   toft_lock lock;
   toft_lease_slot *idle_slots, *free;
   size_t idle_count, slot_count, tls_count;
   toft_lease_tls *tls_list;
   size_t created, released, kept_bytes;
-  size_t making, returning; /* places that a call has while the lock is free: in no list, and as good as out */
+  size_t making, returning; /* slots of a get or return that released the lock: on no list, counted as leased */
   toft_lease_slot *chunks[TOFT_SLOT_CHUNKS_MAX];
   toft_options options;
   toft_leases *next;
@@ -8815,7 +8819,7 @@ static toft_leases toft_default_leases = {1, 128,  262144, 16777216, NULL, {0}, 
                                           0, NULL, 0,      0,        0,    0,   0, {NULL}, TOFT_OPTIONS, NULL};
 static toft_leases *toft_all_leases = &toft_default_leases; /* with toft_threads_lock */
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
 static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
   size_t chunk = 0, first = 0, count = TOFT_FIRST_CHUNK_SLOTS;
@@ -8823,7 +8827,7 @@ static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
   return &l->chunks[chunk][index - first];
 }
 
-/* A free place, or NULL. */
+/* Takes a free slot. NULL: no memory. */
 static toft_lease_slot *toft_lease_slot_new(toft_leases *l) {
   toft_lease_slot *p = l->free;
   if (p != NULL) {
@@ -8859,7 +8863,7 @@ static toft_lease_slot *toft_lease_slot_pop_idle(toft_leases *l) {
   return p;
 }
 
-/* The arena leaves the cache; the caller ends it when it has let go of the lock. */
+/* Removes the arena from the cache; the caller releases it without the lock. */
 static toft_state *toft_lease_slot_evict(toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   p->arena = NULL;
@@ -8881,14 +8885,14 @@ static void toft_lease_slot_unbind(toft_lease_slot *p) {
 
 /* ---- arenas ---- */
 
-/* Its place is written behind the state, in front of home's first byte. */
+/* A pointer to the slot is stored after the state, before the first byte of the initial block's allocations. */
 TOFT_STATIC_ASSERT(slot_behind_state, sizeof(toft_state) + sizeof(void *) <= TOFT_INITIAL_START);
 static toft_lease_slot **toft_lease_slot_of(const toft_state *a) {
   return (toft_lease_slot **)(void *)((unsigned char *)(uintptr_t)a + TOFT_INITIAL_START - sizeof(void *));
 }
 
-/* A lease that was returned is closed. Its turn is not looked at where others write it: who asks has it out, or
- * errs. */
+/* Whether the lease was returned: then its ops fail. Reads `generation` without a lock: the caller owns the lease, or
+ * misuses it. */
 static int toft_lease_is_returned(const toft_arena *a) {
   return !((*toft_lease_slot_of(toft_state_of(a)))->generation & TOFT_LEASED);
 }
@@ -8940,7 +8944,7 @@ static int toft_leased_set(toft_arena *a, uint32_t what, uint64_t value, const c
   if (!toft_lease_is_returned(a)) return toft_op_set(a, what, value, name, name_len);
   return what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED ? TOFT_EBUSY : TOFT_ENOSYS;
 }
-static void toft_leased_release(toft_arena *a) { (void)a; } /* the cache's alone */
+static void toft_leased_release(toft_arena *a) { (void)a; } /* only the cache releases its arenas */
 
 static const toft_info_ops toft_leased_table = {
     {
@@ -8965,7 +8969,7 @@ static const toft_info_ops toft_leased_table = {
 
 static int toft_is_leased(const toft_arena *a) { return a->ops == &toft_leased_table.ops; }
 
-/* Nothing is in it, and nobody else has it. */
+/* Releases an arena that is empty and not shared. */
 static void toft_lease_release_arena(toft_state *a) {
   if (a == NULL) return;
   a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
@@ -8980,8 +8984,8 @@ static size_t toft_reserved(const toft_state *a) {
   return (size_t)s.reserved;
 }
 
-/* Those that wait, but for the newest `keep`, in front of `list`; linked by home's `next`, which is NULL in an arena at
- * rest. */
+/* Removes all idle arenas except the newest `keep` and prepends them to `list`, linked by initial.next, which is NULL
+ * in an idle arena. */
 static toft_state *toft_leases_take_idle(toft_leases *l, size_t keep, toft_state *list) {
   while (l->idle_count > keep) {
     toft_lease_slot **at = &l->idle_slots;
@@ -9005,24 +9009,24 @@ static void toft_lease_release_list(toft_state *list) {
   }
 }
 
-/* ---- seats ---- */
+/* ---- private slots of threads ---- */
 
-/* This thread's in that cache; NULL: none. Sources and cleanups may call toft_cache_trim, which frees it: ask again
- * after each. */
+/* The calling thread's entry for the cache; NULL: none. Sources and cleanups may call toft_cache_trim, which frees it:
+ * call this again after each. */
 static toft_lease_tls *toft_lease_tls_find(const toft_leases *l) {
   toft_lease_tls *s = toft_this_thread.lease_tls_list;
   while (s != NULL && s->id != l->id) s = s->next_of_thread;
   return s;
 }
 
-/* The next call looks there first. l: as the caller gave it. */
+/* Makes the next call try this entry first. `l` is the caller's argument. */
 static void toft_lease_tls_select(toft_leases *l, toft_lease_tls *s) {
   if (s == NULL) return;
   toft_this_thread.lease_cache = l;
   toft_this_thread.lease_tls = s;
 }
 
-/* Those of caches that have gone. With toft_threads_lock. */
+/* Frees the thread's entries of released caches. With toft_threads_lock. */
 static void toft_lease_tls_sweep(void) {
   toft_lease_tls **at = &toft_this_thread.lease_tls_list;
   while (*at != NULL) {
@@ -9037,8 +9041,8 @@ static void toft_lease_tls_sweep(void) {
   }
 }
 
-/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits.
- * *over: what may no longer wait; the caller ends it. */
+/* Registers the calling thread. Half of the idle arenas may be reserved for threads; a registered thread counts as one
+ * idle arena. *surplus: idle arenas beyond the limit, to be released by the caller. */
 static toft_lease_tls *toft_lease_tls_new(toft_leases *l, toft_state **surplus) {
   toft_thread_state *h = &toft_this_thread;
   if (h->ended || TOFT_LOAD(&l->tls_count) >= l->idle_max / 2 || !toft_fence_is_asymmetric() ||
@@ -9071,10 +9075,10 @@ static toft_lease_tls *toft_lease_tls_new(toft_leases *l, toft_state **surplus) 
   return NULL;
 }
 
-/* With the cache's lock, on the seat's thread: it sees what is its. */
+/* Makes the own slot visible to its thread. Called on that thread, with the cache's lock. */
 static void toft_lease_tls_publish(toft_lease_tls *s) { TOFT_STORE_POINTER(toft_lease_slot, &s->visible, s->own); }
 
-/* May it wait for this thread? Then it does. */
+/* Reserves the slot for this thread, if allowed. */
 static int toft_lease_tls_bind(toft_leases *l, toft_lease_tls *s, toft_lease_slot *p) {
   if (s == NULL || s->own != NULL || s->foreign_returns >= TOFT_FOREIGN_RETURNS_MAX || p->checked ||
       l->kept_bytes > l->bytes_max)
@@ -9085,7 +9089,8 @@ static int toft_lease_tls_bind(toft_leases *l, toft_lease_tls *s, toft_lease_slo
   return 1;
 }
 
-/* The thread gets up: what waits for it is anybody's. With toft_threads_lock; nobody is inside the seat. */
+/* Unregisters a thread; its idle arena becomes available to all. With toft_threads_lock; the thread is not using its
+ * slot. */
 static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus) {
   toft_leases *l = s->leases;
   if (l == NULL) return 1;
@@ -9106,7 +9111,8 @@ static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus) {
 
 /* ---- fork ---- */
 
-/* Seats of threads that the child has not got. One that was in the middle of something keeps its arena out for ever. */
+/* Frees the slots of threads that do not exist in the child. A slot that was in use at the fork keeps its arena leased
+ * forever. */
 static void toft_leases_reset_after_fork(toft_leases *l) {
   toft_thread_state *h = &toft_this_thread;
   toft_lease_tls **at = &l->tls_list;
@@ -9123,14 +9129,14 @@ static void toft_leases_reset_after_fork(toft_leases *l) {
     if (p != NULL) {
       toft_lease_slot_unbind(p);
       if (s->busy) {
-        p->generation = (p->generation | TOFT_LEASED) + TOFT_GENERATION_ONE; /* nobody knows this one */
+        p->generation = (p->generation | TOFT_LEASED) + TOFT_GENERATION_ONE; /* matches no lease */
       } else if (!(p->generation & TOFT_LEASED)) {
         toft_lease_slot_push_idle(l, p);
       }
     }
     s->leases = NULL;
     s->id = 0;
-    s->next_of_thread = h->lease_tls_list; /* which frees it */
+    s->next_of_thread = h->lease_tls_list; /* the calling thread frees it */
     h->lease_tls_list = s;
   }
 }
@@ -9146,19 +9152,19 @@ static void toft_leases_at_fork(int phase) {
 #endif
 
 /* ==== threads/lease.c ==== */
-/* Leases: the calls. The fast way of both is a thread in its own seat. */
+/* Leases: get and return. The fast path of both uses the thread's private slot without a lock. */
 #ifndef TOFT_THREADS_LEASE_C
 #define TOFT_THREADS_LEASE_C
 
 /* ---- get ---- */
 
-/* By whoever has the place, which waits. */
+/* Leases the idle arena of a slot. Precondition: the caller has exclusive use of the slot. */
 TOFT_INLINE toft_lease toft_lease_begin(toft_lease_slot *p) {
   toft_lease l;
   toft_state *a = p->arena;
   toft_unseal(a, p->reset_state.limit);
   l.arena = &a->head;
-  l.generation = p->generation += TOFT_GENERATION_ONE | TOFT_LEASED; /* was not out */
+  l.generation = p->generation += TOFT_GENERATION_ONE | TOFT_LEASED; /* TOFT_LEASED was not set */
   return l;
 }
 
@@ -9174,7 +9180,7 @@ static toft_state *toft_lease_create_arena(const toft_leases *l, toft_lease_slot
   return a;
 }
 
-/* What was written into a checked arena while it waited. */
+/* Checks for writes to a checked arena while it was idle. */
 static void toft_lease_verify(const toft_lease_slot *p, uintptr_t site) {
   toft_state *a = p->arena;
   if (!p->checked || !toft_debug_begin_call(a, "lease", site)) return;
@@ -9195,7 +9201,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   if (p == NULL) p = toft_lease_slot_new(l);
   if (p != NULL && p->arena == NULL) {
     l->making++;
-    TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
+    TOFT_UNLOCK(&l->lock); /* the slot is on no list */
     toft_state *a = toft_lease_create_arena(l, p);
     s = toft_lease_tls_find(l);
     toft_lock_take(&l->lock);
@@ -9243,7 +9249,8 @@ toft_lease toft_lease_get(toft_leases *l) {
 
 /* ---- return ---- */
 
-/* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
+/* Resets the arena to its state at creation, with at most the memory that the cache keeps. Precondition: the caller has
+ * exclusive use of the slot. */
 static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   (void)toft_pin_to(a, 0);
@@ -9252,17 +9259,17 @@ static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
   toft_instruments_release(a);
-  toft_set_limit(a); /* as an arena that nobody watches */
+  toft_set_limit(a); /* the limit of an arena that is not instrumented */
   if (toft_reserved(a) > l->arena_bytes_max) {
     (void)toft_reset_full(a, &p->reset_state, TOFT_KEEP_BYTES, l->arena_bytes_max - TOFT_BLOCK_MIN);
     if (toft_reserved(a) > l->arena_bytes_max) toft_op_trim(&a->head, 0);
   }
-  toft_reset_state_save(a, &p->reset_state); /* settings and a trim are no events to the next round */
-  toft_seal(a);                              /* whoever still uses it asks, and is refused */
+  toft_reset_state_save(a, &p->reset_state); /* settings and a trim must not prevent the next fast reset */
+  toft_seal(a);                              /* later uses take the slow path and fail */
   return code;
 }
 
-/* The place of a lease that is out, when whoever may be in it has been kept out. NULL, and why. */
+/* Returns the slot of a leased arena, after locking its thread out. NULL with an error in *code. */
 static toft_lease_slot *toft_lease_find_slot(toft_leases *l, toft_lease lease, int *code) {
   *code = TOFT_EARG;
   if (toft_lease_slot_index(lease.generation) >= l->slot_count || !(lease.generation & TOFT_LEASED)) return NULL;
@@ -9272,11 +9279,11 @@ static toft_lease_slot *toft_lease_find_slot(toft_leases *l, toft_lease lease, i
     if (!toft_lease_tls_revoke(p->owner)) return NULL;
     *code = TOFT_EARG;
   }
-  /* Not given yet: turns begin again after the 2^39th, which is 90 minutes of one thread. */
+  /* A generation from the future. Generations wrap after 2^39 leases of a slot, 90 minutes of one thread. */
   if (lease.generation - (p->generation | TOFT_LEASED) - 1 < UINT64_MAX / 2) return NULL;
   *code = TOFT_EBUSY;
   if (lease.generation != p->generation) return NULL;
-  if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has that turn too */
+  if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has issued the same generation */
   if (&p->arena->head != lease.arena) return NULL;
   return p->arena->state & TOFT_REFUSING ? NULL : p;
 }
@@ -9292,7 +9299,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   if (p != NULL) {
     if (p->owner != NULL && p->owner != s) p->owner->foreign_returns++;
     toft_lease_slot_unbind(p);
-    p->generation &= ~TOFT_LEASED; /* from here on nobody else can have it */
+    p->generation &= ~TOFT_LEASED; /* later returns of this lease fail */
     l->kept_bytes -= p->kept_bytes;
     p->kept_bytes = 0;
     l->returning++;
@@ -9358,7 +9365,8 @@ toft_leases *toft_leases_create(const toft_lease_options *given) {
   return l;
 }
 
-/* What waits for threads waits for anybody; their seats stay, and are opened by them. */
+/* Makes idle arenas reserved for threads available to all. The threads stay registered, and publish their slots
+ * again. */
 static void toft_leases_unbind_idle(toft_leases *l) {
   for (toft_lease_tls *s = l->tls_list; s != NULL; s = s->next)
     if (s == toft_lease_tls_find(l) || toft_lease_tls_revoke(s)) {
@@ -9378,7 +9386,7 @@ void toft_leases_trim(toft_leases *l) {
   toft_lease_release_list(list);
 }
 
-/* Threads that are in their seats are kept out for it. */
+/* Counts leased arenas. Locks threads out of their private slots for it. */
 static size_t toft_leases_count_out(toft_leases *l) {
   size_t out = l->making + l->returning;
   for (size_t i = 0; i < l->slot_count; i++) {
@@ -9402,10 +9410,9 @@ int toft_leases_release(toft_leases *l) {
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
   int code = toft_leases_count_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
-  if (code == TOFT_OK)
-    toft_leases_unbind_idle(l); /* else those that wait for threads would wait beside as many others */
+  if (code == TOFT_OK) toft_leases_unbind_idle(l); /* adds the reserved ones to the idle list */
   for (toft_lease_tls *s = l->tls_list; s != NULL && code == TOFT_OK; s = s->next)
-    s->leases = NULL; /* its thread frees it */
+    s->leases = NULL; /* the thread frees its entry */
   toft_state *list = code == TOFT_OK ? toft_leases_take_idle(l, 0, NULL) : NULL;
   TOFT_UNLOCK(&l->lock);
   if (code == TOFT_OK) {
@@ -9422,7 +9429,7 @@ int toft_leases_release(toft_leases *l) {
   return TOFT_OK;
 }
 
-/* At exit, and at dlclose. What other threads have stays theirs. */
+/* At exit and at dlclose. Arenas of other threads are not touched. */
 static void toft_leases_unload(void) {
   toft_leases *l = &toft_default_leases;
   if (!toft_lock_take_at_unload(&l->lock)) return;
@@ -9549,41 +9556,41 @@ static void toft_barrier_reset_after_fork(toft_barrier *b, int inside) {
 #endif
 
 /* ==== threads/frame.c ==== */
-/* Frames: arenas of all threads that are emptied together. */
+/* Frames: per-thread arenas that are emptied together. */
 #ifndef TOFT_THREADS_FRAME_C
 #define TOFT_THREADS_FRAME_C
 
-/* A thread in some frames. It stays as long as they do: when the thread ends, it is the next new one's. */
+/* A thread's entry in frames. It lives as long as the frames; after the thread's end a new thread takes it over. */
 struct toft_frame_thread {
-  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not asked for yet */
+  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not created yet */
   toft_reset_state reset_state[TOFT_FRAMES_MOST];
-  size_t entered; /* how often its thread has entered */
+  size_t entered; /* number of enters without a leave */
   toft_frames *frames;
   size_t id;
   int in_use;                         /* with toft_threads_lock */
-  const toft_thread_state *transient; /* a thread that will not tell when it has ended: free when the frame ends */
-  toft_frame_thread *next;            /* of the frames; never changes */
-  toft_frame_thread *next_of_thread;  /* of the thread */
+  const toft_thread_state *transient; /* a thread whose end cannot be detected: freed when the frame ends */
+  toft_frame_thread *next;            /* in the frames' list; never changes */
+  toft_frame_thread *next_of_thread;  /* in the thread's list */
 };
 
 struct toft_frames {
-  uint64_t key; /* of the present frame: no other frame of any frames has it */
+  uint64_t key; /* identifies the present frame among all frames */
   uint64_t number;
   uint32_t buffers, current;
   size_t id;
   const toft_options *arena_options;
   toft_options options;
-  unsigned char pad[128];                   /* what is above is written while nobody looks */
-  size_t exclusive;                         /* a call that must be alone runs, or finds out that it is not */
-  const toft_thread_state *exclusive_owner; /* the thread that is */
-  toft_state *changing;                     /* the arena that it changes just now, or changed last */
-  toft_frame_thread *threads;               /* only ever gets longer */
+  unsigned char pad[128];                   /* members above are written by exclusive calls only */
+  size_t exclusive;                         /* an exclusive call runs or begins */
+  const toft_thread_state *exclusive_owner; /* the thread in that call */
+  toft_state *changing;                     /* the arena being changed, or changed last */
+  toft_frame_thread *threads;               /* entries are never removed */
   void *roots[TOFT_FRAMES_MOST];
   toft_frames *next;
   toft_barrier barrier;
 };
 
-static uint64_t toft_last_frame_key; /* with toft_threads_lock, both */
+static uint64_t toft_last_frame_key; /* both: with toft_threads_lock */
 static toft_frames *toft_all_frames;
 
 toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
@@ -9608,13 +9615,13 @@ toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
 
 /* ---- a thread's arena ---- */
 
-/* The one it has as a stray, a free seat, or a new one; NULL: no memory. */
+/* Returns the thread's transient entry, an unused one, or a new one. NULL: no memory. */
 static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   toft_thread_state *h = &toft_this_thread;
   toft_frame_thread *s, *empty = NULL, **at = &h->frame_threads;
   int transient = h->ended || !toft_os_arm_thread_exit();
   toft_lock_take(&toft_threads_lock);
-  while ((s = *at) != NULL) { /* those of frames that have gone */
+  while ((s = *at) != NULL) { /* frees entries of released frames */
     if (s->frames != NULL) {
       at = &s->next_of_thread;
       continue;
@@ -9624,7 +9631,7 @@ static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   }
   for (s = f->threads; s != NULL && s->transient != h; s = s->next)
     if (!s->in_use && empty == NULL) empty = s;
-  if (s == NULL && (s = empty) != NULL) /* pinned to whoever had it */
+  if (s == NULL && (s = empty) != NULL) /* unpins arenas of the previous thread */
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
   if (s == NULL && (s = (toft_frame_thread *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
@@ -9652,7 +9659,7 @@ static toft_frame_thread *toft_frame_this_thread(toft_frames *f) {
 
 static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   toft_thread_state *h = &toft_this_thread;
-  if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* its cleanups ask */
+  if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* from a cleanup */
   toft_frame_thread *s = toft_frame_this_thread(f);
   if (s == NULL) return NULL;
   toft_state *a = s->arenas[f->current];
@@ -9688,11 +9695,12 @@ static void toft_frames_release_thread(toft_thread_state *h) {
   }
 }
 
-/* A thread that was alone is not in the child: what it had in hand is half of something, and lost. */
+/* In a child: if the thread in an exclusive call does not exist here, the arena that it was changing is inconsistent,
+ * and lost. */
 static void toft_frames_reset_exclusive(toft_frames *f) {
   toft_thread_state *h = &toft_this_thread;
   toft_state *lost = f->changing;
-  if (f->exclusive_owner == h) return; /* it goes on here as well */
+  if (f->exclusive_owner == h) return; /* the forking thread continues its call here */
   for (toft_frame_thread *s = f->threads; s != NULL && lost != NULL; s = s->next)
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] == lost) s->arenas[i] = NULL;
@@ -9705,7 +9713,7 @@ static void toft_frames_reset_exclusive(toft_frames *f) {
   f->exclusive = 0;
 }
 
-/* In a child, with toft_threads_lock: what threads had that it has not got, is for others. */
+/* In a child, with toft_threads_lock: frees the entries of threads that do not exist here. */
 static void toft_frames_reset_after_fork(void) {
   for (toft_frames *f = toft_all_frames; f != NULL; f = f->next) {
     for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
@@ -9721,7 +9729,7 @@ static void toft_frames_reset_after_fork(void) {
   }
 }
 
-/* ---- inside, and alone ---- */
+/* ---- enter, leave, exclusive calls ---- */
 
 int toft_frame_enter(toft_frames *f) {
   toft_frame_thread *s = toft_frame_this_thread(f);
@@ -9743,12 +9751,12 @@ int toft_frame_leave(toft_frames *f) {
   return TOFT_OK;
 }
 
-enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* which arenas must not be closed */
+enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* arenas that must not be claimed or busy */
 
-/* No thread is inside, and none comes in until toft_frames_end_exclusive. */
+/* Begins an exclusive call: no thread has entered, and enters fail until toft_frames_end_exclusive. Else TOFT_EBUSY. */
 static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
-  toft_lock_take(&toft_threads_lock); /* what threads did that have ended, comes before */
+  toft_lock_take(&toft_threads_lock); /* synchronizes with threads that have ended */
   TOFT_UNLOCK(&toft_threads_lock);
   uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
   uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
@@ -9763,7 +9771,7 @@ static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   return TOFT_OK;
 }
 
-/* Said before each change of an arena, for a child that is forked in the middle of it. */
+/* Called before each change of an arena, for a child that is forked during it. */
 static void toft_frames_set_changing(toft_frames *f, toft_state *a) {
   TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, a);
   TOFT_FENCE_RELEASE();
@@ -9800,7 +9808,7 @@ int toft_frames_advance(toft_frames *f) {
       toft_unseal(a, s->reset_state[next].limit);
       continue;
     }
-    size_t pinned = toft_pin_to(a, 0); /* it is for its thread that this one calls */
+    size_t pinned = toft_pin_to(a, 0); /* this call is allowed on a pinned arena */
     if (toft_reset_full(a, &s->reset_state[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
     (void)toft_pin_to(a, pinned);
   }
@@ -9827,7 +9835,7 @@ const void *toft_frame_previous(const toft_frames *f, uint32_t age) {
   return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->current + f->buffers - age) % f->buffers]);
 }
 
-/* ---- the rest ---- */
+/* ---- trim, statistics, release ---- */
 
 static void toft_frame_release_arena(toft_state *a) {
   (void)toft_pin_to(a, 0);
@@ -9840,7 +9848,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
   if (code != TOFT_OK) return code;
   for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
-    int in_use = s->in_use; /* who sits down now finds no arena, or one */
+    int in_use = s->in_use; /* a thread that takes the entry over later finds an arena or NULL */
     toft_state *released[TOFT_FRAMES_MOST];
     for (uint32_t i = 0; i < f->buffers; i++) {
       toft_state *a = s->arenas[i];
@@ -9901,7 +9909,7 @@ int toft_frames_release(toft_frames *f) {
   toft_frames **at = &toft_all_frames;
   while (*at != f) at = &(*at)->next;
   *at = f->next;
-  f->key = 0; /* a cleanup that asks for its arena gets none */
+  f->key = 0; /* toft_frame_arena fails in the cleanups */
   TOFT_UNLOCK(&toft_threads_lock);
   toft_frame_thread *s = f->threads;
   while (s != NULL) {
@@ -9909,7 +9917,7 @@ int toft_frames_release(toft_frames *f) {
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] != NULL) toft_frame_release_arena(s->arenas[i]);
     toft_lock_take(&toft_threads_lock);
-    s->frames = NULL; /* its thread frees it */
+    s->frames = NULL; /* the thread frees its entry */
     int in_use = s->in_use && s->transient == NULL;
     TOFT_UNLOCK(&toft_threads_lock);
     if (!in_use) toft_os_heap_put(s);
@@ -9923,59 +9931,59 @@ int toft_frames_release(toft_frames *f) {
 #endif
 
 /* ==== threads/shared.c ==== */
-/* Shared arenas: a block that many threads fill by compare-and-exchange; behind a lock, the blocks before it, those
- * that are kept for later, and the parts. */
+/* Shared arenas: a current block that threads allocate from by compare-and-exchange; under a lock, earlier blocks, kept
+ * blocks and the local arenas. */
 #ifndef TOFT_THREADS_SHARED_C
 #define TOFT_THREADS_SHARED_C
 
-#define TOFT_SHARED_FIRST (16 * TOFT_KIB) /* the first block; each next one is twice as large, up to TOFT_CAP */
-#define TOFT_SHARED_LARGE (64 * TOFT_KIB) /* what takes more has a block of its own */
+#define TOFT_SHARED_FIRST (16 * TOFT_KIB) /* size of the first block; each next one is twice as large, up to TOFT_CAP */
+#define TOFT_SHARED_LARGE (64 * TOFT_KIB) /* larger allocations have a block of their own */
 
-/* At the block's base, on a line of its own: `used` is what all threads write. */
+/* Stored at the block's base, on a cache line of its own, since all threads write `used`. */
 typedef struct toft_shared_block {
-  struct toft_shared_block *next; /* with the lock held; so is what is in a list */
+  struct toft_shared_block *next; /* with the lock held, like all lists */
   unsigned char *start;
   size_t capacity, size;
-  size_t used; /* from start; never below what somebody has */
+  size_t used; /* bytes from start; at least the end of every allocation */
 } toft_shared_block;
 TOFT_STATIC_ASSERT(shared_block, sizeof(toft_shared_block) <= TOFT_HEADER);
 
-/* What a part gave back, in its place. */
+/* A block that a local arena returned, stored in the block itself. */
 typedef struct toft_returned_block {
   struct toft_returned_block *next;
   size_t size;
 } toft_returned_block;
 
 struct toft_shared {
-  toft_source source; /* of the parts */
+  toft_source source; /* of the local arenas */
   toft_source *inner;
   toft_shared_block *current;                  /* NULL: none yet */
-  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all */
-  toft_lock lock;                              /* over all that follows, and the inner source */
-  int releasing;                               /* the parts are being ended */
-  toft_shared_block *blocks, *spares;          /* of this round; kept for later */
-  toft_returned_block *returned;               /* that parts may take again */
-  toft_cleanup_node *parts;                    /* by their `adopted`, which nobody else needs */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* members above are read by all threads */
+  toft_lock lock;                              /* protects the members below and the inner source */
+  int releasing;                               /* the local arenas are being released */
+  toft_shared_block *blocks, *spares;          /* of this round; kept */
+  toft_returned_block *returned;               /* for reuse by local arenas */
+  toft_cleanup_node *parts;                    /* local arenas, linked by their otherwise unused `adopted` */
   size_t next_size, reserved;
   uint32_t count;
-  uint64_t source_calls, allocated, peak, recent; /* allocated: in the rounds before */
+  uint64_t source_calls, allocated, peak, recent; /* allocated: in earlier rounds */
 };
 
-/* ---- what all threads do ---- */
+/* ---- lock-free calls ---- */
 
-/* size: a multiple of 8. NULL: it does not fit. */
+/* `size` is a multiple of 8. NULL: it does not fit. */
 TOFT_INLINE unsigned char *toft_shared_bump(toft_shared_block *b, size_t size, size_t align) {
   size_t used = TOFT_LOAD(&b->used);
   for (;;) {
     size_t pad = toft_pad(b->start + used, align), remaining = b->capacity - used;
     if (pad > remaining || size > remaining - pad) return NULL;
-    /* What was given back by another thread, that one has done with. */
+    /* Acquire: another thread may have freed these bytes after using them. */
     if (TOFT_CAS_ACQ_REL(&b->used, &used, used + pad + size)) return b->start + used + pad;
   }
 }
 
-/* If the current block's cursor is at `from`, it is at `to` now: what is behind `from` is free then, and what lies
- * between is the caller's or free. */
+/* Moves the current block's cursor from `from` to `to`, if it is at `from`: bytes after it are free, and those between
+ * the two are free or the caller's. */
 static int toft_shared_move_cursor(toft_shared *s, unsigned char *from, unsigned char *to) {
   toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
   if (b == NULL) return 0;
@@ -10012,7 +10020,7 @@ static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
   s->inner->put(s->inner, b, b->size);
 }
 
-/* One in which `need` bytes fit: the first of those kept that does, or of the source. */
+/* Adds a block in which `need` bytes fit: the first such spare, or one from the source. */
 static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
   toft_shared_block **at = &s->spares;
   while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
@@ -10029,16 +10037,16 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
   size_t need = toft_need(size, align);
   toft_lock_take(&s->lock);
   toft_shared_block *b = s->current;
-  unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have been here */
+  unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have added a block */
   if (p == NULL && b != NULL && need > TOFT_SHARED_LARGE) {
-    b = toft_shared_block_new(s, need, 0); /* the current one serves smaller ones */
+    b = toft_shared_block_new(s, need, 0); /* the current block stays for smaller requests */
     if (b != NULL) p = toft_shared_bump(b, size, align);
   } else if (p == NULL) {
     b = toft_shared_block_new(s, need, s->next_size);
     if (b == NULL) b = toft_shared_block_new(s, need, 0);
     if (b != NULL) {
       s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
-      p = toft_shared_bump(b, size, align); /* before others know of it */
+      p = toft_shared_bump(b, size, align); /* before other threads see the block */
       TOFT_STORE_POINTER_RELEASE(toft_shared_block, &s->current, b);
     }
   }
@@ -10073,9 +10081,9 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
   return to;
 }
 
-/* ---- parts: arenas whose source is the shared one ---- */
+/* ---- local arenas, whose source is the shared one ---- */
 
-/* Pieces that come back are few, and of few sizes: powers of two. */
+/* The list is short, since few blocks are returned. */
 static void *toft_shared_source_take(toft_source *self, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
   toft_lock_take(&s->lock);
@@ -10118,7 +10126,7 @@ toft_arena *toft_shared_local(toft_shared *s) {
   return head;
 }
 
-/* A cleanup may allocate, and take a part: until there is none. */
+/* Cleanups may create further local arenas, so this repeats until there is none. */
 static int toft_shared_release_parts(toft_shared *s) {
   int code = TOFT_OK;
   for (toft_cleanup_node *n = s->parts; n != NULL; n = n->older)
@@ -10147,7 +10155,7 @@ static uint64_t toft_shared_live(const toft_shared *s) {
   return live;
 }
 
-/* Of the kept ones the first stay, as many as fit into `bytes`. */
+/* Keeps the first spares that fit into `bytes`, and returns the others. */
 static void toft_shared_keep_bytes(toft_shared *s, uint64_t bytes) {
   toft_shared_block **at = &s->spares, *b;
   while ((b = *at) != NULL) {
@@ -10162,7 +10170,7 @@ static void toft_shared_keep_bytes(toft_shared *s, uint64_t bytes) {
   if (s->spares == NULL && s->blocks == NULL) s->next_size = TOFT_SHARED_FIRST;
 }
 
-/* One block that would do for a round; if there is none, the next round begins with one. */
+/* Keeps one spare that holds a round; if there is none, the next round's first block gets that size. */
 static void toft_shared_keep_recent(toft_shared *s) {
   size_t wanted = toft_merged_size(s->recent + 8 * TOFT_HEADER);
   toft_shared_block *list = s->spares, *b;
@@ -10188,7 +10196,7 @@ int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   if (code == TOFT_EBUSY) return code;
   s->allocated += live;
   if (live > s->peak) s->peak = live;
-  s->recent -= s->recent / 8; /* so a round that was large once is forgotten after some tens */
+  s->recent -= s->recent / 8; /* an unusually large round is forgotten after a few dozen */
   if (live > s->recent) s->recent = live;
   s->current = NULL;
   while (s->blocks != NULL) {
@@ -10212,7 +10220,7 @@ void toft_shared_trim(toft_shared *s, size_t keep) {
   TOFT_UNLOCK(&s->lock);
 }
 
-/* ---- made and ended ---- */
+/* ---- create and release ---- */
 
 toft_shared *toft_shared_create(toft_source *source) {
   toft_source *inner = source != NULL ? source : &toft_heap_source;
@@ -10233,7 +10241,7 @@ int toft_shared_release(toft_shared *s) {
   return code;
 }
 
-/* ---- looking at one ---- */
+/* ---- statistics ---- */
 
 toft_stats toft_shared_get_stats(toft_shared *s) {
   toft_stats all;

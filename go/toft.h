@@ -1,37 +1,48 @@
 /* Toft 0.1.0, the header of two files. Made by scripts/amalgamate: do not edit.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Toft: an arena allocator. Allocate by moving a pointer; give everything back at once.
+/* Toft: an arena allocator. An allocation moves a pointer; a release, a reset or a rewind frees many of them in one
+ * call.
  *
  *     toft_arena *a = toft_create();
  *     struct node *n = toft_new(a, struct node);
  *     char *name = toft_strdup(a, "toft");
  *     ...
- *     toft_release(a);                       everything above is gone, in one call
+ *     toft_release(a);                       frees all of the above
  *
- * This header is the reference. Three layers: this one says what the calls do; toft/inline.h is what they cost;
- * src/ is what happens when a block is full. Sizes are bytes unless a parameter says otherwise.
+ * This header is the reference of the API and includes the headers of its parts. toft/inline.h has the fast paths, src/
+ * the slow paths. The conventions below hold for every header.
  *
- * FAILURE. A call that cannot do its work returns NULL or a negative code (toft_error_name names it) and leaves the
- * arena as it was. Nothing here prints, exits or aborts. options.failure is told first, if it is set.
+ * NAMES. X_create allocates an object and X_release frees it. X_init initialises a structure in the caller's memory,
+ * and X_release frees the memory that it owns. X_reset frees every allocation of an object and keeps memory for reuse,
+ * X_trim returns unused memory to the source, X_get_stats returns statistics. Callback types end in _fn. A structure of
+ * options is initialised with its macro X_OPTIONS.
  *
- * THREADS. An arena belongs to one thread at a time and may move between threads; calls on two arenas never
- * interfere. Exceptions are stated at the call.
+ * UNITS. Sizes are in bytes unless a parameter says otherwise. Allocations in an arena are aligned to 8 at least,
+ * except those documented as unaligned.
  *
- * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
- * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
+ * ERRORS. A call that fails returns NULL or a negative code (toft_error_name names it) and leaves the arena unchanged;
+ * only TOFT_ECORRUPT is returned by calls that have done their work. options.failure is called first, if it is set. The
+ * library does not print, exit or abort unless the environment asks for it (toft/findings.h).
  *
- * BAD INPUT. Every arena detects a size that overflows (NULL), an alignment above 8 that is no power of two (NULL), a
- * mark of another arena, also of one that was released at the same address, or from before a reset (TOFT_EMARK), and
+ * THREADS. An arena is used by one thread at a time and may move between threads; calls on different arenas never
+ * interfere. Exceptions are stated at the call. An EXCLUSIVE call requires that no other thread uses the object at the
+ * same time: the others have been joined, or wait at a barrier.
+ *
+ * OWNERSHIP. Memory of an arena is valid until the arena is reset, released, or rewound to a mark taken before the
+ * allocation. toft_free frees the newest allocation only, and otherwise does nothing.
+ *
+ * BAD INPUT. Every arena detects a size that overflows (NULL), an alignment above 8 that is not a power of two (NULL),
+ * a mark that is from before a reset or from another arena, even a released one at the same address (TOFT_EMARK), and
  * calls while a range is claimed or a cleanup runs (TOFT_EBUSY). Only a checked arena (options.flags, toft_set_checked,
- * TOFT_CHECKED=1 in the environment; see toft/findings.h) detects a mark already rewound past, writes beyond an
- * allocation or after it was given back, frees of what is no allocation or of another size, calls on a released arena,
- * a release while a range is claimed or a cleanup runs, and two threads in one arena. Not detected: a NULL arena,
- * alignments 3, 5, 6 and 7 (served as 8).
+ * TOFT_CHECKED=1 in the environment; see toft/findings.h) detects a mark that was already rewound past, writes outside
+ * an allocation or after it was freed, frees of an address that is not an allocation or with a wrong size, calls on a
+ * released arena, a release while a range is claimed or a cleanup runs, and use by two threads at once. Not detected: a
+ * NULL arena; the alignments 3, 5, 6 and 7, which are treated as 8.
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
- * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS leave those functions out, and TOFT_NO_OS builds the
- * library for targets without an operating system; see c/README.md. Settings that are left out return TOFT_ENOSYS.
+ * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS omit these parts from the build, and TOFT_NO_OS builds the
+ * library for targets without an operating system; see c/README.md. Settings of an omitted part return TOFT_ENOSYS.
  */
 #ifndef TOFT_H
 #define TOFT_H
@@ -147,7 +158,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #endif
 
 /* ==== toft/compiler.h ==== */
-/* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything. */
+/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
 
@@ -156,7 +167,8 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TOFT_CONSTANT(x) __builtin_constant_p(x)
 #define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
-#define TOFT_SEPARATE_ACCESSES() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
+#define TOFT_SEPARATE_ACCESSES() \
+  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
 #define TOFT_INLINE static inline __attribute__((always_inline, unused))
 #define TOFT_NODISCARD __attribute__((warn_unused_result))
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -165,7 +177,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
-/* The return address of the function that contains it; 0 where code has no addresses. */
+/* The return address of the enclosing function; 0 where code has no addresses. */
 #ifdef __wasm__
 #define TOFT_CALLER() ((uintptr_t)0)
 #else
@@ -192,8 +204,8 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #endif
 #endif
 
-/* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
- * TOFT_SHARED: it is a shared library; TOFT_BUILD says that this is the library being built. */
+/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
+ * TOFT_BUILD is also defined while that library is compiled. */
 #if defined(TOFT_STATIC)
 #define TOFT_API static TOFT_UNUSED
 #elif defined(_WIN32) && defined(TOFT_SHARED)
@@ -222,7 +234,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define TOFT_THREAD_LOCAL _Thread_local
 #endif
 
-/* TOFT_PREFIX: every external symbol gets it in front, so that two libraries can each embed a copy. */
+/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
 #define TOFT_PASTE_(a, b) a##b
 #define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
 #ifdef TOFT_PREFIX
@@ -339,27 +351,27 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #endif
 
 /* ==== toft/findings.h ==== */
-/* Findings: what checked arenas and recyclers detect, and how it is delivered.
+/* Findings: the misuse that checked arenas and recyclers detect, and its delivery.
  *
- * An arena is checked from the start with TOFT_CHECKED in options.flags, and from a call of toft_set_checked on. With
- * TOFT_CHECKED=1 in the environment every arena and every recycler of the process is checked; no program needs to be
- * rebuilt. Findings are delivered in four ways:
+ * An arena is checked if it was created with TOFT_CHECKED in options.flags, or after toft_set_checked. With
+ * TOFT_CHECKED=1 in the environment every arena and every recycler of the process is checked, without rebuilding the
+ * program. Findings are delivered in four ways:
  *
- *   options.failure          the arena's own callback gets a code (see toft.h)
- *   toft_findings            walks over what one arena found
- *   toft_on_finding          a function of the process gets every finding at once
+ *   options.failure          a callback of the arena, which gets a code (see toft.h)
+ *   toft_findings            iterates over the findings of one arena
+ *   toft_on_finding          a function of the process, which gets every finding immediately
  *   the environment          one line for each finding, on standard error or in a file
  *
- * Two variables of the environment are read once, when the first arena or recycler is made. A process with more rights
- * than its user (set-uid, set-gid, file capabilities) ignores both.
+ * Two environment variables are read once, when the first arena or recycler is created. A process with more rights than
+ * its user (set-uid, set-gid, file capabilities) ignores both.
  *
  *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
  *                    finding. Anything else: on.
- *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and not followed if it is a
- *                    symbolic link. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
+ *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and a symbolic link is not
+ *                    followed. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
  *                    Not set: standard error where TOFT_CHECKED is on; where it is off, nothing is written.
  *
- * docs/checked.md has the table of what is found, and what is not.
+ * docs/checked.md lists what is detected and what is not.
  */
 #ifndef TOFT_FINDINGS_H
 #define TOFT_FINDINGS_H
@@ -369,75 +381,75 @@ extern "C" {
 #endif
 
 enum {
-  TOFT_FOUND_OVERRUN = 1,      /* bytes behind an allocation were written */
-  TOFT_FOUND_UNDERRUN = 2,     /* bytes in front of one */
-  TOFT_FOUND_LATE_WRITE = 3,   /* memory was written after it was given back */
-  TOFT_FOUND_DOUBLE_FREE = 4,  /* freed or resized although it was given back before */
-  TOFT_FOUND_WRONG_SIZE = 5,   /* freed or resized with another size than it was asked for */
-  TOFT_FOUND_FOREIGN = 6,      /* freed or resized although it is no allocation of this arena */
-  TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is not good any more */
-  TOFT_FOUND_WRONG_THREAD = 8, /* called by another thread than it is pinned to: see toft_pin */
+  TOFT_FOUND_OVERRUN = 1,      /* bytes after an allocation were written */
+  TOFT_FOUND_UNDERRUN = 2,     /* bytes before an allocation were written */
+  TOFT_FOUND_LATE_WRITE = 3,   /* memory was written after it was freed */
+  TOFT_FOUND_DOUBLE_FREE = 4,  /* freed or resized after it was freed */
+  TOFT_FOUND_WRONG_SIZE = 5,   /* freed or resized with a size other than the requested one */
+  TOFT_FOUND_FOREIGN = 6,      /* freed or resized, but not an allocation of this arena */
+  TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is no longer valid */
+  TOFT_FOUND_WRONG_THREAD = 8, /* called by a thread other than the one it is pinned to: see toft_pin */
   TOFT_FOUND_TWO_THREADS = 9,  /* called while another thread was in a call */
   TOFT_FOUND_RELEASED = 10,    /* called after its release */
-  TOFT_FOUND_NOT_RELEASED = 11 /* a release without effect: a range was claimed, or a cleanup was running */
+  TOFT_FOUND_NOT_RELEASED = 11 /* a release had no effect: a range was claimed, or a cleanup was running */
 };
 
-/* One call of the program, as far as it is known. */
+/* A call of the program, as far as it is known. */
 typedef struct toft_moment {
-  const char *call; /* "alloc", "rewind" and so on; "": there was none */
-  /* "file.c:12" as given by toft_at, TOFT_SITES or another language; else, with debug information and libdw of elfutils
-   * on the machine, "function (file.c:12)", the call in the program's own code; else "function+0x2a (program+0x11f9)",
-   * whose last part addr2line understands. Bytes that are not printable ASCII are written as \xNN. */
+  const char *call; /* "alloc", "rewind" and so on; "": no call */
+  /* "file.c:12" if toft_at, TOFT_SITES or a client in another language set it; else, with debug information and libdw
+   * of elfutils on the machine, "function (file.c:12)", the call in the program's own code; else "function+0x2a
+   * (program+0x11f9)", whose last part is input for addr2line. Bytes other than printable ASCII are written as \xNN. */
   const char *place;
-  uintptr_t site; /* the same as a number: what the caller gave, or else where the call returns to */
-  size_t thread;  /* threads are numbered from 1, in the order in which Toft met them */
+  uintptr_t site; /* the same as a number: the caller's site, or else the return address */
+  size_t thread;  /* threads are numbered from 1 in the order of their first call */
 } toft_moment;
 
 typedef struct toft_finding {
   int kind;            /* TOFT_FOUND_... */
-  const char *message; /* all of it in one line without a newline, from the kind's name on */
-  toft_arena *arena;   /* not to be called: it is in the middle of a call, or released. NULL: a recycler's */
-  const void *address; /* of the allocation; NULL where none is concerned */
-  size_t size;         /* its bytes, as requested */
-  ptrdiff_t offset;    /* the first byte that was written, counted from its start */
+  const char *message; /* the whole finding in one line without a newline */
+  toft_arena *arena;   /* must not be called: it is inside a call, or released. NULL: the finding is a recycler's */
+  const void *address; /* of the allocation; NULL: no allocation is concerned */
+  size_t size;         /* the requested size */
+  ptrdiff_t offset;    /* of the first written byte, from the start of the allocation */
   toft_moment allocated, returned, noticed;
-  size_t length;              /* from the first byte that was written to the last, as far as was looked */
-  const unsigned char *bytes; /* these, but 32 at most; NULL if length is 0 */
+  size_t length;              /* from the first written byte to the last, within the checked bytes */
+  const unsigned char *bytes; /* the written bytes, at most 32; NULL if length is 0 */
 } toft_finding;
 
-/* Gets a finding, which is valid until it returns. */
+/* Receives a finding, which is valid until the function returns. */
 typedef void toft_finding_fn(void *arg, const toft_finding *finding);
 
-/* fn is called for every finding of every checked arena and recycler, by the thread that found it; NULL: no function.
- * It must return, and may use other arenas and recyclers; the finding's own is closed to it. A finding that its calls
- * cause is only printed. Replaces the one before. Thread-safe. */
+/* Sets the function that is called for every finding of every checked arena and recycler, on the thread that detected
+ * it; NULL removes it. It must return. It may use other arenas and recyclers, but not the finding's own. A finding that
+ * its own calls cause is only printed. Thread-safe. */
 TOFT_API void toft_on_finding(toft_finding_fn *fn, void *arg);
 
-/* Looks at all of a checked arena now, the zones of live allocations and what was given back; then calls fn for each
- * finding of the arena that no walk has told yet, oldest first. Returns how many there were, TOFT_EBUSY in a cleanup of
- * the arena, or TOFT_ENOSYS for an arena of another maker. More than 1000 are counted and not kept. */
+/* Checks all of a checked arena now, the red zones of live allocations and the freed memory; then calls fn for each
+ * finding of the arena that no earlier call has delivered, oldest first. Returns the number of findings, TOFT_EBUSY in
+ * a cleanup of the arena, or TOFT_ENOSYS for an arena of another provider. Beyond 1000, findings are only counted. */
 TOFT_API int toft_findings(toft_arena *a, toft_finding_fn *fn, void *arg);
 
-/* Blocks of the heap that checked arenas gave back, up to 1 MiB of the process's, wait before they are used again, so
- * that late writes are found and a released arena can say that it is one. This looks at them, and lets them go; the end
- * of the process does so by itself, where it runs C's destructors. Thread-safe. */
+/* Freed heap blocks of checked arenas, up to 1 MiB in the process, stay in quarantine before reuse, so that late writes
+ * and calls on released arenas are detected. This checks them and frees them. So does the end of the process if it runs
+ * C's destructors. Thread-safe. */
 TOFT_API void toft_quarantine_trim(void);
 
-/* Binds a checked arena to the calling thread: calls by others are found and refused (NULL, or TOFT_EBUSY), but for
- * those that only look: statistics, blocks, reports, snapshots. on == 0 unbinds it, from any thread, and so do the
- * return of its lease and the end of the thread whose frames it is of. Calls on caches, frames and shared arenas are
- * not held up by it. An arena that is not checked stays as it is, so such calls may stay in the program. TOFT_ENOSYS
- * for an arena of another maker. */
+/* Binds a checked arena to the calling thread: calls by other threads fail (NULL or TOFT_EBUSY) with a finding, except
+ * for read-only calls: statistics, blocks, reports, snapshots. on == 0 unbinds it, from any thread; so do the return of
+ * its lease and the end of the thread that owns its frames. Calls on lease caches, frames and shared arenas are not
+ * affected. An arena that is not checked is unchanged, so the call may stay in release code. TOFT_ENOSYS for an arena
+ * of another provider. */
 TOFT_API int toft_pin(toft_arena *a, int on);
 
-/* A number for a place in the program, such as "file.c:12", to be given as `site` wherever the ABI takes one. The text
- * is copied, once for each text. 0 if there is no memory. Thread-safe. */
+/* Returns a number for a place in the program, such as "file.c:12", to be passed as `site` to functions of the ABI. The
+ * text is copied once. 0 if there is no memory. Thread-safe. */
 TOFT_API uintptr_t toft_site(const char *place);
 
-/* Says where the next call on a checked arena is made from; returns a. `place` must live until that call.
+/* Sets the place of the next call on a checked arena, and returns a. `place` must be valid until that call.
  *     p = toft_alloc(toft_at(a, "table of contents"), size);
- * In C, with `#define TOFT_SITES` before the include, every call of the inline functions of toft.h says its file and
- * line that way, at the price of a test. */
+ * In C, `#define TOFT_SITES` before the include makes every inline function of toft.h record its file and line this
+ * way, at the cost of one test. */
 TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place);
 
 TOFT_API void toft_at_place(toft_arena *a, const char *place);
@@ -453,44 +465,43 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
 #endif
 
 /* ==== toft/frame.h ==== */
-/* Frames: memory for a loop, on all threads. Each thread has an arena of its own, and all of them are emptied together
- * when the frame ends: a game's frame, a simulation's step, a batch.
+/* Frames: memory for one iteration of a loop on all threads: a game's frame, a simulation's step, a batch. Each thread
+ * has an arena of its own, and all of them are emptied together when the frame ends.
  *
  *     toft_frames *frames = toft_frames_create(1, NULL);
  *     for (;;) {
  *       ... on any thread: struct hit *h = toft_new(toft_frame_arena(frames), struct hit);
  *       ... all threads have done their part ...
- *       toft_frames_advance(frames);              what they allocated is gone, the memory is kept
+ *       toft_frames_advance(frames);              frees the allocations, keeps the memory
  *     }
  *
- * N BUFFERS keep what the last N - 1 frames allocated, so that a frame can be read while the next ones run: with two, a
- * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
- * toft_frame_previous finds it again.
+ * N BUFFERS keep the allocations of the last N - 1 frames valid while the next ones run: with two, a renderer draws
+ * frame 7 while frame 8 is computed. toft_frame_publish sets the root of a frame's data, toft_frame_previous returns it
+ * later.
  *
- * A FRAME IN A FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block gives back what this
- * thread allocated in it.
+ * A NESTED FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block frees what this thread
+ * allocated in it.
  *
- * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. Calls that say
- * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
- * (toft_frames_arrive_and_wait), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
- * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
- * memory away. Who never enters is not seen.
+ * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. EXCLUSIVE
+ * calls require that no other thread uses these frames at the same time: it waits in toft_frames_arrive_and_wait, was
+ * joined, or waits for work. A thread may call toft_frame_enter before it works in a frame and toft_frame_leave after
+ * it; EXCLUSIVE calls in between fail with TOFT_EBUSY instead of freeing its memory. Threads that do not enter are not
+ * detected.
  *
- * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
- * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_arena again: an arena
- * from before may be another thread's by then.
+ * A thread that ends leaves its arenas to the next new thread, with their content until the frame ends; there are as
+ * many arenas as threads lived at once. A destructor of thread-specific data must call toft_frame_arena again, since an
+ * earlier result may belong to another thread by then.
  *
- * FORK. A child has its own copy; the arenas of threads it has not got are emptied like all others, and stay. If one of
- * those threads was ALONE, the arena that it was just emptying, trimming or counting is lost to the child (its memory
- * stays, its cleanups do not run), and others may not be emptied before the frame's next turn: ask toft_frame_arena
- * again.
+ * FORK. The child has its own copy; arenas of the parent's other threads are emptied like all others, and stay. If one
+ * of those threads was in an EXCLUSIVE call, the arena that it was emptying, trimming or counting is lost to the child
+ * (its memory stays, its cleanups do not run), and others may be emptied one frame later: call toft_frame_arena again.
  */
 #ifndef TOFT_FRAME_H
 #define TOFT_FRAME_H
 
 /* ==== toft/inline.h ==== */
-/* The inline layer: what an allocation costs. These functions know the four words of the ABI's head and nothing
- * else, so they serve arenas of every maker. toft.h documents them. */
+/* The inline fast paths. They use only the four words of the ABI's head, so they work with arenas of every provider.
+ * toft.h documents the functions. */
 #ifndef TOFT_INLINE_H
 #define TOFT_INLINE_H
 
@@ -502,34 +513,35 @@ extern "C" {
 
 #define TOFT_ROUND8(n) (((n) + 7u) & ~(size_t)7)
 
-/* Room is a multiple of 8, so room >= size implies room >= TOFT_ROUND8(size): the raw compare cannot be fooled by
- * a size near SIZE_MAX, and the add cannot pass limit. */
+/* The bytes remaining are a multiple of 8, so remaining >= size implies remaining >= TOFT_ROUND8(size). The compare of
+ * the unrounded size is therefore safe for sizes near SIZE_MAX, and the addition cannot pass limit. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
   unsigned char *p = a->cursor;
   if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + TOFT_ROUND8(size);
-  TOFT_ASSUME(p != NULL); /* so the ABI says: the caller's check for NULL costs nothing on this path */
+  TOFT_ASSUME(p != NULL); /* guaranteed by the ABI; makes the caller's NULL check free */
   return p;
 }
 
-/* 3, 5, 6 and 7 are served as 8, as the inline path serves them. */
+/* The alignments 3, 5, 6 and 7 are treated as 8, as on the inline path. */
 #define TOFT_OPS_ALIGN(align) ((align) < 8 && ((align) & ((align)-1)) != 0 ? 8 : (align))
 
-/* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
- * that is no power of two fails here or in ops. Of constants whose sum cannot wrap one compare is enough. */
+/* Alignments up to 8 cost nothing; larger ones are padded here, and the slow path is called only if the block is full.
+ * An alignment that is not a power of two fails here or in the slow path. For constants whose sum cannot wrap one
+ * compare is enough. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
   unsigned char *p = a->cursor;
-  size_t room = (size_t)(a->limit - p);
+  size_t remaining = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
-    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
+    if (TOFT_UNLIKELY(remaining < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
   } else {
     uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
     size_t pad = (size_t)(q - (uintptr_t)p);
     int full = TOFT_CONSTANT(size) && TOFT_CONSTANT(align) && size < 0x1000000 && align < 0x1000000
-                   ? room < pad + size
-                   : room < pad || room - pad < size;
+                   ? remaining < pad + size
+                   : remaining < pad || remaining - pad < size;
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || full)) return a->ops->alloc(a, size, align, 0, 0);
-    p = (unsigned char *)q; /* p + pad, but two steps nearer to p: the next allocation waits for it */
+    p = (unsigned char *)q; /* equals p + pad, with a shorter dependency chain for the next allocation */
   }
   a->cursor = p + TOFT_ROUND8(size);
   TOFT_ASSUME(p != NULL);
@@ -542,7 +554,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, 
   return p;
 }
 
-/* count * size, or SIZE_MAX, which no arena can serve. */
+/* Returns count * size, or SIZE_MAX, with which every allocation fails. */
 TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
 #if defined(__GNUC__) || defined(__clang__)
   size_t bytes;
@@ -562,15 +574,16 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_
   return toft_alloc_zeroed(a, toft_array_size(count, size), align);
 }
 
-/* In place when p is the newest allocation and there is room, else by ops: a watched arena always goes there.
- * The end of one block is never the start of another's first byte, so p + size == cursor means the newest. */
+/* In place if p is the newest allocation and fits; else through ops, as always in an instrumented arena. A block's end
+ * is never the address of another block's first byte, so p + size == cursor identifies the newest allocation. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
                                                            size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
                   (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
                   (align & (align - 1)) == 0)) {
-    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size)); /* from cursor: q is the caller's word */
+    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) -
+                             TOFT_ROUND8(old_size)); /* relative to cursor, since q comes from the caller */
     return p;
   }
   return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
@@ -631,8 +644,8 @@ TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, 
 
 /* ---- a claimed range: cursor and limit in the caller's locals ---- */
 
-/* Ops see a copy of the range, or its address would escape and it could not live in registers. The barrier: gcc fuses
- * the two words into one vector register, and keeps them there in the loop. */
+/* The address of the range must not escape, or it could not live in registers, so ops gets a copy. The barrier keeps
+ * gcc from merging the two words into a vector register for the whole loop. */
 TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
   to->cursor = from->cursor;
   TOFT_SEPARATE_ACCESSES();
@@ -672,7 +685,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, t
   return p;
 }
 
-/* Byte-granular: no rounding, no alignment. What a new claim returned is shortened to its last byte. */
+/* Neither rounds nor aligns. The provider rounds the first allocation of a new range; the excess is returned here. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
@@ -686,7 +699,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, t
 }
 
 TOFT_INLINE void toft_range_align(toft_range *r) {
-  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8: never passed */
+  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8, so this cannot pass it */
 }
 
 /* ---- scopes ---- */
@@ -703,7 +716,7 @@ TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
   return s;
 }
 
-/* a may be NULL: then there is nothing to end. */
+/* `a` may be NULL; toft_scope_end then does nothing. */
 TOFT_INLINE toft_scope toft_scope_begin_if(toft_arena *a) {
   toft_scope s;
   if (a != NULL) return toft_scope_begin(a);
@@ -731,54 +744,56 @@ typedef struct toft_frames toft_frames;
 
 #define TOFT_FRAMES_MOST 16
 
-/* `buffers`: 1 to TOFT_FRAMES_MOST. `arenas` says how a thread's arenas are made: source, budget, reserve, failure,
- * checks; the source is called by many threads at once, a buffer cannot be given; NULL: as by toft_create. NULL if
- * there is no memory or an argument is bad. */
+/* Creates frames with 1 to TOFT_FRAMES_MOST `buffers`. `arenas` are the options of a thread's arenas: source, budget,
+ * reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed. Returns
+ * NULL if there is no memory or an argument is invalid. */
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
-/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered or waits for the frame's
- * end, or an arena is claimed: nothing has changed. NULL is ignored. */
+/* EXCLUSIVE. Runs the cleanups of all frames and returns all memory. Returns TOFT_EBUSY, and changes nothing, if a
+ * thread has entered, waits in toft_frames_arrive_and_wait, or an arena is claimed. NULL is ignored. */
 TOFT_API int toft_frames_release(toft_frames *frames);
 
-/* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
- * released by toft_release, and not adopted. NULL: its first use, and there is no memory; or a cleanup asks while
- * the frame ends. */
+/* Returns the calling thread's arena of the present frame. If the thread's last call was for the same frames, this
+ * costs two loads and a compare. toft_release and toft_adopt have no effect on the arena. Returns NULL if there is no
+ * memory for a thread's first arena, or if a cleanup calls it while the frame ends. */
 TOFT_API toft_arena *toft_frame_arena(toft_frames *frames);
 
-/* ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied on all threads, their cleanups
- * run on this one, and what is not kept goes to this thread's cache. TOFT_EBUSY: a thread has entered, an arena that
- * is to be emptied is claimed, or another thread advances: nothing has changed. TOFT_ECORRUPT: done, and a checked
- * arena found bytes written outside an allocation. */
+/* EXCLUSIVE. Ends the frame and begins the next: the oldest frame's arenas are emptied for all threads, their cleanups
+ * run on the calling thread, and memory that is not kept goes to its cache. Returns TOFT_EBUSY, and changes nothing, if
+ * a thread has entered, an arena to be emptied is claimed, or another thread advances; TOFT_ECORRUPT if it is done and
+ * a checked arena found bytes written outside an allocation. */
 TOFT_API int toft_frames_advance(toft_frames *frames);
-/* How often that was done. */
+/* Returns the number of advances so far. */
 TOFT_API uint64_t toft_frames_number(const toft_frames *frames);
 
-/* What others may know of the present frame; the last call counts. Whoever finds it sees what was written before. */
+/* Publishes the root of the present frame's data to other threads, replacing an earlier one. A thread that reads it
+ * also sees everything written before. */
 TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
-/* What was published in the frame that is `age` frames old, 0 being the present one. NULL: nothing was, or the frame is
- * gone: age is not below the number of buffers. Only to be read: its arenas are the past's. */
+/* Returns the root published in the frame that is `age` frames old; 0 is the present one. NULL if none was published,
+ * or if age is not below the number of buffers. The data is read-only. */
 TOFT_API const void *toft_frame_previous(const toft_frames *frames, uint32_t age);
 
-/* "This thread works in the frame", until as many calls of toft_frame_leave. TOFT_EBUSY: the frame is ending just now.
- * TOFT_ENOMEM, also in a destructor of thread-specific data that runs after Toft's own: nobody would see that thread
- * end. An atomic exchange, or none if it is inside already. */
+/* Marks the calling thread as working in the frame, until as many calls of toft_frame_leave. Returns TOFT_EBUSY while
+ * the frame ends; TOFT_ENOMEM if there is no memory, or in a destructor of thread-specific data that runs after Toft's
+ * own, when the end of the thread could not be detected. Costs an atomic exchange; nothing if the thread has entered
+ * already. */
 TOFT_API TOFT_NODISCARD int toft_frame_enter(toft_frames *frames);
-/* TOFT_EARG: it was not inside. */
+/* Ends one toft_frame_enter. TOFT_EARG if there is none. */
 TOFT_API int toft_frame_leave(toft_frames *frames);
 
-/* ALONE. Returns memory that holds no allocation to its source, until about `keep` bytes of it are left in each
- * arena, and ends the empty arenas of threads that have ended. TOFT_EBUSY as above. */
+/* EXCLUSIVE. Returns memory without allocations to its source, until about `keep` bytes of it are left in each arena,
+ * and releases the empty arenas of threads that have ended. TOFT_EBUSY as above. */
 TOFT_API int toft_frames_trim(toft_frames *frames, size_t keep);
 
-/* Sums over the arenas of all threads and buffers, as toft_stats has them. */
+/* Sums over the arenas of all threads and buffers, defined as in toft_stats. */
 typedef struct toft_frame_stats {
   uint64_t live, reserved, wasted, blocks, source_calls;
-  size_t arenas, threads; /* threads: those that were here and have not ended */
+  size_t arenas, threads; /* threads: live ones that have used these frames */
 } toft_frame_stats;
-/* ALONE. TOFT_EBUSY as above: then *out is not written. */
+/* EXCLUSIVE. TOFT_EBUSY as above; *out is then unchanged. */
 TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
 
-/* A frame in the frame, of this thread: declares `toft_arena *a`, which is toft_frame_arena(frames) and may be NULL, and
- * a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
+/* A nested frame of the calling thread: declares `toft_arena *a`, which is toft_frame_arena(frames) and may be NULL,
+ * and a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
 #ifdef TOFT_AT_EXIT
 #define TOFT_FRAME(frames, a)               \
   toft_arena *a = toft_frame_arena(frames); \
@@ -805,31 +820,33 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
 #endif
 
 /* ==== toft/lease.h ==== */
-/* Leases: arenas from a cache that all threads share, for code that has no place of its own to keep one in: a request's
- * handler, a callback, a function that needs memory for as long as it runs.
+/* Leases: arenas borrowed from a cache that all threads share, for code that cannot keep an arena between calls: a
+ * request handler, a callback, a function that needs temporary memory.
  *
  *     toft_lease l = toft_lease_get(NULL);          from the process's own cache
  *     char *line = toft_printf(l.arena, "%d", 7);
  *     ...
- *     toft_lease_return(NULL, l);                   all of it is gone; the arena waits for the next
+ *     toft_lease_return(NULL, l);                   frees all of it; the arena goes back to the cache
  *
- * What waits keeps memory that was touched already: the next lease allocates without asking anybody. Get and return on
- * one thread take no lock and no atomic read-modify-write; a lease may be returned on any thread, which takes a lock.
+ * An idle arena keeps memory that is already mapped, so the next lease allocates without calling the source. Get and
+ * return on one thread take no lock and no atomic read-modify-write. A lease may be returned on any thread; on another
+ * one this takes a lock.
  *
- * A LEASE is an arena that is yours until you return it, and the number of that turn. So a return that is not the first
- * of its lease is refused (TOFT_EBUSY), also when two threads try at once, and also when the arena is somebody else's
- * by then. An arena that was returned gives no memory and takes no call (NULL, TOFT_EBUSY) until it is leased again;
- * toft_release does nothing to an arena of a cache, and toft_adopt refuses it (TOFT_EBUSY).
+ * A LEASE is an arena together with a generation. The generation makes a second return of the same lease fail
+ * (TOFT_EBUSY), even if two threads try at once, and even if the arena has been leased again. An idle arena rejects all
+ * allocations and calls (NULL, TOFT_EBUSY). toft_release on an arena of a cache does nothing, and toft_adopt fails
+ * (TOFT_EBUSY).
  *
- * WHAT IS KEPT. At most options.idle arenas wait, with at most options.keep bytes each and options.bytes in all; what
- * is beyond that goes back to its source. Half of the arenas that may wait, wait each for the thread that had it last.
- * When that thread ends, or calls toft_cache_trim, they are anybody's. toft_leases_trim empties the cache.
+ * LIMITS. At most options.idle arenas are idle, with at most options.keep bytes each and options.bytes in total; memory
+ * beyond that goes back to the source. Half of the idle arenas are each reserved for the thread that used it last,
+ * until that thread ends or calls toft_cache_trim. toft_leases_trim empties the cache.
  *
- * CHECKED caches (TOFT_CHECKED in options.arenas->flags): what is returned is filled with 0xDD, and looked at when it
- * is leased again: bytes written meanwhile are told to options.arenas->failure as TOFT_ECORRUPT.
+ * CHECKED caches (TOFT_CHECKED in options.arenas->flags) fill returned memory with 0xDD and check it at the next lease:
+ * bytes written in between are reported to options.arenas->failure as TOFT_ECORRUPT.
  *
- * FORK. The child has its own copy, and goes on; what other threads had out stays out there. EXIT: what waits in the
- * process's own cache goes back to the system at exit and at dlclose, but for what other threads that still run have.
+ * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there. EXIT. The
+ * idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for threads that
+ * still run.
  */
 #ifndef TOFT_LEASE_H
 #define TOFT_LEASE_H
@@ -840,51 +857,50 @@ extern "C" {
 
 struct toft_options; /* toft.h */
 
-/* Thread-safe, all of it, but for toft_leases_release. NULL is the process's own cache, which has the defaults. */
+/* All functions except toft_leases_release are thread-safe. NULL is the process's own cache, which has default
+ * options. */
 typedef struct toft_leases toft_leases;
 
 typedef struct toft_lease {
-  toft_arena *arena;   /* NULL: there was no memory */
-  uint64_t generation; /* the cache's */
+  toft_arena *arena;   /* NULL: the get failed */
+  uint64_t generation; /* identifies this lease */
 } toft_lease;
 
 typedef struct toft_lease_options {
   size_t size;                       /* sizeof(toft_lease_options): TOFT_LEASE_OPTIONS sets it */
-  const struct toft_options *arenas; /* how they are made: source, budget, reserve, failure, checks. Called by many
-                                        threads at once. No buffer. NULL: as by toft_create */
-  size_t idle;                       /* so many arenas may wait; at most 65536 */
-  size_t keep;                       /* bytes that one of them may keep; less than 4096 means these */
-  size_t bytes;                      /* bytes that all of them may keep */
+  const struct toft_options *arenas; /* of the arenas; no buffer; a thread-safe source. NULL: as toft_create */
+  size_t idle;                       /* limit on idle arenas, at most 65536 */
+  size_t keep;                       /* limit on bytes kept by one idle arena; values below 4096 count as 4096 */
+  size_t bytes;                      /* limit on bytes kept by all idle arenas */
 } toft_lease_options;
 /* clang-format off */
 #define TOFT_LEASE_OPTIONS { sizeof(toft_lease_options), NULL, 128, 262144, 16777216 }
 /* clang-format on */
 
-/* NULL if there is no memory or the options are bad; options NULL: the defaults. */
+/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* TOFT_EBUSY if a lease is out, also if the source or the cleanup of one that is just got or returned asks for it:
- * nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
+/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if a lease is out;
+ * also if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
 TOFT_API int toft_leases_release(toft_leases *leases);
 
-/* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
- * ends with it. */
+/* Returns an empty arena. `arena` is NULL if none is idle and there is no memory for another. Settings of the arena
+ * (budget, checks) end with the lease. */
 TOFT_API TOFT_NODISCARD toft_lease toft_lease_get(toft_leases *leases);
-/* Gives it back: its cleanups run, on this thread. TOFT_ECORRUPT: done, and a checked arena found bytes written outside
- * an allocation. Nothing has changed otherwise: TOFT_EBUSY, it was returned already, or a range is claimed, or one of
- * its cleanups runs; TOFT_EARG, it is no lease of this cache. One of another cache may be either, since this one may
- * have had a lease with the same turn. */
+/* Returns a lease to its cache; its cleanups run on the calling thread. TOFT_ECORRUPT: done, and a checked arena found
+ * bytes written outside an allocation. Other failures change nothing: TOFT_EBUSY if the lease was returned already, a
+ * range is claimed, or one of its cleanups runs; TOFT_EARG if it is not a lease of this cache. For a lease of another
+ * cache either code is possible, since this cache may have issued the same generation. */
 TOFT_API int toft_lease_return(toft_leases *leases, toft_lease lease);
 
-/* Ends all arenas that wait, also those that wait for other threads; it stops none of them for longer than a
- * fraction of a microsecond. Blocks of the heap go to the calling thread's cache first: toft_cache_trim empties
- * that. */
+/* Releases all idle arenas, also those reserved for other threads, which it delays by less than a microsecond. Heap
+ * blocks go to the calling thread's cache; toft_cache_trim empties that. */
 TOFT_API void toft_leases_trim(toft_leases *leases);
 
-/* Counts of arenas, and bytes. While others get and return, each is of some moment of the call. */
+/* Counts of arenas, and bytes. During concurrent calls the numbers may be of different moments. */
 typedef struct toft_lease_stats {
-  size_t made, ended; /* ever */
-  size_t idle, out;   /* now; one that a call makes or empties is out */
-  size_t held;        /* bytes: what the idle ones keep, and the others had when they were last leased */
+  size_t made, ended; /* since the cache was created */
+  size_t idle, out;   /* now; an arena in the middle of a get or return is out */
+  size_t held;        /* bytes kept by idle arenas, and by leased ones when they were last leased */
 } toft_lease_stats;
 TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 
@@ -894,8 +910,8 @@ TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 #endif
 
 /* ==== toft/meter.h ==== */
-/* Meters: who uses an arena's memory. Switched on per arena while the program runs; off, they cost nothing. Included by
- * toft.h; docs/meters.md is the guide.
+/* Meters: which parts of a program use an arena's memory. A meter is switched on per arena at run time; without one
+ * there is no cost. docs/meters.md is the guide.
  *
  *     toft_set_metered(a, 1);
  *     {
@@ -904,26 +920,26 @@ TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
  *       TOFT_TAG(a, "sound");
  *       decode(a);                                     counts for "level/sound"
  *     }
- *     toft_snapshot_text(a, NULL, text, sizeof text);    what there is, as JSON
+ *     toft_snapshot_text(a, NULL, text, sizeof text);    the state, as JSON
  *
- * THREE MEANS. Bytes by tag and phase are exact: taken by subtraction where a tag begins and ends and where the arena
- * is called anyway, never counted at each allocation. Budgets lower the arena's limit: exact, and free until they are
- * reached. How often who allocates is estimated by sampling: one call in so many bytes records its call stack. All of
- * it sees allocations made in any language, by inline paths compiled before.
+ * METHODS. Bytes by tag and phase are exact: they are differences of the cursor, taken where a tag begins and ends and
+ * at slow calls, not at each allocation. Budgets lower the arena's limit: they are exact, and free until they are
+ * reached. Allocation counts by call stack are estimates: sampling records the stack of one call in so many bytes. All
+ * three include allocations that other languages make inline.
  *
- * COST. A metered or sampled arena keeps the inline path of allocation; what goes backwards (rewind, resize, free)
- * becomes a call. What is noted is kept in memory of malloc, which ends with the arena.
+ * COST. A metered or sampled arena keeps the inline path of allocation; rewind, resize and free become calls. The
+ * records are malloc'ed and freed with the arena.
  *
- * UNITS. Bytes, as toft_stats counts them: paddings and the roundings to 8 are the tag's that asked. A claimed range
- * counts when it is given, for the tag it was claimed under.
+ * UNITS. Bytes as in toft_stats: padding and rounding count for the tag of the allocation. A claimed range counts at
+ * toft_unclaim, for the tag it was claimed under.
  *
- * FAILURE. TOFT_ENOMEM: no memory for what is to be noted; TOFT_EBUSY: a range is claimed or a cleanup or callback is
- * running; TOFT_EARG; TOFT_ENOSYS: an arena of another maker, which has switches of its own (toft_set_sampling and
- * toft_set_tag work there too, if it can). Nothing has changed then. While an arena is metered, a large allocation may
- * also fail since there is no memory to note whose it is.
+ * ERRORS change nothing. TOFT_ENOMEM: no memory for the records; TOFT_EBUSY: a range is claimed or a cleanup or
+ * callback runs; TOFT_EARG; TOFT_ENOSYS: an arena of another provider, which has settings of its own (toft_set_sampling
+ * and toft_set_tag work if the provider supports them). A large allocation in a metered arena also fails if there is no
+ * memory for its record.
  *
- * CALLBACKS run inside a call on the arena, on its thread. They may look at it (toft_get_stats, toft_contains, the walks
- * and the snapshot below), and use other arenas. The arena is closed to them: allocations there return NULL, all else
+ * CALLBACKS run inside a call on the arena, on its thread. They may read it (toft_get_stats, toft_contains, the
+ * iterations and snapshots below) and use other arenas. On the arena itself allocations return NULL and all other calls
  * TOFT_EBUSY. They must return: no longjmp, no exception. */
 #ifndef TOFT_METER_H
 #define TOFT_METER_H
@@ -934,44 +950,44 @@ extern "C" {
 
 /* ---- tags ---- */
 
-/* Switches the accounting by tags and phases. What is live then counts for no tag. Switching off ends all tags; phases
- * that ended are still told. */
+/* Switches the accounting by tags and phases on or off. Bytes that are live at that moment count for no tag. Switching
+ * it off ends all tags; phases that ended remain in reports. */
 TOFT_API int toft_set_metered(toft_arena *a, int on);
 
-/* What is allocated from now on counts for this tag, until toft_tag_pop; then for the one before. Within another tag
- * the name is a path: "sound" within "level" is "level/sound". A name that begins with "/" is a path as it stands:
- * "/ai" is "ai" wherever it is said. Bytes stay their tag's until they are given back, whatever the tag is then.
- * In an arena that is not watched: one branch, and nothing happens, so these calls may stay in release code. TOFT_EARG:
- * NULL, or not UTF-8. Whatever it returns, toft_tag_pop belongs to it: after a failure that pops nothing. */
+/* Later allocations count for this tag, until toft_tag_pop restores the previous one. Within another tag the name is a
+ * relative path: "sound" within "level" is "level/sound". A name that begins with "/" is an absolute path: "/ai" is
+ * always "ai". Bytes stay with their tag until they are freed. In an arena that is not instrumented this costs one
+ * branch and does nothing, so the calls may stay in release code. TOFT_EARG: NULL, or not UTF-8. Each push needs its
+ * toft_tag_pop even if it fails; that pop then does nothing. */
 TOFT_INLINE int toft_tag_push(toft_arena *a, const char *name);
-/* A pop without its push (the arena was metered in between) does nothing. */
+/* A pop without a push (because the arena was metered in between) does nothing. */
 TOFT_INLINE void toft_tag_pop(toft_arena *a);
 
-/* A declaration, as TOFT_SCOPE is: the rest of the enclosing block runs under the tag. gcc and clang only. */
+/* A declaration like TOFT_SCOPE: the rest of the enclosing block runs under the tag. gcc and clang only. */
 #ifdef TOFT_AT_EXIT
 #define TOFT_TAG(a, name) TOFT_TAG_NAMED(a, name, TOFT_PASTE(toft_tag_, __COUNTER__))
 #define TOFT_TAG_NAMED(a, name, t) toft_tag t TOFT_AT_EXIT(toft_tag_end) = toft_tag_begin(a, name)
 #endif
 
-/* The same by the ABI's table, for an arena of any maker: the present tag from now on, by a number of the caller's and
- * a path, which may be NULL after the first time; number 0 without a name is no tag. Meters the arena. TOFT_ENOSYS if
- * its maker has no tags. */
+/* Sets the present tag through the ABI's table, for arenas of any provider: by a number that the caller chooses and a
+ * path, which may be NULL after the first time; number 0 without a path is no tag. Meters the arena. TOFT_ENOSYS if its
+ * provider has no tags. */
 TOFT_INLINE int toft_set_tag(toft_arena *a, uint64_t number, const char *path);
 
 /* ---- phases ---- */
 
-/* A stretch of the program: how often it was entered, what was allocated in it, and by how much live grew. Phases may
- * lie within others, which count it too, and overlap. name must live until the end. In an arena that is not metered
- * nothing happens. */
+/* A phase of the program: its number of entries, the bytes allocated in it, and the growth of live bytes. Phases may
+ * overlap and nest; an outer phase includes the inner one. `name` must be valid until the end. Does nothing in an arena
+ * that is not metered. */
 typedef struct toft_phase {
-  const char *name; /* NULL: nothing to end */
+  const char *name; /* NULL: not begun, or ended */
   uint64_t allocated, live;
 } toft_phase;
 TOFT_INLINE toft_phase toft_phase_begin(toft_arena *a, const char *name);
 /* A second end of the same phase does nothing. */
 TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
 
-/* A declaration, as TOFT_SCOPE is: the rest of the enclosing block is the phase. gcc and clang only. */
+/* A declaration like TOFT_SCOPE: the rest of the enclosing block is the phase. gcc and clang only. */
 #ifdef TOFT_AT_EXIT
 #define TOFT_PHASE(a, name) TOFT_PHASE_NAMED(a, name, TOFT_PASTE(toft_phase_, __COUNTER__))
 #define TOFT_PHASE_NAMED(a, name, p) toft_phase_scope p TOFT_AT_EXIT(toft_phase_leave) = toft_phase_enter(a, name)
@@ -979,109 +995,106 @@ TOFT_INLINE void toft_phase_end(toft_arena *a, toft_phase *p);
 
 /* ---- budgets; the hard budget itself is toft_set_budget ---- */
 
-/* Told that live is above the soft budget. */
+/* Called when live bytes exceed the soft budget. */
 typedef void toft_soft_budget_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget);
-/* Calls fn once when more than so many bytes are live, after the call that did it: an allocation, an adoption, the end
- * of a claim. Refuses nothing. Again after each reset, and when this is called again; not when live falls by
- * other means. UINT64_MAX: no more. fn may be NULL. */
+/* Calls fn once when live bytes exceed `bytes`, after the call that caused it: an allocation, an adoption, the end of a
+ * claim. No call fails. fn can be called once more after each reset and each toft_set_soft_budget, but not when live
+ * bytes fall by other means. UINT64_MAX removes the soft budget. fn may be NULL. */
 TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg);
 
-/* Asked before an allocation is refused since the budget does not allow it: returns the new budget, or anything not
- * above the present one to refuse. `size` is what was asked for; if the new budget is too low still, the call fails. */
+/* Called before an allocation fails because of the budget. Returns a new budget, or a value not above the present one
+ * to let the allocation fail. `size` is the requested size; if the new budget is still too low, the call fails. */
 typedef uint64_t toft_refusal_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
-/* fn NULL: no more questions. */
+/* Sets that callback; NULL removes it. */
 TOFT_API int toft_on_refusal(toft_arena *a, toft_refusal_fn *fn, void *arg);
 
-/* At most so many bytes of this tag may be live while the arena is metered, to the byte. Not its children's:
- * "level/sound" is a tag of its own. UINT64_MAX: no limit. path "": what is under no tag. Nobody is asked before a
- * refusal. */
+/* Limits the live bytes of one tag while the arena is metered, exactly. Children are separate: "level/sound" is a tag
+ * of its own. UINT64_MAX: no limit. The path "" means bytes under no tag. toft_on_refusal does not apply. */
 TOFT_API int toft_set_tag_budget(toft_arena *a, const char *path, uint64_t bytes);
 
 /* ---- sampling ---- */
 
-/* Looks at about one allocation in `bytes` bytes, records its call stack and tag, and estimates from that how many
- * there are: an allocation of s bytes is met with a chance of s in `bytes` (distances are random and memoryless, so no
- * pattern of a program is missed) and counts for as many as were not met. 0: no more; what was recorded stays. For an
- * arena of any maker. */
+/* Samples about one allocation in `bytes` bytes: records its call stack and tag, and estimates the number of
+ * allocations. The distances between samples are random and memoryless, so no pattern of a program is missed: an
+ * allocation of s bytes is sampled with probability s / `bytes`, and counts for those that were not. 0 stops sampling
+ * and keeps the records. Works for arenas of any provider. */
 TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes);
-/* The distances that follow repeat with the seed: for tests. */
+/* Makes the later distances reproducible, for tests. */
 TOFT_API int toft_set_sampling_seed(toft_arena *a, uint64_t seed);
 
-/* Writes up to `most` return addresses to stack, the newest call's first, as backtrace(3) does, and returns how many.
- * It may include frames of its own and of this library: those up to the call on the arena are dropped. Runs as a
- * callback does. */
+/* Writes up to `most` return addresses to `stack`, innermost first, as backtrace(3) does, and returns their number. It
+ * may include its own frames and the library's: those up to the call on the arena are dropped. The rules for callbacks
+ * apply. */
 typedef size_t toft_unwind_fn(void *arg, void **stack, size_t most);
-/* Takes this one in place of the built-in, which is backtrace(3) of glibc, macOS and the BSDs, the compiler's
- * _Unwind_Backtrace elsewhere, and CaptureStackBackTrace on Windows. fn NULL: the built-in again. Where code has no
- * tables to unwind by, or the library was built with TOFT_NO_UNWIND, stacks end early, at the worst with the function
- * that allocated. */
+/* Sets the unwinder; NULL restores the built-in one, which is backtrace(3) of glibc, macOS and the BSDs,
+ * CaptureStackBackTrace on Windows, and the compiler's _Unwind_Backtrace elsewhere. Without unwind tables, or if the
+ * library was built with TOFT_NO_UNWIND, stacks are truncated, possibly to the function that allocated. */
 TOFT_API int toft_set_unwinder(toft_arena *a, toft_unwind_fn *fn, void *arg);
 
 /* ---- reports ---- */
 
 typedef struct toft_tag_report {
-  const char *name;                 /* its path; "": under no tag, or a tag that has a number alone */
-  const uint64_t *number;           /* as toft_set_tag gave it; NULL: none */
+  const char *name;                 /* its path; "": under no tag, or a tag that only has a number */
+  const uint64_t *number;           /* from toft_set_tag; NULL: none */
   uint64_t live, allocated, budget; /* bytes; budget UINT64_MAX: none */
 } toft_tag_report;
 
 typedef struct toft_phase_report {
   const char *name;
-  uint64_t entries;   /* how often it ended */
+  uint64_t entries;   /* number of completed entries */
   uint64_t allocated; /* bytes */
-  int64_t kept;       /* bytes by which live grew */
+  int64_t kept;       /* growth of live bytes */
 } toft_phase_report;
 
-/* Allocations of one call stack and site under one tag: estimates. A growth that moved counts as one. */
+/* Allocations of one call stack and site under one tag, estimated. A resize that moved an allocation counts as one. */
 typedef struct toft_site_report {
-  uintptr_t site;           /* as the ABI's alloc was given it; 0: none */
+  uintptr_t site;           /* the `site` argument of the ABI's alloc; 0: none */
   const char *tag;          /* its path */
   uint64_t count;           /* allocations */
-  uint64_t bytes;           /* as asked for, without padding */
-  const void *const *stack; /* return addresses, the newest call's first */
+  uint64_t bytes;           /* requested bytes, without padding */
+  const void *const *stack; /* return addresses, innermost first */
   size_t depth;
 } toft_site_report;
 
-/* Each calls fn, a callback as above, for each of its kind until that returns non-zero, and returns what fn returned
- * last, 0 if there was none to tell. Strings and stacks are good until fn returns. TOFT_ENOSYS for an arena of another
- * maker. The first tag is what is under none; there are tags only while the arena is metered. */
+/* Each calls fn, a callback as above, for each element until fn returns non-zero, and returns the last result of fn, 0
+ * if there was no element, or TOFT_ENOSYS for an arena of another provider. Strings and stacks are valid until fn
+ * returns. The first tag stands for bytes under no tag; there are tags only while the arena is metered. */
 TOFT_API int toft_tags(toft_arena *a, int (*fn)(void *arg, const toft_tag_report *tag), void *arg);
 TOFT_API int toft_phases(toft_arena *a, int (*fn)(void *arg, const toft_phase_report *phase), void *arg);
 TOFT_API int toft_sites(toft_arena *a, int (*fn)(void *arg, const toft_site_report *site), void *arg);
 
-/* What was allocated until now counts no more, in tags, phases and sites: for a report of each frame. Live bytes and
- * budgets stay. TOFT_ENOSYS. */
+/* Sets the allocated bytes of tags, phases and sites to 0, for a report of each frame. Live bytes and budgets are
+ * unchanged. TOFT_ENOSYS for an arena of another provider. */
 TOFT_API int toft_clear_report(toft_arena *a);
 
 /* ---- names ---- */
 
-/* Where an address of code is. Unknown: NULL and 0. */
+/* The location of a code address. Unknown members are NULL or 0. */
 typedef struct toft_symbol {
   const char *function;
   size_t offset; /* from its first byte */
   const char *module;
-  size_t module_offset; /* of the call, from where the module was loaded: what addr2line wants */
+  size_t module_offset; /* of the call, relative to the load address of the module: the input of addr2line */
   const char *file;
   unsigned line; /* from 1 */
 } toft_symbol;
-/* Fills in what it knows of the call that returns to `address` (so it looks up the byte before), and returns non-zero
- * if that is anything. Strings must stay good until the next call. */
+/* Fills in what is known of the call that returns to `address` (so it looks up the byte before), and returns non-zero
+ * if that is anything. Strings must be valid until the next call. */
 typedef int toft_symbolize_fn(void *arg, const void *address, toft_symbol *symbol);
-/* What a snapshot asks unless it is told otherwise: the dynamic linker, by dladdr. It knows functions that are
- * exported: those of shared libraries, and of a program linked with -rdynamic. Knows nothing on Windows. arg is
- * ignored. */
+/* The default symbolizer: dladdr, which knows exported functions, those of shared libraries and of a program linked
+ * with -rdynamic. It finds nothing on Windows. `arg` is ignored. */
 TOFT_API int toft_symbolize(void *arg, const void *address, toft_symbol *symbol);
 
 /* ---- the snapshot ---- */
 
 enum {
-  TOFT_SNAPSHOT_CLEAR = 1, /* then toft_clear_report; not if write said to stop */
-  /* Names of static functions too, with files and lines, from symbol tables and debug information, by libdw of elfutils
-   * if this machine has it (libdw.so.1 is loaded when it is first needed and reads local files only); else as without.
-   * In a function of Toft's headers or of the language's library that the compiler inlined, file and line are those of
-   * the call in the program's own code. Takes milliseconds and more. */
+  TOFT_SNAPSHOT_CLEAR = 1, /* calls toft_clear_report afterwards, unless write stopped the snapshot */
+  /* Also names static functions, with files and lines, from symbol tables and debug information, by libdw of elfutils
+   * if this machine has it (libdw.so.1 is loaded at the first use and reads local files only). For inlined functions of
+   * Toft's headers or the language's library, file and line are those of the call in the program's own code. Takes
+   * milliseconds and more. */
   TOFT_SNAPSHOT_DWARF = 2,
-  TOFT_SNAPSHOT_ADDRESSES = 4 /* no names at all */
+  TOFT_SNAPSHOT_ADDRESSES = 4 /* no names */
 };
 typedef struct toft_snapshot_options {
   size_t size; /* sizeof(toft_snapshot_options): TOFT_SNAPSHOT_OPTIONS sets it */
@@ -1093,14 +1106,15 @@ typedef struct toft_snapshot_options {
 #define TOFT_SNAPSHOT_OPTIONS { sizeof(toft_snapshot_options), 0, NULL, NULL }
 /* clang-format on */
 
-/* Gets a piece of the text, not terminated; returns 0, or what the snapshot is to stop with. A callback as above. */
+/* Receives a piece of the text, without a NUL; returns 0, or a code that stops the snapshot. A callback as above. */
 typedef int toft_write_fn(void *arg, const char *bytes, size_t size);
-/* Writes what the arena holds as one object of JSON, in UTF-8 without line ends, by docs/snapshot.md and
- * abi/snapshot.schema.json, which Rust's reports follow too. Takes no memory. options NULL: the defaults. Returns
- * TOFT_OK, TOFT_EARG for flags unknown, or what write returned. An arena of another maker: its statistics. */
+/* Writes the arena's state as one JSON object, in UTF-8 without line ends; docs/snapshot.md and
+ * abi/snapshot.schema.json define it, and Rust's reports follow them too. Allocates nothing. `options` == NULL: the
+ * defaults. Returns TOFT_OK, TOFT_EARG for unknown flags, or what write returned. For an arena of another provider only
+ * the statistics are written. */
 TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, toft_write_fn *write, void *arg);
-/* The same into a buffer, as snprintf: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of the
- * whole text, or 0 for flags unknown. With TOFT_SNAPSHOT_CLEAR it clears only if all of the text fitted. */
+/* The same into a buffer, as snprintf does: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of
+ * the whole text, or 0 for unknown flags. With TOFT_SNAPSHOT_CLEAR it clears only if the whole text fits. */
 TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *options, char *text, size_t size);
 
 /* ---- small inline bodies, documented above ---- */
@@ -1175,7 +1189,7 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes) {
 #endif
 
 /* ==== toft/pool.h ==== */
-/* Pools: slots of one size that are reused, named by 32-bit handles that tell when they are stale.
+/* Pools: reusable slots of one size, identified by 32-bit handles that detect stale use.
  *
  *     toft_pool pool;
  *     toft_pool_options o = TOFT_POOL_OPTIONS;
@@ -1184,31 +1198,30 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes) {
  *     toft_handle h;
  *     struct node *n = (struct node *)toft_pool_insert(&pool, &h);
  *     ...
- *     n = (struct node *)toft_pool_at(&pool, h);     NULL once it was removed
+ *     n = (struct node *)toft_pool_at(&pool, h);     NULL after its removal
  *     toft_pool_remove(&pool, h);
  *     toft_pool_release(&pool);
  *
- * A slot never moves: a pointer into it is good until that slot is removed, or the pool is cleared or released. Behind
- * a pointer there is no check; behind a handle there is one compare.
+ * A slot never moves: a pointer to it is valid until the slot is removed, or the pool is cleared or released. Access by
+ * pointer is unchecked; access by handle costs one compare.
  *
- * HANDLES. The low bits are the slot's number, as many as max_slots needs; the rest is its generation, which grows by
- * one each time the slot is removed. So a handle kept for too long is told apart until the generations have gone
- * round: after 256 removals of its slot with 24 bits for the number (the default), after 4 million at 1000 slots. With
- * TOFT_POOL_RETIRE a slot whose generations are spent is not used again, and a stale handle is always told apart. 0 is
- * no handle. A handle is good in its own pool only; in another it may name something else.
+ * HANDLES. The low bits are the slot's index, as many as max_slots needs; the rest is its generation, which increases
+ * by one with each removal of the slot. A stale handle is detected until the generation wraps: after 256 removals of
+ * its slot with 24 index bits (the default), after 4 million at 1000 slots. With TOFT_POOL_RETIRE a slot is not reused
+ * after its last generation, and every stale handle is detected. 0 is never a handle. A handle is valid in its own pool
+ * only; another pool cannot detect it.
  *
- * GROWING AND FIXED. A pool that grows takes address space for max_slots when it is made, which costs next to nothing,
- * and memory as it is needed. A fixed pool takes all its memory when it is made, as one block of a source or from the
- * caller's buffer, and asks nobody later. Each growing pool is a mapping of its own: where there are thousands of small
- * pools, make them fixed.
+ * GROWING AND FIXED. A growing pool reserves address space for max_slots when it is created, which is cheap, and
+ * commits memory as needed. A fixed pool takes all its memory when it is created, as one block of a source or from the
+ * caller's buffer. Each growing pool is a mapping of its own: thousands of small pools should be fixed.
  *
- * COST. Insert, remove and at take constant time; a growing pool asks the system when it is full, by doubling steps of
- * 64 KiB to 64 MiB. A walk visits live slots only, found 64 at a time: its cost is that of the live ones, and about a
- * nanosecond for 64 slots without any. Besides its size a slot takes 4 bytes and a bit, rounded up to a power of two.
+ * COST. Insert, remove and at take constant time; a full pool that grows commits memory in doubling steps of 64 KiB to
+ * 64 MiB. Iteration visits live slots only, found 64 at a time: about a nanosecond for 64 slots without a live one. A
+ * slot takes 4 bytes and one bit in addition to its size; their number is rounded up to a power of two.
  *
- * THREADS. A pool belongs to one thread at a time; several may read it while none changes it.
+ * THREADS. A pool is used by one thread at a time; several may read it while none changes it.
  *
- * MOVING. A toft_pool may be copied to another place in memory: use the copy from then on.
+ * MOVING. A toft_pool may be copied to another address; only the copy may be used afterwards.
  */
 #ifndef TOFT_POOL_H
 #define TOFT_POOL_H
@@ -1223,21 +1236,21 @@ struct toft_source; /* toft.h */
 
 typedef uint32_t toft_handle; /* 0: none */
 
-/* options.flags. FIXED: `slots` is all there ever is. RETIRE: see HANDLES. */
+/* options.flags. FIXED: the pool never has more than `slots` slots. RETIRE: see HANDLES. */
 enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
 
 #define TOFT_POOL_ALIGN_MAX 4096
 #define TOFT_POOL_SLOTS_MAX 0x7fffffff
 
 typedef struct toft_pool_options {
-  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
-  size_t slot_size; /* bytes; 0 counts as 1 */
-  size_t align;     /* a power of two up to TOFT_POOL_ALIGN_MAX, to which slot_size is rounded up. 0: the largest up to
-                        * 16 of which slot_size is a multiple, which is enough for any type of that size */
-  size_t slots;     /* these have memory from the start. With a buffer 0 means as many as it holds */
-  size_t max_slots; /* 0: 2^24 - 1, less where that were more than a TiB, or than there is address space */
-  struct toft_source *source; /* of a fixed pool's block; NULL: toft_heap() */
-  void *buffer;               /* the pool is fixed, and lives in here; NULL: in memory of its own */
+  size_t size;                /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size;           /* bytes; 0 counts as 1 */
+  size_t align;               /* a power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest
+ *                         * power of two up to 16 that divides slot_size, which suits any type of that size */
+  size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
+  size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
+  struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
+  void *buffer;               /* memory of a fixed pool; NULL: the pool allocates */
   size_t buffer_size;         /* see TOFT_POOL_BUFFER */
   uint32_t flags;             /* TOFT_POOL_..., or 0 */
 } toft_pool_options;
@@ -1245,99 +1258,99 @@ typedef struct toft_pool_options {
 #define TOFT_POOL_OPTIONS { sizeof(toft_pool_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
 /* clang-format on */
 
-/* A buffer of this size has room for so many slots, wherever it starts. `align` is not 0. */
+/* The size of a buffer, at any address, that can hold so many slots. `align` is not 0. */
 #define TOFT_POOL_BUFFER(slots, slot_size, align)                                                                 \
   ((size_t)(slots) * (((size_t)(slot_size) + ((slot_size) == 0) + (align)-1) / (align) * (align)) + 8 + (align) + \
    8 * ((size_t)(slots) + 1) + 8 * ((size_t)(slots) / 64 + 1))
 
-/* Read what you like; the functions below write. */
+/* The members may be read; only the functions below write them. */
 typedef struct toft_pool {
-  unsigned char *slots;        /* slot 1: slot 0 is never used */
+  unsigned char *slots;        /* address of slot 1; slot 0 is never used */
   uint32_t *keys;              /* one for each slot */
   uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
   size_t stride;               /* bytes from slot to slot */
-  uint32_t mask;               /* of the number in a handle */
-  uint32_t reach;              /* the part of mask for which keys have memory */
+  uint32_t mask;               /* of the index in a handle */
+  uint32_t reach;              /* the bits of mask for which keys have memory */
   uint32_t free;               /* the slot removed last; 0: none */
   uint32_t used;               /* slots up to here have been used since the last clear */
-  uint32_t top;                /* used may grow so far without a look: see draw_more */
+  uint32_t top;                /* insert takes no slow path while used < top */
   uint32_t idle;               /* slots up to used that are not live */
-  uint32_t spent;              /* a key from which on a slot is retired */
-  uint32_t room, max;          /* slots that have memory; that may have it */
-  uint32_t retired;            /* how many slots are */
-  uint32_t dirty;              /* no slot above it, nor above used, has been used yet */
-  uint32_t flags;              /* TOFT_POOL_..., and more */
+  uint32_t spent;              /* keys >= this retire the slot */
+  uint32_t room, max;          /* slots with memory; limit of that */
+  uint32_t retired;            /* number of retired slots */
+  uint32_t dirty;              /* no slot above both dirty and used has ever been used */
+  uint32_t flags;              /* TOFT_POOL_... and internal flags */
   size_t keys_size, bits_size; /* bytes committed, if it grows */
-  size_t slots_size;           /* of all kinds */
-  void *block;                 /* everything lies in here */
+  size_t slots_size;           /* in both kinds of pool */
+  void *block;                 /* contains slots, keys and bits */
   size_t block_size;           /* 0: closed */
-  struct toft_source *source;  /* of the block; NULL: it is the caller's buffer, or address space */
+  struct toft_source *source;  /* of the block; NULL: the block is a buffer, or address space */
 } toft_pool;
 
-/* Makes an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that overflow.
- * TOFT_EARG: options that contradict each other or are out of range; a buffer that is too small. After a failure the
- * pool is closed, as after a release. */
+/* Initialises an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that
+ * overflow. TOFT_EARG: options that are out of range or contradict each other, or a buffer that is too small. After a
+ * failure the pool is closed, as after a release. */
 TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
 
-/* Gives all memory back. The pool is closed then: no handle is live, insert returns NULL, and it may be released
- * again. */
+/* Frees all memory. The pool is then closed: no handle is live, insert returns NULL, and it may be released again. */
 TOFT_API void toft_pool_release(toft_pool *pool);
 
-/* A closed pool, without any call of the system. */
+/* Returns a closed pool, without any system call. */
 TOFT_INLINE toft_pool toft_pool_closed(void);
 
-/* A free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it). NULL if
- * the pool is full or there is no memory; nothing has changed then, and *handle neither. The slot removed last is
- * used first; after a clear, slots are used in order. */
+/* Returns a free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it).
+ * Returns NULL, and changes nothing, if the pool is full or there is no memory. The slot removed last is used first;
+ * after a clear, slots are used in order. */
 TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
 TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
 
-/* The slot behind a handle. NULL if it was removed, for 0, and for a handle that the pool never gave. */
+/* Returns the slot of a handle; NULL if it was removed, for 0, and for a handle that the pool never returned. */
 TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle);
 TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
 
-/* TOFT_EARG, and nothing changed, where toft_pool_at returns NULL: removed twice is told apart. */
+/* Removes a slot. TOFT_EARG, and nothing changes, for a handle that is not live, so a second removal is detected. */
 TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle);
 
-/* The handle of a slot's address; 0 if it is no slot's, or that of a slot that is not live. A division. */
+/* Returns the handle of the slot at this address; 0 if there is no slot or it is not live. Costs a division. */
 TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot);
 
 TOFT_INLINE size_t toft_pool_count(const toft_pool *pool);    /* live slots */
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots that have memory, retired ones included */
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots with memory, retired ones included */
 
-/* Memory for so many slots in all: inserts up to there ask nobody. TOFT_ENOMEM; TOFT_EARG above max_slots. */
+/* Commits memory for so many slots in total, so inserts up to there do not allocate. TOFT_ENOMEM; TOFT_EARG above
+ * max_slots. */
 TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
 
-/* Removes all. Memory is kept: see trim. Linear in the slots used since the last clear, since each
- * has its generation. */
+/* Removes all slots and keeps the memory. Linear in the slots used since the last clear, since each has a
+ * generation. */
 TOFT_API void toft_pool_clear(toft_pool *pool);
 
-/* Gives memory above the highest live slot back to the system; 4 bytes and a bit for each slot stay, to tell stale
- * handles. From then on the lowest free slot is used first. A fixed pool keeps its memory. Time as clear. */
+/* Returns memory above the highest live slot to the system; 4 bytes and one bit for each slot stay, to detect stale
+ * handles. The lowest free slot is used first afterwards. A fixed pool keeps its memory. Takes as long as clear. */
 TOFT_API void toft_pool_trim(toft_pool *pool);
 
 typedef struct toft_pool_stats {
   uint64_t live, capacity, retired; /* slots */
   uint64_t reserved;                /* bytes: address space, or the block */
-  uint64_t committed;               /* bytes of it that memory was asked for */
+  uint64_t committed;               /* committed bytes of it */
 } toft_pool_stats;
 TOFT_API toft_pool_stats toft_pool_get_stats(const toft_pool *pool);
 
-/* A walk over the live slots, in the order of their numbers:
+/* Iteration over the live slots, in order of index:
  *
  *     TOFT_POOL_EACH(w, &pool) {
  *       struct node *n = (struct node *)toft_pool_walk_slot(&w);
  *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
  *     }
  *
- * Meanwhile any slot may be removed, the current one too, and the pool may be cleared or trimmed: what is removed
- * before it was reached is not visited. Whether slots inserted meanwhile are visited is not said. */
+ * During the iteration any slot may be removed, the current one included, and the pool may be cleared or trimmed; slots
+ * removed before they are reached are not visited. It is unspecified whether slots inserted during it are visited. */
 typedef struct toft_pool_walk {
   const toft_pool *pool;
   const uint64_t *word; /* 64 bits of live_bits */
-  uint64_t ahead;       /* those of them that are still to be visited, the current one included; 0: all are set */
-  uint32_t base;        /* the slot that their first is */
-  uint32_t slot;        /* the current one; 0: at the end */
+  uint64_t ahead;       /* bits still to be visited, the current one included; 0: all are set */
+  uint32_t base;        /* the slot of bit 0 of *word */
+  uint32_t slot;        /* the current slot; 0: the iteration has ended */
 } toft_pool_walk;
 #define TOFT_POOL_EACH(w, pool) \
   for (toft_pool_walk w = toft_pool_walk_begin(pool); (w).slot != 0; toft_pool_walk_next(&(w)))
@@ -1347,27 +1360,28 @@ TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w);
 TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The inline layer. A slot's key says all about it:
+ * The inline fast paths. A slot's key is its state:
  *
- *     live        the handle: generation and number
- *     free        the generation that comes next, and in place of the number the next free slot, 0 for none
+ *     live        the handle: generation and index
+ *     free        the next generation, and the index of the next free slot, 0 for none
  *     retired     the last generation, and 0
- *     never used  0; after a clear, the generation that comes next, and 0
+ *     never used  0; after a clear, the next generation, and 0
  *
- * Slot 0 is never used, and no slot is linked to itself: so a key has its own slot's number in it only if that is live.
- * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number
- * is equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
+ * Slot 0 is never used, and no slot is linked to itself, so a key contains its own slot's index only if it is live.
+ * There are `reach` + 1 keys, a power of two. No key contains an index above `reach`, so a handle with such an index
+ * differs from every key: one compare validates a handle, without a bounds check.
  *
- * Slots that were not used since the last clear are taken in order, without any work on bits or counts: the bits of a
- * word are set at once, but for its last one. Removed slots are taken first.
+ * Slots not used since the last clear are taken in order, without updating bits or counts: the bits of a word are set
+ * together, except its last one. Removed slots are taken first.
  *
- * Bindings for languages with constructors and destructors do it in two steps, so that a slot is neither live nor free
- * while they run: draw, construct, admit; expel, destroy, shelve. In between the pool must not be cleared or trimmed.
+ * Bindings for languages with constructors and destructors work in two steps, so that a slot is neither live nor free
+ * while they run: take_slot, construct, activate; deactivate, destroy, return_slot. The pool must not be cleared or
+ * trimmed in between.
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Its keys are two that lead no handle to itself. */
+/* Its two keys equal no handle. */
 TOFT_INLINE toft_pool toft_pool_closed(void) {
-  static const uint32_t none[2] = {1, 0}; /* never written: nothing is live */
+  static const uint32_t none[2] = {1, 0}; /* never written, since no slot is live */
   toft_pool p;
   memset(&p, 0, sizeof p);
   p.keys = (uint32_t *)(uintptr_t)none;
@@ -1377,12 +1391,12 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
   return p;
 }
 
-/* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0:
- * none, and nothing has changed. */
+/* Slow path for used == top: activates slot used + 1 after committing memory, skipping retired slots and setting a word
+ * of bits. Returns 0, and changes nothing, on failure. */
 TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 
-/* Slots in order are fetched into the cache ahead of use: what inserts and walks do in between takes so much of the
- * processor's window that it would not look that far by itself. Too much work for slots that share a line. */
+/* Prefetches slots that inserts and iterations use in order, because their loops fill the processor's window. Not
+ * worthwhile for slots that share a cache line. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) \
   (TOFT_CONSTANT(stride) && (stride) < 32              \
@@ -1392,7 +1406,7 @@ TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 #define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
 #endif
 
-/* A free slot, made live. 0: none, nothing changed. stride: the pool's, which may be known as a constant. */
+/* Activates a free slot. 0: there is none, nothing changed. `stride` is the pool's, and may be a constant. */
 TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
@@ -1407,7 +1421,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
   }
   if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
   i = pool->used + 1;
-  key = pool->keys[i] | i; /* its number was 0 */
+  key = pool->keys[i] | i; /* the index bits were 0 */
   pool->used = i;
   pool->keys[i] = key;
   TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
@@ -1415,7 +1429,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
   return key;
 }
 
-/* From now on the handle is stale; 0: it was. */
+/* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
 TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
   uint32_t i = h & pool->reach;
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
@@ -1425,7 +1439,7 @@ TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
   return i;
 }
 
-/* Puts a slot drawn or expelled to the free ones, if it is not spent. */
+/* Adds a slot that was taken or deactivated to the free list, or retires it. */
 TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   uint32_t key = pool->keys[i];
   if (TOFT_UNLIKELY(key >= pool->spent)) {
@@ -1436,7 +1450,7 @@ TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   pool->free = i;
 }
 
-/* Takes a slot off the free ones; 0: none, nothing changed. */
+/* Removes a slot from the free list; 0: there is none, nothing changed. */
 TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
@@ -1459,7 +1473,7 @@ TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
   return i;
 }
 
-/* Makes a drawn slot live. */
+/* Makes a slot from toft_pool_take_slot live. */
 TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
   toft_handle h = pool->keys[i] | i;
   pool->keys[i] = h;
@@ -1514,7 +1528,8 @@ TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
   return TOFT_OK;
 }
 
-/* The handle of the slot `offset` bytes behind the first; 0: none is live there. With a constant stride it is cheap. */
+/* Returns the handle of the slot at `offset` bytes from the first; 0: none is live there. Cheap with a constant
+ * stride. */
 TOFT_INLINE toft_handle toft_pool_handle_behind(const toft_pool *pool, size_t offset, size_t stride) {
   size_t n = offset / stride;
   uint32_t i;
@@ -1530,7 +1545,7 @@ TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *s
 TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
 TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
 
-/* The number of the lowest bit that is set; n is not 0. */
+/* Returns the index of the lowest set bit; n is not 0. */
 TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #if defined(__GNUC__) || defined(__clang__)
   return (uint32_t)__builtin_ctzll(n);
@@ -1542,14 +1557,14 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #endif
 }
 
-/* The bits of the word at base, less those set in advance. */
+/* Returns the bits of the word at base, except those set in advance. */
 TOFT_INLINE uint64_t toft_pool_walk_word(const toft_pool_walk *w) {
   uint32_t more = w->pool->used - w->base;
   return more >= 63 ? *w->word : *w->word & (((uint64_t)2 << more) - 1);
 }
 
-/* To the first of some bits of the word; if there are none, to the next word that has any. Words without a gap are
- * counted through: there, looking for bits would cost more than the slots. */
+/* Moves to the first of `bits`; if there are none, to the next word that has any. Words with all bits set are counted
+ * through, which is faster than searching bits. */
 TOFT_INLINE void toft_pool_walk_to(toft_pool_walk *w, uint64_t bits) {
   while (bits == 0) {
     w->slot = 0;
@@ -1575,12 +1590,12 @@ TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
   w.word = pool->live_bits;
   w.ahead = 0;
   w.base = w.slot = 0;
-  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* closed, it has no word */
+  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
   return w;
 }
 
-/* The word is read again, for what was removed meanwhile; and used, since after a clear bits are set in advance
- * again: but never all of a word. */
+/* Reads the word again, since slots may have been removed, and `used`, since a clear sets bits in advance, but never
+ * all bits of a word. */
 TOFT_INLINE void toft_pool_walk_next_by(toft_pool_walk *w, size_t stride) {
   uint32_t next = w->slot + 1;
   uint64_t bits = w->ahead;
@@ -1610,40 +1625,41 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
 #endif
 
 /* ==== toft/recycler.h ==== */
-/* Recyclers: memory that is freed piece by piece, and comes back by itself. Allocation moves a cursor, as in an arena;
- * each block counts its live bytes, and when none is left the block is filled anew. Blocks that are pinned by a few
- * long-lived objects have their holes filled.
+/* Recyclers: arena-like allocators with individual deallocation. Allocation moves a cursor; each block counts its live
+ * bytes and is reused when they reach 0. In blocks that a few long-lived objects pin, the holes are reused.
  *
  *     toft_recycler r;
  *     toft_recycler_init(&r, NULL);
  *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
  *     ...
- *     toft_recycler_free(&r, n, sizeof *n);      the size as it was asked for
- *     toft_recycler_release(&r);                 what was not freed goes too
+ *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
+ *     toft_recycler_release(&r);                 frees all remaining objects
  *
- * Objects have no header: a free needs the size, and finds the block from the address alone. Sizes are rounded up to 8;
- * a size of 0 counts as 1. Any alignment that is a power of two. A call that cannot do its work returns NULL or a
- * negative code, and nothing has changed.
+ * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to 8; a
+ * size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
+ * changes nothing.
  *
- * MISUSE. A free with another size, of another recycler's memory, or of what was freed before is undefined. Recyclers
- * made in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, writes around an
- * object and writes to a freed one; each call then takes the slow path, and each object red zones and a record.
+ * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
+ * Recyclers created in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, and
+ * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
+ * record.
  *
- * COST. alloc, free and resize in place take constant time. A block of 32 KiB whose objects were freed one by one, but
- * not all, is swept before it is filled again, in time linear in its holes; an allocation sweeps sixteen such blocks
- * at most, and looks at the headers of 64; one above TOFT_RECYCLER_DIRECT at 64 regions of at most 131 objects. It
- * takes from the source at most once, but where that has no memory: then smaller segments are asked for, down to
- * 64 KiB. release and trim are linear in blocks held, statistics in blocks.
+ * COST. alloc, free and resize in place take constant time. A 32 KiB block whose objects were freed one by one, but not
+ * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
+ * the headers of 64; one above TOFT_RECYCLER_DIRECT reads 64 regions of at most 131 objects. It calls the source once
+ * at most; if that fails, it requests smaller segments, down to 64 KiB. release and trim are linear in the blocks held,
+ * as are statistics.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Requests above TOFT_RECYCLER_DIRECT
- * have a block each, kept for reuse; when more than 512 KiB of these is in use, those up to 1 MiB are placed side by
- * side in regions of 4 MiB, but for one that is nearly alone, and grow in place while there is room. Nothing goes back
- * to the source before trim or release, but for blocks of one request, where regions serve their like or they are
- * beyond twice those that were ever in use at once (which may be thrice as large as what is in them).
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. A request above
+ * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
+ * those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone there, and grow in
+ * place if there is space. Memory returns to the source by trim and release only, except blocks of one request: these
+ * also return when regions serve their size, or when they exceed twice the bytes that were ever in use at once (a block
+ * may be three times as large as its object).
  *
- * THREADS. A toft_recycler belongs to one thread at a time. A toft_sync_recycler may be used by all at once, and what
- * one thread allocated another may free. In a fork's child, one that other threads of the parent were using must not be
- * used: they may have left its locks taken.
+ * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
+ * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
+ * using, since its locks may be held.
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
@@ -1659,24 +1675,24 @@ struct toft_source; /* toft.h */
 typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take count blocks of block_size bytes at once, and fill these first; 0: none */
-  uint32_t shards; /* of a toft_sync_recycler: how many threads can allocate at once; 0: 8, or 1 with count */
+  size_t count, block_size;   /* take `count` blocks of block_size bytes at once, and use these first; 0: none */
+  uint32_t shards;            /* of a toft_sync_recycler: locks for concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
   { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
 
 /* Bytes, but for the counts. */
 typedef struct toft_recycler_stats {
-  uint64_t used;         /* by live objects, rounded up to 8 */
-  uint64_t pinned;       /* free, in blocks that live objects hold: what they keep from being recycled */
-  uint64_t kept;         /* free, in blocks without a live object: trim returns these, but for those had by count */
-  uint64_t wasted;       /* headers, and what alignment cut off */
-  uint64_t reserved;     /* held of the source: the sum of the four above */
-  uint64_t peak;         /* the most that reserved ever was; of a synchronized one the sum of its shards' */
-  uint64_t blocks;       /* blocks that hold live objects, large ones included */
-  uint64_t idle_blocks;  /* blocks that hold none, as far as they were used at all */
-  uint64_t large_blocks; /* of blocks: those of one large object each */
-  uint64_t source_calls; /* how often the source was asked, ever */
+  uint64_t used;     /* bytes of live objects, rounded up to 8 */
+  uint64_t pinned;   /* free bytes in blocks with live objects, which cannot be recycled as a whole */
+  uint64_t kept;     /* free bytes in blocks without live objects: trim returns these, except blocks taken by count */
+  uint64_t wasted;   /* bytes of headers and padding */
+  uint64_t reserved; /* bytes held from the source: the sum of the four above */
+  uint64_t peak;     /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
+  uint64_t blocks;   /* blocks with live objects, large ones included */
+  uint64_t idle_blocks;  /* blocks without live objects that have been used */
+  uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
+  uint64_t source_calls; /* calls of the source since the init */
 } toft_recycler_stats;
 
 /* Requests up to this size share blocks. */
@@ -1684,43 +1700,43 @@ typedef struct toft_recycler_stats {
 
 typedef struct toft_recycler toft_recycler;
 
-/* TOFT_EARG if options contradict each other or ask for too much: a block of more than 1 GiB, above 256 shards, or
- * shards and a count. */
+/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: a block of more than 1 GiB, more than
+ * 256 shards, or shards together with a count. */
 TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
-/* Takes no memory unless options->count says so. options == NULL: the defaults. TOFT_EARG; TOFT_ENOMEM. The structure
- * must stay where it is until the last call on it. */
+/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG;
+ * TOFT_ENOMEM. The structure must not move until its last call. */
 TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
-/* Returns all memory to the source, whether its objects were freed or not. r is as after init, but that blocks asked
- * for by count are taken when they are needed. */
+/* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
+ * blocks of options->count are taken when they are needed. */
 TOFT_API void toft_recycler_release(toft_recycler *r);
-/* Returns memory that holds no live object to the source, until about `keep` bytes of it are left. */
+/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
-/* size: as it was asked for. NULL is ignored. */
+/* Frees an object. `size` is the requested size. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* In place if it shrinks, or if p is the newest allocation and there is room; else a copy, and so if a large object
- * would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. NULL: nothing changed, there is no
- * memory for the copy. p == NULL allocates. */
+/* Resizes in place if the object shrinks, or if p is the newest allocation and there is space; else copies, also if a
+ * large object would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. Returns NULL, and
+ * changes nothing, if there is no memory for the copy. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
 /* ---- synchronized ---- */
 
-/* Threads are spread over shards, each a recycler behind a lock: an allocation takes the lock of the thread's own
- * shard, or of another if that is taken; a free takes the lock of the shard that the memory came from. The source is
- * called by one thread at a time. Memory may be freed by any thread. */
+/* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
+ * or of another if that is held; a free takes the lock of the shard that the memory came from. The source is called by
+ * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* NULL if there is no memory, or the options are bad. The recycler itself, 0.7 KiB for each shard, lies in memory of
- * the source too, which stats leave out and release keeps. */
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 0.7 KiB
+ * for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
 TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
-/* As those above. release: no other thread may use memory of r any more. stats are those of all shards, each at its
- * moment. */
+/* As the functions above. toft_sync_recycler_reset frees all objects, as toft_recycler_release does; no other thread
+ * may use them any more. Statistics are sums over the shards, each read at a different moment. */
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
 TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
 TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
@@ -1730,54 +1746,54 @@ TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The inline layer: the members below are for it and for src/recycler.c.
+ * The inline fast paths. The members below are private to them and to src/recycler.
  *
- * Segments are cut into units of 32 KiB at addresses that are multiples of 32 KiB. The last 512 bytes of a unit are its
- * zone: one of the zone's eight lines is the block's header. Which one depends on the unit's number, so that the
- * headers of many blocks do not fall into one set of the processor's caches.
+ * Segments are divided into units of 32 KiB, aligned to 32 KiB. The last 512 bytes of a unit are its zone: one of the
+ * zone's eight cache lines is the block's header. The unit's address selects it, so that the headers of many blocks do
+ * not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* Bytes, multiples of 8. The place of a hole is told by the low half of its address: a block is smaller than that. */
+/* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;      /* what is not free; what a range has yet to hand out is not */
-  int32_t threshold; /* toft_recycler_update_block is called when live falls to this or below */
-  uint32_t holes;    /* the piece freed last, which says where the one freed before is */
-  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: what list it is in */
-  int32_t start;     /* from the header, either way */
+  int32_t live;      /* allocated bytes; includes the unused part of a range */
+  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
+  uint32_t holes;    /* the newest hole; each links to the one freed before */
+  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
+  int32_t start;     /* offset from the header, of either sign */
   int32_t capacity;
-  int32_t swept;   /* since it was empty */
-  uint32_t widest; /* of the holes that the last sweep found; 0: there was none since, or there are more by now */
+  int32_t swept;   /* sweeps since the block was empty */
+  uint32_t widest; /* largest hole found by the last sweep; 0: unknown */
   toft_recycler *owner;
-  struct toft_recycler_segment *segment; /* NULL: one of the blocks asked for by count */
+  struct toft_recycler_segment *segment; /* NULL: a block of options.count */
   struct toft_recycler_block *next, *previous;
 } toft_recycler_block;
 
-/* In the first 8 bytes of what was freed. */
+/* Stored in the first 8 bytes of a freed piece. */
 typedef struct toft_recycler_hole {
   uint32_t next, size;
 } toft_recycler_hole;
 
-/* What is being filled. */
+/* The part of a block that allocations are taken from. */
 typedef struct toft_recycler_range {
   unsigned char *cursor, *limit;
   toft_recycler_block *block; /* NULL: none, and cursor == limit */
-  uint32_t sweep;             /* holes of the block that are yet to be filled, by address */
+  uint32_t sweep;             /* holes of the block still to be used, by address */
 } toft_recycler_range;
 
 typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-/* What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. */
+/* The last frees: one piece, or adjacent ones. The block's counters do not include it yet. */
 typedef struct toft_recycler_run {
-  unsigned char *first, *end; /* none: both are an address where no allocation ends or starts */
+  unsigned char *first, *end; /* empty: both are an address where no allocation starts or ends */
 } toft_recycler_run;
 
-/* A large object's own block: the object is gone, and it is kept for the next. */
+/* The block of a freed large object, kept for reuse. */
 typedef struct toft_recycler_spare {
   unsigned char *base;
   size_t size;
@@ -1787,25 +1803,25 @@ typedef struct toft_recycler_spare {
 struct toft_recycler {
   toft_recycler_range main;
   toft_recycler_run pending;
-  size_t direct;              /* frees of up to so many bytes find their block by TOFT_RECYCLER_UNIT */
-  int32_t shard;              /* of a toft_sync_recycler */
-  int32_t checked;            /* made while the process was checked: no call is served inline */
-  toft_recycler_range medium; /* for requests that would waste now */
-  toft_recycler_list sparse;  /* blocks worth a sweep */
+  size_t direct;              /* frees up to this size compute their block from the address */
+  int32_t shard;              /* index of this shard in a toft_sync_recycler */
+  int32_t checked;            /* created in a checked process: no call takes the fast path */
+  toft_recycler_range medium; /* for requests too large for the holes that main fills */
+  toft_recycler_list sparse;  /* blocks with enough free bytes for a sweep */
   toft_recycler_list empty, empty_counted;
-  struct toft_recycler_segment *segments; /* the newest first, but for over-aligned ones */
-  unsigned char *fresh, *fresh_end;       /* of the newest segment: what was never used */
-  struct toft_recycler_region *regions;   /* that large objects share; what was freed last is in the first */
-  size_t region_used;                     /* by live objects */
+  struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
+  unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
+  struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
+  size_t region_used;                     /* bytes of live objects in regions */
   struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
   size_t dedicated_bytes, dedicated_peak, spare_bytes, spare_count;
   size_t segment_bytes, reserved, peak;
   struct toft_source *source;
-  unsigned char *counted, *counted_fresh; /* the blocks asked for by count; NULL: not taken yet */
+  unsigned char *counted, *counted_fresh; /* the blocks of options.count; NULL: not taken yet */
   size_t count, stride;
   uint64_t source_calls;
-  struct toft_recycler_checks *checks;             /* where checked, from the first call on */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* the newest last; undefined from spare_count on */
+  struct toft_recycler_checks *checks;             /* checked recyclers: set by the first call */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
@@ -1813,20 +1829,20 @@ TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
 
 TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
 TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
-/* The same, where findings name `site` as the place of the call. */
+/* The same with a call site for findings. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
 TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
-/* The header of the unit that p lies in. */
+/* Returns the header of the unit that contains p. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
   uintptr_t at = (uintptr_t)p;
   uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
   return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
 }
 
-/* A piece of a block becomes a hole, or part of the one before it, if it ends where that starts: containers are often
- * cleared backwards. The caller sees to live. memcpy: the bytes were of any type. */
+/* Makes a piece of a block a hole, or extends the newest hole if the piece ends where that starts: containers are often
+ * cleared backwards. The caller updates `live`. memcpy, since the bytes had any type. */
 TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
   toft_recycler_hole hole;
   uint32_t next = b->holes, bytes = (uint32_t)size;
@@ -1840,7 +1856,7 @@ TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t 
   memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
 }
 
-/* What needs no slow call; NULL where one is needed: so does 0, which counts as 1. */
+/* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
   unsigned char *p = r->main.cursor;
   int slow = size - 1 >= (size_t)(r->main.limit - p);
@@ -1856,7 +1872,7 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* A piece of a block of `direct` size is gone. */
+/* Adds a freed piece to its block. */
 TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   toft_recycler_block *b = toft_recycler_block_of(p);
   int32_t live = b->live - (int32_t)bytes;
@@ -1865,13 +1881,13 @@ TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
   if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
-/* Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them; and
- * where an allocation ended at the cursor, that goes back. No large object ends where a block starts, nor starts where
- * one ends. */
+/* Containers free in order of addresses, or against it. Adjacent pieces are joined before their block is updated; an
+ * allocation that ends at the cursor moves the cursor back. A large object never ends where a block starts, nor starts
+ * where one ends. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
   size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
   unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-  if (end == r->main.cursor) { /* the newest, or next to a range in the midst of a block: as good */
+  if (end == r->main.cursor) { /* the newest allocation, or the one before a range within a block */
     r->main.cursor = q;
     return;
   }
@@ -1901,8 +1917,8 @@ TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
 #endif
 
 /* ==== toft/shared.h ==== */
-/* Shared arenas: one arena that many threads fill at once, and that is emptied as a whole: what workers find for one
- * result, a table that all of them add to.
+/* Shared arenas: one arena that many threads allocate from at once and that is emptied as a whole: the results of
+ * workers, a table that all of them add to.
  *
  *     toft_shared *s = toft_shared_create(NULL);
  *     ... on any thread: char *name = (char *)toft_shared_alloc(s, n, 1);
@@ -1910,21 +1926,20 @@ TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
  *         toft_arena *here = toft_shared_local(s);      an arena of its own, in memory of s
  *         struct node *x = toft_new(here, struct node);
  *     ... all threads have done their part ...
- *     toft_shared_reset(s, TOFT_KEEP_RECENT, 0);        all of it is gone, and the parts too
+ *     toft_shared_reset(s, TOFT_KEEP_RECENT, 0);        frees all of it, the local arenas included
  *
- * An allocation by toft_shared_alloc is one compare-and-exchange on the block's cursor. When the block is full, one
- * thread takes the next, behind a lock, and the others wait for that.
+ * toft_shared_alloc is one compare-and-exchange on the block's cursor. When the block is full, one thread takes the
+ * next under a lock, and the others wait for it.
  *
- * A PART (toft_shared_local) is an arena like any other, for one thread at a time, and costs what an arena costs: no
- * atomics until its block is full. It has its own marks, cleanups, tags, budget and checks, and any language may fill
- * it. What it allocates lives until the shared arena is reset, whatever becomes of the thread. Take one for each
- * thread, not one for each task: it begins with 4 KiB, and its blocks double. toft_release does nothing to it, and
- * toft_adopt refuses it (TOFT_EBUSY).
+ * A LOCAL ARENA (toft_shared_local) is an ordinary arena, used by one thread at a time: it has no atomics until its
+ * block is full, and its own marks, cleanups, tags, budget and checks. Its allocations live until the shared arena is
+ * reset, even if the thread ends. Create one for each thread, not one for each task: it begins with 4 KiB, and its
+ * blocks double. toft_release on it does nothing, and toft_adopt fails (TOFT_EBUSY).
  *
- * THREADS. Calls that say ALONE need every other thread to be done with the arena, and to know it: joined, or parked at
- * a barrier. All others may be called by all threads at once. What one thread wrote another may read when it learned
- * of it by something that synchronizes: a join, a lock, a queue. In a fork's child, one that other threads of the
- * parent were using must not be used: they may have left its lock taken.
+ * THREADS. EXCLUSIVE calls require that no other thread uses the arena at the same time: it is joined, or parked at a
+ * barrier. All others may be called by all threads at once. Data written by one thread may be read by another after a
+ * synchronization: a join, a lock, a queue. After fork the child must not use a shared arena that other threads of the
+ * parent were using, since its lock may be held.
  */
 #ifndef TOFT_SHARED_ARENA_H
 #define TOFT_SHARED_ARENA_H
@@ -1937,39 +1952,42 @@ struct toft_source; /* toft.h */
 
 typedef struct toft_shared toft_shared;
 
-/* An empty one; its blocks come from `source`, NULL: toft_heap(). The source is called by one thread at a time; a
- * toft_limited_source is a limit. NULL if there is no memory. */
+/* Creates an empty shared arena with blocks from `source`; NULL: toft_heap(). The source is called by one thread at a
+ * time; a toft_limited_source sets a limit. Returns NULL if there is no memory. */
 TOFT_API TOFT_NODISCARD toft_shared *toft_shared_create(struct toft_source *source);
-/* ALONE. Ends the parts, running their cleanups, and returns all memory. TOFT_EBUSY: a part is claimed, or one of its
- * cleanups runs: nothing has changed. NULL is ignored. */
+/* EXCLUSIVE. Releases the local arenas, runs their cleanups, and returns all memory. Returns TOFT_EBUSY, and changes
+ * nothing, if a local arena is claimed or one of its cleanups runs. NULL is ignored. */
 TOFT_API int toft_shared_release(toft_shared *s);
 
-/* size bytes, aligned to `align`, a power of two, and to 8. A size of 0 gives a pointer that must not be read. NULL if
- * there is no memory, or a size or alignment that no arena can serve. */
+/* Returns `size` bytes, aligned to `align`, a power of two, and to 8. A size of 0 gives a pointer that must not be
+ * dereferenced. NULL if there is no memory, or if the size or alignment is invalid. */
 TOFT_API TOFT_NODISCARD TOFT_SIZED(2) void *toft_shared_alloc(toft_shared *s, size_t size, size_t align);
-/* In place if it shrinks, or if p is the newest allocation of all threads and there is room; else a copy. NULL: nothing
- * changed. p == NULL allocates. For p of this thread's alone, from toft_shared_alloc. */
+/* Resizes in place if the allocation shrinks, or if p is the newest allocation of all threads and the block has enough
+ * bytes remaining; else copies. Returns NULL, and changes nothing, on failure. p == NULL allocates. p must come from
+ * toft_shared_alloc, and no other thread may use it. */
 TOFT_API TOFT_NODISCARD TOFT_SIZED(4) void *toft_shared_resize(toft_shared *s, void *p, size_t old_size,
                                                                size_t new_size, size_t align);
-/* Gives p back if it is the newest allocation of all threads; else does nothing. `size` as asked for. */
+/* Frees p if it is the newest allocation of all threads; otherwise does nothing. `size` is the size that was
+ * requested. */
 TOFT_API void toft_shared_free(toft_shared *s, void *p, size_t size);
 
-/* A part, for this thread or whichever it is handed to. NULL if there is no memory. */
+/* Creates a local arena, for the calling thread or another one. NULL if there is no memory. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_shared_local(toft_shared *s);
 
-/* ALONE. Ends the parts, running their cleanups, which may not call this, and gives back every allocation. Keeps what
- * `policy` says, as toft_reset_keep does; by TOFT_KEEP_RECENT what recent rounds needed, in one block if that is not
- * more than 64 MiB. TOFT_EBUSY, TOFT_EARG: nothing has changed. TOFT_ECORRUPT: done, and a checked part found bytes
- * written outside an allocation. */
+/* EXCLUSIVE. Releases the local arenas, runs their cleanups, which must not call this, and frees every allocation.
+ * Keeps blocks by `policy`, as toft_reset_keep does; with TOFT_KEEP_RECENT as much as recent rounds needed, in one
+ * block if that is at most 64 MiB. TOFT_EBUSY and TOFT_EARG: nothing changed. TOFT_ECORRUPT: done, and a checked local
+ * arena found bytes written outside an allocation. */
 TOFT_API int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep);
-/* Returns blocks that wait since the last reset to the source, until about `keep` bytes of them are left. */
+/* Returns kept blocks to the source, until about `keep` bytes of them are left. */
 TOFT_API void toft_shared_trim(toft_shared *s, size_t keep);
 
-/* As toft_get_stats; a block that a part has counts as allocated in whole. budget is none. `allocated` and `peak` know
- * of what was live at resets and is now: what is given back in between leaves both. While others allocate, each number
- * is of some moment of the call. */
+/* Returns statistics as toft_get_stats does. A local arena's block counts as allocated in whole, and there is no
+ * budget. `allocated` and `peak` are updated at resets and by this call, and miss what was freed in between. During
+ * concurrent allocations the numbers may be of different moments. */
 TOFT_API toft_stats toft_shared_get_stats(toft_shared *s);
-/* Does p lie in memory that was handed out, to a part or by toft_shared_alloc? Walks the blocks. */
+/* Returns non-zero if p points into memory that was handed out by toft_shared_alloc or to a local arena. Walks the
+ * blocks. */
 TOFT_API int toft_shared_contains(toft_shared *s, const void *p);
 
 #ifdef __cplusplus
@@ -1983,10 +2001,10 @@ extern "C" {
 
 #define TOFT_VERSION "0.1.0"
 
-/* The version of the library linked, as TOFT_VERSION. */
+/* Returns the version of the linked library, in the form of TOFT_VERSION. */
 TOFT_API const char *toft_version(void);
 
-/* "TOFT_ENOMEM" for TOFT_ENOMEM, and so on; "unknown" for what is no code. Static, never NULL. */
+/* Returns the name of an error code, such as "TOFT_ENOMEM", or "unknown". The string is static. */
 TOFT_API const char *toft_error_name(int code);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -1995,22 +2013,22 @@ TOFT_API const char *toft_error_name(int code);
 
 typedef struct toft_source toft_source;
 struct toft_source {
-  /* A block of at least `size` bytes on a 64-byte boundary, or NULL. `size` is a multiple of 4096. */
+  /* Returns a block of at least `size` bytes, aligned to 64, or NULL. `size` is a multiple of 4096. */
   void *(*take)(toft_source *self, size_t size);
-  /* Returns what take gave; same size. */
+  /* Frees a block that take returned; `size` is the same as there. */
   void (*put)(toft_source *self, void *block, size_t size);
-  /* May be NULL. Grows or shrinks a block where it stands, from `size` to `want` bytes, both multiples of 4096:
-   * non-zero if it did. Arenas grow such a block instead of taking another. */
+  /* Optional (may be NULL). Grows or shrinks a block in place from `size` to `want` bytes, both multiples of 4096, and
+   * returns non-zero on success. Arenas prefer this to taking another block. */
   int (*extend)(toft_source *self, void *block, size_t size, size_t want);
 };
 
-/* The default: malloc, and for blocks of 1 MiB and more whole pages, with huge pages asked for. Blocks returned to
- * it go to the thread's cache first (see toft_cache_limit). Thread-safe. */
+/* The default source: malloc for blocks below 1 MiB, and pages of the operating system, huge ones if possible, for
+ * larger blocks. Freed blocks go to the calling thread's cache first (see toft_cache_limit). Thread-safe. */
 TOFT_API toft_source *toft_heap(void);
 
-/* Pages straight from the operating system. TOFT_PAGES_HUGE: ask for huge pages for blocks of 2 MiB and more.
- * TOFT_PAGES_LAZY: put keeps up to 64 MiB of address space and tells the system that it may take the memory, which
- * makes taking it again cheap; toft_page_source_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
+/* Pages of the operating system. TOFT_PAGES_HUGE requests huge pages for blocks of 2 MiB and more. With
+ * TOFT_PAGES_LAZY, put keeps up to 64 MiB of address space and lets the system reclaim its memory, so that the next
+ * take is cheap; toft_page_source_trim unmaps it. Thread-safe without LAZY; one thread at a time with it. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
 typedef struct toft_page_source {
   toft_source source;
@@ -2021,9 +2039,9 @@ typedef struct toft_page_source {
 TOFT_API toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags);
 TOFT_API void toft_page_source_trim(toft_page_source *pages);
 
-/* Reserve and commit: one contiguous range of `max` bytes of address space, which never moves; memory is committed as
- * the arena grows, so its newest allocation can grow in place up to `max`. Serves one arena at a time. NULL if the
- * address space cannot be had. toft_reserve_source_release gives it back, after the arena's release. */
+/* One contiguous range of `max` bytes of address space, which never moves. Memory is committed as the arena grows, so
+ * its newest allocation can grow in place up to `max`. Serves one arena at a time. Returns NULL if the address space
+ * cannot be reserved. toft_reserve_source_release unmaps it, after the arena was released. */
 typedef struct toft_reserve_source {
   toft_source source;
   unsigned char *base;
@@ -2033,35 +2051,35 @@ typedef struct toft_reserve_source {
 TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
 TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
-/* Puts a limit, in bytes, on what all arenas together may hold of another source. Exact at blocks, not at allocations:
- * for a limit on allocations, see toft_set_budget. Thread-safe if the inner source is. */
+/* A limit, in bytes, on the blocks that all arenas together hold of another source. It counts blocks; toft_set_budget
+ * limits allocations. Thread-safe if the inner source is. */
 typedef struct toft_limited_source {
   toft_source source;
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
-/* inner NULL: toft_heap(). */
+/* `inner` == NULL is toft_heap(). */
 TOFT_API toft_source *toft_limited_source_init(toft_limited_source *budget, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Called with the reason why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY; also
- * with size 0 and TOFT_EBUSY where toft_release has no effect. The arena is as it was, so the callback may longjmp or
- * throw. On a checked arena also with TOFT_ECORRUPT and the size of an allocation around which, or after which, bytes
- * were written; that call goes on, so the callback must return. It must not call into the arena. */
+/* Called when a call on the arena is about to fail, with the reason: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY; also with
+ * size 0 and TOFT_EBUSY when toft_release has no effect. The arena is unchanged, so the callback may longjmp or throw.
+ * A checked arena also calls it with TOFT_ECORRUPT and the size of an allocation outside which, or after the end of
+ * which, bytes were written; that call continues, so the callback must return. It must not call into the arena. */
 typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
 
 typedef struct toft_options {
-  size_t size;              /* sizeof(toft_options): TOFT_OPTIONS sets it */
-  toft_source *source;      /* NULL: toft_heap(), or nothing if there is a buffer */
-  void *buffer;             /* the arena lives in here first; NULL: in a block of the source */
-  size_t buffer_size;       /* at least TOFT_BUFFER(0) */
-  uint64_t budget;          /* limit on live bytes; 0: none */
-  size_t reserve;           /* bytes expected: the first block after the arena's own is made this large */
+  size_t size;         /* sizeof(toft_options): TOFT_OPTIONS sets it */
+  toft_source *source; /* NULL: toft_heap(), or nothing if there is a buffer */
+  void *buffer;        /* the arena's state and first allocations are placed here; NULL: in a block of the source */
+  size_t buffer_size;  /* at least TOFT_BUFFER(0) */
+  uint64_t budget;     /* limit on live bytes; 0: none */
+  size_t reserve;      /* expected bytes: the first block after the initial block has this size */
   toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
   uint32_t flags; /* TOFT_CHECKED, or 0 */
@@ -2070,61 +2088,64 @@ typedef struct toft_options {
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
 /* clang-format on */
 
-/* A buffer of this size has room for `bytes` bytes of allocations, each rounded up to 8, wherever it starts. */
+/* The size of a buffer, at any address, that can hold allocations of `bytes` bytes, each rounded up to 8. */
 #define TOFT_BUFFER(bytes) (((size_t)(bytes) + 583) & ~(size_t)7)
 
-/* An arena with defaults: on the heap, no budget. NULL if there is no memory. Taken from the thread's cache when it has
- * one, which is the fast way. */
+/* Returns an arena with default options: blocks of toft_heap(), no budget. NULL if there is no memory. The thread's
+ * cache is tried first, which is the fastest way. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
-/* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
+/* Returns an arena with these options. NULL if there is no memory or the options are invalid; `options` == NULL is
+ * toft_create. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
-/* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
- * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). In a checked process
- * (toft/findings.h) the red zones need more room: there blocks for them come from toft_heap() if `overflow` is NULL,
- * the arena is full when its allocations alone, without zones, exceed the buffer, the result is NULL if there is no
- * memory for the checks, and the arena must be released before its buffer is used again. */
+/* Returns an arena in the caller's buffer of `size` bytes, which must outlive it, or NULL if the buffer is too small
+ * (see TOFT_BUFFER). When the buffer is full, blocks come from `overflow`; if that is NULL, allocations fail. In a
+ * checked process (toft/findings.h) the red zones need further memory: blocks for them come from toft_heap() if
+ * `overflow` is NULL, allocations fail once their own bytes, without zones, exceed the buffer, the result is NULL if
+ * there is no memory for the checks, and the arena must be released before its buffer is reused. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
-/* Runs the cleanups and returns every block. NULL is ignored. Inside a cleanup of the arena, and while a range is
- * claimed, it does nothing but report TOFT_EBUSY to options.failure; a checked arena reports a finding too. */
+/* Runs the cleanups and returns every block to the source. NULL is ignored. Inside a cleanup of the arena, and while a
+ * range is claimed, it only reports TOFT_EBUSY to options.failure; a checked arena also reports a finding. */
 TOFT_INLINE void toft_release(toft_arena *a);
 
-/* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
- * this point, and its cleanups run when they end. `donor` must not be used again. TOFT_ENOMEM if a's budget has no room
- * for it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if it is `a` itself. An arena of another maker works
- * too; it is kept until it is to be released. TOFT_ENOSYS if that follows another version of the ABI. */
+/* Moves everything that `donor` holds into `a`, in constant time: donor's allocations now live as long as allocations
+ * made in `a` at this point, and its cleanups run when they end. `donor` must not be used afterwards. Returns
+ * TOFT_ENOMEM if a's budget does not allow it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if `donor` is `a`.
+ * An arena of another provider is kept until it is to be released; TOFT_ENOSYS if it has another ABI version. */
 TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Allocation. Every result is aligned to 8 at least. A size of 0 gives a pointer that must not be read.
+ * Allocation. Functions return NULL on failure. A size of 0 gives a pointer that must not be dereferenced.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc(toft_arena *a, size_t size);
-/* `align`: a power of two, as large as you like. */
+/* `align` is a power of two of any size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align);
-/* count elements of `size` bytes: NULL if the product overflows. */
+/* `count` elements of `size` bytes each. NULL if the product overflows. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array(toft_arena *a, size_t count, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size, size_t align);
 
-/* One T, n of T; uninitialised or zeroed. */
+/* Memory for one T or n of them, uninitialised or zeroed. */
 #define toft_new(a, T) ((T *)toft_alloc_aligned((a), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_zeroed(a, T) ((T *)toft_alloc_zeroed((a), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_array(a, T, n) ((T *)toft_alloc_array((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_array_zeroed(a, T, n) ((T *)toft_alloc_array_zeroed((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
 
-/* Resizes an allocation of `old_size` bytes: in place if it is the newest and there is room, or if it shrinks; else a
- * copy, and the old bytes stay used. NULL: nothing changed. p == NULL allocates. */
+/* Resizes an allocation of `old_size` bytes: in place if it shrinks, or if it is the newest and the block has enough
+ * bytes remaining; otherwise by a copy, and the old bytes stay allocated. On failure it returns NULL and changes
+ * nothing. p == NULL allocates. */
 TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align);
-/* Gives the newest allocation back, if p is that one; else does nothing. `size` as asked for. NULL is ignored. */
+/* Frees p if it is the newest allocation, otherwise does nothing. `size` is the size that was requested. NULL is
+ * ignored. */
 TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size);
 
-/* Copies; NULL if there is no memory. toft_memdup aligns to 16. */
+/* Return a copy, or NULL if there is no memory. toft_memdup aligns it to 16. */
 TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a, const void *p, size_t size);
 TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a, const char *s);
-/* At most n bytes of s, and a NUL. */
+/* Copies at most n bytes of s and appends a NUL. */
 TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size_t n);
-/* printf into the arena. NULL if there is no memory or the format fails. */
+/* Formats as printf does, into the arena. NULL if there is no memory or the format fails. */
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
 
@@ -2132,21 +2153,21 @@ TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, cons
  * Marks and scopes
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* A point to come back to: two words, to be kept or dropped as you like. */
+/* Returns a mark of the present state, two words that need no release. */
 TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
-/* Gives back everything allocated since the mark, and runs the cleanups registered since, newest first. The mark stays
- * good for another rewind. TOFT_EMARK if it is from another arena or from before a reset; TOFT_EBUSY. A mark already
- * rewound past is told apart on checked arenas only. */
+/* Frees everything that was allocated since the mark, and runs the cleanups registered since, newest first. The mark
+ * can be used again. Returns TOFT_EMARK if it is from another arena or from before a reset, or TOFT_EBUSY. Only checked
+ * arenas detect a mark that was already rewound past. */
 TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
 
-/* A declaration: what is allocated after it is given back when the enclosing block ends, by its last line, break,
- * continue, return, goto, or an exception in C++:
+/* A declaration. Everything allocated after it is freed at the end of the enclosing block, which may be left by its
+ * last line, break, continue, return, goto, or a C++ exception:
  *     for (int i = 0; i < n; i++) {
  *       TOFT_SCOPE(a);
  *       if (!visit(toft_printf(a, "%d", i))) break;
  *     }
- * gcc and clang only: elsewhere toft_mark_here and toft_rewind. No switch label or goto may jump past it into its
- * block (clang rejects that, gcc does not). */
+ * gcc and clang only; with other compilers use toft_mark_here and toft_rewind. No switch label or goto may jump past
+ * the declaration into its block (clang rejects that, gcc does not). */
 #ifdef TOFT_AT_EXIT
 #define TOFT_SCOPE(a) TOFT_SCOPE_NAMED(a, TOFT_PASTE(toft_scope_, __COUNTER__))
 #define TOFT_SCOPE_NAMED(a, name) toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a)
@@ -2156,38 +2177,40 @@ TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
  * Reset, trim, budgets
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Gives back every allocation and runs the cleanups, but keeps blocks for the next round: as much as the largest of the
- * last 64 rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops asking for blocks. */
+/* Frees every allocation and runs the cleanups, but keeps blocks for the next round: as many bytes as the largest of
+ * the last 64 rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops calling the
+ * source. */
 TOFT_INLINE int toft_reset(toft_arena *a);
-/* The same, keeping all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as toft_reset
- * (TOFT_KEEP_RECENT, bytes ignored). TOFT_EBUSY, TOFT_EARG. */
+/* The same, but keeps all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as much as toft_reset
+ * (TOFT_KEEP_RECENT; `bytes` is ignored). Returns TOFT_EBUSY or TOFT_EARG on failure. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory that holds no allocation to the source, until about `keep` bytes of it are left. Marks stay good. */
+/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
-/* At most this many bytes may be live from now on, paddings included; UINT64_MAX: no limit. Costs nothing until it is
- * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */
+/* Limits the live bytes, padding included; UINT64_MAX is no limit. The fast path costs nothing extra. With a budget
+ * below the live bytes every allocation fails until enough has been freed. Returns TOFT_EBUSY on failure. */
 TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
-/* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
- * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD, and looked at
- * before it is used again; stale marks are refused with TOFT_EMARK; resize and free of what is no allocation, or with a
- * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY (two that allocate within
- * nanoseconds may both be served, and break the arena). toft/findings.h says how to hear of it. Slow. TOFT_EBUSY;
- * TOFT_ENOMEM: nothing changed; TOFT_ECORRUPT: the checks are off, and found something at their end. */
+/* Switches checks on or off for later allocations. Each gets red zones, which are checked when it is freed (rewind and
+ * reset then do their work and return TOFT_ECORRUPT); freed memory is filled with 0xDD and checked before it is reused;
+ * stale marks fail with TOFT_EMARK; resize and free with an address that is not an allocation, or with a wrong size,
+ * fail with TOFT_EARG; concurrent calls by a second thread fail with NULL or TOFT_EBUSY (two allocations within
+ * nanoseconds may both succeed and corrupt the arena). toft/findings.h says how findings are delivered. Checked arenas
+ * are slow. Returns TOFT_EBUSY; TOFT_ENOMEM: nothing changed; TOFT_ECORRUPT: the checks are off, and the last check
+ * found a write. */
 TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Cleanups
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Registers a function to run once, when this point is rewound, reset or released; newest first. It must not throw or
- * longjmp; the arena gives no memory while it runs. The node lives in the arena: set node->fn = NULL to cancel, or
- * register with fn NULL and arm the node when its object is complete. NULL if there is no memory. */
+/* Registers a function that runs once, when this point is rewound, reset or released; the newest runs first. It must
+ * not throw or longjmp, and allocations fail while it runs. The node lives in the arena: set node->fn to NULL to cancel
+ * it, or register it with fn NULL and set fn when the object is complete. NULL if there is no memory. */
 TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), void *arg);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Claimed ranges: the register-cursor mode. For loops that allocate several small objects a turn: cursor and limit live
- * in locals, and nobody else can hand out the same bytes, because the arena shows no room meanwhile (others are served
- * from blocks of their own; rewind, reset, release and a second claim are refused).
+ * Claimed ranges, for loops that allocate several small objects in each iteration: cursor and limit live in local
+ * variables. Until toft_unclaim the arena is sealed: other allocations come from other blocks, and rewind, reset,
+ * release and a second claim fail.
  *
  *     toft_range r;
  *     toft_claim(a, &r);
@@ -2195,21 +2218,22 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
  *     toft_unclaim(a, &r);
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* TOFT_EBUSY if the arena is claimed already. */
+/* Begins a claim. TOFT_EBUSY if the arena is claimed already. */
 TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r);
-/* Aligned to 8; claims a further block when the range is full. NULL: nothing changed, still claimed. */
+/* Allocates from the range, aligned to 8, and claims a further block when the range is full. NULL on failure: nothing
+ * changed, and the claim continues. */
 TOFT_INLINE TOFT_NODISCARD void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size);
-/* Byte by byte, without alignment: for text. Such a piece cannot be given to toft_resize or toft_free. Before
- * toft_range_alloc is used again: toft_range_align. */
+/* Allocates without alignment or rounding, for text. The result cannot be passed to toft_resize or toft_free. Call
+ * toft_range_align before the next toft_range_alloc. */
 TOFT_INLINE TOFT_NODISCARD void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size);
 TOFT_INLINE void toft_range_align(toft_range *r);
-/* Hands the rest back. TOFT_EARG if r does not hold a's claim. */
+/* Ends the claim and returns the unused bytes. TOFT_EARG if r is not the range that claims a. */
 TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Packed bytes: strings side by side, without the rounding to 8 that costs 13 to 61 % on real strings. A pack takes
- * chunks of its arena and fills them byte by byte; ordinary allocations may come in between. It belongs to the scope it
- * was begun in: after a rewind past that or a reset, begin a new one. Nothing to release.
+ * Packed bytes: strings without the rounding to 8, which costs 13 to 61 % on real strings. A pack allocates chunks of
+ * its arena and fills them byte by byte; other allocations may come in between. After a rewind past its begin, or a
+ * reset, it must not be used. It needs no release.
  * ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct toft_pack {
@@ -2219,65 +2243,67 @@ typedef struct toft_pack {
 } toft_pack;
 
 TOFT_INLINE toft_pack toft_pack_begin(toft_arena *a);
-/* n uninitialised bytes, aligned to 1. */
+/* Returns n uninitialised bytes, aligned to 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_pack_alloc(toft_pack *k, size_t n);
-/* A copy of n bytes; of n bytes and a NUL; of a string. */
+/* Return a copy of n bytes; of at most n bytes of a string, and a NUL; of a string. */
 TOFT_API TOFT_NODISCARD void *toft_pack_bytes(toft_pack *k, const void *p, size_t n);
 TOFT_INLINE TOFT_NODISCARD char *toft_pack_strndup(toft_pack *k, const char *s, size_t n);
 TOFT_INLINE TOFT_NODISCARD char *toft_pack_strdup(toft_pack *k, const char *s);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Looking at an arena
+ * Statistics and blocks
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Does p lie in memory that this arena has handed out? Walks the blocks. May be 0 for bytes of a claimed range. */
+/* Returns non-zero if p points into memory that this arena has handed out; may return 0 for bytes of a claimed range.
+ * Walks the blocks. */
 TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
-/* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
- * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
- * blocks. blocks: how many are in use. source_calls: how often the source was asked, ever. */
+/* Returns statistics. live is exact. allocated and peak are updated by slow calls, so they miss bytes that were
+ * allocated and rewound within one block in between. reserved: all blocks, kept ones included. wasted: block headers
+ * and unused ends of full blocks. blocks: the number in use. source_calls: calls of the source since the arena was
+ * created. */
 TOFT_INLINE toft_stats toft_get_stats(toft_arena *a);
 
 typedef struct toft_block {
-  const void *base;  /* the block, as the source gave it */
-  size_t size;       /* its bytes */
-  const void *start; /* the first byte that can be handed out */
-  size_t used;       /* bytes from there that are */
+  const void *base;  /* start of the block, as the source returned it */
+  size_t size;       /* size of the block */
+  const void *start; /* the first byte for allocations */
+  size_t used;       /* bytes allocated from `start` */
   int kind;          /* TOFT_BLOCK_... */
 } toft_block;
 enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
-/* Calls fn for each block, newest first, kept ones last, adopted arenas' blocks in their places, until fn returns
- * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. fn must return; the arena is
- * closed to it: allocations there are NULL, all else TOFT_EBUSY. */
+/* Calls fn for each block, newest first and kept ones last, with the blocks of adopted arenas in order, until fn
+ * returns non-zero. Returns the last result of fn, or TOFT_ENOSYS for an arena of another provider. fn must return, and
+ * cannot use the arena: allocations return NULL, other calls TOFT_EBUSY. */
 TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *block), void *arg);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The thread's cache. toft_release keeps arenas and heap blocks of the thread that calls it, up to a limit, for the
- * next toft_create and the next block. They are returned when the thread ends, when the library is unloaded, and on
- * request. In a fork's child the cache of the forking thread goes on; those of other threads are lost with them.
+ * The thread's cache. toft_release puts arenas and heap blocks into the cache of the calling thread, up to a limit, for
+ * the next toft_create and the next block. The cache is emptied when the thread ends, when the library is unloaded, and
+ * by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of other threads leak.
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Limit per thread, in bytes; 4 MiB unless set, 0 is off. Affects every thread from its next release on; thread-safe.
- * Returns the old limit. */
+/* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
+ * off. Applies to every thread from its next release on. Thread-safe. */
 TOFT_API size_t toft_cache_limit(size_t bytes);
-/* Bytes this thread's cache holds. */
+/* Returns the bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_held(void);
-/* Returns all of this thread's cache to the system. */
+/* Empties the calling thread's cache and returns its memory to the system. */
 TOFT_API void toft_cache_trim(void);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Hooks: malloc-like functions for libraries that let one set their allocator. They keep the size in front of each
- * object (16 bytes), align to 16, and reuse memory only when the newest object is freed or grown.
+ * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each
+ * object, align to 16, and reuse memory only when the newest object is freed or resized.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena, size_t size);
 TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
-/* For hooks without a context pointer: the calling thread's current arena. NULL until set. */
+/* Returns the calling thread's current arena, for hooks without a context pointer. NULL until it is set. */
 TOFT_API toft_arena *toft_current(void);
-/* Sets it (NULL: none) and returns the one before, to be put back. */
+/* Sets the current arena (NULL: none) and returns the previous one, for the caller to restore. */
 TOFT_API toft_arena *toft_current_swap(toft_arena *a);
-/* On the current arena; NULL if there is none. */
+/* Use the current arena. They return NULL if there is none. */
 TOFT_API TOFT_SIZED(1) void *toft_current_malloc(size_t size);
 TOFT_API TOFT_SIZED2(1, 2) void *toft_current_calloc(size_t count, size_t size);
 TOFT_API TOFT_SIZED(2) void *toft_current_realloc(void *p, size_t size);
@@ -2321,10 +2347,10 @@ TOFT_API void *toft_pack_grow(toft_pack *k, size_t n);
 
 TOFT_INLINE void *toft_pack_alloc(toft_pack *k, size_t n) {
   unsigned char *p = k->cursor;
-  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* a copy, so that k can live in registers */
-    toft_pack seen = *k;
-    void *q = toft_pack_grow(&seen, n);
-    *k = seen;
+  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* the address of a copy escapes, so k can stay in registers */
+    toft_pack copy = *k;
+    void *q = toft_pack_grow(&copy, n);
+    *k = copy;
     return q;
   }
   k->cursor = p + n;
@@ -2357,8 +2383,8 @@ TOFT_INLINE char *toft_pack_strdup(toft_pack *k, const char *s) {
 #if defined(TOFT_SITES) && !defined(__cplusplus)
 
 /* ==== toft/sites.h ==== */
-/* With TOFT_SITES: every call by these names says its file and line to checked arenas, as toft_at does. Included by
- * toft.h behind everything else. */
+/* With TOFT_SITES, calls by these names record their file and line in checked arenas, as toft_at does. Included by
+ * toft.h after everything else. */
 #ifndef TOFT_SITES_H
 #define TOFT_SITES_H
 

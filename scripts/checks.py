@@ -21,7 +21,7 @@ FAILED = [ctest + r"\[  FAILED  \] \S+ \(\d+ ms\)", ctest + r"\[  FAILED  \] \d+
 
 
 def count(text):
-    """(passed, failed) of every test that an output names. A last line that counts stands for the whole output."""
+    """(passed, failed) of all tests named in an output; a last line with counts takes precedence."""
     last = re.search(r"(?:^|\n)(\d+) passed, (\d+) failed\n*\Z", text)
     if last:
         return int(last[1]), int(last[2])
@@ -81,7 +81,7 @@ class Check:
         return text
 
     def counted(self, what, code, text):
-        """Adds the tests of an output. None, or an end that no failed test explains, is a failure."""
+        """Adds the tests of an output. No test, or an exit code without a failed test, is a failure."""
         passed, failed = count(text)
         self.passed, self.failed = self.passed + passed, self.failed + failed
         if passed + failed == 0 or (code != 0 and failed == 0):
@@ -95,7 +95,7 @@ class Check:
 
 
 def unavailable(reason):
-    """The exit code and the last line by which scripts/check knows that a check cannot run here."""
+    """Exits with the code and last line that tell scripts/check that a check is unavailable."""
     print(reason)
     sys.exit(77)
 

@@ -1,35 +1,46 @@
-/* Toft: an arena allocator. Allocate by moving a pointer; give everything back at once.
+/* Toft: an arena allocator. An allocation moves a pointer; a release, a reset or a rewind frees many of them in one
+ * call.
  *
  *     toft_arena *a = toft_create();
  *     struct node *n = toft_new(a, struct node);
  *     char *name = toft_strdup(a, "toft");
  *     ...
- *     toft_release(a);                       everything above is gone, in one call
+ *     toft_release(a);                       frees all of the above
  *
- * This header is the reference. Three layers: this one says what the calls do; toft/inline.h is what they cost;
- * src/ is what happens when a block is full. Sizes are bytes unless a parameter says otherwise.
+ * This header is the reference of the API and includes the headers of its parts. toft/inline.h has the fast paths, src/
+ * the slow paths. The conventions below hold for every header.
  *
- * FAILURE. A call that cannot do its work returns NULL or a negative code (toft_error_name names it) and leaves the
- * arena as it was. Nothing here prints, exits or aborts. options.failure is told first, if it is set.
+ * NAMES. X_create allocates an object and X_release frees it. X_init initialises a structure in the caller's memory,
+ * and X_release frees the memory that it owns. X_reset frees every allocation of an object and keeps memory for reuse,
+ * X_trim returns unused memory to the source, X_get_stats returns statistics. Callback types end in _fn. A structure of
+ * options is initialised with its macro X_OPTIONS.
  *
- * THREADS. An arena belongs to one thread at a time and may move between threads; calls on two arenas never
- * interfere. Exceptions are stated at the call.
+ * UNITS. Sizes are in bytes unless a parameter says otherwise. Allocations in an arena are aligned to 8 at least,
+ * except those documented as unaligned.
  *
- * LIFETIME. Memory from an arena is valid until the arena is reset or released, or rewound to a mark taken before
- * it. Nobody frees it piece by piece (toft_free gives back the newest allocation, and is otherwise a no-op).
+ * ERRORS. A call that fails returns NULL or a negative code (toft_error_name names it) and leaves the arena unchanged;
+ * only TOFT_ECORRUPT is returned by calls that have done their work. options.failure is called first, if it is set. The
+ * library does not print, exit or abort unless the environment asks for it (toft/findings.h).
  *
- * BAD INPUT. Every arena detects a size that overflows (NULL), an alignment above 8 that is no power of two (NULL), a
- * mark of another arena, also of one that was released at the same address, or from before a reset (TOFT_EMARK), and
+ * THREADS. An arena is used by one thread at a time and may move between threads; calls on different arenas never
+ * interfere. Exceptions are stated at the call. An EXCLUSIVE call requires that no other thread uses the object at the
+ * same time: the others have been joined, or wait at a barrier.
+ *
+ * OWNERSHIP. Memory of an arena is valid until the arena is reset, released, or rewound to a mark taken before the
+ * allocation. toft_free frees the newest allocation only, and otherwise does nothing.
+ *
+ * BAD INPUT. Every arena detects a size that overflows (NULL), an alignment above 8 that is not a power of two (NULL),
+ * a mark that is from before a reset or from another arena, even a released one at the same address (TOFT_EMARK), and
  * calls while a range is claimed or a cleanup runs (TOFT_EBUSY). Only a checked arena (options.flags, toft_set_checked,
- * TOFT_CHECKED=1 in the environment; see toft/findings.h) detects a mark already rewound past, writes beyond an
- * allocation or after it was given back, frees of what is no allocation or of another size, calls on a released arena,
- * a release while a range is claimed or a cleanup runs, and two threads in one arena. Not detected: a NULL arena,
- * alignments 3, 5, 6 and 7 (served as 8).
+ * TOFT_CHECKED=1 in the environment; see toft/findings.h) detects a mark that was already rewound past, writes outside
+ * an allocation or after it was freed, frees of an address that is not an allocation or with a wrong size, calls on a
+ * released arena, a release while a range is claimed or a cleanup runs, and use by two threads at once. Not detected: a
+ * NULL arena; the alignments 3, 5, 6 and 7, which are treated as 8.
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
- * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS leave those functions out, and TOFT_NO_OS builds the
- * library for targets without an operating system; see c/README.md. Settings that are left out return TOFT_ENOSYS.
+ * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS omit these parts from the build, and TOFT_NO_OS builds the
+ * library for targets without an operating system; see c/README.md. Settings of an omitted part return TOFT_ENOSYS.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_H
@@ -55,10 +66,10 @@ extern "C" {
 
 #define TOFT_VERSION "0.1.0"
 
-/* The version of the library linked, as TOFT_VERSION. */
+/* Returns the version of the linked library, in the form of TOFT_VERSION. */
 TOFT_API const char *toft_version(void);
 
-/* "TOFT_ENOMEM" for TOFT_ENOMEM, and so on; "unknown" for what is no code. Static, never NULL. */
+/* Returns the name of an error code, such as "TOFT_ENOMEM", or "unknown". The string is static. */
 TOFT_API const char *toft_error_name(int code);
 
 /* ------------------------------------------------------------------------------------------------------------
@@ -67,22 +78,22 @@ TOFT_API const char *toft_error_name(int code);
 
 typedef struct toft_source toft_source;
 struct toft_source {
-  /* A block of at least `size` bytes on a 64-byte boundary, or NULL. `size` is a multiple of 4096. */
+  /* Returns a block of at least `size` bytes, aligned to 64, or NULL. `size` is a multiple of 4096. */
   void *(*take)(toft_source *self, size_t size);
-  /* Returns what take gave; same size. */
+  /* Frees a block that take returned; `size` is the same as there. */
   void (*put)(toft_source *self, void *block, size_t size);
-  /* May be NULL. Grows or shrinks a block where it stands, from `size` to `want` bytes, both multiples of 4096:
-   * non-zero if it did. Arenas grow such a block instead of taking another. */
+  /* Optional (may be NULL). Grows or shrinks a block in place from `size` to `want` bytes, both multiples of 4096, and
+   * returns non-zero on success. Arenas prefer this to taking another block. */
   int (*extend)(toft_source *self, void *block, size_t size, size_t want);
 };
 
-/* The default: malloc, and for blocks of 1 MiB and more whole pages, with huge pages asked for. Blocks returned to
- * it go to the thread's cache first (see toft_cache_limit). Thread-safe. */
+/* The default source: malloc for blocks below 1 MiB, and pages of the operating system, huge ones if possible, for
+ * larger blocks. Freed blocks go to the calling thread's cache first (see toft_cache_limit). Thread-safe. */
 TOFT_API toft_source *toft_heap(void);
 
-/* Pages straight from the operating system. TOFT_PAGES_HUGE: ask for huge pages for blocks of 2 MiB and more.
- * TOFT_PAGES_LAZY: put keeps up to 64 MiB of address space and tells the system that it may take the memory, which
- * makes taking it again cheap; toft_page_source_trim unmaps it. One thread at a time with LAZY, thread-safe without. */
+/* Pages of the operating system. TOFT_PAGES_HUGE requests huge pages for blocks of 2 MiB and more. With
+ * TOFT_PAGES_LAZY, put keeps up to 64 MiB of address space and lets the system reclaim its memory, so that the next
+ * take is cheap; toft_page_source_trim unmaps it. Thread-safe without LAZY; one thread at a time with it. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
 typedef struct toft_page_source {
   toft_source source;
@@ -93,9 +104,9 @@ typedef struct toft_page_source {
 TOFT_API toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags);
 TOFT_API void toft_page_source_trim(toft_page_source *pages);
 
-/* Reserve and commit: one contiguous range of `max` bytes of address space, which never moves; memory is committed as
- * the arena grows, so its newest allocation can grow in place up to `max`. Serves one arena at a time. NULL if the
- * address space cannot be had. toft_reserve_source_release gives it back, after the arena's release. */
+/* One contiguous range of `max` bytes of address space, which never moves. Memory is committed as the arena grows, so
+ * its newest allocation can grow in place up to `max`. Serves one arena at a time. Returns NULL if the address space
+ * cannot be reserved. toft_reserve_source_release unmaps it, after the arena was released. */
 typedef struct toft_reserve_source {
   toft_source source;
   unsigned char *base;
@@ -105,35 +116,35 @@ typedef struct toft_reserve_source {
 TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
 TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
-/* Puts a limit, in bytes, on what all arenas together may hold of another source. Exact at blocks, not at allocations:
- * for a limit on allocations, see toft_set_budget. Thread-safe if the inner source is. */
+/* A limit, in bytes, on the blocks that all arenas together hold of another source. It counts blocks; toft_set_budget
+ * limits allocations. Thread-safe if the inner source is. */
 typedef struct toft_limited_source {
   toft_source source;
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
-/* inner NULL: toft_heap(). */
+/* `inner` == NULL is toft_heap(). */
 TOFT_API toft_source *toft_limited_source_init(toft_limited_source *budget, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Called with the reason why a call on the arena is about to return NULL: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY; also
- * with size 0 and TOFT_EBUSY where toft_release has no effect. The arena is as it was, so the callback may longjmp or
- * throw. On a checked arena also with TOFT_ECORRUPT and the size of an allocation around which, or after which, bytes
- * were written; that call goes on, so the callback must return. It must not call into the arena. */
+/* Called when a call on the arena is about to fail, with the reason: TOFT_ENOMEM, TOFT_EARG or TOFT_EBUSY; also with
+ * size 0 and TOFT_EBUSY when toft_release has no effect. The arena is unchanged, so the callback may longjmp or throw.
+ * A checked arena also calls it with TOFT_ECORRUPT and the size of an allocation outside which, or after the end of
+ * which, bytes were written; that call continues, so the callback must return. It must not call into the arena. */
 typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
 enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
 
 typedef struct toft_options {
-  size_t size;              /* sizeof(toft_options): TOFT_OPTIONS sets it */
-  toft_source *source;      /* NULL: toft_heap(), or nothing if there is a buffer */
-  void *buffer;             /* the arena lives in here first; NULL: in a block of the source */
-  size_t buffer_size;       /* at least TOFT_BUFFER(0) */
-  uint64_t budget;          /* limit on live bytes; 0: none */
-  size_t reserve;           /* bytes expected: the first block after the arena's own is made this large */
+  size_t size;         /* sizeof(toft_options): TOFT_OPTIONS sets it */
+  toft_source *source; /* NULL: toft_heap(), or nothing if there is a buffer */
+  void *buffer;        /* the arena's state and first allocations are placed here; NULL: in a block of the source */
+  size_t buffer_size;  /* at least TOFT_BUFFER(0) */
+  uint64_t budget;     /* limit on live bytes; 0: none */
+  size_t reserve;      /* expected bytes: the first block after the initial block has this size */
   toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
   uint32_t flags; /* TOFT_CHECKED, or 0 */
@@ -142,61 +153,64 @@ typedef struct toft_options {
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }
 /* clang-format on */
 
-/* A buffer of this size has room for `bytes` bytes of allocations, each rounded up to 8, wherever it starts. */
+/* The size of a buffer, at any address, that can hold allocations of `bytes` bytes, each rounded up to 8. */
 #define TOFT_BUFFER(bytes) (((size_t)(bytes) + 583) & ~(size_t)7)
 
-/* An arena with defaults: on the heap, no budget. NULL if there is no memory. Taken from the thread's cache when it has
- * one, which is the fast way. */
+/* Returns an arena with default options: blocks of toft_heap(), no budget. NULL if there is no memory. The thread's
+ * cache is tried first, which is the fastest way. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create(void);
-/* NULL if there is no memory or the options are bad; options == NULL is toft_create. */
+/* Returns an arena with these options. NULL if there is no memory or the options are invalid; `options` == NULL is
+ * toft_create. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options);
-/* An arena in the caller's buffer of `size` bytes, which must outlive it. When the buffer is full, blocks come from
- * `overflow`; NULL: the arena is full then. NULL if the buffer is too small (see TOFT_BUFFER). In a checked process
- * (toft/findings.h) the red zones need more room: there blocks for them come from toft_heap() if `overflow` is NULL,
- * the arena is full when its allocations alone, without zones, exceed the buffer, the result is NULL if there is no
- * memory for the checks, and the arena must be released before its buffer is used again. */
+/* Returns an arena in the caller's buffer of `size` bytes, which must outlive it, or NULL if the buffer is too small
+ * (see TOFT_BUFFER). When the buffer is full, blocks come from `overflow`; if that is NULL, allocations fail. In a
+ * checked process (toft/findings.h) the red zones need further memory: blocks for them come from toft_heap() if
+ * `overflow` is NULL, allocations fail once their own bytes, without zones, exceed the buffer, the result is NULL if
+ * there is no memory for the checks, and the arena must be released before its buffer is reused. */
 TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
 
-/* Runs the cleanups and returns every block. NULL is ignored. Inside a cleanup of the arena, and while a range is
- * claimed, it does nothing but report TOFT_EBUSY to options.failure; a checked arena reports a finding too. */
+/* Runs the cleanups and returns every block to the source. NULL is ignored. Inside a cleanup of the arena, and while a
+ * range is claimed, it only reports TOFT_EBUSY to options.failure; a checked arena also reports a finding. */
 TOFT_INLINE void toft_release(toft_arena *a);
 
-/* Takes over everything that `donor` holds, in constant time: its allocations now live as long as those made in `a` at
- * this point, and its cleanups run when they end. `donor` must not be used again. TOFT_ENOMEM if a's budget has no room
- * for it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if it is `a` itself. An arena of another maker works
- * too; it is kept until it is to be released. TOFT_ENOSYS if that follows another version of the ABI. */
+/* Moves everything that `donor` holds into `a`, in constant time: donor's allocations now live as long as allocations
+ * made in `a` at this point, and its cleanups run when they end. `donor` must not be used afterwards. Returns
+ * TOFT_ENOMEM if a's budget does not allow it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if `donor` is `a`.
+ * An arena of another provider is kept until it is to be released; TOFT_ENOSYS if it has another ABI version. */
 TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Allocation. Every result is aligned to 8 at least. A size of 0 gives a pointer that must not be read.
+ * Allocation. Functions return NULL on failure. A size of 0 gives a pointer that must not be dereferenced.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc(toft_arena *a, size_t size);
-/* `align`: a power of two, as large as you like. */
+/* `align` is a power of two of any size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align);
-/* count elements of `size` bytes: NULL if the product overflows. */
+/* `count` elements of `size` bytes each. NULL if the product overflows. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array(toft_arena *a, size_t count, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size, size_t align);
 
-/* One T, n of T; uninitialised or zeroed. */
+/* Memory for one T or n of them, uninitialised or zeroed. */
 #define toft_new(a, T) ((T *)toft_alloc_aligned((a), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_zeroed(a, T) ((T *)toft_alloc_zeroed((a), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_array(a, T, n) ((T *)toft_alloc_array((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_array_zeroed(a, T, n) ((T *)toft_alloc_array_zeroed((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
 
-/* Resizes an allocation of `old_size` bytes: in place if it is the newest and there is room, or if it shrinks; else a
- * copy, and the old bytes stay used. NULL: nothing changed. p == NULL allocates. */
+/* Resizes an allocation of `old_size` bytes: in place if it shrinks, or if it is the newest and the block has enough
+ * bytes remaining; otherwise by a copy, and the old bytes stay allocated. On failure it returns NULL and changes
+ * nothing. p == NULL allocates. */
 TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align);
-/* Gives the newest allocation back, if p is that one; else does nothing. `size` as asked for. NULL is ignored. */
+/* Frees p if it is the newest allocation, otherwise does nothing. `size` is the size that was requested. NULL is
+ * ignored. */
 TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size);
 
-/* Copies; NULL if there is no memory. toft_memdup aligns to 16. */
+/* Return a copy, or NULL if there is no memory. toft_memdup aligns it to 16. */
 TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a, const void *p, size_t size);
 TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a, const char *s);
-/* At most n bytes of s, and a NUL. */
+/* Copies at most n bytes of s and appends a NUL. */
 TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size_t n);
-/* printf into the arena. NULL if there is no memory or the format fails. */
+/* Formats as printf does, into the arena. NULL if there is no memory or the format fails. */
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
 
@@ -204,21 +218,21 @@ TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, cons
  * Marks and scopes
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* A point to come back to: two words, to be kept or dropped as you like. */
+/* Returns a mark of the present state, two words that need no release. */
 TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
-/* Gives back everything allocated since the mark, and runs the cleanups registered since, newest first. The mark stays
- * good for another rewind. TOFT_EMARK if it is from another arena or from before a reset; TOFT_EBUSY. A mark already
- * rewound past is told apart on checked arenas only. */
+/* Frees everything that was allocated since the mark, and runs the cleanups registered since, newest first. The mark
+ * can be used again. Returns TOFT_EMARK if it is from another arena or from before a reset, or TOFT_EBUSY. Only checked
+ * arenas detect a mark that was already rewound past. */
 TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
 
-/* A declaration: what is allocated after it is given back when the enclosing block ends, by its last line, break,
- * continue, return, goto, or an exception in C++:
+/* A declaration. Everything allocated after it is freed at the end of the enclosing block, which may be left by its
+ * last line, break, continue, return, goto, or a C++ exception:
  *     for (int i = 0; i < n; i++) {
  *       TOFT_SCOPE(a);
  *       if (!visit(toft_printf(a, "%d", i))) break;
  *     }
- * gcc and clang only: elsewhere toft_mark_here and toft_rewind. No switch label or goto may jump past it into its
- * block (clang rejects that, gcc does not). */
+ * gcc and clang only; with other compilers use toft_mark_here and toft_rewind. No switch label or goto may jump past
+ * the declaration into its block (clang rejects that, gcc does not). */
 #ifdef TOFT_AT_EXIT
 #define TOFT_SCOPE(a) TOFT_SCOPE_NAMED(a, TOFT_PASTE(toft_scope_, __COUNTER__))
 #define TOFT_SCOPE_NAMED(a, name) toft_scope name TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin(a)
@@ -228,38 +242,40 @@ TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m);
  * Reset, trim, budgets
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Gives back every allocation and runs the cleanups, but keeps blocks for the next round: as much as the largest of the
- * last 64 rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops asking for blocks. */
+/* Frees every allocation and runs the cleanups, but keeps blocks for the next round: as many bytes as the largest of
+ * the last 64 rounds needed, merged into one block (up to 64 MiB), so that a steady workload stops calling the
+ * source. */
 TOFT_INLINE int toft_reset(toft_arena *a);
-/* The same, keeping all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as toft_reset
- * (TOFT_KEEP_RECENT, bytes ignored). TOFT_EBUSY, TOFT_EARG. */
+/* The same, but keeps all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as much as toft_reset
+ * (TOFT_KEEP_RECENT; `bytes` is ignored). Returns TOFT_EBUSY or TOFT_EARG on failure. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory that holds no allocation to the source, until about `keep` bytes of it are left. Marks stay good. */
+/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
-/* At most this many bytes may be live from now on, paddings included; UINT64_MAX: no limit. Costs nothing until it is
- * reached. A budget below what is live refuses everything until enough has been given back. TOFT_EBUSY. */
+/* Limits the live bytes, padding included; UINT64_MAX is no limit. The fast path costs nothing extra. With a budget
+ * below the live bytes every allocation fails until enough has been freed. Returns TOFT_EBUSY on failure. */
 TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes);
-/* Switches checks, for allocations made from now on: red zones around them, looked at when they are given back (rewind
- * and reset then return TOFT_ECORRUPT, having done their work); what is given back is filled with 0xDD, and looked at
- * before it is used again; stale marks are refused with TOFT_EMARK; resize and free of what is no allocation, or with a
- * wrong size, with TOFT_EARG; what a second thread calls meanwhile with NULL or TOFT_EBUSY (two that allocate within
- * nanoseconds may both be served, and break the arena). toft/findings.h says how to hear of it. Slow. TOFT_EBUSY;
- * TOFT_ENOMEM: nothing changed; TOFT_ECORRUPT: the checks are off, and found something at their end. */
+/* Switches checks on or off for later allocations. Each gets red zones, which are checked when it is freed (rewind and
+ * reset then do their work and return TOFT_ECORRUPT); freed memory is filled with 0xDD and checked before it is reused;
+ * stale marks fail with TOFT_EMARK; resize and free with an address that is not an allocation, or with a wrong size,
+ * fail with TOFT_EARG; concurrent calls by a second thread fail with NULL or TOFT_EBUSY (two allocations within
+ * nanoseconds may both succeed and corrupt the arena). toft/findings.h says how findings are delivered. Checked arenas
+ * are slow. Returns TOFT_EBUSY; TOFT_ENOMEM: nothing changed; TOFT_ECORRUPT: the checks are off, and the last check
+ * found a write. */
 TOFT_INLINE int toft_set_checked(toft_arena *a, int on);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Cleanups
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Registers a function to run once, when this point is rewound, reset or released; newest first. It must not throw or
- * longjmp; the arena gives no memory while it runs. The node lives in the arena: set node->fn = NULL to cancel, or
- * register with fn NULL and arm the node when its object is complete. NULL if there is no memory. */
+/* Registers a function that runs once, when this point is rewound, reset or released; the newest runs first. It must
+ * not throw or longjmp, and allocations fail while it runs. The node lives in the arena: set node->fn to NULL to cancel
+ * it, or register it with fn NULL and set fn when the object is complete. NULL if there is no memory. */
 TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), void *arg);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Claimed ranges: the register-cursor mode. For loops that allocate several small objects a turn: cursor and limit live
- * in locals, and nobody else can hand out the same bytes, because the arena shows no room meanwhile (others are served
- * from blocks of their own; rewind, reset, release and a second claim are refused).
+ * Claimed ranges, for loops that allocate several small objects in each iteration: cursor and limit live in local
+ * variables. Until toft_unclaim the arena is sealed: other allocations come from other blocks, and rewind, reset,
+ * release and a second claim fail.
  *
  *     toft_range r;
  *     toft_claim(a, &r);
@@ -267,21 +283,22 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
  *     toft_unclaim(a, &r);
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* TOFT_EBUSY if the arena is claimed already. */
+/* Begins a claim. TOFT_EBUSY if the arena is claimed already. */
 TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r);
-/* Aligned to 8; claims a further block when the range is full. NULL: nothing changed, still claimed. */
+/* Allocates from the range, aligned to 8, and claims a further block when the range is full. NULL on failure: nothing
+ * changed, and the claim continues. */
 TOFT_INLINE TOFT_NODISCARD void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size);
-/* Byte by byte, without alignment: for text. Such a piece cannot be given to toft_resize or toft_free. Before
- * toft_range_alloc is used again: toft_range_align. */
+/* Allocates without alignment or rounding, for text. The result cannot be passed to toft_resize or toft_free. Call
+ * toft_range_align before the next toft_range_alloc. */
 TOFT_INLINE TOFT_NODISCARD void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size);
 TOFT_INLINE void toft_range_align(toft_range *r);
-/* Hands the rest back. TOFT_EARG if r does not hold a's claim. */
+/* Ends the claim and returns the unused bytes. TOFT_EARG if r is not the range that claims a. */
 TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Packed bytes: strings side by side, without the rounding to 8 that costs 13 to 61 % on real strings. A pack takes
- * chunks of its arena and fills them byte by byte; ordinary allocations may come in between. It belongs to the scope it
- * was begun in: after a rewind past that or a reset, begin a new one. Nothing to release.
+ * Packed bytes: strings without the rounding to 8, which costs 13 to 61 % on real strings. A pack allocates chunks of
+ * its arena and fills them byte by byte; other allocations may come in between. After a rewind past its begin, or a
+ * reset, it must not be used. It needs no release.
  * ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct toft_pack {
@@ -291,65 +308,67 @@ typedef struct toft_pack {
 } toft_pack;
 
 TOFT_INLINE toft_pack toft_pack_begin(toft_arena *a);
-/* n uninitialised bytes, aligned to 1. */
+/* Returns n uninitialised bytes, aligned to 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_pack_alloc(toft_pack *k, size_t n);
-/* A copy of n bytes; of n bytes and a NUL; of a string. */
+/* Return a copy of n bytes; of at most n bytes of a string, and a NUL; of a string. */
 TOFT_API TOFT_NODISCARD void *toft_pack_bytes(toft_pack *k, const void *p, size_t n);
 TOFT_INLINE TOFT_NODISCARD char *toft_pack_strndup(toft_pack *k, const char *s, size_t n);
 TOFT_INLINE TOFT_NODISCARD char *toft_pack_strdup(toft_pack *k, const char *s);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Looking at an arena
+ * Statistics and blocks
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Does p lie in memory that this arena has handed out? Walks the blocks. May be 0 for bytes of a claimed range. */
+/* Returns non-zero if p points into memory that this arena has handed out; may return 0 for bytes of a claimed range.
+ * Walks the blocks. */
 TOFT_INLINE int toft_contains(const toft_arena *a, const void *p);
-/* live is exact. allocated and peak are taken when a slow call happens: they miss what was allocated and rewound
- * within one block in between. reserved: blocks and kept blocks. wasted: block headers and the unused ends of full
- * blocks. blocks: how many are in use. source_calls: how often the source was asked, ever. */
+/* Returns statistics. live is exact. allocated and peak are updated by slow calls, so they miss bytes that were
+ * allocated and rewound within one block in between. reserved: all blocks, kept ones included. wasted: block headers
+ * and unused ends of full blocks. blocks: the number in use. source_calls: calls of the source since the arena was
+ * created. */
 TOFT_INLINE toft_stats toft_get_stats(toft_arena *a);
 
 typedef struct toft_block {
-  const void *base;  /* the block, as the source gave it */
-  size_t size;       /* its bytes */
-  const void *start; /* the first byte that can be handed out */
-  size_t used;       /* bytes from there that are */
+  const void *base;  /* start of the block, as the source returned it */
+  size_t size;       /* size of the block */
+  const void *start; /* the first byte for allocations */
+  size_t used;       /* bytes allocated from `start` */
   int kind;          /* TOFT_BLOCK_... */
 } toft_block;
 enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
-/* Calls fn for each block, newest first, kept ones last, adopted arenas' blocks in their places, until fn returns
- * non-zero; returns what fn returned last, or TOFT_ENOSYS for an arena of another maker. fn must return; the arena is
- * closed to it: allocations there are NULL, all else TOFT_EBUSY. */
+/* Calls fn for each block, newest first and kept ones last, with the blocks of adopted arenas in order, until fn
+ * returns non-zero. Returns the last result of fn, or TOFT_ENOSYS for an arena of another provider. fn must return, and
+ * cannot use the arena: allocations return NULL, other calls TOFT_EBUSY. */
 TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *block), void *arg);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The thread's cache. toft_release keeps arenas and heap blocks of the thread that calls it, up to a limit, for the
- * next toft_create and the next block. They are returned when the thread ends, when the library is unloaded, and on
- * request. In a fork's child the cache of the forking thread goes on; those of other threads are lost with them.
+ * The thread's cache. toft_release puts arenas and heap blocks into the cache of the calling thread, up to a limit, for
+ * the next toft_create and the next block. The cache is emptied when the thread ends, when the library is unloaded, and
+ * by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of other threads leak.
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Limit per thread, in bytes; 4 MiB unless set, 0 is off. Affects every thread from its next release on; thread-safe.
- * Returns the old limit. */
+/* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
+ * off. Applies to every thread from its next release on. Thread-safe. */
 TOFT_API size_t toft_cache_limit(size_t bytes);
-/* Bytes this thread's cache holds. */
+/* Returns the bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_held(void);
-/* Returns all of this thread's cache to the system. */
+/* Empties the calling thread's cache and returns its memory to the system. */
 TOFT_API void toft_cache_trim(void);
 
 /* ------------------------------------------------------------------------------------------------------------
- * Hooks: malloc-like functions for libraries that let one set their allocator. They keep the size in front of each
- * object (16 bytes), align to 16, and reuse memory only when the newest object is freed or grown.
+ * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each
+ * object, align to 16, and reuse memory only when the newest object is freed or resized.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena, size_t size);
 TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
-/* For hooks without a context pointer: the calling thread's current arena. NULL until set. */
+/* Returns the calling thread's current arena, for hooks without a context pointer. NULL until it is set. */
 TOFT_API toft_arena *toft_current(void);
-/* Sets it (NULL: none) and returns the one before, to be put back. */
+/* Sets the current arena (NULL: none) and returns the previous one, for the caller to restore. */
 TOFT_API toft_arena *toft_current_swap(toft_arena *a);
-/* On the current arena; NULL if there is none. */
+/* Use the current arena. They return NULL if there is none. */
 TOFT_API TOFT_SIZED(1) void *toft_current_malloc(size_t size);
 TOFT_API TOFT_SIZED2(1, 2) void *toft_current_calloc(size_t count, size_t size);
 TOFT_API TOFT_SIZED(2) void *toft_current_realloc(void *p, size_t size);
@@ -393,10 +412,10 @@ TOFT_API void *toft_pack_grow(toft_pack *k, size_t n);
 
 TOFT_INLINE void *toft_pack_alloc(toft_pack *k, size_t n) {
   unsigned char *p = k->cursor;
-  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* a copy, so that k can live in registers */
-    toft_pack seen = *k;
-    void *q = toft_pack_grow(&seen, n);
-    *k = seen;
+  if (TOFT_UNLIKELY((size_t)(k->limit - p) < n)) { /* the address of a copy escapes, so k can stay in registers */
+    toft_pack copy = *k;
+    void *q = toft_pack_grow(&copy, n);
+    *k = copy;
     return q;
   }
   k->cursor = p + n;

@@ -4,8 +4,8 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 /* ---- platform: operating system, compiler, tools ---- */
-#include "platform/os.c"         /* pages, locks that wait, the ends of threads and of the library */
-#include "platform/atomic.c"     /* words that threads share, a lock, a one-sided fence */
+#include "platform/os.c"         /* pages, threads, files, callbacks at thread exit and at unload */
+#include "platform/atomic.c"     /* atomics, a spin lock, an asymmetric fence */
 #include "platform/sanitizers.c" /* AddressSanitizer, MemorySanitizer, Valgrind */
 
 /* ---- core: the arena ---- */
@@ -15,25 +15,25 @@
 #include "core/sources.c"        /* pages, reserve-and-commit, limited */
 #include "core/instrument.h"     /* what the core calls of debug/ */
 #include "core/blocks.c"         /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
-#include "core/alloc_slow.c"     /* where an allocation goes when the inline path has no answer */
-#include "core/ops.c"            /* the table behind every head */
-#include "core/reset_fast.c"     /* the reset of an arena that is as its last reset left it, but for the cursor */
+#include "core/alloc_slow.c"     /* the slow path of allocation */
+#include "core/ops.c"            /* the table of operations */
+#include "core/reset_fast.c"     /* the fast reset of an arena unchanged but for its cursor */
 #include "core/create_release.c" /* create, release, adopt */
 #include "core/stats.c"          /* statistics, block walk */
 #include "core/malloc_hooks.c"   /* malloc-like hooks, the current arena */
 #include "core/strings.c"        /* printf and packed bytes */
 
-/* ---- debug: what can be switched on per arena while the program runs ---- */
-#include "debug/omitted.c"        /* what stands in for features that TOFT_OMIT_ macros leave out */
+/* ---- debug: features switched on per arena at run time ---- */
+#include "debug/omitted.c"        /* stubs for features that TOFT_OMIT_ macros exclude */
 #include "debug/accounting.c"     /* bytes by tag and phase, budgets, callbacks */
 #include "debug/live_registry.c"  /* the checked arenas and recyclers that are alive */
-#include "debug/symbolize.c"      /* which function an address of code is in */
-#include "debug/reports.c"        /* findings: text, hooks and files, the process's switch */
-#include "debug/debug_records.c"  /* records, red zones, what was given back, threads */
-#include "debug/sampling.c"       /* call stacks of one allocation in so many bytes */
+#include "debug/symbolize.c"      /* the function and line of a code address */
+#include "debug/reports.c"        /* findings: text, hooks and files, the environment */
+#include "debug/debug_records.c"  /* records, red zones, freed regions, threads */
+#include "debug/sampling.c"       /* call stacks of sampled allocations */
 #include "debug/accounting_api.c" /* the calls of toft/meter.h */
-#include "debug/debug_ops.c"      /* what the ops do in a checked arena */
-#include "debug/quarantine.c"     /* released blocks that are held back */
+#include "debug/debug_ops.c"      /* the ops of checked arenas */
+#include "debug/quarantine.c"     /* freed blocks whose reuse is delayed */
 #include "debug/debug_api.c"      /* the calls of toft/findings.h */
 #include "debug/snapshot.c"       /* accounting as JSON */
 
@@ -44,20 +44,20 @@
 
 /* ---- recycler: individual deallocation ---- */
 #ifndef TOFT_OMIT_RECYCLER
-#include "recycler/recycler.c"         /* blocks that count what is live in them */
-#include "recycler/recycler_large.c"   /* their large objects */
-#include "recycler/recycler_checked.c" /* the same in a checked process */
+#include "recycler/recycler.c"         /* blocks with live counts */
+#include "recycler/recycler_large.c"   /* large objects */
+#include "recycler/recycler_checked.c" /* recyclers of a checked process */
 #ifndef TOFT_OMIT_THREADS
-#include "recycler/recycler_sync.c" /* the same for many threads */
+#include "recycler/recycler_sync.c" /* recyclers for many threads */
 #endif
 #endif
 
 /* ---- threads: leases, frames, shared arenas ---- */
 #ifndef TOFT_OMIT_THREADS
-#include "threads/thread_state.c" /* what a thread has in leases and frames, and its end */
-#include "threads/lease_cache.c"  /* a cache of leases: what is behind its lock */
-#include "threads/lease.c"        /* leases: get and return */
+#include "threads/thread_state.c" /* per-thread state of leases and frames, and its cleanup */
+#include "threads/lease_cache.c"  /* the lease cache, locked part */
+#include "threads/lease.c"        /* the lease cache: get and return */
 #include "threads/barrier.c"      /* threads that wait for each other */
-#include "threads/frame.c"        /* frames: arenas of all threads that are emptied together */
-#include "threads/shared.c"       /* one arena that many threads fill */
+#include "threads/frame.c"        /* per-thread arenas that are emptied together */
+#include "threads/shared.c"       /* an arena that many threads allocate from */
 #endif

@@ -55,7 +55,7 @@ void *floor_array(floor_arena *a) {
 }
 void *toft_array(toft_arena *a) { return toft_new_array(a, pair, 10); }
 
-/* A size known at run time: the rounding, and nothing else. */
+/* The size is a run-time value: only the rounding is added. */
 void *floor_size(floor_arena *a, size_t n) {
   unsigned char *p = a->cursor;
   if (UNLIKELY((size_t)(a->limit - p) < n)) return a->ops->alloc(a, n, 8, 0, 0);
@@ -76,7 +76,7 @@ void *floor_align64(floor_arena *a) {
 }
 void *toft_align64(toft_arena *a) { return toft_alloc_aligned(a, 64, 64); }
 
-/* A mark and a rewind to it, when nothing happened that ops must know of. */
+/* A mark and a rewind to it without a slow path in between. */
 int floor_rewind(floor_arena *a, unsigned char *cursor, uintptr_t epoch) {
   if (UNLIKELY(epoch != a->epoch || cursor > a->cursor)) return a->ops->rewind(a, cursor, epoch);
   a->cursor = cursor;

@@ -1,5 +1,5 @@
-/* A program with an overrun, compiled without TOFT_SITES: scripts/test findings runs it under different environments
- * and rights, and looks at what is printed. `setuid` as an argument: first becomes the user that the file belongs to.
+/* A program with an overrun, compiled without TOFT_SITES: check-findings runs it with different environments and
+ * rights, and compares the output. With the argument `setuid` it first becomes the file's owner.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 #include <unistd.h>

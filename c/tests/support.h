@@ -50,7 +50,7 @@ static inline void counted_put(toft_source *self, void *block, size_t size) {
   size_t i = c->out;
   while (i-- > 0 && c->blocks[i] != block) {
   }
-  assert_true(i < c->out); /* a block of ours, and not yet back */
+  assert_true(i < c->out); /* a block that is out */
   assert_int_equal(c->sizes[i], size);
   c->out--;
   c->blocks[i] = c->blocks[c->out];
@@ -81,7 +81,7 @@ static inline toft_arena *arena_on(toft_source *source) {
   return a;
 }
 
-/* Forbidden accesses, made on purpose: the tools that would end the program look away. */
+/* Deliberate invalid accesses, which the sanitizers ignore. */
 #if defined(__clang__)
 #define UNWATCHED __attribute__((noinline, unused, no_sanitize("address", "memory", "undefined")))
 #elif defined(__GNUC__)

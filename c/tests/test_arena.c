@@ -186,7 +186,7 @@ static void large_arrays_leave_no_trail(void **state) {
     assert_non_null(p);
     size += 100000;
   }
-  assert_true(toft_get_stats(a).live < 2 * size); /* old places went back */
+  assert_true(toft_get_stats(a).live < 2 * size); /* the old allocations were freed */
   toft_free(a, p, size);
   assert_true(toft_get_stats(a).live < 100000);
 }
@@ -392,7 +392,7 @@ static void the_walk_over_blocks_keeps_them(void **state) {
   assert_true(seen > 1 && toft_get_stats(a).live == live && toft_alloc(a, 8) != NULL);
 }
 
-/* The inline path does not tell them from 8, so neither does the rest. */
+/* The inline path does not distinguish them from 8, so the slow path must not either. */
 static void odd_alignments_are_served_as_8(void **state) {
   (void)state;
   for (size_t align = 3; align <= 7; align++) {
@@ -609,7 +609,7 @@ static void a_claimed_range_is_nobody_elses(void **state) {
   fill(p, 24, 1);
   unsigned char *other = (unsigned char *)toft_alloc(a, 24), *third = (unsigned char *)toft_alloc(a, 24);
   assert_true(other != NULL && (other < p || other >= r.limit));
-  assert_true(third == other + 24); /* the others share a block */
+  assert_true(third == other + 24); /* the other allocations share a block */
   fill(other, 24, 2);
   assert_int_equal(toft_claim(a, &second), TOFT_EBUSY);
   toft_mark m = toft_mark_here(a);
@@ -629,9 +629,9 @@ static void a_claimed_range_is_nobody_elses(void **state) {
   second = r;
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(toft_unclaim(a, &r), TOFT_EARG);
-  assert_int_equal(toft_unclaim(a, &second), TOFT_EARG); /* a copy of the range given back */
+  assert_int_equal(toft_unclaim(a, &second), TOFT_EARG); /* a copy of the range that was returned */
   assert_null(a->ops->claim(a, &second, 8, 8));
-  assert_non_null(a->ops->claim(a, &r, 0, 3)); /* nothing asked: nothing to align */
+  assert_non_null(a->ops->claim(a, &r, 0, 3)); /* size 0: the alignment is ignored */
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_ptr_equal(toft_alloc(a, 8), p + 24);
   assert_true(filled(p, 24, 1) && filled(other, 24, 2));
@@ -709,7 +709,7 @@ static void adopted_memory_lives_on(void **state) {
   assert_true(filled(p, 1000, 4) && toft_contains(a, p));
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
   assert_int_equal(ran, 2);
-  assert_true(order[0] == 2 && order[1] == 1); /* newest first, the donor's in their place */
+  assert_true(order[0] == 2 && order[1] == 1); /* newest first, with the donor's in order */
   counted_all_back(&other_source);
   assert_int_equal(toft_get_stats(a).live, 4 * sizeof(void *)); /* the first cleanup's node */
   donor = arena_on(counted_init(&other_source));
@@ -736,7 +736,7 @@ static void adopt_refuses_what_it_cannot_do(void **state) {
   assert_int_equal(toft_adopt(a, donor), TOFT_OK);
 }
 
-/* Another maker's table: a copy of ours, which M20 allows a maker to put in its place. */
+/* The table of another provider: a copy of the own one, which M20 allows a provider to substitute. */
 static void arenas_of_other_makers_are_adopted_whole(void **state) {
   counted other_source;
   int number = 1;

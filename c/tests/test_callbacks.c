@@ -1,5 +1,5 @@
-/* Every function that a program hands to the library, doing what it should not or need not: it calls the arena that
- * called it, uses others and the thread's caches, forks, or ends its thread. The arena is as good after it as before.
+/* Callbacks of every kind, correct and incorrect: they call the arena that called them, use other arenas and the
+ * thread's caches, fork, or end their thread. The arena must work afterwards.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -20,8 +20,8 @@ static toft_arena *a;
 static void *lost[64]; /* what calls that never ended hold: leak checkers are to find it */
 static size_t lost_count;
 
-/* Calls that change an arena that is in a call. Sources may be asked in the middle of an op: for them only the inline
- * path may be tried. */
+/* Calls that change a busy arena. Sources may be called in the middle of an op: there only the inline path may be
+ * tried. */
 static int is_refused(toft_arena *arena) {
   toft_range r = {NULL, NULL, 0};
   toft_mark m = toft_mark_here(arena);

@@ -1,4 +1,4 @@
-/* Checked arenas: every bug that the header says is told apart, committed on purpose.
+/* Checked arenas: every misuse that the header says is detected, committed deliberately.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -91,7 +91,7 @@ static void stale_marks_are_refused(void **state) {
   assert_int_equal(toft_rewind(a, inner), TOFT_OK);
   assert_int_equal(toft_rewind(a, outer), TOFT_OK);
   assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
-  unsigned char *p = (unsigned char *)toft_alloc(a, 32); /* the same place */
+  unsigned char *p = (unsigned char *)toft_alloc(a, 32); /* at the same address */
   fill(p, 32, 1);
   assert_int_equal(toft_rewind(a, inner), TOFT_EMARK);
   assert_true(filled(p, 32, 1));
@@ -107,7 +107,7 @@ static void stale_marks_are_refused(void **state) {
   assert_int_equal(toft_rewind(a, outer), TOFT_EMARK);
 }
 
-/* It has a block of its own, so the mark after it names the same place as the one before it. */
+/* A large allocation has a block of its own, so the mark after it has the same cursor as the one before it. */
 static void marks_after_large_allocations(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) { /* with nothing below, and with something */
@@ -140,7 +140,7 @@ static void marks_after_large_allocations(void **state) {
   for (size_t i = 0; i < 64; i++) assert_int_equal(toft_rewind(a, marks[i]), TOFT_OK);
 }
 
-/* Those at a place that was rewound to are as good as the first. */
+/* Marks with the same cursor stay valid when the arena was rewound there. */
 static void marks_at_one_place(void **state) {
   (void)state;
   assert_non_null(toft_alloc(a, 16));
@@ -153,7 +153,8 @@ static void marks_at_one_place(void **state) {
   assert_int_equal(toft_rewind(a, two), TOFT_OK);
 }
 
-/* A trim may take the block that they are of: those from before the first allocation there are good, others are not. */
+/* A trim may return the block that marks point into: those from before the first allocation there stay valid, others do
+ * not. */
 static void marks_from_before_a_trim(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
@@ -265,13 +266,14 @@ static void checks_switch_at_any_time(void **state) {
   assert_true(toft_alloc(a, 8) != NULL && a->limit > a->cursor);
 }
 
-/* A home that a reset found too small has no room until a trim: it is open then, if the checks ended meanwhile. */
+/* An initial block that a reset found too small is unused until a trim; it must be unpoisoned then if the checks ended
+ * before. */
 static void home_is_open_after_the_checks(void **state) {
   (void)state;
   toft_arena *b = toft_create();
   assert_non_null(b);
   assert_int_equal(toft_set_checked(b, 1), TOFT_OK);
-  for (int i = 0; i < 2; i++) { /* the second round begins behind home */
+  for (int i = 0; i < 2; i++) { /* the second round begins after the initial block */
     for (int k = 0; k < 50; k++) assert_non_null(toft_alloc(b, 1000));
     assert_int_equal(toft_reset(b), TOFT_OK);
   }
@@ -287,7 +289,7 @@ static void home_is_open_after_the_checks(void **state) {
   toft_release(b);
 }
 
-/* A block whose first byte is another one now: where it began before is open. */
+/* A block whose first byte changed: its former start must be unpoisoned. */
 static void blocks_are_open_after_the_checks(void **state) {
   (void)state;
   toft_arena *b = toft_create();

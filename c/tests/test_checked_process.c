@@ -25,7 +25,7 @@ static void every_arena_is_checked(void **state) {
   toft_arena *b = toft_create_in(buffer, sizeof buffer, NULL);
   assert_true(is_checked(b) && toft_alloc(b, 100) != NULL);
   toft_release(b);
-  for (size_t n = 1; n <= 300; n++) { /* zones do not take the room that TOFT_BUFFER promises, nor is there more */
+  for (size_t n = 1; n <= 300; n++) { /* the capacity is TOFT_BUFFER's, without the zones */
     for (size_t offset = 0; offset < 64; offset += 9) {
       b = toft_create_in(buffer + offset, TOFT_BUFFER(n), NULL);
       assert_true(b != NULL && toft_alloc(b, n) != NULL);

@@ -32,17 +32,17 @@ static plugin load(void) {
 static void unload(plugin *p) {
   assert_int_equal(dlclose(p->handle), 0);
 #ifdef __GLIBC__
-  assert_null(dlopen(PLUGIN, RTLD_NOW | RTLD_NOLOAD)); /* really gone: else this tests nothing */
+  assert_null(dlopen(PLUGIN, RTLD_NOW | RTLD_NOLOAD)); /* unloaded, or the test would be void */
 #endif
 }
 
-/* ---- threads that take turns with the main thread ---- */
+/* ---- threads that alternate with the main thread ---- */
 
 typedef struct crew {
   pthread_mutex_t lock;
   pthread_cond_t turn;
   pthread_t threads[THREADS];
-  plugin *plugin; /* NULL: go home */
+  plugin *plugin; /* NULL: the thread ends */
   unsigned round, done, failed;
 } crew;
 
@@ -124,7 +124,7 @@ static void threads_end_before_an_unload(void **state) {
   }
 }
 
-/* The call at a thread's end was armed by code that is gone by then: it must not happen. */
+/* The callback at thread exit was registered by code that is unloaded: it must not run. */
 static void threads_end_after_an_unload(void **state) {
   static crew c;
   (void)state;

@@ -1,5 +1,5 @@
-/* Three copies of the library in one program: linked, embedded with a prefix, embedded static. Each keeps to itself,
- * and arenas of one can be used and adopted by the others.
+/* Three copies of the library in one program: linked, embedded with a prefix, embedded static. They share no state, and
+ * arenas of one can be used and adopted by the others.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 #include "embed.h"

@@ -1,4 +1,4 @@
-/* What checked arenas find, in which words, and who hears of it: late writes, stale calls, wrong threads, places.
+/* Findings of checked arenas, their messages and delivery: late writes, stale calls, wrong threads, sites.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
@@ -47,7 +47,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* The one thing heard since the last call. */
+/* Requires exactly one finding since the last call. */
 static void one(int kind, const char *const *parts) {
   assert_int_equal(heard, 1);
   assert_int_equal(kinds[0], kind);
@@ -77,7 +77,7 @@ static void zones_name_the_byte(void **state) {
   ONE(TOFT_FOUND_UNDERRUN, "underrun: byte -200 of 8 bytes", "noticed by reset");
 }
 
-/* The finding says how many bytes were written, and shows them. */
+/* The finding has the number of written bytes and the bytes. */
 static void findings_show_what_was_written(void **state) {
   (void)state;
   char *p = (char *)toft_alloc(a, 16);
@@ -109,7 +109,7 @@ static void names_are_escaped(void **state) {
   ONE(TOFT_FOUND_OVERRUN, "allocated at \\x0aroot::0:0:\\x1b[2J\\x7f by thread");
 }
 
-/* Frees by the hooks, whose header a misuse may have damaged. */
+/* Frees by the hooks with a damaged header. */
 static void misuse_of_hooks_is_found(void **state) {
   char other[64] = {0};
   (void)state;
@@ -223,7 +223,7 @@ static void late_writes_are_found_when_handed_out(void **state) {
   unsigned char *q = (unsigned char *)toft_alloc(toft_at(a, "second"), 64);
   assert_int_equal(toft_rewind(toft_at(a, "the rewind"), start), TOFT_OK);
   write_wrongly(q, 5);
-  assert_non_null(toft_alloc(a, 64)); /* first's place */
+  assert_non_null(toft_alloc(a, 64)); /* at first's address */
   assert_int_equal(heard, 0);
   assert_ptr_equal(toft_alloc(toft_at(a, "the next"), 64), q);
   ONE(TOFT_FOUND_LATE_WRITE, "late write: byte 5 of 64 bytes", "after rewind at the rewind by thread",
@@ -255,7 +255,7 @@ static void late_writes_are_found_at_reset_and_release(void **state) {
   a = NULL;
 }
 
-/* Bytes that are in use again are not looked at, in whatever pieces they are used. */
+/* Reused bytes are not checked, whatever the sizes of the new allocations. */
 static void what_is_handed_out_again_is_the_users(void **state) {
   uint32_t random = 7;
   (void)state;
@@ -334,7 +334,7 @@ static void the_walk_tells_each_once(void **state) {
   assert_int_equal(toft_findings(a, hear, &heard), 1);
   ONE(TOFT_FOUND_UNDERRUN, "noticed by findings");
   assert_int_equal(toft_findings(a, hear, &heard), 0);
-  assert_int_equal(toft_rewind(a, start), TOFT_OK); /* said already */
+  assert_int_equal(toft_rewind(a, start), TOFT_OK); /* reported before */
   for (int i = 0; i < 1500; i++) toft_free(a, &i, 4);
   assert_int_equal(toft_findings(a, hear, &heard), 1500);
   assert_int_equal(heard, 1000);
@@ -379,7 +379,7 @@ static void home_is_looked_at_too(void **state) {
   ONE(TOFT_FOUND_LATE_WRITE, "byte 99 of 100 bytes", "after rewind", "noticed by release");
 }
 
-/* Released memory waits, up to a bound, and is looked at when it goes. */
+/* Released memory stays in quarantine, up to a limit, and is checked when it leaves. */
 static void writes_after_the_release_are_found(void **state) {
   toft_options o = TOFT_OPTIONS;
   (void)state;
@@ -430,7 +430,7 @@ static void sites_have_names_and_numbers(void **state) {
   assert_int_equal(toft_findings(a, hear, &heard), 2);
   assert_true(strstr(messages[0], "allocated at place 1 by") != NULL);
   assert_true(strstr(messages[1], "allocated at site 0x2a by") != NULL);
-  assert_non_null(toft_alloc(a, 8)); /* whatever is known of code, it says something */
+  assert_non_null(toft_alloc(a, 8)); /* the text depends on the symbols available */
 }
 
 #ifndef _WIN32

@@ -110,7 +110,7 @@ static void *thread_forks(void *arg) {
   return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) ? arg : NULL;
 }
 
-/* While the others are in the middle of something. */
+/* Forks while other threads allocate. */
 static void threads_fork_at_once(void **state) {
   pthread_t threads[4];
   char done;
@@ -136,7 +136,7 @@ static void *thread_says_places(void *arg) {
 }
 
 static int check_in_the_child(toft_arena *a) {
-  alarm(20); /* it would wait for ever */
+  alarm(20); /* a deadlock must fail the test */
   CHECK(toft_alloc(toft_at(a, "a place"), 8) != NULL);
   toft_release(a);
   toft_quarantine_trim();

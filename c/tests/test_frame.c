@@ -1,4 +1,4 @@
-/* Frames: what is emptied and what stays, who is refused, threads that come and go; the barrier. Under TSan too.
+/* Frames: what is emptied and what stays, refused calls, threads that begin and end; the barrier. Also run under TSan.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
 #include <sched.h>
@@ -48,7 +48,7 @@ static void a_frame_is_emptied(void **state) {
     assert_int_equal(toft_frames_advance(f), TOFT_OK);
     if (i == 5) asked = c.asked;
   }
-  assert_int_equal(c.asked, asked); /* a steady loop asks for nothing */
+  assert_int_equal(c.asked, asked); /* a steady loop does not call the source */
   assert_true(c.bytes > 20000);
   assert_int_equal(toft_frames_trim(f, 0), TOFT_OK);
   assert_int_equal(c.bytes, 4096);
@@ -179,7 +179,7 @@ static void refused_calls(void **state) {
   toft_range r;
   assert_int_equal(toft_frame_leave(f), TOFT_EARG);
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
-  assert_int_equal(toft_frames_advance(f), TOFT_OK); /* another buffer's turn */
+  assert_int_equal(toft_frames_advance(f), TOFT_OK); /* the other buffer */
   assert_int_equal(toft_frames_advance(f), TOFT_EBUSY);
   assert_int_equal(toft_frames_number(f), 1);
   assert_int_equal(toft_frames_trim(f, 0), TOFT_EBUSY);
@@ -310,7 +310,7 @@ static void count_emptied(void *arg) {
 
 static void *pin_mine(void *arg) {
   toft_arena *a = toft_frame_arena((toft_frames *)arg);
-  int good = toft_alloc(a, 100) != NULL && toft_cleanup_add(a, count_emptied, NULL) != NULL; /* whoever had it before */
+  int good = toft_alloc(a, 100) != NULL && toft_cleanup_add(a, count_emptied, NULL) != NULL; /* not pinned */
   return (void *)(uintptr_t)(good && toft_pin(a, 1) == TOFT_OK);
 }
 
@@ -319,7 +319,7 @@ static void hear(void *arg, const toft_finding *f) {
   ++*(size_t *)arg;
 }
 
-/* It keeps others from the arena, not the frames. */
+/* A pin excludes other threads, but not the frames. */
 static void pinned_arenas_are_emptied(void **state) {
   toft_options o = TOFT_OPTIONS;
   size_t found = 0;
@@ -426,7 +426,7 @@ static size_t entered_and_left(crew *c) {
     unsigned char *p = code == TOFT_OK && a != NULL ? (unsigned char *)toft_alloc(a, 300) : NULL;
     if (p == NULL) return 1;
     fill(p, 300, (unsigned)done);
-    if (!filled(p, 300, (unsigned)done)) return 2; /* nobody emptied it meanwhile */
+    if (!filled(p, 300, (unsigned)done)) return 2; /* it was not emptied */
     if (toft_frame_leave(c->frames) != TOFT_OK) return 3;
     done++;
   }
@@ -545,7 +545,7 @@ static void frames_end_before_their_threads(void **state) {
   }
 }
 
-/* A destructor of thread-specific data may run after the thread has left its seats. */
+/* A destructor of thread-specific data may run after the thread's state was released. */
 static pthread_key_t late_key;
 static void late(void *frames) { (void)!toft_alloc(toft_frame_arena((toft_frames *)frames), 100); }
 static void *late_thread(void *frames) {
@@ -568,7 +568,7 @@ static void threads_allocate_at_their_very_end(void **state) {
   pthread_key_delete(late_key);
 }
 
-/* Two frames in turn, when the thread has left its seats: it has one arena in each. */
+/* Two frames used alternately after the thread's state was released: it has one arena in each. */
 static toft_frames *by_turns[2];
 static void late_by_turns(void *arg) {
   (void)arg;
@@ -599,7 +599,7 @@ static void a_thread_has_one_arena_at_its_very_end(void **state) {
   for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_release(by_turns[i]), TOFT_OK);
 }
 
-/* The frames end when the thread has left its seat, and a cleanup asks for its arena. */
+/* The frames are released after the thread's state, and a cleanup calls toft_frame_arena. */
 static void end_late(void *frames) { assert_int_equal(toft_frames_release((toft_frames *)frames), TOFT_OK); }
 static void *end_at_the_end(void *frames) {
   toft_frames *f = (toft_frames *)frames;
@@ -746,7 +746,7 @@ static void a_child_goes_on(void **state) {
     if (toft_frames_advance(c.frames) != TOFT_OK) _exit(2);
     if (one_frame(c.frames) == NULL || toft_frames_advance(c.frames) != TOFT_OK) _exit(3);
     if (toft_frames_release(c.frames) != TOFT_OK) _exit(4);
-    /* At its own exit Valgrind would look for leaks, and find what that thread has of the system. */
+    /* Valgrind would report that thread's memory at a normal exit. */
     (void)execlp("true", "true", (char *)NULL);
     _exit(5);
   }

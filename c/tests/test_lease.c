@@ -84,7 +84,7 @@ static void the_same_arena_again(void **state) {
     assert_non_null(p);
     fill(p, size, i);
     assert_int_equal(toft_get_stats(a.arena).live, (size + 7) & ~(size_t)7);
-    if (i % 3 == 0) assert_non_null(toft_alloc(a.arena, 16)); /* after that look at it */
+    if (i % 3 == 0) assert_non_null(toft_alloc(a.arena, 16)); /* the statistics leave it usable */
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
   toft_lease_stats s = toft_leases_get_stats(l);
@@ -124,12 +124,12 @@ static void a_second_return_is_refused(void **state) {
   assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY); /* that is b's now */
   assert_int_equal(toft_get_stats(b.arena).live, 104);
   assert_int_equal(toft_lease_return(l, b), TOFT_OK);
-  toft_leases_trim(l); /* the arena has gone: still told apart */
+  toft_leases_trim(l); /* the arena was released: still detected */
   assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY);
   assert_int_equal(toft_lease_return(l, b), TOFT_EBUSY);
   b = toft_lease_get(l);
   assert_non_null(b.arena);
-  toft_lease of_other = toft_lease_get(other); /* with a turn that l has had */
+  toft_lease of_other = toft_lease_get(other); /* with a generation that l has issued */
   assert_int_equal(toft_lease_return(l, of_other), TOFT_EBUSY);
   assert_int_equal(toft_lease_return(other, b), TOFT_EARG);
   assert_int_equal(toft_lease_return(other, of_other), TOFT_OK);
@@ -156,7 +156,7 @@ static void a_second_return_is_refused(void **state) {
 static void a_returned_arena_is_sealed(void **state) {
   toft_leases *l = toft_leases_create(NULL);
   (void)state;
-  for (int round = 0; round < 3; round++) { /* the second is returned the short way */
+  for (int round = 0; round < 3; round++) { /* the second uses the fast path */
     toft_lease a = toft_lease_get(l);
     toft_range r = {NULL, NULL, 0};
     char *p = (char *)toft_alloc(a.arena, 100);
@@ -176,7 +176,7 @@ static void a_returned_arena_is_sealed(void **state) {
     assert_int_equal(a.arena->ops->set(a.arena, 99, 0, NULL, 0), TOFT_ENOSYS);
     toft_trim(a.arena, 0);
     assert_int_equal(toft_get_stats(a.arena).live, 0);
-    assert_null(toft_alloc(a.arena, 1)); /* still, after a look */
+    assert_null(toft_alloc(a.arena, 1)); /* still sealed after the statistics */
     toft_release(a.arena);
     toft_arena *mine = toft_create();
     assert_int_equal(toft_adopt(mine, a.arena), TOFT_EBUSY);
@@ -304,7 +304,7 @@ static void a_source_trims_the_threads_cache(void **state) {
       assert_non_null(toft_alloc(a[k].arena, 5000));
     }
     for (int k = 0; k < 6; k++) assert_int_equal(toft_lease_return(l, a[k]), TOFT_OK);
-    if (i % 2 == 0) toft_cache_trim(); /* the next seat is one too many for those that wait */
+    if (i % 2 == 0) toft_cache_trim(); /* the next private slot exceeds the limit of idle arenas */
   }
   assert_int_equal(toft_leases_release(l), TOFT_OK);
   counted_all_back(&c.inner);
@@ -353,7 +353,7 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
   counted_all_back(&c.inner);
 }
 
-/* A cache that was not destroyed has let go of what waited for the thread: with the next there is one too many. */
+/* A cache whose release was refused has freed the thread's idle arena: the next one exceeds the limit. */
 static void a_source_leases_while_a_thread_leaves(void **state) {
   odd_source c;
   toft_leases *l = leases_on(odd_init(&c, NULL, lease_and_trim), 2);
@@ -365,8 +365,8 @@ static void a_source_leases_while_a_thread_leaves(void **state) {
   assert_int_equal(toft_leases_release(l), TOFT_EBUSY);
   assert_int_equal(toft_lease_return(l, a[2]), TOFT_OK);
   size_t idle = toft_leases_get_stats(l).idle;
-  assert_true(idle == 3 || idle == 2); /* 2 where the system has no barrier for seats */
-  a[0] = toft_lease_get(NULL);         /* so that there are two seats */
+  assert_true(idle == 3 || idle == 2); /* 2 where the system has no asymmetric fence */
+  a[0] = toft_lease_get(NULL);         /* so that there are two private slots */
   assert_int_equal(toft_lease_return(NULL, a[0]), TOFT_OK);
   toft_cache_trim();
   assert_int_equal(toft_leases_get_stats(l).idle, 2);
@@ -390,14 +390,14 @@ static void several_at_a_time_and_two_caches(void **state) {
     assert_int_equal(toft_leases_release(l[0]), TOFT_EBUSY);
     toft_lease_stats s = toft_leases_get_stats(l[0]);
     assert_true(s.out == 10 && s.idle == 0);
-    for (unsigned i = 0; i < 20; i++) { /* the same turn may be of both */
+    for (unsigned i = 0; i < 20; i++) { /* both may have the same generation */
       int code = toft_lease_return(l[1 - (i & 1)], a[i]);
       assert_true(code == TOFT_EARG || code == TOFT_EBUSY);
     }
     assert_int_equal(toft_leases_get_stats(l[0]).out, 10);
     for (unsigned i = 0; i < 20; i++) assert_int_equal(toft_lease_return(l[i & 1], a[(i * 8 + i) % 20]), TOFT_OK);
     s = toft_leases_get_stats(l[0]);
-    assert_true(s.out == 0 && s.idle <= 6 && s.idle >= 3); /* three may wait for threads, of which there is one */
+    assert_true(s.out == 0 && s.idle <= 6 && s.idle >= 3); /* 1 of up to 3 reserved */
     assert_int_equal(s.made - s.ended, s.idle);
     assert_int_equal(s.held, s.idle * 4096);
     assert_true(c.inner.bytes == s.held);
@@ -461,7 +461,7 @@ static void memory_is_kept_and_forgotten(void **state) {
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
     if (i == 10) asked = c.inner.asked;
   }
-  assert_int_equal(c.inner.asked, asked); /* ... asks the source for nothing */
+  assert_int_equal(c.inner.asked, asked); /* ... does not call the source */
   assert_true(c.inner.bytes > 100000);
   for (int i = 0; i < 70000; i++) {
     toft_lease a = toft_lease_get(l);
@@ -614,7 +614,7 @@ static void a_pin_ends_with_the_lease(void **state) {
   toft_leases_trim(NULL);
 }
 
-/* What waits for threads goes on waiting for them: else as many more could wait. */
+/* Idle arenas stay reserved for their threads; otherwise as many more could be idle. */
 static void a_refused_destroy_changes_nothing(void **state) {
   toft_lease_options o = TOFT_LEASE_OPTIONS;
   toft_lease a[3];
@@ -653,7 +653,7 @@ static void returned_elsewhere(void **state) {
   assert_true(s.out == 0 && s.idle == 0 && s.held == 0);
 }
 
-/* A thread that waits, with an arena that waits for it. */
+/* A waiting thread with an idle arena reserved for it. */
 static struct parked {
   pthread_mutex_t lock;
   pthread_cond_t turn;
@@ -679,7 +679,7 @@ static void *park(void *arg) {
   bad += toft_lease_return(parked.leases, a) != TOFT_OK;
   parked_at(1);
   parked_until(2);
-  a = toft_lease_get(parked.leases); /* its seat was closed meanwhile */
+  a = toft_lease_get(parked.leases); /* its slot was revoked */
   bad += toft_alloc(a.arena, 10000) == NULL;
   bad += toft_lease_return(parked.leases, a) != TOFT_OK;
   return (void *)(uintptr_t)bad;
@@ -702,7 +702,7 @@ static void trim_reaches_a_parked_thread(void **state) {
   parked_at(2);
   pthread_join(t, &bad);
   assert_null(bad);
-  toft_lease_stats s = toft_leases_get_stats(parked.leases); /* what waited for the thread waits for anybody */
+  toft_lease_stats s = toft_leases_get_stats(parked.leases); /* the arena reserved for the thread is available to all */
   assert_true(s.made == 2 && s.idle == 1 && c.inner.bytes == s.held);
   toft_lease a = toft_lease_get(parked.leases);
   assert_int_equal(toft_leases_get_stats(parked.leases).made, 2);
@@ -729,7 +729,7 @@ static void many_threads_come_and_go(void **state) {
   shared_all_back(&c);
 }
 
-/* Two caches of which one is gone before its threads are. */
+/* Two caches, of which one is released before its threads end. */
 static void *outlive(void *arg) {
   size_t good = (size_t)(uintptr_t)lease_once(parked.leases);
   (void)arg;
@@ -790,7 +790,7 @@ static void returns_that_race(void **state) {
   pthread_t threads[3];
   pthread_barrier_t gate;
   (void)state;
-  for (size_t idle = 0; idle <= 8; idle += 8) { /* without seats, and with them */
+  for (size_t idle = 0; idle <= 8; idle += 8) { /* without private slots, and with them */
     pthread_barrier_init(&gate, NULL, 3);
     memset(&race, 0, sizeof race);
     race.leases = leases_on(NULL, idle);
@@ -808,7 +808,7 @@ static void returns_that_race(void **state) {
 }
 #endif
 
-/* Leases pass from hand to hand; some are returned where they were got, some elsewhere, some twice; others trim. */
+/* Leases are passed between threads; some are returned by their thread, some by others, some twice; others trim. */
 static struct market {
   toft_leases *leases;
   pthread_mutex_t lock;
@@ -885,7 +885,7 @@ static void leases_pass_between_threads(void **state) {
 #ifndef _WIN32
 static int in_the_child(toft_leases *l, toft_lease held) {
   toft_lease_stats s = toft_leases_get_stats(l);
-  if (s.out != 2) return 2; /* held, and that of the thread that waits */
+  if (s.out != 2) return 2; /* held, and that of the waiting thread */
   if (toft_lease_return(l, held) != TOFT_OK || toft_lease_return(l, held) != TOFT_EBUSY) return 3;
   for (int i = 0; i < 100; i++) {
     toft_lease a = toft_lease_get(l), b = toft_lease_get(l);
@@ -924,7 +924,7 @@ static void a_child_goes_on(void **state) {
   pid_t child = fork();
   if (child == 0) {
     int code = in_the_child(parked.leases, held);
-    if (code == 0) raise(SIGKILL); /* what the other thread has is lost here: no leak checker is to look */
+    if (code == 0) raise(SIGKILL); /* the other thread's memory is lost here: no leak check */
     _exit(code);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
@@ -981,7 +981,7 @@ static void a_child_does_not_get_what_is_half_returned(void **state) {
 }
 
 #if defined(__linux__)
-/* A child that exits while a thread of it, which has no seat any more, is in the middle of a return. */
+/* A child that exits while one of its threads, whose state was released, is in the middle of a return. */
 static pthread_key_t late_key;
 static pthread_t late_thread;
 static int lingers;
@@ -1032,7 +1032,7 @@ static void a_return_goes_on_at_exit(void **state) {
 }
 #endif
 
-/* While others are in the middle of it. */
+/* While other threads lease and return. */
 static size_t stop_churning;
 static void *churn(void *leases) {
   while (!__atomic_load_n(&stop_churning, __ATOMIC_RELAXED))

@@ -1,4 +1,4 @@
-/* A place's turns come to their end and begin again: a copy of the library, whose places can be written to.
+/* The generations of a slot wrap: tested with a copy of the library whose slots can be written.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_STATIC
 #include "toft.c"
@@ -7,7 +7,7 @@
 
 static void count_one(void *arg) { ++*(int *)arg; }
 
-/* Its last but one was the lease that is to come; the place waits. */
+/* Sets the slot's generation so that the next lease is the last before the wrap. */
 static toft_lease lease_at_the_end(toft_leases *l) {
   toft_lease a = toft_lease_get(l);
   toft_lease_slot *p = toft_lease_slot_at(l, toft_lease_slot_index(a.generation));

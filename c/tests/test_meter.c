@@ -1,4 +1,4 @@
-/* Meters: what each call says it does. That the numbers are true for whatever happens is test_meter_streams.c's.
+/* Meters: each call of the API. test_meter_streams.c tests the numbers with random streams.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -30,7 +30,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 typedef struct told {
   const char *name;
@@ -127,14 +127,14 @@ static void pops_without_their_push_do_nothing(void **state) {
   assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
   toft_tag_pop(a);
   take(8);
-  assert_int_equal(live_of(""), 16); /* what there was is nobody's then */
+  assert_int_equal(live_of(""), 16); /* earlier bytes count for no tag */
 }
 
 static void a_push_that_failed_is_popped_too(void **state) {
   (void)state;
   assert_int_equal(toft_tag_push(a, "outer"), TOFT_OK);
   assert_int_equal(toft_tag_push(a, NULL), TOFT_EARG);
-  assert_int_equal(toft_tag_push(a, "within"), TOFT_ENOMEM); /* its path is not known */
+  assert_int_equal(toft_tag_push(a, "within"), TOFT_ENOMEM); /* it has no path */
   toft_tag_pop(a);
   toft_tag_pop(a);
   assert_int_equal(toft_tag_push(a, "b\xC0\x80"), TOFT_EARG);
@@ -190,7 +190,7 @@ static void what_has_a_block_of_its_own_goes_alone(void **state) {
   toft_tag_pop(a);
   assert_int_equal(toft_tag_push(a, "small"), TOFT_OK);
   take(100);
-  p = toft_resize(a, p, 1000000, 2000000, 8); /* its new bytes are those of who asks now */
+  p = toft_resize(a, p, 1000000, 2000000, 8); /* the new bytes count for the present tag */
   assert_non_null(p);
   assert_int_equal(live_of("big"), 0);
   assert_int_equal(live_of("small"), 104 + 2000000);
@@ -239,7 +239,7 @@ static void an_adopted_arena_is_the_present_tags(void **state) {
   assert_int_equal(live_of(""), 8);
   assert_int_equal(toft_set_metered(a, 0), TOFT_OK);
   assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
-  assert_int_equal(live_of(""), live + 8); /* it is known again as what lies apart */
+  assert_int_equal(live_of(""), live + 8); /* it is recorded again as detached */
   assert_int_equal(toft_tag_push(a, "late"), TOFT_OK);
   take(16);
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
@@ -411,7 +411,7 @@ static void a_soft_budget_tells_once_a_round(void **state) {
   assert_int_equal(toft_reset(a), TOFT_OK);
   take(1000);
   assert_int_equal(overs, 3);
-  assert_int_equal(toft_set_soft_budget(a, 0, NULL, NULL), TOFT_OK); /* nobody is told */
+  assert_int_equal(toft_set_soft_budget(a, 0, NULL, NULL), TOFT_OK); /* without a callback */
   take(8);
 }
 
@@ -423,7 +423,7 @@ static void a_soft_budget_tells_of_ranges_cleanups_and_guests(void **state) {
   assert_int_equal(toft_set_soft_budget(a, 100, over, &overs), TOFT_OK);
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
   assert_non_null(toft_range_alloc(a, &r, 96));
-  assert_non_null(toft_range_alloc(a, &r, 96)); /* the range ended where it would be told */
+  assert_non_null(toft_range_alloc(a, &r, 96)); /* the range ended at the soft budget */
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_true(overs == 1 && over_live == 192);
   assert_int_equal(toft_reset(a), TOFT_OK);
@@ -454,7 +454,7 @@ static uint64_t answer(void *arg, toft_arena *arena, uint64_t live, uint64_t bud
   question.live = live;
   question.budget = budget;
   question.size = size;
-  if (question.look) { /* it may look, and nothing else */
+  if (question.look) { /* it may read the arena, and nothing else */
     toft_mark m = toft_mark_here(arena);
     toft_range r;
     char text[4000];
@@ -477,7 +477,7 @@ static uint64_t answer(void *arg, toft_arena *arena, uint64_t live, uint64_t bud
     assert_int_equal(toft_clear_report(arena), TOFT_EBUSY);
     assert_int_equal(toft_tag_push(arena, "x"), TOFT_EBUSY);
     toft_tag_pop(arena);
-    toft_tag_pop(arena); /* not that of who called */
+    toft_tag_pop(arena); /* must not pop the caller's tag */
     toft_trim(arena, 0);
     toft_release(arena);
   }
@@ -564,7 +564,7 @@ static void whoever_is_refused_is_asked_about(void **state) {
   assert_int_equal(tag_of("").allocated, live + 16 - 96 + 96);
 }
 
-/* Whoever is asked looks at a range's bytes before it is known that they stay in the range. */
+/* A callback sees the bytes of a range before it is known that they stay in the range. */
 static void a_claim_that_did_not_go_on_counts_nothing(void **state) {
   (void)state;
   memset(&question, 0, sizeof question);
@@ -637,7 +637,7 @@ static void a_claimed_arena_is_not_switched(void **state) {
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
 }
 
-/* An arena of another maker: of a table that is not this library's. */
+/* An arena of another provider: its table is not this library's. */
 static void another_makers_arena_has_its_own_switches(void **state) {
   (void)state;
   toft_arena_ops theirs = *a->ops;
@@ -659,7 +659,7 @@ static void another_makers_arena_has_its_own_switches(void **state) {
   assert_int_equal(toft_phases(&foreign, find_phase, NULL), TOFT_ENOSYS);
   assert_int_equal(toft_clear_report(&foreign), TOFT_ENOSYS);
   const toft_arena_ops *ours = a->ops;
-  a->ops = &theirs; /* whose functions are real ones */
+  a->ops = &theirs; /* with the same functions */
   assert_true(toft_snapshot_text(a, NULL, text, sizeof text) > 0);
   assert_non_null(strstr(text, "\"tags\":[],\"phases\":[],\"sites\":[]}"));
   a->ops = ours;
@@ -691,7 +691,7 @@ static void tags_by_the_table(void **state) {
   toft_tag_pop(a);
   assert_int_equal(toft_tags(a, take_numbered, &nine), 0);
   assert_int_equal(nine.live, 24);
-  assert_int_equal(toft_set_tag(a, 7, NULL), TOFT_OK); /* known by its number */
+  assert_int_equal(toft_set_tag(a, 7, NULL), TOFT_OK); /* identified by its number */
   take(32);
   assert_int_equal(toft_tag_push(a, "within"), TOFT_OK);
   assert_int_equal(toft_set_tag(a, 0, NULL), TOFT_OK);

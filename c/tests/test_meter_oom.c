@@ -54,7 +54,7 @@ static size_t scenario(void) {
   uintptr_t epoch = a->epoch;
   refusals += (size_t)refused(toft_set_tag(a, 3, "z"), epoch);
   if (refusals != 0) assert_false(a->epoch & 1);
-  if (a->epoch & 1) assert_int_equal(toft_set_tag(a, 0, NULL), TOFT_OK); /* its place is there: the first tag of all */
+  if (a->epoch & 1) assert_int_equal(toft_set_tag(a, 0, NULL), TOFT_OK); /* needs no memory: it is the first tag */
   epoch = a->epoch;
   void *early = toft_alloc(a, 700000);
   if (early != NULL) expected[0] += 700000;
@@ -119,7 +119,7 @@ static void run(int from_then_on) {
     fail_at = from_then_on ? 0 : k;
     fail_from = from_then_on ? k : 0;
     size_t refusals = scenario();
-    assert_true(asked < k || refusals != 0 || k > 10); /* a phase or a site that is not told fails nothing */
+    assert_true(asked < k || refusals != 0 || k > 10); /* a phase or site without memory is no failure */
     toft_release(a);
     counted_all_back(&c);
     k++;
@@ -151,7 +151,7 @@ static void a_checked_arena_stays_sealed_in_a_call(void **state) {
   assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
   looking = look_for_room;
   for (size_t i = 0; i < 60; i++)
-    assert_non_null(toft_alloc(a, 16)); /* within home: it notes each after it is placed */
+    assert_non_null(toft_alloc(a, 16)); /* within the initial block: recorded after the allocation */
   looking = NULL;
   assert_true(looks >= 4);
   assert_int_equal(open_looks, 0);

@@ -1,6 +1,6 @@
-/* Bytes by tag and phase against somebody who counts at the call: random streams of everything that allocates or gives
- * back, through the inline paths. What lies in line is known by the cursor, what lies apart by its address; the arena's
- * own numbers are not asked. Equal to the byte.
+/* Bytes by tag and phase, compared exactly with an oracle that counts at each call: random streams of everything that
+ * allocates or frees, through the inline paths. The oracle finds LIFO bytes by the cursor and detached ones by address,
+ * without the arena's statistics.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
@@ -19,14 +19,14 @@ typedef struct oracle {
   counted source;
   uint32_t random;
 
-  char path[MAX_TAGS][64]; /* what tag a number stands for here; 0: none */
+  char path[MAX_TAGS][64]; /* the tag with this number; 0: none */
   uint64_t live[MAX_TAGS], allocated[MAX_TAGS], budget[MAX_TAGS];
   size_t tags, tag, outer[MAX_DEPTH], depth;
 
   struct {
     uint64_t bytes;
     size_t tag;
-  } runs[MAX_RUNS]; /* in line, the newest last */
+  } runs[MAX_RUNS]; /* LIFO allocations, the newest last */
   size_t run_count;
   uint64_t in_line;
   struct {
@@ -52,7 +52,7 @@ typedef struct oracle {
 
   toft_range range;
   size_t claim_tag;
-  unsigned char *aside; /* where the block that serves others ends; NULL: none */
+  unsigned char *aside; /* end of the side block; NULL: none */
 
   struct {
     toft_phase phase;
@@ -144,7 +144,7 @@ static int first_start(void *arg, const toft_block *b) {
   return 1;
 }
 
-/* p was allocated when the cursor was `cursor`. Returns whether it lies apart. */
+/* p was allocated when the cursor was `cursor`. Returns whether it is detached. */
 static int charge(oracle *o, void *p, size_t size, size_t align, unsigned char *cursor, size_t tag) {
   unsigned char *q = (unsigned char *)p;
   size_t end = round8(size);
@@ -244,7 +244,7 @@ static void within_budgets(const oracle *o, size_t tag) {
   assert_true(o->live[tag] <= o->budget[tag]);
 }
 
-/* The soft budget tells of the allocation that passed it. */
+/* The allocation that exceeds the soft budget calls the callback. */
 static void passed_soft(oracle *o) {
   if (o->all_live > o->soft && o->expected_told == 0) o->expected_told = 1;
   assert_int_equal(o->told, o->expected_told);
@@ -266,7 +266,7 @@ static void op_alloc(oracle *o) {
   remember(o, p, size, is_apart);
 }
 
-/* Pieces in line that a mark protects are left alone; those apart are not. */
+/* LIFO pieces below a mark are not touched; detached ones are. */
 static int touchable(const oracle *o, size_t i) {
   return i >= (o->mark_count != 0 ? o->marks[o->mark_count - 1].pieces : 0);
 }
@@ -403,7 +403,7 @@ static void op_phase(oracle *o) {
   o->phases[o->phase_count++].which = which;
 }
 
-/* The range takes what others get meanwhile aside, under their own tags. */
+/* Allocations during the claim are detached, under their own tags. */
 static void op_claim(oracle *o) {
   if (toft_claim(o->a, &o->range) != TOFT_OK) return;
   o->claim_tag = o->tag;
@@ -521,8 +521,8 @@ static void over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
   o->told++;
 }
 
-/* each: after how many steps it is compared. With 1 the arena is asked all the time; with more, what moved inline
- * between is seen at the next boundary. */
+/* each: number of steps between comparisons. With 1 the arena is read all the time; with more, bytes that moved inline
+ * are seen at the next boundary. */
 static void run(unsigned seeds, unsigned steps, uint32_t each, int sampled) {
   static oracle o;
   for (unsigned seed = 1; seed <= seeds; seed++) {
@@ -531,7 +531,7 @@ static void run(unsigned seeds, unsigned steps, uint32_t each, int sampled) {
     o.a = arena_on(counted_init(&o.source));
     o.hard = UINT64_MAX;
     (void)tag_named(&o, "");
-    /* What there was before is nobody's, also in a block of its own. */
+    /* Earlier bytes count for no tag, also in a dedicated block. */
     unsigned char *cursor = o.a->cursor;
     void *early = toft_alloc(o.a, 1000000), *small = toft_alloc(o.a, 100);
     assert_true(early != NULL && small != NULL);

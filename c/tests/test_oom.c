@@ -32,7 +32,7 @@ static void same(toft_arena *a, seen s) {
   assert_int_equal(now.reserved, s.stats.reserved);
 }
 
-/* Everything that can ask for a block. Counts what failed. */
+/* Calls everything that can take a block, and counts failures. */
 static size_t scenario(toft_arena *a) {
   size_t failures = 0;
   unsigned char *kept = (unsigned char *)toft_alloc(a, 100);
@@ -69,7 +69,7 @@ static size_t scenario(toft_arena *a) {
         failures++;
         assert_true(r.cursor == before && r.claim != 0);
       }
-      failures += toft_alloc(a, 50) == NULL; /* aside */
+      failures += toft_alloc(a, 50) == NULL; /* in a side block */
       assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
     }
     if (i % 4 == 1) assert_int_equal(toft_rewind(a, m), TOFT_OK);
@@ -109,7 +109,7 @@ static void run(int from_then_on) {
     assert_true(failures != 0 || c.asked < k);
     k++;
   } while (failures != 0);
-  assert_true(k > 12); /* it did fail at many places before */
+  assert_true(k > 12); /* it failed at many points before */
 }
 
 static void each_block_once(void **state) {

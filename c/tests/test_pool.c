@@ -1,5 +1,4 @@
-/* Pools: handles that tell when they are stale, fixed and growing memory, walks, and a random stream against a plain
- * model.
+/* Pools: handles that detect stale use, fixed and growing memory, iteration, and a random stream against a plain model.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -163,7 +162,7 @@ static void a_retired_slot_is_not_reused(void **state) {
   toft_pool_release(&p);
 }
 
-/* By remove or clear; and a pool whose slots are all spent is full. */
+/* By remove or clear; a pool whose slots are all retired is full. */
 static void a_pool_retires_as_a_whole(void **state) {
   (void)state;
   for (int way = 0; way < 2; way++) {
@@ -514,7 +513,7 @@ static void removal_during_a_walk(void **state) {
     for (int i = 0; i < N; i++) h[i] = add(&p);
     TOFT_POOL_EACH(w, &p) {
       toft_handle now = toft_pool_walk_handle(&w);
-      assert_true(toft_pool_contains(&p, now)); /* never one that is gone */
+      assert_true(toft_pool_contains(&p, now)); /* never a removed slot */
       seen++;
       uint32_t i = w.slot - 1;
       if (way == 0) assert_int_equal(toft_pool_remove(&p, now), TOFT_OK);

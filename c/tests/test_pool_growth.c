@@ -1,5 +1,5 @@
 /* Pools that grow when the system has no memory or no address space: a copy of the library whose system calls fail on
- * order.
+ * demand.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef _WIN32
 #define _DEFAULT_SOURCE 1
@@ -68,7 +68,7 @@ static void each_commit_fails_once(void **state) {
       continue;
     }
     assert_int_equal(code, TOFT_OK);
-    for (uint32_t i = 0; i < N; i++) insert_numbered(&p, i); /* less is asked for then, at once */
+    for (uint32_t i = 0; i < N; i++) insert_numbered(&p, i); /* a smaller step succeeds at once */
     holds_numbers_below(&p, N);
     toft_pool_release(&p);
     if (commits < k) break;
@@ -125,7 +125,7 @@ static void little_address_space(void **state) {
   toft_pool_options o = TOFT_POOL_OPTIONS;
   o.slot_size = 64;
   begin(0, 0);
-  widest = (size_t)40 << 20; /* fewer slots then, if nobody asked for more */
+  widest = (size_t)40 << 20; /* fewer slots, if max_slots is not given */
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
   assert_true(p.max > 100000 && p.max < (40 << 20) / 64);
   assert_true(toft_pool_get_stats(&p).reserved <= widest);

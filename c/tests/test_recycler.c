@@ -69,7 +69,7 @@ static void assert_stats(const shadow *s) {
   assert_true((t.blocks != 0) == (s->count != 0));
 }
 
-/* What a stream asks for: mostly small, now and then up to a block and beyond. */
+/* The sizes of a stream: mostly small, sometimes a block and more. */
 static size_t some_size(uint32_t *random) {
   uint32_t r = next_random(random), kind = r % 100;
   r >>= 8;
@@ -232,8 +232,8 @@ static void narrow_holes_wait(void **state) {
   counted_all_back(&c);
 }
 
-/* What stays is of some KiB, and was taken among pieces of a few more that went again, with small ones in between:
- * their places are found before new memory is asked for. */
+/* Objects of some KiB stay, which were allocated among larger ones that were freed, with small ones in between: the
+ * gaps must be reused before new memory is taken. */
 static void mixed_sizes_stay_dense(void **state) {
   (void)state;
   enum { PAGES = 3000, PAGE = 4368, RECORDS = 40000 }; /* a round of records: 1.6 MB */
@@ -257,7 +257,7 @@ static void mixed_sizes_stay_dense(void **state) {
     for (int i = 0; i < RECORDS; i++) toft_recycler_free(&r, records[i], (size_t)(24 + 8 * (i % 5)));
   }
   assert_int_equal(toft_recycler_get_stats(&r).used, (uint64_t)PAGES * PAGE);
-  assert_true(c.bytes < (size_t)PAGES * PAGE * 5 / 2); /* where holes were looked at less, thrice */
+  assert_true(c.bytes < (size_t)PAGES * PAGE * 5 / 2); /* three times as much with fewer probes */
   for (int i = 0; i < PAGES; i++) toft_recycler_free(&r, pages[i], PAGE);
   toft_recycler_release(&r);
   counted_all_back(&c);
@@ -439,7 +439,7 @@ static void doubling_leaves_nothing(void **state) {
   toft_recycler_release(&r);
 }
 
-/* A source that has no room for a region. */
+/* A source without memory for a region. */
 static void large_objects_without_regions(void **state) {
   (void)state;
   counted c;
@@ -456,7 +456,7 @@ static void large_objects_without_regions(void **state) {
   counted_all_back(&c);
 }
 
-/* In the order of addresses, against it, and in pairs: what was freed last is known to the statistics and to trim. */
+/* In order of addresses, in reverse, and in pairs: statistics and trim include the pending frees. */
 static void neighbours_are_joined(void **state) {
   (void)state;
   static void *p[5000];
@@ -565,7 +565,7 @@ static void bad_input(void **state) {
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
 }
 
-/* Each block that is asked for fails once, until all goes well: nothing is lost, and all that is live stays. */
+/* Each request of a block fails once, until all succeed: nothing is lost, and all live objects stay. */
 static void no_memory(void **state) {
   (void)state;
   for (size_t fail_at = 1, failures = 1; failures != 0; fail_at++) {
@@ -697,7 +697,7 @@ static void counted_blocks_do_not_spill(void **state) {
   c.fail_from = 2;
   for (int round = 0; round < 100; round++) {
     void *p[10];
-    for (int i = 0; i < 10; i++) { /* exactly what was asked for */
+    for (int i = 0; i < 10; i++) { /* exactly the requested size */
       p[i] = toft_recycler_alloc(&r, 10000, 16);
       assert_non_null(p[i]);
     }

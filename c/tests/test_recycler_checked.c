@@ -81,7 +81,7 @@ static void each_misuse_is_found(void **state) {
   one(TOFT_FOUND_LATE_WRITE, "byte 0 of 8 bytes");
 }
 
-/* A freed object waits for a mebibyte of others; what it was is known for as long. */
+/* A freed object stays in quarantine until a mebibyte was freed after it, and keeps its record as long. */
 static void freed_objects_wait(void **state) {
   (void)state;
   char *p = (char *)toft_recycler_alloc(&r, 1000, 8);
@@ -145,7 +145,7 @@ static void good_programs_run_unchanged(void **state) {
   assert_int_equal(found, 0);
 }
 
-/* Memory that waits is used again before an allocation is refused. */
+/* Memory in quarantine is reused before an allocation fails. */
 static void a_source_without_memory_is_served_from_what_waits(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) toft_recycler_free(&r, toft_recycler_alloc(&r, 20000, 8), 20000);
@@ -182,7 +182,7 @@ static void options_hold(void **state) {
   toft_recycler_release(&counted_blocks);
 }
 
-/* A hook that calls back into the recycler whose finding it gets is refused; others serve it. */
+/* A hook that calls the recycler of its finding is refused; other recyclers work. */
 static toft_recycler other_recycler;
 static void use_recyclers(void *arg, const toft_finding *f) {
   on_finding(arg, f);

@@ -1,4 +1,4 @@
-/* Sampling: call paths of known bytes are estimated within 5 %, by their names; and nothing about them is biased.
+/* Sampling: the bytes of call paths are estimated within 5 %, with their names, without bias.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
@@ -14,7 +14,7 @@
 #define APART
 #endif
 
-/* Whole stacks are told where the system's own tables are there to unwind by, and names by its linker. */
+/* Whole stacks need the system's unwind tables, and names its dynamic linker. */
 #if defined(__GLIBC__) && !defined(TOFT_NO_UNWIND)
 #define WHOLE_STACKS 1
 #else
@@ -24,8 +24,8 @@
 static toft_arena *a;
 static volatile int sink;
 
-/* One function allocates, three call it: only the rest of the stack tells them apart. Exported, so that the dynamic
- * linker knows their names. */
+/* One function allocates, three call it: only the rest of the stack distinguishes them. Exported, so that the dynamic
+ * linker has their names. */
 void *sample_take(size_t size);
 void sample_parse(size_t size);
 void sample_render(size_t size);
@@ -47,7 +47,7 @@ APART void sample_render(size_t size) {
   sink++;
 }
 
-/* Not exported: only symbol tables know it. */
+/* Not exported: only symbol tables contain it. */
 static APART void sample_hidden(size_t size) {
   (void)sample_take(size);
   sink++;
@@ -56,7 +56,7 @@ static APART void sample_hidden(size_t size) {
 enum { PARSE, RENDER, HIDDEN, PATHS };
 static void (*const functions[PATHS])(size_t) = {sample_parse, sample_render, sample_hidden};
 
-/* Which of them a return address lies in: the one that begins nearest before it. */
+/* The path of a return address: the function with the nearest start before it. */
 static int path_of(const void *address) {
   uintptr_t at = (uintptr_t)address, nearest = 0;
   int path = -1;
@@ -206,7 +206,7 @@ static void short_periods_are_no_higher(void **state) {
   }
 }
 
-/* Resizes, ranges and other makers' words for a place are met too. */
+/* Resizes, ranges and sites of other languages are sampled too. */
 static int count_site(void *arg, const toft_site_report *s) {
   double *sums = (double *)arg;
   sums[s->site == 77 ? 1 : 0] += (double)s->bytes;
@@ -258,7 +258,7 @@ static size_t short_unwinder(void *arg, void **stack, size_t most) {
   return 1;
 }
 
-/* An unwinder that never meets the call: what is known of it is kept. */
+/* An unwinder whose stack lacks the call: the call alone is recorded. */
 static void a_custom_unwinder(void **state) {
   (void)state;
   estimate e;

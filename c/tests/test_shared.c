@@ -1,4 +1,4 @@
-/* Shared arenas: what many threads allocate at once is apart, whole, and all of it goes at the reset.
+/* Shared arenas: allocations of many threads do not overlap and keep their content, and a reset frees all of them.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
 
@@ -11,7 +11,7 @@ static void one_thread(void **state) {
   toft_shared *s = toft_shared_create(counted_init(&c));
   (void)state;
   assert_non_null(s);
-  assert_int_equal(c.out, 0); /* nothing is asked of the source before it is needed */
+  assert_int_equal(c.out, 0); /* the source is not called before it is needed */
   uint64_t live = 0;
   for (size_t i = 0; i < 3000; i++) {
     size_t size = i % 500, align = (size_t)1 << (i % 8);
@@ -123,7 +123,7 @@ static void no_memory(void **state) {
     assert_int_equal(toft_shared_release(s), TOFT_OK);
     counted_all_back(&c);
     if (!failed) break;
-    /* A block that is larger than it must be is asked for again, as large as it must be. */
+    /* After a larger block was refused, the smallest sufficient size is requested. */
     assert_true(refused <= 1);
   }
 }
@@ -136,7 +136,7 @@ static void within_a_budget(void **state) {
   size_t n = 0;
   while (toft_shared_alloc(s, 1000, 8) != NULL) n++;
   assert_true(n >= 30 && budget.used <= 40000);
-  assert_non_null(toft_shared_alloc(s, 8, 8)); /* there is room for small ones yet */
+  assert_non_null(toft_shared_alloc(s, 8, 8)); /* small ones still fit */
   assert_int_equal(toft_shared_release(s), TOFT_OK);
   assert_int_equal(budget.used, 0);
   counted_all_back(&c);
@@ -154,7 +154,7 @@ static void rounds(void **state) {
     assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
     assert_int_equal(toft_shared_get_stats(s).live, 0);
   }
-  assert_true(c.asked <= 2 && c.out == 1); /* it settles on one block */
+  assert_true(c.asked <= 2 && c.out == 1); /* one block is retained */
   size_t settled = c.bytes;
   for (int i = 0; i < 60; i++) {
     fill(toft_shared_alloc(s, 100, 8), 100, 1);
@@ -176,7 +176,7 @@ static void rounds(void **state) {
   counted_all_back(&c);
 }
 
-/* ---- parts ---- */
+/* ---- local arenas ---- */
 
 static void count_up(void *arg) { ++*(int *)arg; }
 
@@ -190,7 +190,7 @@ static void parts(void **state) {
   unsigned char *p = (unsigned char *)toft_alloc(one, 100);
   assert_true(toft_shared_contains(s, p) && toft_contains(one, p) && !toft_contains(two, p));
   fill(p, 100, 9);
-  toft_release(one); /* is nothing: who reads what it made does not know of it */
+  toft_release(one); /* has no effect: readers of its data do not know about it */
   assert_non_null(toft_alloc(one, 100));
   toft_arena *other = toft_create();
   assert_int_equal(toft_adopt(other, one), TOFT_EBUSY);
@@ -219,14 +219,15 @@ static void parts(void **state) {
   counted_all_back(&c);
 }
 
-/* What a part gives back serves parts again: else rounds of one would fill the whole. */
+/* Blocks that a local arena returns are reused by local arenas; otherwise the rounds of one would exhaust the
+ * memory. */
 static void a_part_of_many_rounds(void **state) {
   counted c;
   toft_shared *s = toft_shared_create(counted_init(&c));
   (void)state;
   toft_arena *part = toft_shared_local(s);
   for (int i = 0; i < 2000; i++) {
-    assert_non_null(toft_shared_alloc(s, 8, 8)); /* so the part's blocks are never the newest for long */
+    assert_non_null(toft_shared_alloc(s, 8, 8)); /* so the local arena's blocks are rarely the newest */
     for (int k = 0; k < 1 << (i % 9); k++) fill(toft_alloc(part, 700), 700, 1);
     assert_non_null(toft_shared_alloc(s, 8, 8));
     assert_int_equal(toft_reset_keep(part, i % 3 == 0 ? TOFT_KEEP_BYTES : TOFT_KEEP_RECENT, 0), TOFT_OK);
@@ -273,7 +274,7 @@ static void *pin_a_part(void *s) {
   return good ? s : NULL;
 }
 
-/* It keeps other threads from the part, not the arena that it is of. */
+/* A pin excludes other threads from the local arena, but not the shared arena. */
 static void pinned_parts_are_ended(void **state) {
   pthread_t other;
   void *good;
@@ -315,7 +316,7 @@ typedef struct found {
   unsigned seed;
 } found;
 
-/* Each allocates in all ways, links what it found into one list, and looks at its own again. */
+/* Each thread allocates in all ways, links its allocations into a list, and verifies them. */
 static void *worker(void *arg) {
   uint32_t random = (uint32_t)(uintptr_t)arg;
   size_t wrong = 0;
@@ -349,7 +350,7 @@ static void *worker(void *arg) {
     work.found = f;
     pthread_mutex_unlock(&work.lock);
     if (kind == 500) wrong += toft_shared_get_stats(work.s).live == 0 || !toft_shared_contains(work.s, f);
-    if (part != NULL && kind == 600) { /* what a scope gives back, others may get */
+    if (part != NULL && kind == 600) { /* memory that a scope frees may go to other threads */
       TOFT_SCOPE(part);
       wrong += toft_alloc(part, 20000) == NULL;
     }
@@ -376,7 +377,7 @@ static void at_once(void **state) {
     size_t n = 0;
     uint64_t bytes = 0;
     for (const found *f = work.found; f != NULL; f = f->next, n++) {
-      assert_true(filled(f->p, f->size, f->seed)); /* nobody else had it too */
+      assert_true(filled(f->p, f->size, f->seed)); /* no other thread wrote there */
       bytes += sizeof *f + f->size;
     }
     assert_int_equal(n, (size_t)work.rounds * THREADS);

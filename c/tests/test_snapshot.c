@@ -1,5 +1,5 @@
-/* The snapshot: the text of an arena whose numbers are known, byte for byte; whoever writes it may stop it; and it fits
- * where it is told to, as snprintf does. That it is JSON by the schema is abi/check-snapshot's.
+/* The snapshot: the exact text of an arena with known numbers; a callback that stops it; and truncation as by snprintf.
+ * abi/check-snapshot validates it against the schema.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -90,7 +90,7 @@ static void names_are_the_symbolizers(void **state) {
   assert_non_null(strstr(text, "{\"site\":{\"file\":\"dir\\\\file.c\",\"line\":12,\"column\":0,\"number\":0}"));
 }
 
-/* It fills in what it knows, and finds the rest empty. */
+/* Sets some members; the others must be 0 on entry. */
 static int knows_little(void *arg, const void *address, toft_symbol *symbol) {
   (void)address;
   *(int *)arg += symbol->module == NULL && symbol->file == NULL && symbol->line == 0 && symbol->offset == 0 ? 1 : 1000;

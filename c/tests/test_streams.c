@@ -1,5 +1,5 @@
-/* Random streams of operations against a shadow: a list of live allocations with their contents. No two overlap, each
- * is aligned, each keeps its bytes until it is given back; live is exact wherever nothing was resized.
+/* Random streams of operations against a list of live allocations with their contents. No two overlap, each is aligned
+ * and keeps its bytes until it is freed; live is exact wherever nothing was resized.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
@@ -135,7 +135,7 @@ static void op_claim(stream *s) {
   for (uint32_t n = below(s, 30); n > 0; n--) {
     size_t size = any_size(s);
     if (below(s, 5) == 0) {
-      void *p = toft_alloc(s->a, size); /* somebody else */
+      void *p = toft_alloc(s->a, size); /* another allocation */
       if (p != NULL) add(s, p, size, 8, 0);
     } else if (below(s, 3) == 0) {
       void *p = toft_range_bytes(s->a, &r, size);

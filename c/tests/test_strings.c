@@ -24,7 +24,7 @@ static void printf_of_every_length(void **state) {
   static char want[9000];
   (void)state;
   toft_arena *a = toft_create();
-  for (int n = 0; n < 8500; n += 1 + n / 7) { /* into the room, at its edge, and beyond it */
+  for (int n = 0; n < 8500; n += 1 + n / 7) { /* within the remaining bytes, at the limit, and beyond */
     snprintf(want, sizeof want, "%0*d|%s", n, 7, "end");
     char *s = toft_printf(a, "%0*d|%s", n, 7, "end");
     assert_string_equal(s, want);

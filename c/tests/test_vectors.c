@@ -1,5 +1,5 @@
 /* Plays abi/vectors on libtoft's arenas, each three times: by the inline functions, by ops alone, and by the inline
- * functions without statistics in between (they are slow calls, which could hide work that inline calls left undone).
+ * functions without statistics in between (slow calls, which could hide omissions of inline calls).
  *
  *     test_vectors [a part of a name]        with TOFT_PLAIN defined it needs no cmocka
  *

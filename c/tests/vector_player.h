@@ -39,7 +39,7 @@ typedef struct binding {
   void (*stats)(toft_arena *a, toft_stats *out);
 } binding;
 
-/* ---- a source of pages that logs, and refuses what the vector says ---- */
+/* ---- a source of pages that logs, and fails as the vector says ---- */
 
 typedef struct page {
   struct page *next;
@@ -67,7 +67,7 @@ typedef struct {
   unsigned char *p;
   size_t n;
   uint64_t serial;
-} slot; /* what an id stands for */
+} slot; /* the object of an id */
 
 typedef struct {
   toft_mark mark;
@@ -100,7 +100,7 @@ struct run {
   int open; /* a cleanup found the arena open */
 };
 
-enum { NO_POLICY = 99, NO_SETTING = 99 }; /* no maker has these */
+enum { NO_POLICY = 99, NO_SETTING = 99 }; /* no provider has these */
 
 static jmp_buf failed;
 enum { WRONG = 1, TOO_SMALL }; /* TOO_SMALL: a vector of the rules fills more than the provider's range has */
@@ -255,7 +255,7 @@ static void check_address(run *r, const void *pointer, vec_at want) {
   if (p != NULL && want.block == VEC_NULL) wrong(r, "not NULL");
   if (p == NULL && want.block == VEC_ANY) wrong(r, "NULL");
   if (p == NULL) wrong(r, "NULL, not block %d + %u", want.block, want.offset);
-  /* The end of one block may be the base of another, so what is expected decides which one is looked for. */
+  /* The end of one block may be the base of another: the expected result decides between them. */
   const page *in = NULL, *at = NULL;
   for (const page *g = r->src.out; g != NULL; g = g->next) {
     if ((uintptr_t)p - (uintptr_t)g->base <= g->size) in = g;

@@ -17,7 +17,7 @@
 
 namespace {
 
-// Counts constructions and destructions, remembers the order of the latter, and throws when told.
+// Counts constructions and destructions, records the order of the latter, and throws on demand.
 struct witness {
   static inline int made = 0, gone = 0, throw_at = 0;
   static inline std::vector<int> order;
@@ -127,7 +127,7 @@ TEST(Arena, ScopesEndInReverse) {
   EXPECT_EQ(a.stats().live, live);
 }
 
-// At each construction once: those made before are destroyed, once each, and the bytes are given back.
+// Each construction throws once: earlier objects are destroyed once each, and the bytes are freed.
 TEST(Arena, ConstructorsThatThrow) {
   for (int at = 1; at <= 10; at++) {
     toft::arena a;
@@ -149,7 +149,7 @@ TEST(Arena, ConstructorsThatThrow) {
   }
 }
 
-// One that makes others in the same arena, and throws after that: they stay until they are rewound.
+// A constructor that makes other objects in the same arena and then throws: they stay until a rewind.
 struct nesting {
   witness *inner;
   explicit nesting(toft::arena_ref a, bool fail) : inner(a.make<witness>(5)) {
@@ -298,7 +298,7 @@ TEST(Arena, Adopts) {
   EXPECT_EQ(witness::gone, 1);
 }
 
-// A forbidden write, made on purpose: tools that would end the program look away.
+// A deliberate invalid write, which the sanitizers ignore.
 #if defined(__clang__) || defined(__GNUC__)
 __attribute__((noinline, no_sanitize("address", "undefined")))
 #endif

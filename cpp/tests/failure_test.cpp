@@ -32,7 +32,7 @@ void swallow_one() {
   toft::recycling_resource r(&upstream);
   for (int i = 0; i < 8; i++) ASSERT_NO_THROW((void)r.allocate(32000));
   ASSERT_GT(upstream.calls, 2);
-  EXPECT_THROW((void)r.allocate(SIZE_MAX), std::bad_alloc);  // upstream was not even asked
+  EXPECT_THROW((void)r.allocate(SIZE_MAX), std::bad_alloc);  // upstream was not called
 }
 
 TEST(Failure, NoStaleExceptionFromTheSameResource) { swallow_one(); }

@@ -44,7 +44,7 @@ void *floor_make(floor_arena **a) {
 }
 void *toft_make(toft::arena *a) { return a->make<long>(5); }
 
-// A resource whose type is known: the arena is one load away.
+// A resource of static type: the arena is one load away.
 void *floor_resource(floor_holder *r) {
   floor_arena *f = r->arena;
   unsigned char *p = f->cursor;

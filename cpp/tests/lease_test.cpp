@@ -1,4 +1,4 @@
-// Leases: who has the arena when, and that threads that lease and give back at once lose nothing.
+// Leases: ownership of the arena, and concurrent lease and return without losses.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <gtest/gtest.h>
 
@@ -228,7 +228,7 @@ TEST(Lease, ReturnedOnAnotherThread) {
   EXPECT_EQ(cache.stats().out, 0u);
 }
 
-// 8 threads lease, use, give back, hand to each other, err and trim.
+// 8 threads lease, use, return, pass leases to each other, misuse them, and trim.
 TEST(Lease, ManyThreads) {
   enum { THREADS = 8, ROUNDS = 3000 };
   test::shared_source source;
@@ -252,7 +252,7 @@ TEST(Lease, ManyThreads) {
           if (i % 50 == 0) std::this_thread::yield();
           if (a.stats().live != ((100 + i % 3000 + 7) & ~7u)) wrong++;
           for (int k = 0; k < 100; k++) wrong += p[k] != t;
-          if (i % 7 == 0) {  // to the neighbour, who gives it back
+          if (i % 7 == 0) {  // the next thread returns it
             int empty = 0;
             unsigned to = (t + 1) % THREADS;
             if (full[to].compare_exchange_strong(empty, 1)) {

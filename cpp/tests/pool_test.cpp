@@ -305,7 +305,7 @@ TEST_F(PoolTest, BadOptionsThrow) {
   EXPECT_THROW(pool<int>().reserve(static_cast<std::size_t>(-1)), std::length_error);
 }
 
-/* Of a fixed pool's block: it is all that is asked for. */
+/* Source of a fixed pool: only its block is requested. */
 struct poor_source {
   toft_source source{take, put, nullptr};
   int asked = 0, out = 0, fail_at = 0;
@@ -340,7 +340,7 @@ TEST_F(PoolTest, AFixedPoolAsksItsSourceOnce) {
 }
 #endif
 
-/* Values that make and end others of their own pool. */
+/* Values that create and destroy others of their own pool. */
 struct knot {
   pool<knot> *home;
   handle<knot> child;

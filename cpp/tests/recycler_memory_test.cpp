@@ -72,7 +72,7 @@ TEST(RecyclerMemory, HolesOfCountedBlocksTooSmallForOneRequestServeOthers) {
   holes_survive(o, 1);
 }
 
-// Where it has no memory, smaller segments are asked for: a few.
+// If the source has no memory, a few smaller segments are requested.
 TEST(RecyclerMemory, AskedOnceForEachAllocation) {
   struct counting : toft_source {
     int calls = 0;

@@ -247,7 +247,7 @@ TYPED_TEST_SUITE(Recycling, Recyclers);
 // 10 arenas of 10,000 bytes in a buffer of 150,000, and nothing behind it.
 TYPED_TEST(Recycling, CountedBlocksDoNotSpill) {
   alignas(64) static std::array<std::byte, 150000> buffer;
-  for (std::size_t shift = 0; shift < 64; shift += 8) {  // wherever it lies
+  for (std::size_t shift = 0; shift < 64; shift += 8) {  // at any address
     std::pmr::monotonic_buffer_resource up(buffer.data() + shift, 150000 - 64, std::pmr::null_memory_resource());
     TypeParam r(10, 10000, &up);
     for (int round = 0; round < 200; round++) {
@@ -373,7 +373,7 @@ TEST(ArenaResource, RewindsAndResets) {
     if (round == 20) calls = r.arena().stats().source_calls;
     EXPECT_EQ(r.reset(), TOFT_OK);
   }
-  EXPECT_EQ(r.arena().stats().source_calls, calls);  // a steady round asks nobody
+  EXPECT_EQ(r.arena().stats().source_calls, calls);  // a steady round does not call upstream
 }
 
 TEST(ArenaResource, StaysInItsBuffer) {

@@ -1,4 +1,4 @@
-// A source for tests that threads come to at once: counts what is out, and fails when told.
+// A thread-safe source for tests: counts blocks that are out, and fails on demand.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_TESTS_SHARED_SOURCE_HPP
 #define TOFT_TESTS_SHARED_SOURCE_HPP

@@ -1,4 +1,4 @@
-// Shared arenas: threads that fill one at once, its parts, and what ends when.
+// Shared arenas: threads that allocate at once, local arenas, and lifetimes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <gtest/gtest.h>
 

@@ -127,7 +127,7 @@ TEST_F(SoaPoolTest, HandlesFollowTheirRows) {
   EXPECT_FALSE(p.erase(h[10]));
   EXPECT_EQ(p.get<0>(h[10]), nullptr);
   EXPECT_EQ(p.row_of(h[10]), p.npos);
-  EXPECT_EQ(p.row_of(h[99]), 10u); /* it took the place */
+  EXPECT_EQ(p.row_of(h[99]), 10u); /* the last row moved there */
   EXPECT_EQ(p.handle_at(10), h[99]);
   EXPECT_EQ(p.column<1>()[10], "99");
   EXPECT_EQ(*p.get<1>(h[99]), "99");
@@ -195,7 +195,7 @@ TEST_F(SoaPoolTest, MoveOnlyAndDefault) {
 #if TOFT_EXCEPTIONS
 TEST_F(SoaPoolTest, AConstructorThatThrowsChangesNothing) {
   using three = soa_pool<tracked<0>, tracked<1>, tracked<2>>;
-  constexpr int rows = 400; /* grows on the way */
+  constexpr int rows = 400; /* grows during the test */
   for (auto options : {toft::pool_options(), fixed_at(rows)}) {
     for (std::size_t k = 1; k <= 3 * rows; k += k < 30 || k > 3 * rows - 30 ? 1 : 7) {
       book = ledger();

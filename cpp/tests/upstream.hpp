@@ -1,4 +1,4 @@
-// A memory resource for tests: counts what is live, checks what it gets back, and fails when told.
+// A memory resource for tests: counts live blocks, checks what is deallocated, and fails on demand.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_TESTS_UPSTREAM_HPP
 #define TOFT_TESTS_UPSTREAM_HPP

@@ -1,4 +1,4 @@
-/* Compiler attributes and linkage, in one place. Nothing here changes the layout of anything.
+/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
@@ -8,7 +8,8 @@
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TOFT_CONSTANT(x) __builtin_constant_p(x)
 #define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
-#define TOFT_SEPARATE_ACCESSES() __asm__ volatile("" : : : "memory") /* keeps two accesses from being fused into one */
+#define TOFT_SEPARATE_ACCESSES() \
+  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
 #define TOFT_INLINE static inline __attribute__((always_inline, unused))
 #define TOFT_NODISCARD __attribute__((warn_unused_result))
 #define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
@@ -17,7 +18,7 @@
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
 #define TOFT_UNUSED __attribute__((unused))
-/* The return address of the function that contains it; 0 where code has no addresses. */
+/* The return address of the enclosing function; 0 where code has no addresses. */
 #ifdef __wasm__
 #define TOFT_CALLER() ((uintptr_t)0)
 #else
@@ -44,8 +45,8 @@
 #endif
 #endif
 
-/* TOFT_STATIC: the whole library lives in the one translation unit that includes toft.c.
- * TOFT_SHARED: it is a shared library; TOFT_BUILD says that this is the library being built. */
+/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
+ * TOFT_BUILD is also defined while that library is compiled. */
 #if defined(TOFT_STATIC)
 #define TOFT_API static TOFT_UNUSED
 #elif defined(_WIN32) && defined(TOFT_SHARED)
@@ -74,7 +75,7 @@
 #define TOFT_THREAD_LOCAL _Thread_local
 #endif
 
-/* TOFT_PREFIX: every external symbol gets it in front, so that two libraries can each embed a copy. */
+/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
 #define TOFT_PASTE_(a, b) a##b
 #define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
 #ifdef TOFT_PREFIX

@@ -1,34 +1,33 @@
-/* Frames: memory for a loop, on all threads. Each thread has an arena of its own, and all of them are emptied together
- * when the frame ends: a game's frame, a simulation's step, a batch.
+/* Frames: memory for one iteration of a loop on all threads: a game's frame, a simulation's step, a batch. Each thread
+ * has an arena of its own, and all of them are emptied together when the frame ends.
  *
  *     toft_frames *frames = toft_frames_create(1, NULL);
  *     for (;;) {
  *       ... on any thread: struct hit *h = toft_new(toft_frame_arena(frames), struct hit);
  *       ... all threads have done their part ...
- *       toft_frames_advance(frames);              what they allocated is gone, the memory is kept
+ *       toft_frames_advance(frames);              frees the allocations, keeps the memory
  *     }
  *
- * N BUFFERS keep what the last N - 1 frames allocated, so that a frame can be read while the next ones run: with two, a
- * renderer draws frame 7 while frame 8 is computed. toft_frame_publish names what others may read of a frame,
- * toft_frame_previous finds it again.
+ * N BUFFERS keep the allocations of the last N - 1 frames valid while the next ones run: with two, a renderer draws
+ * frame 7 while frame 8 is computed. toft_frame_publish sets the root of a frame's data, toft_frame_previous returns it
+ * later.
  *
- * A FRAME IN A FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block gives back what this
- * thread allocated in it.
+ * A NESTED FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block frees what this thread
+ * allocated in it.
  *
- * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. Calls that say
- * ALONE need every other thread to be between two uses of these frames, and to know it: parked at a barrier
- * (toft_frames_arrive_and_wait), joined, waiting for work. A thread that says toft_frame_enter before it works in a frame and
- * toft_frame_leave after it, is seen: calls that need to be alone are then refused (TOFT_EBUSY) instead of pulling its
- * memory away. Who never enters is not seen.
+ * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. EXCLUSIVE
+ * calls require that no other thread uses these frames at the same time: it waits in toft_frames_arrive_and_wait, was
+ * joined, or waits for work. A thread may call toft_frame_enter before it works in a frame and toft_frame_leave after
+ * it; EXCLUSIVE calls in between fail with TOFT_EBUSY instead of freeing its memory. Threads that do not enter are not
+ * detected.
  *
- * A thread that ends leaves its arenas to the next new thread, with what is in them until the frame ends; as many
- * arenas are made as threads lived at once. In destructors of thread-specific data ask toft_frame_arena again: an arena
- * from before may be another thread's by then.
+ * A thread that ends leaves its arenas to the next new thread, with their content until the frame ends; there are as
+ * many arenas as threads lived at once. A destructor of thread-specific data must call toft_frame_arena again, since an
+ * earlier result may belong to another thread by then.
  *
- * FORK. A child has its own copy; the arenas of threads it has not got are emptied like all others, and stay. If one of
- * those threads was ALONE, the arena that it was just emptying, trimming or counting is lost to the child (its memory
- * stays, its cleanups do not run), and others may not be emptied before the frame's next turn: ask toft_frame_arena
- * again.
+ * FORK. The child has its own copy; arenas of the parent's other threads are emptied like all others, and stay. If one
+ * of those threads was in an EXCLUSIVE call, the arena that it was emptying, trimming or counting is lost to the child
+ * (its memory stays, its cleanups do not run), and others may be emptied one frame later: call toft_frame_arena again.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_FRAME_H
@@ -48,54 +47,56 @@ typedef struct toft_frames toft_frames;
 
 #define TOFT_FRAMES_MOST 16
 
-/* `buffers`: 1 to TOFT_FRAMES_MOST. `arenas` says how a thread's arenas are made: source, budget, reserve, failure,
- * checks; the source is called by many threads at once, a buffer cannot be given; NULL: as by toft_create. NULL if
- * there is no memory or an argument is bad. */
+/* Creates frames with 1 to TOFT_FRAMES_MOST `buffers`. `arenas` are the options of a thread's arenas: source, budget,
+ * reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed. Returns
+ * NULL if there is no memory or an argument is invalid. */
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
-/* ALONE. Runs the cleanups of all frames and returns all memory. TOFT_EBUSY: a thread has entered or waits for the frame's
- * end, or an arena is claimed: nothing has changed. NULL is ignored. */
+/* EXCLUSIVE. Runs the cleanups of all frames and returns all memory. Returns TOFT_EBUSY, and changes nothing, if a
+ * thread has entered, waits in toft_frames_arrive_and_wait, or an arena is claimed. NULL is ignored. */
 TOFT_API int toft_frames_release(toft_frames *frames);
 
-/* This thread's arena of the present frame: two loads and a compare if it was the one asked for last. It is not
- * released by toft_release, and not adopted. NULL: its first use, and there is no memory; or a cleanup asks while
- * the frame ends. */
+/* Returns the calling thread's arena of the present frame. If the thread's last call was for the same frames, this
+ * costs two loads and a compare. toft_release and toft_adopt have no effect on the arena. Returns NULL if there is no
+ * memory for a thread's first arena, or if a cleanup calls it while the frame ends. */
 TOFT_API toft_arena *toft_frame_arena(toft_frames *frames);
 
-/* ALONE. Ends the frame and begins the next: the oldest frame's arenas are emptied on all threads, their cleanups
- * run on this one, and what is not kept goes to this thread's cache. TOFT_EBUSY: a thread has entered, an arena that
- * is to be emptied is claimed, or another thread advances: nothing has changed. TOFT_ECORRUPT: done, and a checked
- * arena found bytes written outside an allocation. */
+/* EXCLUSIVE. Ends the frame and begins the next: the oldest frame's arenas are emptied for all threads, their cleanups
+ * run on the calling thread, and memory that is not kept goes to its cache. Returns TOFT_EBUSY, and changes nothing, if
+ * a thread has entered, an arena to be emptied is claimed, or another thread advances; TOFT_ECORRUPT if it is done and
+ * a checked arena found bytes written outside an allocation. */
 TOFT_API int toft_frames_advance(toft_frames *frames);
-/* How often that was done. */
+/* Returns the number of advances so far. */
 TOFT_API uint64_t toft_frames_number(const toft_frames *frames);
 
-/* What others may know of the present frame; the last call counts. Whoever finds it sees what was written before. */
+/* Publishes the root of the present frame's data to other threads, replacing an earlier one. A thread that reads it
+ * also sees everything written before. */
 TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
-/* What was published in the frame that is `age` frames old, 0 being the present one. NULL: nothing was, or the frame is
- * gone: age is not below the number of buffers. Only to be read: its arenas are the past's. */
+/* Returns the root published in the frame that is `age` frames old; 0 is the present one. NULL if none was published,
+ * or if age is not below the number of buffers. The data is read-only. */
 TOFT_API const void *toft_frame_previous(const toft_frames *frames, uint32_t age);
 
-/* "This thread works in the frame", until as many calls of toft_frame_leave. TOFT_EBUSY: the frame is ending just now.
- * TOFT_ENOMEM, also in a destructor of thread-specific data that runs after Toft's own: nobody would see that thread
- * end. An atomic exchange, or none if it is inside already. */
+/* Marks the calling thread as working in the frame, until as many calls of toft_frame_leave. Returns TOFT_EBUSY while
+ * the frame ends; TOFT_ENOMEM if there is no memory, or in a destructor of thread-specific data that runs after Toft's
+ * own, when the end of the thread could not be detected. Costs an atomic exchange; nothing if the thread has entered
+ * already. */
 TOFT_API TOFT_NODISCARD int toft_frame_enter(toft_frames *frames);
-/* TOFT_EARG: it was not inside. */
+/* Ends one toft_frame_enter. TOFT_EARG if there is none. */
 TOFT_API int toft_frame_leave(toft_frames *frames);
 
-/* ALONE. Returns memory that holds no allocation to its source, until about `keep` bytes of it are left in each
- * arena, and ends the empty arenas of threads that have ended. TOFT_EBUSY as above. */
+/* EXCLUSIVE. Returns memory without allocations to its source, until about `keep` bytes of it are left in each arena,
+ * and releases the empty arenas of threads that have ended. TOFT_EBUSY as above. */
 TOFT_API int toft_frames_trim(toft_frames *frames, size_t keep);
 
-/* Sums over the arenas of all threads and buffers, as toft_stats has them. */
+/* Sums over the arenas of all threads and buffers, defined as in toft_stats. */
 typedef struct toft_frame_stats {
   uint64_t live, reserved, wasted, blocks, source_calls;
-  size_t arenas, threads; /* threads: those that were here and have not ended */
+  size_t arenas, threads; /* threads: live ones that have used these frames */
 } toft_frame_stats;
-/* ALONE. TOFT_EBUSY as above: then *out is not written. */
+/* EXCLUSIVE. TOFT_EBUSY as above; *out is then unchanged. */
 TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
 
-/* A frame in the frame, of this thread: declares `toft_arena *a`, which is toft_frame_arena(frames) and may be NULL, and
- * a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
+/* A nested frame of the calling thread: declares `toft_arena *a`, which is toft_frame_arena(frames) and may be NULL,
+ * and a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
 #ifdef TOFT_AT_EXIT
 #define TOFT_FRAME(frames, a)               \
   toft_arena *a = toft_frame_arena(frames); \

@@ -1,5 +1,5 @@
-/* The inline layer: what an allocation costs. These functions know the four words of the ABI's head and nothing
- * else, so they serve arenas of every maker. toft.h documents them.
+/* The inline fast paths. They use only the four words of the ABI's head, so they work with arenas of every provider.
+ * toft.h documents the functions.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_INLINE_H
 #define TOFT_INLINE_H
@@ -15,34 +15,35 @@ extern "C" {
 
 #define TOFT_ROUND8(n) (((n) + 7u) & ~(size_t)7)
 
-/* Room is a multiple of 8, so room >= size implies room >= TOFT_ROUND8(size): the raw compare cannot be fooled by
- * a size near SIZE_MAX, and the add cannot pass limit. */
+/* The bytes remaining are a multiple of 8, so remaining >= size implies remaining >= TOFT_ROUND8(size). The compare of
+ * the unrounded size is therefore safe for sizes near SIZE_MAX, and the addition cannot pass limit. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
   unsigned char *p = a->cursor;
   if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + TOFT_ROUND8(size);
-  TOFT_ASSUME(p != NULL); /* so the ABI says: the caller's check for NULL costs nothing on this path */
+  TOFT_ASSUME(p != NULL); /* guaranteed by the ABI; makes the caller's NULL check free */
   return p;
 }
 
-/* 3, 5, 6 and 7 are served as 8, as the inline path serves them. */
+/* The alignments 3, 5, 6 and 7 are treated as 8, as on the inline path. */
 #define TOFT_OPS_ALIGN(align) ((align) < 8 && ((align) & ((align)-1)) != 0 ? 8 : (align))
 
-/* Two levels: alignments up to 8 cost nothing, larger ones are padded here; ops only when room fails. An alignment
- * that is no power of two fails here or in ops. Of constants whose sum cannot wrap one compare is enough. */
+/* Alignments up to 8 cost nothing; larger ones are padded here, and the slow path is called only if the block is full.
+ * An alignment that is not a power of two fails here or in the slow path. For constants whose sum cannot wrap one
+ * compare is enough. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
   unsigned char *p = a->cursor;
-  size_t room = (size_t)(a->limit - p);
+  size_t remaining = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
-    if (TOFT_UNLIKELY(room < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
+    if (TOFT_UNLIKELY(remaining < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
   } else {
     uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
     size_t pad = (size_t)(q - (uintptr_t)p);
     int full = TOFT_CONSTANT(size) && TOFT_CONSTANT(align) && size < 0x1000000 && align < 0x1000000
-                   ? room < pad + size
-                   : room < pad || room - pad < size;
+                   ? remaining < pad + size
+                   : remaining < pad || remaining - pad < size;
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || full)) return a->ops->alloc(a, size, align, 0, 0);
-    p = (unsigned char *)q; /* p + pad, but two steps nearer to p: the next allocation waits for it */
+    p = (unsigned char *)q; /* equals p + pad, with a shorter dependency chain for the next allocation */
   }
   a->cursor = p + TOFT_ROUND8(size);
   TOFT_ASSUME(p != NULL);
@@ -55,7 +56,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, 
   return p;
 }
 
-/* count * size, or SIZE_MAX, which no arena can serve. */
+/* Returns count * size, or SIZE_MAX, with which every allocation fails. */
 TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
 #if defined(__GNUC__) || defined(__clang__)
   size_t bytes;
@@ -75,15 +76,16 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_
   return toft_alloc_zeroed(a, toft_array_size(count, size), align);
 }
 
-/* In place when p is the newest allocation and there is room, else by ops: a watched arena always goes there.
- * The end of one block is never the start of another's first byte, so p + size == cursor means the newest. */
+/* In place if p is the newest allocation and fits; else through ops, as always in an instrumented arena. A block's end
+ * is never the address of another block's first byte, so p + size == cursor identifies the newest allocation. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
                                                            size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
                   (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
                   (align & (align - 1)) == 0)) {
-    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) - TOFT_ROUND8(old_size)); /* from cursor: q is the caller's word */
+    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) -
+                             TOFT_ROUND8(old_size)); /* relative to cursor, since q comes from the caller */
     return p;
   }
   return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
@@ -144,8 +146,8 @@ TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, 
 
 /* ---- a claimed range: cursor and limit in the caller's locals ---- */
 
-/* Ops see a copy of the range, or its address would escape and it could not live in registers. The barrier: gcc fuses
- * the two words into one vector register, and keeps them there in the loop. */
+/* The address of the range must not escape, or it could not live in registers, so ops gets a copy. The barrier keeps
+ * gcc from merging the two words into a vector register for the whole loop. */
 TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
   to->cursor = from->cursor;
   TOFT_SEPARATE_ACCESSES();
@@ -185,7 +187,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, t
   return p;
 }
 
-/* Byte-granular: no rounding, no alignment. What a new claim returned is shortened to its last byte. */
+/* Neither rounds nor aligns. The provider rounds the first allocation of a new range; the excess is returned here. */
 TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
@@ -199,7 +201,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, t
 }
 
 TOFT_INLINE void toft_range_align(toft_range *r) {
-  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8: never passed */
+  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8, so this cannot pass it */
 }
 
 /* ---- scopes ---- */
@@ -216,7 +218,7 @@ TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
   return s;
 }
 
-/* a may be NULL: then there is nothing to end. */
+/* `a` may be NULL; toft_scope_end then does nothing. */
 TOFT_INLINE toft_scope toft_scope_begin_if(toft_arena *a) {
   toft_scope s;
   if (a != NULL) return toft_scope_begin(a);

@@ -1,28 +1,30 @@
-/* Leases: arenas from a cache that all threads share, for code that has no place of its own to keep one in: a request's
- * handler, a callback, a function that needs memory for as long as it runs.
+/* Leases: arenas borrowed from a cache that all threads share, for code that cannot keep an arena between calls: a
+ * request handler, a callback, a function that needs temporary memory.
  *
  *     toft_lease l = toft_lease_get(NULL);          from the process's own cache
  *     char *line = toft_printf(l.arena, "%d", 7);
  *     ...
- *     toft_lease_return(NULL, l);                   all of it is gone; the arena waits for the next
+ *     toft_lease_return(NULL, l);                   frees all of it; the arena goes back to the cache
  *
- * What waits keeps memory that was touched already: the next lease allocates without asking anybody. Get and return on
- * one thread take no lock and no atomic read-modify-write; a lease may be returned on any thread, which takes a lock.
+ * An idle arena keeps memory that is already mapped, so the next lease allocates without calling the source. Get and
+ * return on one thread take no lock and no atomic read-modify-write. A lease may be returned on any thread; on another
+ * one this takes a lock.
  *
- * A LEASE is an arena that is yours until you return it, and the number of that turn. So a return that is not the first
- * of its lease is refused (TOFT_EBUSY), also when two threads try at once, and also when the arena is somebody else's
- * by then. An arena that was returned gives no memory and takes no call (NULL, TOFT_EBUSY) until it is leased again;
- * toft_release does nothing to an arena of a cache, and toft_adopt refuses it (TOFT_EBUSY).
+ * A LEASE is an arena together with a generation. The generation makes a second return of the same lease fail
+ * (TOFT_EBUSY), even if two threads try at once, and even if the arena has been leased again. An idle arena rejects all
+ * allocations and calls (NULL, TOFT_EBUSY). toft_release on an arena of a cache does nothing, and toft_adopt fails
+ * (TOFT_EBUSY).
  *
- * WHAT IS KEPT. At most options.idle arenas wait, with at most options.keep bytes each and options.bytes in all; what
- * is beyond that goes back to its source. Half of the arenas that may wait, wait each for the thread that had it last.
- * When that thread ends, or calls toft_cache_trim, they are anybody's. toft_leases_trim empties the cache.
+ * LIMITS. At most options.idle arenas are idle, with at most options.keep bytes each and options.bytes in total; memory
+ * beyond that goes back to the source. Half of the idle arenas are each reserved for the thread that used it last,
+ * until that thread ends or calls toft_cache_trim. toft_leases_trim empties the cache.
  *
- * CHECKED caches (TOFT_CHECKED in options.arenas->flags): what is returned is filled with 0xDD, and looked at when it
- * is leased again: bytes written meanwhile are told to options.arenas->failure as TOFT_ECORRUPT.
+ * CHECKED caches (TOFT_CHECKED in options.arenas->flags) fill returned memory with 0xDD and check it at the next lease:
+ * bytes written in between are reported to options.arenas->failure as TOFT_ECORRUPT.
  *
- * FORK. The child has its own copy, and goes on; what other threads had out stays out there. EXIT: what waits in the
- * process's own cache goes back to the system at exit and at dlclose, but for what other threads that still run have.
+ * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there. EXIT. The
+ * idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for threads that
+ * still run.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_LEASE_H
@@ -37,51 +39,50 @@ extern "C" {
 
 struct toft_options; /* toft.h */
 
-/* Thread-safe, all of it, but for toft_leases_release. NULL is the process's own cache, which has the defaults. */
+/* All functions except toft_leases_release are thread-safe. NULL is the process's own cache, which has default
+ * options. */
 typedef struct toft_leases toft_leases;
 
 typedef struct toft_lease {
-  toft_arena *arena;   /* NULL: there was no memory */
-  uint64_t generation; /* the cache's */
+  toft_arena *arena;   /* NULL: the get failed */
+  uint64_t generation; /* identifies this lease */
 } toft_lease;
 
 typedef struct toft_lease_options {
   size_t size;                       /* sizeof(toft_lease_options): TOFT_LEASE_OPTIONS sets it */
-  const struct toft_options *arenas; /* how they are made: source, budget, reserve, failure, checks. Called by many
-                                        threads at once. No buffer. NULL: as by toft_create */
-  size_t idle;                       /* so many arenas may wait; at most 65536 */
-  size_t keep;                       /* bytes that one of them may keep; less than 4096 means these */
-  size_t bytes;                      /* bytes that all of them may keep */
+  const struct toft_options *arenas; /* of the arenas; no buffer; a thread-safe source. NULL: as toft_create */
+  size_t idle;                       /* limit on idle arenas, at most 65536 */
+  size_t keep;                       /* limit on bytes kept by one idle arena; values below 4096 count as 4096 */
+  size_t bytes;                      /* limit on bytes kept by all idle arenas */
 } toft_lease_options;
 /* clang-format off */
 #define TOFT_LEASE_OPTIONS { sizeof(toft_lease_options), NULL, 128, 262144, 16777216 }
 /* clang-format on */
 
-/* NULL if there is no memory or the options are bad; options NULL: the defaults. */
+/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* TOFT_EBUSY if a lease is out, also if the source or the cleanup of one that is just got or returned asks for it:
- * nothing has changed. TOFT_EARG for the process's own cache. NULL is that. No other thread may use it meanwhile. */
+/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if a lease is out;
+ * also if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
 TOFT_API int toft_leases_release(toft_leases *leases);
 
-/* An empty arena. arena is NULL if none waits and there is no memory to make one. What a lease sets (budget, checks)
- * ends with it. */
+/* Returns an empty arena. `arena` is NULL if none is idle and there is no memory for another. Settings of the arena
+ * (budget, checks) end with the lease. */
 TOFT_API TOFT_NODISCARD toft_lease toft_lease_get(toft_leases *leases);
-/* Gives it back: its cleanups run, on this thread. TOFT_ECORRUPT: done, and a checked arena found bytes written outside
- * an allocation. Nothing has changed otherwise: TOFT_EBUSY, it was returned already, or a range is claimed, or one of
- * its cleanups runs; TOFT_EARG, it is no lease of this cache. One of another cache may be either, since this one may
- * have had a lease with the same turn. */
+/* Returns a lease to its cache; its cleanups run on the calling thread. TOFT_ECORRUPT: done, and a checked arena found
+ * bytes written outside an allocation. Other failures change nothing: TOFT_EBUSY if the lease was returned already, a
+ * range is claimed, or one of its cleanups runs; TOFT_EARG if it is not a lease of this cache. For a lease of another
+ * cache either code is possible, since this cache may have issued the same generation. */
 TOFT_API int toft_lease_return(toft_leases *leases, toft_lease lease);
 
-/* Ends all arenas that wait, also those that wait for other threads; it stops none of them for longer than a
- * fraction of a microsecond. Blocks of the heap go to the calling thread's cache first: toft_cache_trim empties
- * that. */
+/* Releases all idle arenas, also those reserved for other threads, which it delays by less than a microsecond. Heap
+ * blocks go to the calling thread's cache; toft_cache_trim empties that. */
 TOFT_API void toft_leases_trim(toft_leases *leases);
 
-/* Counts of arenas, and bytes. While others get and return, each is of some moment of the call. */
+/* Counts of arenas, and bytes. During concurrent calls the numbers may be of different moments. */
 typedef struct toft_lease_stats {
-  size_t made, ended; /* ever */
-  size_t idle, out;   /* now; one that a call makes or empties is out */
-  size_t held;        /* bytes: what the idle ones keep, and the others had when they were last leased */
+  size_t made, ended; /* since the cache was created */
+  size_t idle, out;   /* now; an arena in the middle of a get or return is out */
+  size_t held;        /* bytes kept by idle arenas, and by leased ones when they were last leased */
 } toft_lease_stats;
 TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 

@@ -1,4 +1,4 @@
-/* Pools: slots of one size that are reused, named by 32-bit handles that tell when they are stale.
+/* Pools: reusable slots of one size, identified by 32-bit handles that detect stale use.
  *
  *     toft_pool pool;
  *     toft_pool_options o = TOFT_POOL_OPTIONS;
@@ -7,31 +7,30 @@
  *     toft_handle h;
  *     struct node *n = (struct node *)toft_pool_insert(&pool, &h);
  *     ...
- *     n = (struct node *)toft_pool_at(&pool, h);     NULL once it was removed
+ *     n = (struct node *)toft_pool_at(&pool, h);     NULL after its removal
  *     toft_pool_remove(&pool, h);
  *     toft_pool_release(&pool);
  *
- * A slot never moves: a pointer into it is good until that slot is removed, or the pool is cleared or released. Behind
- * a pointer there is no check; behind a handle there is one compare.
+ * A slot never moves: a pointer to it is valid until the slot is removed, or the pool is cleared or released. Access by
+ * pointer is unchecked; access by handle costs one compare.
  *
- * HANDLES. The low bits are the slot's number, as many as max_slots needs; the rest is its generation, which grows by
- * one each time the slot is removed. So a handle kept for too long is told apart until the generations have gone
- * round: after 256 removals of its slot with 24 bits for the number (the default), after 4 million at 1000 slots. With
- * TOFT_POOL_RETIRE a slot whose generations are spent is not used again, and a stale handle is always told apart. 0 is
- * no handle. A handle is good in its own pool only; in another it may name something else.
+ * HANDLES. The low bits are the slot's index, as many as max_slots needs; the rest is its generation, which increases
+ * by one with each removal of the slot. A stale handle is detected until the generation wraps: after 256 removals of
+ * its slot with 24 index bits (the default), after 4 million at 1000 slots. With TOFT_POOL_RETIRE a slot is not reused
+ * after its last generation, and every stale handle is detected. 0 is never a handle. A handle is valid in its own pool
+ * only; another pool cannot detect it.
  *
- * GROWING AND FIXED. A pool that grows takes address space for max_slots when it is made, which costs next to nothing,
- * and memory as it is needed. A fixed pool takes all its memory when it is made, as one block of a source or from the
- * caller's buffer, and asks nobody later. Each growing pool is a mapping of its own: where there are thousands of small
- * pools, make them fixed.
+ * GROWING AND FIXED. A growing pool reserves address space for max_slots when it is created, which is cheap, and
+ * commits memory as needed. A fixed pool takes all its memory when it is created, as one block of a source or from the
+ * caller's buffer. Each growing pool is a mapping of its own: thousands of small pools should be fixed.
  *
- * COST. Insert, remove and at take constant time; a growing pool asks the system when it is full, by doubling steps of
- * 64 KiB to 64 MiB. A walk visits live slots only, found 64 at a time: its cost is that of the live ones, and about a
- * nanosecond for 64 slots without any. Besides its size a slot takes 4 bytes and a bit, rounded up to a power of two.
+ * COST. Insert, remove and at take constant time; a full pool that grows commits memory in doubling steps of 64 KiB to
+ * 64 MiB. Iteration visits live slots only, found 64 at a time: about a nanosecond for 64 slots without a live one. A
+ * slot takes 4 bytes and one bit in addition to its size; their number is rounded up to a power of two.
  *
- * THREADS. A pool belongs to one thread at a time; several may read it while none changes it.
+ * THREADS. A pool is used by one thread at a time; several may read it while none changes it.
  *
- * MOVING. A toft_pool may be copied to another place in memory: use the copy from then on.
+ * MOVING. A toft_pool may be copied to another address; only the copy may be used afterwards.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_POOL_H
@@ -50,21 +49,21 @@ struct toft_source; /* toft.h */
 
 typedef uint32_t toft_handle; /* 0: none */
 
-/* options.flags. FIXED: `slots` is all there ever is. RETIRE: see HANDLES. */
+/* options.flags. FIXED: the pool never has more than `slots` slots. RETIRE: see HANDLES. */
 enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
 
 #define TOFT_POOL_ALIGN_MAX 4096
 #define TOFT_POOL_SLOTS_MAX 0x7fffffff
 
 typedef struct toft_pool_options {
-  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
-  size_t slot_size; /* bytes; 0 counts as 1 */
-  size_t align;     /* a power of two up to TOFT_POOL_ALIGN_MAX, to which slot_size is rounded up. 0: the largest up to
-                        * 16 of which slot_size is a multiple, which is enough for any type of that size */
-  size_t slots;     /* these have memory from the start. With a buffer 0 means as many as it holds */
-  size_t max_slots; /* 0: 2^24 - 1, less where that were more than a TiB, or than there is address space */
-  struct toft_source *source; /* of a fixed pool's block; NULL: toft_heap() */
-  void *buffer;               /* the pool is fixed, and lives in here; NULL: in memory of its own */
+  size_t size;                /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size;           /* bytes; 0 counts as 1 */
+  size_t align;               /* a power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest
+ *                         * power of two up to 16 that divides slot_size, which suits any type of that size */
+  size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
+  size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
+  struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
+  void *buffer;               /* memory of a fixed pool; NULL: the pool allocates */
   size_t buffer_size;         /* see TOFT_POOL_BUFFER */
   uint32_t flags;             /* TOFT_POOL_..., or 0 */
 } toft_pool_options;
@@ -72,99 +71,99 @@ typedef struct toft_pool_options {
 #define TOFT_POOL_OPTIONS { sizeof(toft_pool_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
 /* clang-format on */
 
-/* A buffer of this size has room for so many slots, wherever it starts. `align` is not 0. */
+/* The size of a buffer, at any address, that can hold so many slots. `align` is not 0. */
 #define TOFT_POOL_BUFFER(slots, slot_size, align)                                                                 \
   ((size_t)(slots) * (((size_t)(slot_size) + ((slot_size) == 0) + (align)-1) / (align) * (align)) + 8 + (align) + \
    8 * ((size_t)(slots) + 1) + 8 * ((size_t)(slots) / 64 + 1))
 
-/* Read what you like; the functions below write. */
+/* The members may be read; only the functions below write them. */
 typedef struct toft_pool {
-  unsigned char *slots;        /* slot 1: slot 0 is never used */
+  unsigned char *slots;        /* address of slot 1; slot 0 is never used */
   uint32_t *keys;              /* one for each slot */
   uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
   size_t stride;               /* bytes from slot to slot */
-  uint32_t mask;               /* of the number in a handle */
-  uint32_t reach;              /* the part of mask for which keys have memory */
+  uint32_t mask;               /* of the index in a handle */
+  uint32_t reach;              /* the bits of mask for which keys have memory */
   uint32_t free;               /* the slot removed last; 0: none */
   uint32_t used;               /* slots up to here have been used since the last clear */
-  uint32_t top;                /* used may grow so far without a look: see draw_more */
+  uint32_t top;                /* insert takes no slow path while used < top */
   uint32_t idle;               /* slots up to used that are not live */
-  uint32_t spent;              /* a key from which on a slot is retired */
-  uint32_t room, max;          /* slots that have memory; that may have it */
-  uint32_t retired;            /* how many slots are */
-  uint32_t dirty;              /* no slot above it, nor above used, has been used yet */
-  uint32_t flags;              /* TOFT_POOL_..., and more */
+  uint32_t spent;              /* keys >= this retire the slot */
+  uint32_t room, max;          /* slots with memory; limit of that */
+  uint32_t retired;            /* number of retired slots */
+  uint32_t dirty;              /* no slot above both dirty and used has ever been used */
+  uint32_t flags;              /* TOFT_POOL_... and internal flags */
   size_t keys_size, bits_size; /* bytes committed, if it grows */
-  size_t slots_size;           /* of all kinds */
-  void *block;                 /* everything lies in here */
+  size_t slots_size;           /* in both kinds of pool */
+  void *block;                 /* contains slots, keys and bits */
   size_t block_size;           /* 0: closed */
-  struct toft_source *source;  /* of the block; NULL: it is the caller's buffer, or address space */
+  struct toft_source *source;  /* of the block; NULL: the block is a buffer, or address space */
 } toft_pool;
 
-/* Makes an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that overflow.
- * TOFT_EARG: options that contradict each other or are out of range; a buffer that is too small. After a failure the
- * pool is closed, as after a release. */
+/* Initialises an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that
+ * overflow. TOFT_EARG: options that are out of range or contradict each other, or a buffer that is too small. After a
+ * failure the pool is closed, as after a release. */
 TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
 
-/* Gives all memory back. The pool is closed then: no handle is live, insert returns NULL, and it may be released
- * again. */
+/* Frees all memory. The pool is then closed: no handle is live, insert returns NULL, and it may be released again. */
 TOFT_API void toft_pool_release(toft_pool *pool);
 
-/* A closed pool, without any call of the system. */
+/* Returns a closed pool, without any system call. */
 TOFT_INLINE toft_pool toft_pool_closed(void);
 
-/* A free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it). NULL if
- * the pool is full or there is no memory; nothing has changed then, and *handle neither. The slot removed last is
- * used first; after a clear, slots are used in order. */
+/* Returns a free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it).
+ * Returns NULL, and changes nothing, if the pool is full or there is no memory. The slot removed last is used first;
+ * after a clear, slots are used in order. */
 TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
 TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
 
-/* The slot behind a handle. NULL if it was removed, for 0, and for a handle that the pool never gave. */
+/* Returns the slot of a handle; NULL if it was removed, for 0, and for a handle that the pool never returned. */
 TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle);
 TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
 
-/* TOFT_EARG, and nothing changed, where toft_pool_at returns NULL: removed twice is told apart. */
+/* Removes a slot. TOFT_EARG, and nothing changes, for a handle that is not live, so a second removal is detected. */
 TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle);
 
-/* The handle of a slot's address; 0 if it is no slot's, or that of a slot that is not live. A division. */
+/* Returns the handle of the slot at this address; 0 if there is no slot or it is not live. Costs a division. */
 TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot);
 
 TOFT_INLINE size_t toft_pool_count(const toft_pool *pool);    /* live slots */
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots that have memory, retired ones included */
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots with memory, retired ones included */
 
-/* Memory for so many slots in all: inserts up to there ask nobody. TOFT_ENOMEM; TOFT_EARG above max_slots. */
+/* Commits memory for so many slots in total, so inserts up to there do not allocate. TOFT_ENOMEM; TOFT_EARG above
+ * max_slots. */
 TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
 
-/* Removes all. Memory is kept: see trim. Linear in the slots used since the last clear, since each
- * has its generation. */
+/* Removes all slots and keeps the memory. Linear in the slots used since the last clear, since each has a
+ * generation. */
 TOFT_API void toft_pool_clear(toft_pool *pool);
 
-/* Gives memory above the highest live slot back to the system; 4 bytes and a bit for each slot stay, to tell stale
- * handles. From then on the lowest free slot is used first. A fixed pool keeps its memory. Time as clear. */
+/* Returns memory above the highest live slot to the system; 4 bytes and one bit for each slot stay, to detect stale
+ * handles. The lowest free slot is used first afterwards. A fixed pool keeps its memory. Takes as long as clear. */
 TOFT_API void toft_pool_trim(toft_pool *pool);
 
 typedef struct toft_pool_stats {
   uint64_t live, capacity, retired; /* slots */
   uint64_t reserved;                /* bytes: address space, or the block */
-  uint64_t committed;               /* bytes of it that memory was asked for */
+  uint64_t committed;               /* committed bytes of it */
 } toft_pool_stats;
 TOFT_API toft_pool_stats toft_pool_get_stats(const toft_pool *pool);
 
-/* A walk over the live slots, in the order of their numbers:
+/* Iteration over the live slots, in order of index:
  *
  *     TOFT_POOL_EACH(w, &pool) {
  *       struct node *n = (struct node *)toft_pool_walk_slot(&w);
  *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
  *     }
  *
- * Meanwhile any slot may be removed, the current one too, and the pool may be cleared or trimmed: what is removed
- * before it was reached is not visited. Whether slots inserted meanwhile are visited is not said. */
+ * During the iteration any slot may be removed, the current one included, and the pool may be cleared or trimmed; slots
+ * removed before they are reached are not visited. It is unspecified whether slots inserted during it are visited. */
 typedef struct toft_pool_walk {
   const toft_pool *pool;
   const uint64_t *word; /* 64 bits of live_bits */
-  uint64_t ahead;       /* those of them that are still to be visited, the current one included; 0: all are set */
-  uint32_t base;        /* the slot that their first is */
-  uint32_t slot;        /* the current one; 0: at the end */
+  uint64_t ahead;       /* bits still to be visited, the current one included; 0: all are set */
+  uint32_t base;        /* the slot of bit 0 of *word */
+  uint32_t slot;        /* the current slot; 0: the iteration has ended */
 } toft_pool_walk;
 #define TOFT_POOL_EACH(w, pool) \
   for (toft_pool_walk w = toft_pool_walk_begin(pool); (w).slot != 0; toft_pool_walk_next(&(w)))
@@ -174,27 +173,28 @@ TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w);
 TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The inline layer. A slot's key says all about it:
+ * The inline fast paths. A slot's key is its state:
  *
- *     live        the handle: generation and number
- *     free        the generation that comes next, and in place of the number the next free slot, 0 for none
+ *     live        the handle: generation and index
+ *     free        the next generation, and the index of the next free slot, 0 for none
  *     retired     the last generation, and 0
- *     never used  0; after a clear, the generation that comes next, and 0
+ *     never used  0; after a clear, the next generation, and 0
  *
- * Slot 0 is never used, and no slot is linked to itself: so a key has its own slot's number in it only if that is live.
- * Keys exist for a power of two of slots, `reach` + 1. No key holds a number above it, so a handle with such a number
- * is equal to no key, whichever it is compared with: one compare decides, and needs no bounds check before it.
+ * Slot 0 is never used, and no slot is linked to itself, so a key contains its own slot's index only if it is live.
+ * There are `reach` + 1 keys, a power of two. No key contains an index above `reach`, so a handle with such an index
+ * differs from every key: one compare validates a handle, without a bounds check.
  *
- * Slots that were not used since the last clear are taken in order, without any work on bits or counts: the bits of a
- * word are set at once, but for its last one. Removed slots are taken first.
+ * Slots not used since the last clear are taken in order, without updating bits or counts: the bits of a word are set
+ * together, except its last one. Removed slots are taken first.
  *
- * Bindings for languages with constructors and destructors do it in two steps, so that a slot is neither live nor free
- * while they run: draw, construct, admit; expel, destroy, shelve. In between the pool must not be cleared or trimmed.
+ * Bindings for languages with constructors and destructors work in two steps, so that a slot is neither live nor free
+ * while they run: take_slot, construct, activate; deactivate, destroy, return_slot. The pool must not be cleared or
+ * trimmed in between.
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Its keys are two that lead no handle to itself. */
+/* Its two keys equal no handle. */
 TOFT_INLINE toft_pool toft_pool_closed(void) {
-  static const uint32_t none[2] = {1, 0}; /* never written: nothing is live */
+  static const uint32_t none[2] = {1, 0}; /* never written, since no slot is live */
   toft_pool p;
   memset(&p, 0, sizeof p);
   p.keys = (uint32_t *)(uintptr_t)none;
@@ -204,12 +204,12 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
   return p;
 }
 
-/* Slot used + 1, made live, where used == top: finds memory for it, steps over retired ones, sets a word of bits. 0:
- * none, and nothing has changed. */
+/* Slow path for used == top: activates slot used + 1 after committing memory, skipping retired slots and setting a word
+ * of bits. Returns 0, and changes nothing, on failure. */
 TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 
-/* Slots in order are fetched into the cache ahead of use: what inserts and walks do in between takes so much of the
- * processor's window that it would not look that far by itself. Too much work for slots that share a line. */
+/* Prefetches slots that inserts and iterations use in order, because their loops fill the processor's window. Not
+ * worthwhile for slots that share a cache line. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) \
   (TOFT_CONSTANT(stride) && (stride) < 32              \
@@ -219,7 +219,7 @@ TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
 #define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
 #endif
 
-/* A free slot, made live. 0: none, nothing changed. stride: the pool's, which may be known as a constant. */
+/* Activates a free slot. 0: there is none, nothing changed. `stride` is the pool's, and may be a constant. */
 TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
@@ -234,7 +234,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
   }
   if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
   i = pool->used + 1;
-  key = pool->keys[i] | i; /* its number was 0 */
+  key = pool->keys[i] | i; /* the index bits were 0 */
   pool->used = i;
   pool->keys[i] = key;
   TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
@@ -242,7 +242,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
   return key;
 }
 
-/* From now on the handle is stale; 0: it was. */
+/* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
 TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
   uint32_t i = h & pool->reach;
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
@@ -252,7 +252,7 @@ TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
   return i;
 }
 
-/* Puts a slot drawn or expelled to the free ones, if it is not spent. */
+/* Adds a slot that was taken or deactivated to the free list, or retires it. */
 TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   uint32_t key = pool->keys[i];
   if (TOFT_UNLIKELY(key >= pool->spent)) {
@@ -263,7 +263,7 @@ TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   pool->free = i;
 }
 
-/* Takes a slot off the free ones; 0: none, nothing changed. */
+/* Removes a slot from the free list; 0: there is none, nothing changed. */
 TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
   uint32_t i = pool->free, key, next;
   if (i != 0) {
@@ -286,7 +286,7 @@ TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
   return i;
 }
 
-/* Makes a drawn slot live. */
+/* Makes a slot from toft_pool_take_slot live. */
 TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
   toft_handle h = pool->keys[i] | i;
   pool->keys[i] = h;
@@ -341,7 +341,8 @@ TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
   return TOFT_OK;
 }
 
-/* The handle of the slot `offset` bytes behind the first; 0: none is live there. With a constant stride it is cheap. */
+/* Returns the handle of the slot at `offset` bytes from the first; 0: none is live there. Cheap with a constant
+ * stride. */
 TOFT_INLINE toft_handle toft_pool_handle_behind(const toft_pool *pool, size_t offset, size_t stride) {
   size_t n = offset / stride;
   uint32_t i;
@@ -357,7 +358,7 @@ TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *s
 TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
 TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
 
-/* The number of the lowest bit that is set; n is not 0. */
+/* Returns the index of the lowest set bit; n is not 0. */
 TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #if defined(__GNUC__) || defined(__clang__)
   return (uint32_t)__builtin_ctzll(n);
@@ -369,14 +370,14 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #endif
 }
 
-/* The bits of the word at base, less those set in advance. */
+/* Returns the bits of the word at base, except those set in advance. */
 TOFT_INLINE uint64_t toft_pool_walk_word(const toft_pool_walk *w) {
   uint32_t more = w->pool->used - w->base;
   return more >= 63 ? *w->word : *w->word & (((uint64_t)2 << more) - 1);
 }
 
-/* To the first of some bits of the word; if there are none, to the next word that has any. Words without a gap are
- * counted through: there, looking for bits would cost more than the slots. */
+/* Moves to the first of `bits`; if there are none, to the next word that has any. Words with all bits set are counted
+ * through, which is faster than searching bits. */
 TOFT_INLINE void toft_pool_walk_to(toft_pool_walk *w, uint64_t bits) {
   while (bits == 0) {
     w->slot = 0;
@@ -402,12 +403,12 @@ TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
   w.word = pool->live_bits;
   w.ahead = 0;
   w.base = w.slot = 0;
-  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* closed, it has no word */
+  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
   return w;
 }
 
-/* The word is read again, for what was removed meanwhile; and used, since after a clear bits are set in advance
- * again: but never all of a word. */
+/* Reads the word again, since slots may have been removed, and `used`, since a clear sets bits in advance, but never
+ * all bits of a word. */
 TOFT_INLINE void toft_pool_walk_next_by(toft_pool_walk *w, size_t stride) {
   uint32_t next = w->slot + 1;
   uint64_t bits = w->ahead;

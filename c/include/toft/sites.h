@@ -1,5 +1,5 @@
-/* With TOFT_SITES: every call by these names says its file and line to checked arenas, as toft_at does. Included by
- * toft.h behind everything else.
+/* With TOFT_SITES, calls by these names record their file and line in checked arenas, as toft_at does. Included by
+ * toft.h after everything else.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_SITES_H
 #define TOFT_SITES_H

@@ -89,8 +89,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   toft_options o = TOFT_OPTIONS;
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
-  memcpy(&o, given,
-         toft_min(given->size, sizeof o)); /* an older caller's structure is shorter: the rest keeps its defaults */
+  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
   if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
   toft_arena *head = NULL;

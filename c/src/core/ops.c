@@ -197,7 +197,7 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
     toft_block_header *b = toft_mark_block(a, &cursor, epoch);
     if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
       code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* NULL: toft_is_refusing asks */
+    else if (cursor != NULL) /* NULL: the probe of toft_is_refusing */
       toft_report_stale_mark(a);
   }
   toft_set_limit(a);

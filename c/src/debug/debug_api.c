@@ -8,7 +8,7 @@
 #include "quarantine.c"
 #include "reports.c"
 
-/* Will the next call look where it comes from? */
+/* Whether the next call uses toft_call_site_hint. */
 static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_state_of(head);
   if (!toft_is_own(head)) return head->ops == &toft_released_ops;
@@ -19,7 +19,7 @@ void toft_at_place(toft_arena *a, const char *place) {
   if (toft_uses_site_hint(a)) toft_call_site_hint = toft_site(place);
 }
 
-/* For calls that the library makes for its callers: it is those who are named. */
+/* Sets the site of a call that the library makes on behalf of its caller. */
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) {
   if ((a->epoch & 1) && toft_call_site_hint == 0 && toft_uses_site_hint(a)) toft_call_site_hint = site;
 }
@@ -60,7 +60,7 @@ static toft_checks *toft_hook_checks(const toft_arena *arena) {
   return a->checks;
 }
 
-/* An object of `size` bytes was placed behind the header at base. Returns it. */
+/* Writes the header of an object of `size` bytes at base and returns the object. */
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
   if (TOFT_UNLIKELY(r != NULL)) {
@@ -74,7 +74,7 @@ static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t
   return base + TOFT_HOOK_HEADER;
 }
 
-/* p is no object of the checked arena. */
+/* Reports that p is not an object of the checked arena. */
 static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, const char *op) {
   int closed = 1;
   if (!toft_debug_begin_call(a, op, 0)) return;
@@ -86,7 +86,7 @@ static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, con
   toft_report_failure(a, 0, 0, closed ? TOFT_EBUSY : TOFT_EARG);
 }
 
-/* The size of the object at p, with its header; 0: it is none, which was reported. */
+/* The size of the object at p including its header; 0: there is none, which was reported. */
 static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
   toft_state *a = toft_state_of(arena);

@@ -1,5 +1,5 @@
-/* What the ops do in a checked arena. limit == cursor, so every allocation from every language comes here and gets a
- * record, red zones on both sides and a fill. Slow, and exact.
+/* The ops of checked arenas. limit == cursor, so every allocation of every client takes the slow path and gets a
+ * record, red zones on both sides and a fill.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_DEBUG_OPS_C
@@ -13,8 +13,8 @@
 
 /* ---- allocation ---- */
 
-/* The cursor is about to move, and limit goes ahead: else there is room for an inline path of another thread, where its
- * call would be refused. */
+/* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
+ * inline path. */
 static void toft_raise_limit_first(toft_state *a, size_t take) {
   if (toft_fits_budget(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
 }
@@ -35,7 +35,7 @@ static int toft_reserve_record(toft_checks *c) {
   return more != NULL;
 }
 
-/* With its zones. */
+/* Size of an allocation with its red zones. */
 static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
@@ -61,7 +61,7 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   toft_poison(base, front);
   toft_mark_undefined(p, size);
   toft_poison(p + size, total - front - size);
-  toft_next_epoch(a); /* a mark between any two allocations tells them apart */
+  toft_next_epoch(a); /* makes marks before and after this allocation differ */
   toft_log_live(c, b, c->count);
   toft_record *r = &c->records[c->count++];
   memset(r, 0, sizeof *r);
@@ -86,19 +86,19 @@ static void toft_restart_checks(toft_state *a) {
   a->checks->stale_marks_count = 0;
 }
 
-/* The newest of the first `count` records, if the checks made it. */
+/* The newest of the first `count` records, unless it is older than the checks. */
 static toft_record *toft_newest_checked_record(const toft_checks *c, size_t count) {
   return count != 0 && c->records[count - 1].epoch > c->since_epoch ? &c->records[count - 1] : NULL;
 }
 
-#define TOFT_STALE_MARKS_MAX 4096 /* so many are told apart: of those from before no more is known */
+#define TOFT_STALE_MARKS_MAX 4096 /* limit on recorded ranges; the older half is dropped */
 
-/* A rewind forgot the records from this one on. */
+/* A rewind removed the records from `forgotten` on. */
 static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
   toft_checks *c = a->checks;
   const toft_record *below = toft_newest_checked_record(c, c->count);
   if (forgotten->cursor != (below != NULL ? below->cursor : c->since_cursor)) return;
-  toft_next_epoch(a); /* marks that are taken now are good */
+  toft_next_epoch(a); /* marks taken from now on are valid */
   while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > forgotten->epoch)
     c->stale_marks_count--;
   if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
@@ -121,11 +121,11 @@ static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
   return i != 0 && epoch < c->stale_marks[i - 1].to;
 }
 
-/* Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it. */
+/* Each allocation has its own epoch, so the epoch of a valid mark determines its cursor. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   const toft_checks *c = a->checks;
   if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since_epoch) return 0;
-  size_t low = 0, high = c->count; /* the first record that is younger than the mark */
+  size_t low = 0, high = c->count; /* the first record made after the mark */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (c->records[middle].epoch > epoch)
@@ -174,12 +174,12 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
     }
     if (low < s->live_count && c->records[s->live[low]].p == p) return &c->records[s->live[low]];
   }
-  for (size_t i = c->count; i-- > 0;) /* there was no memory to remember where it is */
+  for (size_t i = c->count; i-- > 0;) /* without memory for the block log */
     if (c->records[i].p == p) return &c->records[i];
   return NULL;
 }
 
-/* Allocated before the checks began? */
+/* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   const toft_checks *c = a->checks;
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
@@ -190,7 +190,7 @@ static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   return 0;
 }
 
-/* The record of a live allocation of that size; else NULL, and a finding. */
+/* The record of a live allocation of that size; else reports a finding and returns NULL. */
 static toft_record *toft_require_record(toft_state *a, const unsigned char *p, size_t size) {
   toft_record *r = toft_find_record(a, p);
   int kind = r == NULL             ? TOFT_FOUND_FOREIGN
@@ -205,14 +205,14 @@ static toft_record *toft_require_record(toft_state *a, const unsigned char *p, s
 static void toft_free_record(toft_state *a, toft_record *r) {
   (void)toft_check_record(a, (size_t)(r - a->checks->records));
   a->checks->plain_bytes -= TOFT_ROUND8(r->size);
-  toft_fill_freed(r->p, r->p + r->size); /* its place is given back by rewind, reset or release */
+  toft_fill_freed(r->p, r->p + r->size); /* rewind, reset or release frees its region */
   r->freed = a->checks->call;
 }
 
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, int *code) {
   *code = TOFT_ENOMEM;
-  if (old_size == 0) { /* an address without bytes has no record */
+  if (old_size == 0) { /* allocations of 0 bytes have no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
     return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
   }
@@ -238,7 +238,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
-  if (!older) toft_free_record(a, &a->checks->records[index]); /* the records may have moved */
+  if (!older) toft_free_record(a, &a->checks->records[index]); /* the array of records may have moved */
   return q;
 }
 
@@ -262,7 +262,7 @@ static int toft_begin_call_at_exit(toft_live_entry *r) {
   return TOFT_CAS_ACQUIRE(&c->busy_thread, &none, toft_thread_id());
 }
 
-/* Only what lies in blocks of the heap: a caller's buffer or source may have ended before its arena. */
+/* Checks heap blocks only: a caller's buffer or source may have ended before its arena. */
 static void toft_verify_heap_blocks(toft_state *a) {
   toft_checks *c = a->checks;
   if (!(a->state & TOFT_CACHEABLE)) return;
@@ -270,7 +270,7 @@ static void toft_verify_heap_blocks(toft_state *a) {
     if (n->user.fn == toft_release_adopted) toft_verify_heap_blocks((toft_state *)n->user.arg);
   if (c == NULL) return;
   toft_failure_fn *failure = a->failure;
-  a->failure = NULL; /* what it uses may have ended */
+  a->failure = NULL; /* its data may have been freed */
   memset(&c->call, 0, sizeof c->call);
   c->call.op = "exit";
   c->call.thread = toft_thread_id();
@@ -291,7 +291,7 @@ static void toft_unregister_arena(toft_state *a) {
   if (a->checks != NULL) toft_registry_remove(&a->checks->registered);
 }
 
-/* ---- on and off ---- */
+/* ---- switching checks ---- */
 
 static int toft_begin_checks(toft_state *a) {
   toft_arm_fork();
@@ -300,7 +300,7 @@ static int toft_begin_checks(toft_state *a) {
     if (a->checks == NULL) return TOFT_ENOMEM;
     a->checks->arena = a;
     a->checks->plain_limit = SIZE_MAX;
-    /* At exit nothing of an arena may be touched whose buffer or source may have ended without its release. */
+    /* Arenas with a buffer or source of the caller are not verified at exit: these may have ended without a release. */
     if (a->state & TOFT_CACHEABLE)
       toft_registry_add(&a->checks->registered, toft_begin_call_at_exit, toft_verify_at_exit);
   }
@@ -335,16 +335,16 @@ static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) 
   return b == &a->initial ? a->initial_end : (unsigned char *)b + b->size;
 }
 
-/* From here on the inline path hands out bytes that were filled: all that is not allocated is open again. */
+/* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */
 static int toft_end_checks(toft_state *a) {
   int code = toft_verify_freed(a);
   while (a->checks->block_logs != NULL) toft_block_log_release(a->checks, a->checks->block_logs->block);
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    /* A home that idles counts as full, and holds nothing: a trim may have it filled again. */
+    /* An idle initial block counts as full but holds nothing, and a trim may make it current. */
     unsigned char *top =
         b == &a->initial && (a->state & TOFT_INITIAL_IDLE) ? a->initial_start : toft_block_used_end(a, b);
     toft_unpoison(top, (size_t)(toft_last_byte(a, b) - top));
-    if (b != &a->initial) /* where it began when it had another place among the blocks */
+    if (b != &a->initial) /* the block's start had another offset when its index differed */
       toft_unpoison(toft_first_byte(a, b), (size_t)(toft_block_start(a, b) - toft_first_byte(a, b)));
   }
   for (toft_block_header *b = a->spares; b != NULL; b = b->next)
@@ -354,7 +354,7 @@ static int toft_end_checks(toft_state *a) {
   return code;
 }
 
-/* Home is about to end at `end`. */
+/* The initial block is about to end at `end`. */
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) {
   if (a->checks == NULL) return;
   (void)toft_verify_freed(a);

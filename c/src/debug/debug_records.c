@@ -1,6 +1,6 @@
-/* What a checked arena knows: a record of each allocation, with its red zones; what was given back, which is filled,
- * remembered, and looked at before it is handed out again; and who is in a call. All of it lives apart from what it
- * describes, so that a wild write cannot lose it.
+/* The records of a checked arena: one for each allocation, with its red zones; the log of freed regions, which are
+ * filled and checked before reuse; and the thread in a call. Records lie outside the arena's blocks, so a wild write
+ * cannot damage them.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_DEBUG_RECORDS_C
 #define TOFT_DEBUG_DEBUG_RECORDS_C
@@ -12,28 +12,28 @@
 #include "reports.c"
 
 #define TOFT_REDZONE 16
-#define TOFT_REPORTS_MAX 1000 /* that an arena keeps; more are counted */
+#define TOFT_REPORTS_MAX 1000 /* reports stored per arena; further ones are counted */
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
 
-/* Epochs of marks that are stale though their place may be good: what they followed lay in a block of its own, moved no
- * cursor, and was given back. */
+/* A range of epochs whose marks are stale although their cursor may be valid: the allocation before them was in a block
+ * of its own, so it did not move the cursor, and was freed. */
 typedef struct toft_stale_marks {
   uintptr_t from, to;
 } toft_stale_marks;
 
 typedef struct toft_record {
   toft_block_header *block;
-  unsigned char *start, *p, *end; /* zone, `size` bytes at p, zone up to end */
+  unsigned char *start, *p, *end; /* red zone from start, `size` bytes at p, red zone up to end */
   size_t size;
   uintptr_t epoch;
-  unsigned char *cursor;           /* the arena's, just after: what a mark taken then holds */
-  toft_call_info allocated, freed; /* gone.by: freed already, though its place is not given back */
-  uint32_t header; /* bytes at p that the malloc-like hooks keep their size in; the caller's are behind them */
-  int reported;    /* that a zone is damaged */
+  unsigned char *cursor;           /* the arena's cursor after the allocation, which is the cursor of later marks */
+  toft_call_info allocated, freed; /* freed.op is set: freed by the caller, but not yet removed from the block */
+  uint32_t header;                 /* bytes at p with the header of the malloc-like hooks, before the caller's bytes */
+  int reported;                    /* red zone damage was reported */
 } toft_record;
 
-/* Of one block: which records lie in it, ascending, and what was given back in it, descending: a block is filled from
- * its start and given back from its end. */
+/* The records of one block, ascending, and its freed regions, descending: a block is filled from its start and freed
+ * from its end. */
 typedef struct toft_block_log {
   struct toft_block_log *next;
   toft_block_header *block;
@@ -44,33 +44,33 @@ typedef struct toft_block_log {
 } toft_block_log;
 
 struct toft_checks {
-  toft_record *records; /* of what is allocated, oldest first */
+  toft_record *records; /* of allocations, oldest first */
   size_t count, capacity;
   toft_block_log *block_logs;
-  uintptr_t since_epoch; /* the epoch when the checks began, or of the last reset, and the cursor then */
+  uintptr_t since_epoch; /* epoch and cursor at the start of the checks or at the last reset */
   unsigned char *since_cursor;
-  unsigned char *trimmed_cursor; /* a trim took the empty arena's block: `from` until then */
-  toft_stale_marks *stale_marks; /* ascending, and apart */
+  unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
+  toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
-  toft_call_info call;  /* the op that runs */
-  size_t busy_thread;   /* the thread in it; 0: none. Atomic */
-  size_t depth;         /* ops in ops: a cleanup's */
-  size_t pinned_thread; /* the only thread that may call; 0: any. Atomic */
+  toft_call_info call;  /* the running op */
+  size_t busy_thread;   /* the thread that runs it; 0: none. Atomic */
+  size_t depth;         /* depth of nested ops, which cleanups call */
+  size_t pinned_thread; /* the only thread allowed to call; 0: any. Atomic */
   toft_report *reports;
   size_t reports_count, reports_dropped;
   toft_live_entry registered;
   toft_state *arena;
-  /* Bytes of live allocations without zones. An arena in a buffer that the environment checks takes further blocks for
-   * the zones from the heap, and is full when this exceeds what the buffer holds. */
+  /* Bytes of live allocations without red zones. An arena in a buffer that the environment checks takes further blocks
+   * from the heap for the zones, and is full when these bytes exceed the capacity of the buffer. */
   size_t plain_bytes, plain_limit;
 };
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static void toft_keep_report(toft_checks *c, const toft_report *f) {
   toft_lock_take(&toft_findings_lock);
   if (c->reports_count < TOFT_REPORTS_MAX &&
-      (c->reports_count & (c->reports_count - 1)) == 0) { /* room for twice as many */
+      (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
     size_t capacity = c->reports_count == 0 ? 1 : 2 * c->reports_count;
     toft_report *more = (toft_report *)realloc(c->reports, capacity * sizeof *more);
     if (more == NULL) {
@@ -87,7 +87,7 @@ static void toft_keep_report(toft_checks *c, const toft_report *f) {
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
-/* By the thread that is in the arena, which is closed to the hook. */
+/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
 static void toft_report_finding(toft_state *a, toft_report *f) {
   f->arena = &a->head;
   toft_keep_report(a->checks, f);
@@ -96,14 +96,14 @@ static void toft_report_finding(toft_state *a, toft_report *f) {
   toft_end_callback(a, was_busy);
 }
 
-/* By a thread that must not be in the arena. */
+/* Delivers a report on a thread that is not allowed in the arena. */
 static void toft_report_intruder(toft_state *a, toft_report *f) {
   f->arena = &a->head;
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
 }
 
-/* The allocation as its caller knows it. */
+/* Sets the allocation without the hook header, as its caller sees it. */
 static void toft_report_set_allocation(toft_report *f, const toft_record *r) {
   f->p = r->p + r->header;
   f->size = r->size - r->header;
@@ -122,7 +122,7 @@ static void toft_report_misuse(toft_state *a, int kind, const void *p, size_t cl
   toft_report_finding(a, &f);
 }
 
-/* Bytes from `at` to `end` were written: see toft_report_set_written. */
+/* Reports that the bytes from `at` to `end` were written: see toft_report_set_written. */
 static int toft_report_written(toft_state *a, int kind, const toft_record *r, const unsigned char *at,
                                const unsigned char *end, int open_ended) {
   toft_report f;
@@ -136,9 +136,9 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
   return TOFT_ECORRUPT;
 }
 
-/* ---- who is in the arena ---- */
+/* ---- calls and threads ---- */
 
-/* The slow half of toft_debug_begin_call. */
+/* The slow path of toft_debug_begin_call. */
 static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   toft_checks *c = a->checks;
   size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
@@ -166,28 +166,28 @@ TOFT_INLINE void toft_debug_end_call(toft_state *a) {
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
 
-/* To that thread, or to none. The one before comes back. */
+/* Pins the arena to that thread, or to none (0). Returns the previous one. */
 static size_t toft_pin_to(toft_state *a, size_t thread) {
   return (a->state & TOFT_PRISTINE) == 0 && a->checks != NULL ? TOFT_SWAP(&a->checks->pinned_thread, thread) : 0;
 }
 
-/* ---- zones ---- */
+/* ---- red zones ---- */
 
-/* Cuts a range down to what is not `byte`: from its first to its last such byte. 0: there is none. */
+/* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
 }
 
-/* The header that the hooks of malloc_hooks.c keep in front of an object: its size, and a zone up to the object. */
+/* Writes the header of malloc_hooks.c: the object's size, and a red zone up to the object. */
 static void toft_fill_header(unsigned char *p, size_t size) {
   memset(p, TOFT_POISON_REDZONE, TOFT_HOOK_HEADER);
   memcpy(p, &size, sizeof size);
 }
 
-/* Of a record's two zones, and its header, what was written. 0: nothing was; else TOFT_FOUND_OVERRUN or ..._UNDERRUN.
- * Both zones are open meanwhile, until toft_poison_redzones. */
+/* Finds the written part of a record's red zones and header. 0: none; else TOFT_FOUND_OVERRUN or ..._UNDERRUN. Leaves
+ * both zones unpoisoned; toft_poison_redzones must follow. */
 static int toft_redzone_damage(const toft_record *r, const unsigned char **from, const unsigned char **to,
                                int *open_ended) {
   unsigned char header[TOFT_HOOK_HEADER];
@@ -218,7 +218,7 @@ static void toft_poison_redzones(const toft_record *r) {
   toft_poison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
 }
 
-/* Looks at bytes that were given back, which are filled anew if they were written. */
+/* Checks a freed range for writes; a written one is reported and filled again. */
 static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
   const unsigned char *at = from, *end = to;
@@ -248,7 +248,7 @@ static int toft_check_record(toft_state *a, size_t index) {
   return code;
 }
 
-/* ---- what was given back ---- */
+/* ---- freed regions ---- */
 
 static void toft_fill_freed(unsigned char *from, unsigned char *to) {
   if (from >= to) return;
@@ -257,7 +257,7 @@ static void toft_fill_freed(unsigned char *from, unsigned char *to) {
   toft_poison(from, (size_t)(to - from));
 }
 
-/* All that was given back, with what no record covers: paddings, and what is older than the checks. */
+/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (a->state & TOFT_IS_CHECKED)
     toft_fill_freed(from, to);
@@ -271,7 +271,7 @@ static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_heade
   return at;
 }
 
-/* NULL: there is no memory for it. */
+/* NULL: no memory. */
 static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL || (s = (toft_block_log *)calloc(1, sizeof *s)) == NULL) return s;
@@ -281,7 +281,7 @@ static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) 
   return s;
 }
 
-/* For one element more at least. NULL: there is no memory, and the old ones stay. */
+/* Grows the array by at least one element. NULL: no memory, and the old array stays. */
 static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   size_t more = *capacity == 0 ? 16 : 2 * *capacity;
   void *p = realloc(old, more * each);
@@ -289,7 +289,7 @@ static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   return p;
 }
 
-/* Without memory for it a free looks at all records. */
+/* If this allocation fails, a free searches all records. */
 static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
@@ -306,7 +306,7 @@ static void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t i
   if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
 }
 
-/* Without memory for it nobody looks there again. */
+/* If this allocation fails, the region is no longer checked. */
 static void toft_log_freed(toft_checks *c, const toft_record *r) {
   toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
@@ -318,7 +318,7 @@ static void toft_log_freed(toft_checks *c, const toft_record *r) {
   s->freed[s->count++] = *r;
 }
 
-/* Bytes of b up to `to` are about to be handed out again. */
+/* Checks the freed regions of b up to `to`, which are about to be reused. */
 static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, unsigned char *to) {
   toft_block_log *s = *toft_block_log_of(a->checks, b);
   int code = TOFT_OK;
@@ -348,7 +348,7 @@ static int toft_verify_freed(toft_state *a) {
   return code;
 }
 
-/* Gives back the records born after `epoch`: looks at each, and fills its place. */
+/* Removes the records made after `epoch`: checks each and fills its region. */
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   toft_checks *c = a->checks;
   int code = TOFT_OK;

@@ -1,5 +1,5 @@
-/* Stubs for features that are left out of the library: TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _THREADS.
- * Settings of a feature that is left out return TOFT_ENOSYS; its functions do not exist.
+/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, METERS, POOLS, RECYCLER, THREADS. Settings of an
+ * omitted feature return TOFT_ENOSYS; its functions do not exist.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
@@ -144,9 +144,9 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_ACCOUNTING_API_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
-static size_t toft_instrumented_limit(toft_state *a, size_t room, uintptr_t *watched) {
-  (void)a, (void)watched;
-  return room;
+static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
+  (void)a, (void)instrumented;
+  return remaining;
 }
 static int toft_fits_tag_budget(toft_state *a, size_t charge) {
   (void)a, (void)charge;

@@ -1,6 +1,6 @@
-/* After the end. Blocks of the heap that checked arenas gave back wait here, filled and closed, before they are used
- * again; the head of a released arena answers that it is one. The oldest go when there are more bytes than the bound,
- * and all when the process or the library ends: each is looked at before it goes.
+/* The quarantine: freed heap blocks of checked arenas, filled and poisoned, whose reuse is delayed. The head of a
+ * released arena stays readable, with ops that report a use after release. Blocks are checked and freed, the oldest
+ * first, while there are more bytes than the limit, and all of them when the process or the library ends.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_QUARANTINE_C
@@ -12,13 +12,13 @@
 #include "debug_records.c"
 #include "reports.c"
 
-#define TOFT_QUARANTINE_MAX TOFT_MIB /* bytes in all */
+#define TOFT_QUARANTINE_MAX TOFT_MIB /* total bytes */
 
 typedef struct toft_quarantined {
   struct toft_quarantined *next;
   unsigned char *block;
-  size_t size, readable; /* open: bytes at its start that may be read: the head of an arena, or 0 */
-  toft_record *freed;    /* what was in it last */
+  size_t size, readable; /* readable: unpoisoned bytes at the start, the head of an arena, or 0 */
+  toft_record *freed;    /* its last records */
   size_t count;
   toft_call_info released;
 } toft_quarantined;
@@ -117,7 +117,7 @@ static const toft_arena_ops toft_released_ops = {
     toft_released_release,
 };
 
-/* No room, and watched: every inline path ends in the table above. */
+/* Makes every inline path call the table above: the head has no bytes remaining, and is instrumented. */
 static void toft_head_set_released(toft_arena *head) {
   head->cursor = head->limit = (unsigned char *)head;
   head->ops = &toft_released_ops;
@@ -144,7 +144,7 @@ static void toft_verify_quarantined(const toft_quarantined *d) {
     toft_report_set_allocation(&f, r);
   }
   toft_report_set_written(&f, f.p, at, to, to == end);
-  f.detected.op = "a look at released memory";
+  f.detected.op = "a check of released memory";
   f.detected.thread = toft_thread_id();
   toft_publish_report(&f);
 }
@@ -170,8 +170,8 @@ static void toft_quarantine_flush(size_t bytes) {
 
 void toft_quarantine_trim(void) { toft_quarantine_flush(0); }
 
-/* The block, of the heap, waits. 0: it is too large, or there is no memory to note it. */
-static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowed, void *block, size_t size,
+/* Puts a heap block into quarantine. 0: it is too large, or there is no memory for the entry. */
+static int toft_quarantine_push(toft_checks *c, const toft_block_header *header, void *block, size_t size,
                                 size_t readable) {
   if (size > TOFT_QUARANTINE_MAX / 2) return 0;
   toft_quarantined *d = (toft_quarantined *)calloc(1, sizeof *d);
@@ -180,7 +180,7 @@ static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowe
   d->size = size;
   d->readable = readable;
   d->released = c->call;
-  toft_block_log *s = *toft_block_log_of(c, shadowed);
+  toft_block_log *s = *toft_block_log_of(c, header);
   if (s != NULL) {
     d->freed = s->freed;
     d->count = s->count;
@@ -197,26 +197,27 @@ static int toft_quarantine_push(toft_checks *c, const toft_block_header *shadowe
   return 1;
 }
 
-/* A block leaves its arena, home not meant. 1: it waits here, and does not go to its source. */
+/* Called for each block except the initial one that leaves the arena. 1: it is in quarantine, and must not be returned
+ * to its source. */
 static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   toft_checks *c = a->checks;
   size_t size = b->size;
   (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
-  int stays = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
-  if (!stays) toft_unpoison(b, size);
+  int kept = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
+  if (!kept) toft_unpoison(b, size);
   toft_block_log_release(c, b);
-  return stays;
+  return kept;
 }
 
-/* The arena has ended: its home is `size` bytes at a. 1: it waits here. */
+/* Called when the arena was released; its initial block has `size` bytes. 1: it is in quarantine. */
 static int toft_quarantine_initial(toft_state *a, size_t size) {
-  int stays = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
+  int kept = (a->state & TOFT_IS_CHECKED) && (a->state & TOFT_CACHEABLE);
   toft_checks *c = a->checks;
   toft_unpoison(a, size);
   toft_head_set_released(&a->head);
-  stays = stays && toft_quarantine_push(c, &a->initial, a, size, sizeof a->head);
+  kept = kept && toft_quarantine_push(c, &a->initial, a, size, sizeof a->head);
   toft_checks_release(c);
-  return stays;
+  return kept;
 }
 
 #endif

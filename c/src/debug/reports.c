@@ -9,29 +9,29 @@
 #include "../platform/os.c"
 #include "symbolize.c"
 
-#define TOFT_WRITTEN_MAX 32 /* bytes that a finding shows of what was written */
+#define TOFT_WRITTEN_MAX 32 /* written bytes stored in a finding */
 
-/* One call of the program; all zero: none. */
+/* A call of the program; all 0: none. */
 typedef struct toft_call_info {
   const char *op;
   uintptr_t site;
   size_t thread;
 } toft_call_info;
 
-/* A finding before it has words. */
+/* A finding without its message text. */
 typedef struct toft_report {
   int kind;
   toft_arena *arena;
   const unsigned char *p;
-  size_t size, claimed_size; /* told: the size that the caller thinks it has */
+  size_t size, claimed_size; /* claimed_size: the caller's argument */
   ptrdiff_t offset;
-  size_t length;                         /* of the bytes that were written, from offset on */
-  int open_ended;                        /* they reach the end of what was looked at: there may be more */
-  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first of them */
+  size_t length;                         /* of the written bytes, from offset on */
+  int open_ended;                        /* they reach the end of the checked bytes: there may be more */
+  unsigned char bytes[TOFT_WRITTEN_MAX]; /* the first written bytes */
   toft_call_info allocated, freed, detected;
 } toft_report;
 
-/* Bytes from `at` to `end` differ from what they should be; p is the allocation's first byte. */
+/* Sets the written bytes from `at` to `end`; p is the allocation's first byte. */
 static void toft_report_set_written(toft_report *f, const unsigned char *p, const unsigned char *at,
                                     const unsigned char *end, int open_ended) {
   f->offset = at - p;
@@ -40,7 +40,7 @@ static void toft_report_set_written(toft_report *f, const unsigned char *p, cons
   memcpy(f->bytes, at, toft_min(f->length, sizeof f->bytes));
 }
 
-/* ---- text, without stdio: it has no %zu everywhere ---- */
+/* ---- text, without stdio, which lacks %zu on some systems ---- */
 
 typedef struct toft_text_writer {
   char *at, *end;
@@ -51,8 +51,8 @@ static void toft_put_text(toft_text_writer *t, const char *s) {
   *t->at = 0;
 }
 
-/* Strings of the program, which may hold anything: bytes that are not printable ASCII become \xNN. With `quoted`, a
- * quote and a backslash get a backslash. */
+/* Appends a string of the program: bytes other than printable ASCII become \xNN. With `quoted`, a quote and a backslash
+ * get a backslash. */
 static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
@@ -87,7 +87,7 @@ static void toft_put_offset(toft_text_writer *t, ptrdiff_t n) {
 
 /* ---- sites ---- */
 
-static toft_lock toft_findings_lock; /* over everything that follows, and over what arenas keep of their findings */
+static toft_lock toft_findings_lock; /* protects everything below, and the arenas' stored reports */
 
 typedef struct toft_named_site {
   struct toft_named_site *next;
@@ -95,7 +95,7 @@ typedef struct toft_named_site {
 } toft_named_site;
 
 static toft_named_site *toft_named_sites[256];
-static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* where the next call comes from, if somebody said so */
+static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
 
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
@@ -124,11 +124,12 @@ static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   return s != NULL;
 }
 
-/* Opening libdw takes milliseconds, so it stays open for the next finding; it is opened again when an address is in a
- * module that was loaded since. One thread at a time; another one, or a finding within a finding, does without. */
+/* The libdw session. Opening it takes milliseconds, so it stays open between findings; it is reopened when an address
+ * lies in a module loaded since. One thread uses it at a time; other threads, and a finding within a finding, use
+ * toft_symbolize. */
 static toft_lock toft_symbol_lock;
 static toft_dwarf toft_symbol_session;
-static int toft_symbol_session_state; /* 0: not opened yet; 1: open; 2: it cannot be */
+static int toft_symbol_session_state; /* 0: not opened; 1: open; 2: failed */
 
 static void toft_symbol_session_close(void) {
   if (toft_symbol_session_state == 1) toft_dwarf_close(&toft_symbol_session);
@@ -145,7 +146,7 @@ static int toft_symbol_find(const void *address, toft_symbol *s) {
                                         : toft_symbolize(NULL, address, s);
 }
 
-/* function (file:line); without debug information function+offset (module+offset), or what there is of it. */
+/* Appends "function (file:line)"; without debug information "function+offset (module+offset)", as far as known. */
 static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
@@ -169,7 +170,7 @@ static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   if (site < 4096) return 0;
   if (TOFT_LOCK_TRY(&toft_symbol_lock)) {
     int found = toft_symbol_find(address, &s);
-    if (found) toft_put_symbol(t, &s); /* its strings are the session's */
+    if (found) toft_put_symbol(t, &s); /* the strings belong to the session */
     TOFT_UNLOCK(&toft_symbol_lock);
     return found;
   }
@@ -178,7 +179,7 @@ static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   return 1;
 }
 
-/* Into `room` bytes. */
+/* Writes the text of a site into `size` bytes. */
 static void toft_put_site(uintptr_t site, char *at, size_t size) {
   toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
@@ -189,7 +190,7 @@ static void toft_put_site(uintptr_t site, char *at, size_t size) {
   }
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 #define TOFT_SITE_TEXT_MAX 512
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
@@ -290,7 +291,7 @@ static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *plac
   m->thread = c->thread;
 }
 
-/* Puts it into words, and calls fn with them. */
+/* Formats the finding and calls fn. */
 static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
   char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
@@ -379,7 +380,7 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static TOFT_THREAD_LOCAL int toft_in_hook; /* a finding that the hook's own calls cause is only printed */
+static TOFT_THREAD_LOCAL int toft_in_hook; /* findings caused by the hook's own calls are only printed */
 
 static void toft_publish_report(const toft_report *f) {
   (void)toft_process_checks();
@@ -397,7 +398,7 @@ static void toft_publish_report(const toft_report *f) {
   if (aborts) abort();
 }
 
-/* The library is being unloaded: there are no more findings. */
+/* Called when the library is unloaded. */
 static void toft_findings_end(void) {
   toft_symbol_session_close();
   free(toft_findings_file);

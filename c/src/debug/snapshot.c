@@ -1,4 +1,4 @@
-/* What an arena holds, as JSON: docs/snapshot.md. Takes no memory, and writes where it is told.
+/* The state of an arena as JSON (docs/snapshot.md), written through a callback without allocating.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_SNAPSHOT_C
 #define TOFT_DEBUG_SNAPSHOT_C
@@ -11,10 +11,10 @@
 typedef struct toft_json {
   toft_write_fn *write;
   void *arg;
-  int code;  /* what write said; then nothing more is written */
-  int first; /* of an object or array */
+  int code;  /* result of write; nothing is written after an error */
+  int first; /* the next element is the first of its object or array */
   size_t length;
-  char text[256]; /* not yet written */
+  char text[256]; /* buffered text */
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
 } toft_json;
@@ -48,7 +48,7 @@ static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
   toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
 }
 
-/* Names come from anywhere: what is no UTF-8 is replaced. */
+/* Invalid UTF-8 in names is replaced. */
 static void toft_json_string(toft_json *j, const char *s) {
   size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
@@ -165,7 +165,7 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
   return j->code;
 }
 
-/* What it leaves open is empty. */
+/* Members that the symbolizer does not set are 0. */
 static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
   memset(s, 0, sizeof *s);
   return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
@@ -238,7 +238,7 @@ static void toft_json_arena(toft_json *j, toft_arena *head) {
 
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
-/* An older caller's are shorter: the rest keeps its defaults. 0: they are bad. */
+/* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
 static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
@@ -259,7 +259,7 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   j.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
   j.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
-  /* All of it is one moment, and write finds the arena closed in all of it. */
+  /* The arena is busy during the whole snapshot, so that write cannot change it. */
   int own = toft_is_own(head);
   uint32_t was_busy = 0;
   if (own) {

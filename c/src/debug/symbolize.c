@@ -1,4 +1,4 @@
-/* Which function an address of code is in: by the dynamic linker, or by libdw of elfutils, if it is there.
+/* Finds the function and source line of a code address, by the dynamic linker, or by libdw of elfutils where available.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_SYMBOLIZE_C
 #define TOFT_DEBUG_SYMBOLIZE_C
@@ -7,8 +7,8 @@
 #include "../platform/os.c"
 #include "../platform/sanitizers.c"
 
-/* A copy within a user's own file must not make that file's own calls of these weak, where a library of their own has
- * them: glibc before 2.34. */
+/* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
+ * libdl. */
 #if defined(_WIN32)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
@@ -21,7 +21,7 @@
 #pragma weak dlsym
 #pragma weak dlclose
 #define TOFT_HAS(fn) ((fn) != NULL)
-/* Under a name of our own: whether dlfcn.h has it depends on what was included before this file. */
+/* Declared under another name, since <dlfcn.h> declares dladdr depending on earlier includes. */
 typedef struct toft_dl_info {
   const char *module;
   void *base;
@@ -38,7 +38,7 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
   (void)arg;
   memset(symbol, 0, sizeof *symbol);
 #if TOFT_DYNAMIC
-  const void *call = (const unsigned char *)address - 1; /* what it returns to may be the next function's */
+  const void *call = (const unsigned char *)address - 1; /* the return address may belong to the next function */
 #if defined(__ELF__)
   toft_dl_info info;
   if (!TOFT_HAS(toft_dladdr) || toft_dladdr(call, &info) == 0) return 0;
@@ -65,17 +65,17 @@ int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
 
 #if TOFT_DYNAMIC && defined(__ELF__)
 
-/* What is used of elfutils/libdwfl.h and elfutils/libdw.h, whose ABI is stable. */
+/* The parts of elfutils/libdwfl.h and elfutils/libdw.h in use, whose ABI is stable. */
 typedef struct toft_dwarf_die {
   void *words[4];
 } toft_dwarf_die;
 typedef struct toft_dwarf_attribute {
-  void *words[4]; /* or fewer */
+  void *words[4]; /* at most */
 } toft_dwarf_attribute;
 enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
 
 typedef struct toft_dwfl_callbacks {
-  void *find_elf, *find_debuginfo, *section_address; /* functions */
+  void *find_elf, *find_debuginfo, *section_address; /* pointers to functions */
   char **debuginfo_path;
 } toft_dwfl_callbacks;
 
@@ -105,7 +105,7 @@ typedef struct toft_dwarf {
   const char *(*declared)(toft_dwarf_die *die);
 } toft_dwarf;
 
-/* *function is a pointer to a function, or to anything. */
+/* Stores the address of a symbol in *function, a pointer of any type. */
 static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
@@ -113,7 +113,7 @@ static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function
 }
 
 static int toft_dwarf_begin(toft_dwarf *d) {
-  /* By build id alone: the standard way may ask servers. */
+  /* By build id only: the standard search may query servers. */
   return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
          toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
          toft_dwarf_find(d, "dwfl_begin", &d->begin) && toft_dwarf_find(d, "dwfl_linux_proc_report", &d->report) &&
@@ -135,8 +135,8 @@ static void toft_dwarf_close(toft_dwarf *d) {
   if (d->library != NULL) (void)dlclose(d->library);
 }
 
-/* 0: there is no libdw here, or it does not work. Where MemorySanitizer runs it is not used: what a library writes that
- * was not built for it counts as uninitialised. */
+/* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
+ * library counts as uninitialised. */
 static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
@@ -147,12 +147,12 @@ static int toft_dwarf_open(toft_dwarf *d) {
   return 0;
 }
 
-/* Is the address in a module that was loaded when the session began? */
+/* Whether the address is in a module that was loaded when the session began. */
 static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
   return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
 }
 
-/* Is that a file of Toft's inline layer, or of the language's library? */
+/* Whether the file belongs to Toft's inline functions or to the language's library. */
 static int toft_is_library_file(const char *file) {
   const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
   if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
@@ -162,8 +162,8 @@ static int toft_is_library_file(const char *file) {
   return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
 }
 
-/* The address is in an inlined function of a library: moves file and line out to the call in the program's own code, if
- * that was inlined into the same function of the machine code. Else they stay as they are. */
+/* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
+ * code, if that was inlined into the same function. Else they stay unchanged. */
 static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
   toft_dwarf_die *inner = NULL, *chain = NULL;
   uint64_t bias = 0;

@@ -81,7 +81,7 @@ TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
 #error "toft: atomics for this compiler are missing: add them here"
 #endif
 
-/* ---- spin lock: held for nanoseconds, or while a source is asked for a block ---- */
+/* ---- spin lock, held for nanoseconds, or while a source returns a block ---- */
 
 #define TOFT_SPINS_MAX 64
 

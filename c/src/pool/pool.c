@@ -1,6 +1,5 @@
-/* Pools, where the inline layer has no answer: making, growing, clearing, trimming. A pool that grows is one range of
- * address space with three parts, each committed from its front: bits, keys, slots. A fixed one is one block with the
- * same parts.
+/* Pools, the slow paths: initialise, grow, clear, trim. A growing pool is one range of address space with three parts,
+ * each committed from its front: bits, keys, slots. A fixed pool is one block with the same parts.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_POOL_POOL_C
 #define TOFT_POOL_POOL_C
@@ -10,11 +9,11 @@
 #include "../platform/atomic.c"
 #include "../platform/os.c"
 
-#define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots grow by doubling, within these bounds */
+#define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots double, within these bounds */
 #define TOFT_POOL_STEP_MAX (64 * TOFT_MIB)
-#define TOFT_POOL_SMALL_PAGES (512 * TOFT_KIB) /* of slots are in small pages, the rest in huge ones */
+#define TOFT_POOL_SMALL_PAGES (512 * TOFT_KIB) /* bytes of slots in small pages; the rest use huge pages */
 
-/* max_slots where none is given, the most space for their slots, and what is too few. */
+/* The default of max_slots, the limit on the bytes of its slots, and the fallback if address space is scarce. */
 #define TOFT_POOL_DEFAULT_SLOTS_MAX ((size_t)0xffffff)
 #if UINTPTR_MAX > 0xffffffff
 #define TOFT_POOL_SLOT_BYTES_MAX (TOFT_MIB * TOFT_MIB)
@@ -28,24 +27,23 @@ static int toft_pool_close(toft_pool *p, int code) {
   return code;
 }
 
-/* The least that has room for the numbers 0 to n, less 1; 3 at least, so that no key is UINT32_MAX without its
- * number. */
+/* The smallest 2^k - 1 that covers the indices 0 to n; at least 3, so that no key without its index is UINT32_MAX. */
 static uint32_t toft_pool_mask(size_t n) {
   uint32_t mask = 3;
   while (mask < n) mask = 2 * mask + 1;
   return mask;
 }
 
-/* ---- where the parts are ---- */
+/* ---- layout ---- */
 
 typedef struct toft_pool_parts {
-  size_t bits, keys, slots, end; /* offsets; each part ends where the next one begins at the latest */
+  size_t bits, keys, slots, end; /* offsets; each part ends at or before the next */
 } toft_pool_parts;
 
-/* In a block that starts on a multiple of `base`; align is that of the slots. 0: too large. */
+/* Computes the layout in a block aligned to `base`; `align` is that of the slots. 0: too large. */
 static int toft_pool_layout(toft_pool_parts *at, size_t n, size_t stride, size_t base, size_t align) {
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t);
-  size_t pad = align > base ? align - base : 0; /* where the slots begin is known when the block is there */
+  size_t pad = align > base ? align - base : 0; /* the offset of the slots depends on the block's address */
   if (keys > TOFT_MAX_REQUEST / 2 || n > (TOFT_MAX_REQUEST / 2 - pad) / stride) return 0;
   at->bits = 0;
   at->keys = toft_round(bits, toft_min(base, 4096));
@@ -54,7 +52,7 @@ static int toft_pool_layout(toft_pool_parts *at, size_t n, size_t stride, size_t
   return at->end <= TOFT_MAX_REQUEST;
 }
 
-/* So that the slots' byte number `in` is aligned. */
+/* Sets the addresses of the parts so that byte `in` of the slots is aligned. */
 static void toft_pool_set_parts(toft_pool *p, const toft_pool_parts *at, unsigned char *block, size_t align,
                                 size_t in) {
   p->live_bits = (uint64_t *)(void *)(block + at->bits);
@@ -73,7 +71,7 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
     size_t pad = (size_t)(0 - (uintptr_t)o->buffer) & 7, size = o->buffer_size;
     if (size < pad) return TOFT_EARG;
     size -= pad;
-    if (n == 0) { /* the most that fits */
+    if (n == 0) { /* the largest number that fits */
       size_t low = 0, high = toft_min(TOFT_POOL_SLOTS_MAX, size / stride) + 1;
       while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -110,7 +108,7 @@ static size_t toft_pool_distance(const void *from, const void *to) {
   return (size_t)((const unsigned char *)to - (const unsigned char *)from);
 }
 
-/* Commits a part up to `want` bytes at least; `whole` is all there is of it. */
+/* Commits a part up to at least `want` of its `total` bytes. */
 static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total) {
   if (want <= *size) return 1;
   want = toft_min(toft_os_page(want), total);
@@ -119,17 +117,17 @@ static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total)
   return 1;
 }
 
-/* How many slots have memory, and keys. */
+/* Updates the number of slots that have memory and keys. */
 static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
   uint32_t reach = p->mask;
-  if (keys == 0) return; /* its making failed */
+  if (keys == 0) return; /* its initialisation failed */
   while (reach >= keys) reach /= 2;
   p->reach = reach;
   p->room = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(reach, bits - 1));
 }
 
-/* Memory for the slots 1 to n, n <= max. Whatever was committed stays so, if not all can be. */
+/* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
 static int toft_pool_grow(toft_pool *p, size_t n) {
   unsigned char *end = (unsigned char *)p->block + p->block_size;
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
@@ -142,9 +140,8 @@ static int toft_pool_grow(toft_pool *p, size_t n) {
   return done;
 }
 
-/* ---- kept ranges ----
- * Making a range costs several system calls, and each of its pages a fault. So the thread's cache keeps the last few,
- * and what is committed of them counts as held. */
+/* ---- kept ranges ---- Creating a range costs several system calls and a page fault for each page. The thread's cache
+ * therefore keeps the last few; their committed bytes count as cached. */
 
 #define TOFT_POOL_KEPT_MAX 4
 
@@ -155,7 +152,7 @@ typedef struct toft_pool_range {
   uint32_t dirty; /* bits and keys up to here are not 0 */
 } toft_pool_range;
 
-static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* the newest first; block NULL: none */
+static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
 
 static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
@@ -170,13 +167,14 @@ static void toft_pool_drop_kept(void) {
   for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) toft_pool_drop(&toft_pool_kept[i]);
 }
 
-/* Keeps a pool's range, as much of its slots as the cache has room for; an eighth is left to others. */
+/* Keeps a pool's range with as many of its slots as the cache accepts, leaving an eighth of the cache to other
+ * blocks. */
 static int toft_pool_keep(const toft_pool *p) {
   toft_pool_range r;
-  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, room;
+  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, remaining;
   if (!toft_cache_accepts(needed + TOFT_POOL_STEP_MIN)) return 0;
   toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT_MAX - 1]);
-  room = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
+  remaining = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
   r.block = (unsigned char *)p->block;
   r.size = p->block_size;
   r.keys = toft_pool_distance(p->block, p->keys);
@@ -185,8 +183,8 @@ static int toft_pool_keep(const toft_pool *p) {
   r.keys_size = p->keys_size;
   r.slots_size = p->slots_size;
   r.dirty = (uint32_t)toft_max(p->dirty, p->used);
-  if (r.slots_size > room) {
-    r.slots_size = room & ~(toft_os_page(1) - 1);
+  if (r.slots_size > remaining) {
+    r.slots_size = remaining & ~(toft_os_page(1) - 1);
     toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size);
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
@@ -195,7 +193,7 @@ static int toft_pool_keep(const toft_pool *p) {
   return 1;
 }
 
-/* A kept range with these parts; 0: there is none. */
+/* Takes a kept range with these parts; 0: there is none. */
 static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t size, size_t align) {
   for (int i = 0; i < TOFT_POOL_KEPT_MAX; i++) {
     toft_pool_range r = toft_pool_kept[i];
@@ -217,7 +215,7 @@ static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t s
   return 0;
 }
 
-/* Ranges of pools that did not say how large they may get are alike, so that one serves another. */
+/* Ranges of pools without max_slots have few distinct sizes, so that another pool can reuse them. */
 static size_t toft_pool_range_size(size_t end, size_t max_slots) {
   size_t size = TOFT_HUGE_PAGE;
   if (sizeof(void *) == 4 || max_slots != 0) return toft_os_page(end);
@@ -231,7 +229,7 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
   unsigned char *block;
   if (max == 0)
     max = toft_max(toft_max(o->slots, 1), toft_min(TOFT_POOL_DEFAULT_SLOTS_MAX, TOFT_POOL_SLOT_BYTES_MAX / stride));
-  for (;; max /= 2) { /* fewer, if nobody said how many and there is so little space */
+  for (;; max /= 2) { /* retries with fewer if max_slots is not given and address space is scarce */
     int fits;
     if (toft_min(max, TOFT_MAX_REQUEST / stride) * stride >= TOFT_HUGE_PAGE) align = toft_max(page, TOFT_HUGE_PAGE);
     fits = toft_pool_layout(&at, max, stride, page, align);
@@ -243,7 +241,7 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
       p->block_size = size;
       toft_pool_set_parts(p, &at, block, align, TOFT_POOL_SMALL_PAGES);
 #ifdef MADV_HUGEPAGE
-      if (align >= TOFT_HUGE_PAGE) { /* a wish: small pages serve as well */
+      if (align >= TOFT_HUGE_PAGE) { /* advisory */
         unsigned char *huge = p->slots + TOFT_POOL_SMALL_PAGES;
         (void)madvise(huge, toft_pool_distance(huge, block + size), MADV_HUGEPAGE);
       }
@@ -278,7 +276,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
   toft_pool_options o = TOFT_POOL_OPTIONS;
   int code = toft_pool_close(p, TOFT_EARG);
   if (given == NULL || given->size < 2 * sizeof(size_t)) return code;
-  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's is shorter: the rest keeps its defaults */
+  memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
   if (toft_pool_check(&o) != TOFT_OK) return code;
   size_t size = toft_max(o.slot_size, 1), align = o.align;
   if (align == 0) align = toft_min(16, size & (0 - size));
@@ -307,10 +305,10 @@ void toft_pool_release(toft_pool *p) {
 
 /* ---- slots ---- */
 
-/* Asked of slots above `used`, which are not live. */
+/* Precondition: i > used, so the slot is not live. */
 static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->spent; }
 
-/* More room, by one slot at least. */
+/* Commits memory for at least one more slot. 0: failed. */
 static int toft_pool_step(toft_pool *p) {
   uint32_t had = p->room;
   if (had == p->max) return 0;
@@ -322,7 +320,7 @@ static int toft_pool_step(toft_pool *p) {
 
 toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
-  for (;; p->used = p->top = i, p->idle++) { /* over slots that are retired */
+  for (;; p->used = p->top = i, p->idle++) { /* skips retired slots */
     i = p->used + 1;
     if (i > p->room && !toft_pool_step(p)) return 0;
     if (!toft_pool_is_retired(p, i)) break;
@@ -339,7 +337,7 @@ int toft_pool_reserve(toft_pool *p, size_t slots) {
   return slots <= p->room || toft_pool_grow(p, slots) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-/* No branch on what a key holds, so that it can be done for several at once. */
+/* Without a branch on a key's content, so that the compiler can vectorise it. */
 void toft_pool_clear(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, spent = p->spent, retired = 0, used = p->used;
   for (uint32_t i = 1; i <= used; i++) {
@@ -361,7 +359,7 @@ void toft_pool_trim(toft_pool *p) {
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;
   p->free = p->idle = 0;
-  for (uint32_t i = n; i != 0; i--) { /* the lowest first */
+  for (uint32_t i = n; i != 0; i--) { /* the lowest slot comes first in the free list */
     if (((keys[i] ^ i) & mask) == 0) continue;
     keys[i] &= ~mask;
     p->idle++;

@@ -1,8 +1,8 @@
-/* Recyclers: blocks that count what is live in them. See recycler.h for the layout and the inline layer.
+/* Recyclers: blocks with live counts. See recycler.h for the layout and the inline fast paths.
  *
- * A block is fresh, being filled (now or aside), full, sparse or empty. What is freed in it is chained up through the
- * freed bytes themselves and not looked at again, until the block is empty, or sparse enough to be worth a sweep: then
- * the pieces are sorted and joined by a bitmap on the stack, and filled in the order of their addresses.
+ * A block is fresh, filled (by `main` or `medium`), full, sparse or empty. Freed pieces are linked through their own
+ * bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and joins the pieces with
+ * a bitmap on the stack; they are then reused in order of address.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
@@ -13,21 +13,21 @@
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_PROBES_MAX 16        /* at blocks of a list, for one that fits */
-#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before another is filled */
-#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* at the headers of sparse blocks, for what the last sweep found */
-#define TOFT_RECYCLER_SMALL_MAX 512        /* these go into holes first */
-#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests are served aside */
-#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* of the largest block that is ever swept */
+#define TOFT_RECYCLER_PROBES_MAX 16        /* blocks of a list tested for a fit */
+#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before a new one is used */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* headers of sparse blocks read for the result of the last sweep */
+#define TOFT_RECYCLER_SMALL_MAX 512        /* these use holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests use the range `medium` */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* size of the largest block that is swept */
 #define TOFT_SHARDS_MAX 256
-#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* of a block asked for by count: live has 32 bits */
+#define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
 
-/* In a free line of the zone of the segment's first whole unit. */
+/* Stored in an unused line of the zone of the segment's first whole unit. */
 typedef struct toft_recycler_segment {
   struct toft_recycler_segment *next;
-  unsigned char *base, *first, *end; /* as the source gave it; what is cut into units */
+  unsigned char *base, *first, *end; /* the source's block; the range divided into units */
   size_t size;
-  size_t busy; /* units that are not empty */
+  size_t busy; /* number of units that are not empty */
 } toft_recycler_segment;
 
 TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
@@ -61,7 +61,7 @@ static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b,
   list->first = b;
 }
 
-/* At the end of the sparse. */
+/* Appends b to the list of sparse blocks. */
 static void toft_recycler_append(toft_recycler_list *list, toft_recycler_block *b) {
   b->list = TOFT_RECYCLER_SPARSE;
   b->next = NULL;
@@ -96,7 +96,7 @@ static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
 
 /* ---- blocks ---- */
 
-/* The address in b whose low half is known. */
+/* The address in b with these low 32 bits. */
 static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
   return (unsigned char *)b + (int32_t)(low - (uint32_t)(uintptr_t)b);
 }
@@ -107,7 +107,7 @@ static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recyc
   return b->segment != NULL ? &r->empty : &r->empty_counted;
 }
 
-/* A block that was never used, from `start` to `end`. */
+/* Initialises a block from `start` to `end` that was never used. */
 static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_block *b, unsigned char *start,
                                                unsigned char *end, toft_recycler_segment *segment) {
   b->owner = r;
@@ -119,10 +119,10 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
   return b;
 }
 
-/* All of it is to be filled: a range from `start` on. */
+/* Begins to fill an empty block with a range. */
 static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
   b->live = b->capacity;
-  b->threshold = INT32_MIN; /* not while it is filled */
+  b->threshold = INT32_MIN; /* never reached while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
   b->widest = 0;
@@ -137,7 +137,7 @@ static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b
   toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
 }
 
-/* To be noticed again when an eighth more is free, or all. */
+/* The next update is due when another eighth is free, or everything. */
 static void toft_recycler_set_threshold(toft_recycler_block *b) {
   b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
@@ -153,7 +153,7 @@ void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
   if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
 }
 
-/* What was freed last reaches its block. */
+/* Passes the pending frees to their block. */
 static void toft_recycler_flush_freed(toft_recycler *r) {
   toft_recycler_run pending = r->pending;
   if (pending.first == pending.end) return;
@@ -161,7 +161,7 @@ static void toft_recycler_flush_freed(toft_recycler *r) {
   toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
 }
 
-/* What a range has left becomes a hole. */
+/* Turns the unused part of a range into a hole. */
 static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
@@ -170,12 +170,12 @@ static void toft_recycler_drop_rest(toft_recycler_range *range) {
   range->limit = range->cursor;
 }
 
-/* Does the block of a range hold no live object? */
+/* Whether the block of a range has no live object. */
 static int toft_recycler_is_idle(const toft_recycler_range *range) {
   return range->block->live == range->limit - range->cursor;
 }
 
-/* Takes the first of the holes that a sweep has left. */
+/* Takes the first of the sweep's remaining holes. */
 static unsigned char *toft_recycler_next_hole(toft_recycler_range *range, size_t *bytes) {
   toft_recycler_hole hole;
   unsigned char *p = toft_recycler_at(range->block, range->sweep);
@@ -185,9 +185,9 @@ static unsigned char *toft_recycler_next_hole(toft_recycler_range *range, size_t
   return p;
 }
 
-/* A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; if a
- * sweep left as much, that was too narrow for what was asked for, and it waits at the end of the list for something
- * smaller. */
+/* Ends a range; its block is full until enough of it is freed. It is worth a sweep when a quarter is free; if a sweep
+ * left as much, the holes were too small for the request, and the block goes to the end of the list, for smaller
+ * requests. */
 static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   toft_recycler_block *b = range->block;
   if (b == NULL) return;
@@ -198,7 +198,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
     toft_recycler_add_hole(b, p, bytes);
   }
   range->block = NULL;
-  range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends there */
+  range->cursor = range->limit = (unsigned char *)(void *)r; /* no allocation ends here */
   b->list = TOFT_RECYCLER_FULL;
   b->threshold = b->capacity > TOFT_RECYCLER_SWEEPABLE_MAX ? 0 : b->capacity - b->capacity / 4;
   if (b->live > b->threshold) return;
@@ -212,7 +212,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
 
 /* ---- sweeping ---- */
 
-/* A bit for each 8 bytes of a hole. 0 if the holes are not what live says: somebody freed twice. */
+/* Sets a bit for each 8 bytes in a hole. 0: the holes contradict `live`, because of a double free. */
 static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   uint32_t missing = (uint32_t)(b->capacity - b->live), at = b->holes;
   memset(marks, 0, ((size_t)b->capacity / 512 + 1) * sizeof *marks);
@@ -236,7 +236,7 @@ static int toft_recycler_mark(toft_recycler_block *b, uint64_t *marks) {
   return missing == 0;
 }
 
-/* Joins the holes of b and chains them by address. The first; and the widest, into b. */
+/* Joins the holes of b and links them by address. Returns the first; stores the largest size in b->widest. */
 static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks) {
   uint32_t first = TOFT_RECYCLER_NONE, from = 0, to, end = (uint32_t)b->capacity / 8;
   unsigned char *before = NULL;
@@ -250,7 +250,7 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
       continue;
     }
     from += toft_lowest_bit(word);
-    for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* a bit past the end is 0 */
+    for (to = from; (word = ~marks[to / 64] >> to % 64) == 0;) to = (to | 63) + 1; /* bits past the end are 0 */
     to += toft_lowest_bit(word);
     hole.next = TOFT_RECYCLER_NONE;
     hole.size = (to - from) * 8;
@@ -259,7 +259,7 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
     memcpy(p, &hole, sizeof hole);
     at = (uint32_t)(uintptr_t)p;
     if (before != NULL)
-      memcpy(before, &at, sizeof at); /* next is its first member */
+      memcpy(before, &at, sizeof at); /* `next` is the first member */
     else
       first = at;
     before = p;
@@ -268,13 +268,13 @@ static uint32_t toft_recycler_join(toft_recycler_block *b, const uint64_t *marks
   return first;
 }
 
-/* Where `size` bytes would lie in [p, p + room); NULL: nowhere. */
+/* The position of `size` aligned bytes in [p, p + bytes); NULL: they do not fit. */
 static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t size, size_t align) {
   size_t pad = (size_t)(0 - (uintptr_t)p) & (align - 1);
   return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
 }
 
-/* On to the next hole that has room; those that have none are left to the next sweep. */
+/* Moves the range to the next hole that fits; skipped holes wait for the next sweep. */
 static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, size_t align) {
   toft_recycler_block *b = range->block;
   while (range->sweep != TOFT_RECYCLER_NONE) {
@@ -293,7 +293,7 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
   return 0;
 }
 
-/* Makes a sparse block the one that is filled, at a hole that has room. 0: it has none, and waits for more frees. */
+/* Sweeps a sparse block and moves the range to its first hole that fits. 0: none fits. */
 static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
                                size_t align) {
   uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
@@ -303,7 +303,7 @@ static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, tof
   b->widest = 0;
   range->block = b;
   if (!toft_recycler_mark(b, marks)) {
-    b->widest = 1; /* too narrow for all */
+    b->widest = 1; /* no request fits */
   } else {
     range->sweep = toft_recycler_join(b, marks);
     b->holes = TOFT_RECYCLER_NONE;
@@ -315,11 +315,11 @@ static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, tof
 
 /* ---- new memory ---- */
 
-/* A segment in which at least one unit starts at a multiple of `align`. The units of the newest one were used up,
- * unless align is above theirs. */
+/* Takes a segment with at least one unit aligned to `align`. Precondition: the units of the newest segment are used up,
+ * or `align` exceeds the unit size. */
 static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   const size_t unit = TOFT_RECYCLER_UNIT;
-  size_t least = r->source == &toft_heap_source ? unit : 2 * unit; /* others give any address */
+  size_t least = r->source == &toft_heap_source ? unit : 2 * unit; /* other sources return any address */
   size_t size = toft_max(r->segment_bytes, least);
   unsigned char *base, *first, *end;
   toft_recycler_block *b;
@@ -333,7 +333,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   first = base + ((size_t)(0 - (uintptr_t)base) & (unit - 1));
   end = base + size;
   end -= (uintptr_t)end & (unit - 1);
-  if (align > unit) { /* one unit, that one */
+  if (align > unit) { /* a single unit, the aligned one */
     first = base + ((size_t)(0 - (uintptr_t)base) & (align - 1));
     end = first + unit;
   }
@@ -344,7 +344,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   s->size = size;
   s->busy = 0;
   s->end = end;
-  /* In front of the first whole unit there may be the better part of another. */
+  /* The space before the first whole unit is used if it is large enough. */
   s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
   toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
   s->next = *at;
@@ -358,7 +358,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   return 1;
 }
 
-/* The next unit that was never used. */
+/* Makes a block of the next unused unit. */
 static toft_recycler_block *toft_recycler_cut(toft_recycler *r) {
   unsigned char *start = r->fresh;
   unsigned char *end = start + (TOFT_RECYCLER_UNIT - ((uintptr_t)start & (TOFT_RECYCLER_UNIT - 1)));
@@ -370,7 +370,7 @@ static int toft_recycler_fits(toft_recycler_block *b, size_t size, size_t align)
   return toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align) != NULL;
 }
 
-/* ---- the blocks asked for by count: each starts with its header ---- */
+/* ---- the blocks of options.count: each starts with its header ---- */
 
 static size_t toft_recycler_counted_bytes(const toft_recycler *r) { return toft_round(r->count * r->stride, 4096); }
 
@@ -399,7 +399,7 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
   return toft_recycler_make(r, (toft_recycler_block *)(void *)header, header + 64, header + r->stride, NULL);
 }
 
-/* An empty block in which the request fits, off its list. NULL: there is none. */
+/* Takes an empty block in which the request fits off its list. NULL: there is none. */
 static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, size_t align) {
   int probes = TOFT_RECYCLER_PROBES_MAX;
   toft_recycler_block *b = r->count != 0 ? toft_recycler_counted_find(r, size, align) : NULL;
@@ -418,7 +418,7 @@ static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, si
   return NULL;
 }
 
-/* ---- allocation that the inline layer has no answer to ---- */
+/* ---- slow path of allocation ---- */
 
 static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t size, size_t align) {
   unsigned char *p = range->cursor, *q = toft_recycler_fit(p, (size_t)(range->limit - p), size, align);
@@ -431,16 +431,17 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   return q;
 }
 
-/* From the holes of sparse blocks, a few of which are swept; NULL: none has room. Where requests of some KiB are mixed
- * most of these blocks are known to be too narrow: who took a new one instead would soon hold twice what is in use. */
+/* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. With mixed requests of some KiB
+ * most of these blocks are known to be too narrow; taking a new block at once would soon hold twice the bytes in
+ * use. */
 static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  int costly =
-      r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX; /* who counts blocks wants no others; others cost a segment */
+  /* Sweeps more if a count allows no other blocks, or if a large request would cost a segment. */
+  int costly = r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX;
   int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
   int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
-  toft_recycler_block *b, *narrow = NULL; /* the first of those that were put behind the others */
+  toft_recycler_block *b, *narrow = NULL; /* the first block moved to the end of the list */
   while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
-    /* Seen, and too narrow; or perhaps, for an alignment, and then one is tried. */
+    /* Known to be too narrow; if only the alignment is uncertain, one is tried. */
     if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
       if (narrow == NULL) narrow = b;
       toft_recycler_unlink(&r->sparse, b);
@@ -454,7 +455,7 @@ static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *ra
   return NULL;
 }
 
-/* While there is no segment. */
+/* The first allocation. */
 static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
   toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
   if (b == NULL) return NULL;
@@ -462,8 +463,8 @@ static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, s
   return toft_recycler_alloc_in_range(range, size, align);
 }
 
-/* Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last. Small ones
- * go into holes first; others rarely find room there. */
+/* Allocates from holes or an empty block, and calls the source last. Small requests use holes first; larger ones rarely
+ * fit into one. */
 static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
   if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
   int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
@@ -472,7 +473,7 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   if (p != NULL) return p;
   if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
     return toft_recycler_alloc_in_range(range, size, align);
-  if (b != NULL && toft_recycler_is_idle(range)) { /* all of it was freed meanwhile */
+  if (b != NULL && toft_recycler_is_idle(range)) { /* every object in it was freed */
     toft_recycler_open(range, b);
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
@@ -488,9 +489,9 @@ static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, si
   return toft_recycler_alloc_in_range(range, size, align);
 }
 
-/* ---- the calls behind the inline layer ---- */
+/* ---- slow paths of the API ---- */
 
-/* Large ones have a range of their own, and those that would end a sweep before its smaller holes are filled. */
+/* Large requests use `medium`, as do those that would end a sweep before its smaller holes are used. */
 static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
   if (r->count != 0) return &r->main;
   if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
@@ -505,7 +506,7 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   size = toft_round(size, 8);
   toft_recycler_flush_freed(r);
-  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* with some bytes cut off it may fit */
+  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* an aligned position may still fit */
     p = toft_recycler_alloc_in_range(&r->main, size, align);
     if (p != NULL) return p;
   }
@@ -518,7 +519,7 @@ void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
   return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
-/* The block of p, which has `bytes`; NULL: it is a large object. */
+/* The block of p, which has `bytes` bytes; NULL: p is a large object. */
 static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, size_t bytes) {
   if (toft_recycler_is_counted(r, p)) {
     size_t index = ((uintptr_t)p - (uintptr_t)r->counted) / r->stride;
@@ -552,7 +553,7 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
   toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
 }
 
-/* Where it stands; 0: it cannot. */
+/* Resizes in place; 0: not possible. */
 static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
@@ -588,12 +589,12 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
   return toft_recycler_resize_at(r, p, old_size, new_size, align, TOFT_CALLER());
 }
 
-/* ---- life ---- */
+/* ---- init and release ---- */
 
-/* What is so whenever nothing is held. Word by word: of a recycler that lives for ten allocations a memset would be a
- * tenth, for what is read soon after. */
+/* Sets the state of a recycler without memory. Word by word, since a memset would take a tenth of the time of a
+ * recycler that is used for ten allocations. */
 static void toft_recycler_clear(toft_recycler *r) {
-  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends there */
+  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends here */
   r->main.cursor = r->main.limit = none;
   r->main.block = NULL;
   r->main.sweep = TOFT_RECYCLER_NONE;
@@ -648,7 +649,7 @@ static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_op
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
-/* The first call makes the checks, so that this takes no memory but for a count. */
+/* The checks are created by the first call, so that this takes memory for a count only. */
 static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   (void)toft_recycler_init_unchecked(r, NULL);
@@ -684,19 +685,19 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
 
 void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
 
-/* ---- looking at it ---- */
+/* ---- statistics ---- */
 
-/* Behind the last unit that was cut. */
+/* The end of the last unit in use. */
 static unsigned char *toft_recycler_cut_end(const toft_recycler *r, const toft_recycler_segment *s) {
   return s == r->segments && r->fresh != NULL ? r->fresh : s->end;
 }
 
-/* The unit behind that of p. */
+/* The start of the unit after that of p. */
 static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* Bytes that a range in b has yet to hand out, and those that it does not know to be gone. */
+/* Bytes of b that count as live but are free: the rest of a range, and pending frees. */
 static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
   const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
   size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
@@ -740,12 +741,12 @@ toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
 
 /* ---- trim ---- */
 
-/* A range in a block without live objects lets go of it. */
+/* Ends a range whose block has no live object. */
 static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
   if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
 }
 
-/* Takes a segment without live objects apart. */
+/* Returns a segment without live objects to the source. */
 static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **at) {
   toft_recycler_segment s = **at;
   unsigned char *p, *cut = toft_recycler_cut_end(r, *at);
@@ -774,7 +775,7 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
       at = &(*at)->next;
     }
   }
-  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growing to that */
+  while (r->segment_bytes > toft_max(kept, TOFT_RECYCLER_UNIT)) r->segment_bytes /= 2; /* as after growth */
   return idle;
 }
 

@@ -1,6 +1,6 @@
-/* Recyclers of a checked process. Their inline path never has room (cursor == limit) and `direct` is 0, so every call
- * comes here. Each object gets red zones and a record, which lives apart from it, and lies in a second recycler on the
- * same source. A freed object waits, filled, until TOFT_QUARANTINE_MAX bytes were freed after it.
+/* Recyclers of a checked process. cursor == limit and `direct` is 0, so every call takes the slow path. Each object has
+ * red zones and lies in a second recycler on the same source; its record lies outside it. A freed object stays in
+ * quarantine, filled, until TOFT_QUARANTINE_MAX bytes were freed after it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
@@ -14,8 +14,8 @@
 #include "recycler.c"
 
 typedef struct toft_object {
-  struct toft_object *next;       /* in its bucket */
-  struct toft_object *freed_next; /* the one that was freed after it */
+  struct toft_object *next;       /* of the bucket */
+  struct toft_object *freed_next; /* the object freed after it */
   toft_record record;
 } toft_object;
 
@@ -24,11 +24,11 @@ struct toft_recycler_checks {
   size_t busy_thread; /* the thread in a call; 0: none. Atomic */
   toft_call_info call;
   toft_recycler memory;
-  toft_object **buckets; /* a power of two of them */
+  toft_object **buckets; /* bucket_count is a power of two */
   size_t bucket_count, count;
-  toft_object *oldest, **youngest; /* freed ones */
-  size_t quarantined_bytes;        /* their bytes */
-  uint64_t live;                   /* bytes of the others, rounded up to 8 */
+  toft_object *oldest, **youngest; /* objects in quarantine */
+  size_t quarantined_bytes;        /* bytes of these */
+  uint64_t live;                   /* bytes of live objects, rounded up to 8 */
 };
 typedef struct toft_recycler_checks toft_recycler_checks;
 
@@ -50,13 +50,13 @@ static void toft_object_link(toft_recycler_checks *c, toft_object *o) {
   *bucket = o;
 }
 
-/* A bucket for one object more on average. 0: there is no memory. */
+/* Keeps at most one object per bucket on average. 0: no memory. */
 static int toft_object_reserve(toft_recycler_checks *c) {
   size_t old_count = c->bucket_count, new_count = old_count != 0 ? 2 * old_count : 64;
   toft_object **old = c->buckets, **more;
   if (c->count < old_count) return 1;
   more = (toft_object **)calloc(new_count, sizeof(void *));
-  if (more == NULL) return old_count != 0; /* longer chains serve as well */
+  if (more == NULL) return old_count != 0; /* longer chains also work */
   c->buckets = more;
   c->bucket_count = new_count;
   for (size_t i = 0; i < old_count; i++) {
@@ -101,7 +101,7 @@ static void toft_object_report_written(const toft_recycler_checks *c, int kind, 
   toft_publish_report(&f);
 }
 
-/* The zones of a live object; all of a freed one. Each damage is reported once. */
+/* Checks the red zones of a live object, or all bytes of a freed one. Each damage is reported once. */
 static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
   toft_record *r = &o->record;
   const unsigned char *from = r->start, *to = r->end;
@@ -123,7 +123,7 @@ static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
 
 /* ---- calls: one thread at a time ---- */
 
-/* 0: another thread is in a call, which is reported, or this one is, in a hook. */
+/* 0: another thread is in a call, which is reported, or this thread calls from a hook. */
 static int toft_recycler_begin_call(toft_recycler_checks *c, const char *op, uintptr_t site) {
   size_t me = toft_thread_id(), other = 0;
   toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
@@ -156,7 +156,7 @@ static int toft_recycler_begin_call_at_exit(toft_live_entry *r) {
   return TOFT_CAS_ACQUIRE(&toft_recycler_checks_of(r)->busy_thread, &none, toft_thread_id());
 }
 
-/* Only those on the heap are registered: a source of the caller's may have ended before its recycler. */
+/* Only recyclers on the heap source are registered: a caller's source may have ended before its recycler. */
 static void toft_recycler_verify_at_exit(toft_live_entry *r) {
   toft_recycler_checks *c = toft_recycler_checks_of(r);
   memset(&c->call, 0, sizeof c->call);
@@ -169,7 +169,7 @@ static void toft_recycler_verify_at_exit(toft_live_entry *r) {
 
 /* ---- begin and end ---- */
 
-/* The checks of r, made by its first call. NULL: there is no memory for them, or for the blocks asked for by count. */
+/* Returns the checks of r, creating them if needed. NULL: no memory for them, or for the blocks of options.count. */
 static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   toft_recycler_checks *c = r->checks;
@@ -179,7 +179,7 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   toft_arm_fork();
   o.source = r->source;
   o.count = r->count;
-  o.block_size = r->stride; /* as it was given: only the memory's own stride counts */
+  o.block_size = r->stride; /* block_size of the options: only c->memory uses the stride */
   if (toft_recycler_init_unchecked(&c->memory, &o) != TOFT_OK) {
     free(c);
     return NULL;
@@ -190,7 +190,7 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   return r->checks = c;
 }
 
-/* The oldest freed objects are handed back for good until at most `keep` bytes wait. */
+/* Frees the oldest objects in quarantine until at most `keep` bytes remain. */
 static void toft_recycler_quarantine_flush(toft_recycler_checks *c, size_t keep) {
   while (c->quarantined_bytes > keep) {
     toft_object *o = c->oldest;
@@ -271,7 +271,7 @@ static void toft_recycler_quarantine_push(toft_recycler_checks *c, toft_object *
   toft_recycler_quarantine_flush(c, TOFT_QUARANTINE_MAX);
 }
 
-/* The live object at p; NULL: there is none, which is reported. Another size is reported too. */
+/* The live object at p; NULL: there is none, which is reported. A wrong size is only reported. */
 static toft_object *toft_object_require(const toft_recycler_checks *c, const void *p, size_t size) {
   toft_object *o = toft_object_find(c, p);
   if (o == NULL || o->record.freed.op != NULL) {
@@ -282,7 +282,7 @@ static toft_object *toft_object_require(const toft_recycler_checks *c, const voi
   return o;
 }
 
-/* The requested size, 1 for 0; align is a power of two. */
+/* `size` is the requested size, 1 for 0; `align` is a power of two. */
 static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
   if (c == NULL || !toft_recycler_begin_call(c, "alloc", site)) return NULL;
@@ -299,7 +299,7 @@ static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, u
   toft_recycler_end_call(c);
 }
 
-/* In place if it shrinks, else a copy, so that addresses from before are found. */
+/* Resizes in place if the object shrinks; else copies, so that uses of the old address are detected. */
 static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
                                           uintptr_t site) {
   toft_recycler_checks *c = toft_recycler_checks_for(r);
@@ -333,7 +333,7 @@ static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_
   return idle;
 }
 
-/* Zones, and freed objects that wait, count as wasted. */
+/* Red zones and objects in quarantine count as wasted. */
 static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   const toft_recycler_checks *c = r->checks;
   toft_recycler_stats s;

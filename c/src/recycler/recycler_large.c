@@ -1,11 +1,11 @@
-/* Large objects of recyclers. Each has a block of its own, and 16 of those are kept. When more than 512 KiB of them is
- * in use they share regions of 4 MiB instead, but for those above 1 MiB: each takes the first free run that is long
- * enough, so what is in use stays together, in few pages and in the caches; and one region fits the thread's cache,
- * where a dozen blocks do not. Fresh pages cost more than all else here. What doubles grows where it stands in a
- * region, beyond 1 MiB as well, where blocks of its own would be copied one to the next and leave twice its size.
+/* Large objects of recyclers. Each has a block of its own, and up to 16 free blocks are kept. When more than 512 KiB is
+ * in use, objects up to 1 MiB share regions of 4 MiB instead: each takes the first free run that is long enough, so the
+ * memory in use stays in few pages and in the caches; and one region fits the thread's cache, where a dozen blocks do
+ * not. Fresh pages cost more than everything else here. In a region an object that doubles can grow in place, even
+ * beyond 1 MiB; with blocks of its own it would be copied, and leave twice its size.
  *
- * What is free in a region is known by its header alone: neither search nor free reads the memory that is given out,
- * but for the line before the object.
+ * The free runs of a region are recorded in its header: search and free do not read the allocated memory, except the
+ * line before the object.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_LARGE_C
 #define TOFT_RECYCLER_RECYCLER_LARGE_C
@@ -13,14 +13,14 @@
 #include "../core/policy.c"
 #include "recycler.c"
 
-#define TOFT_RECYCLER_REGION_OBJECT_MAX TOFT_MIB     /* what needs more has a block of its own */
-#define TOFT_RECYCLER_DEDICATED_MAX (512 * TOFT_KIB) /* and all has, while no more is in use */
+#define TOFT_RECYCLER_REGION_OBJECT_MAX TOFT_MIB     /* larger objects have a block of their own */
+#define TOFT_RECYCLER_DEDICATED_MAX (512 * TOFT_KIB) /* no region is used up to these bytes */
 #define TOFT_RECYCLER_REGION (4 * TOFT_MIB)
 #define TOFT_RECYCLER_REGION_HEAD ((size_t)640)
-#define TOFT_RECYCLER_REGION_PROBES_MAX 64 /* a line each; with 8, hundreds of objects held a third more memory */
+#define TOFT_RECYCLER_REGION_PROBES_MAX 64 /* one line each; 8 cost a third more memory */
 #define TOFT_RECYCLER_GRAIN ((size_t)64)
 #define TOFT_RECYCLER_GRAINS ((TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD) / TOFT_RECYCLER_GRAIN)
-/* Between objects and around them: each is larger than TOFT_RECYCLER_DIRECT. */
+/* Limit on free runs, which lie between objects: each of these exceeds TOFT_RECYCLER_DIRECT. */
 #define TOFT_RECYCLER_RUNS_MAX (TOFT_RECYCLER_REGION / TOFT_RECYCLER_DIRECT + 2)
 
 /* In grains. */
@@ -28,27 +28,27 @@ typedef struct toft_recycler_free_run {
   uint16_t first, count;
 } toft_recycler_free_run;
 
-/* At the base of its block; the grains follow. */
+/* Stored at the base of the region's block; the grains follow. */
 typedef struct toft_recycler_region {
   struct toft_recycler_region *next, *previous;
   uint32_t live;   /* objects */
-  uint32_t widest; /* no run is longer */
+  uint32_t widest; /* upper bound on the length of a run */
   uint32_t count, pad;
-  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS_MAX]; /* count of them, by address; no two touch */
+  toft_recycler_free_run runs[TOFT_RECYCLER_RUNS_MAX]; /* `count` of them, by address, never adjacent */
 } toft_recycler_region;
 
-/* Before each large object. */
+/* Stored before each large object. */
 typedef struct toft_recycler_front {
   toft_recycler *owner;
   toft_recycler_region *region; /* NULL: a block of its own */
   uint32_t first, count;        /* grains */
 } toft_recycler_front;
 
-/* Before one with a block of its own. */
+/* Stored before an object with a block of its own. */
 typedef struct toft_recycler_large {
   struct toft_recycler_large *next, *previous;
   unsigned char *base;
-  size_t size; /* as asked of the source */
+  size_t size; /* size of the block */
   size_t used;
   toft_recycler_front front;
 } toft_recycler_large;
@@ -61,14 +61,15 @@ static toft_recycler_front *toft_recycler_front_of(void *p) { return (toft_recyc
 
 static toft_recycler_large *toft_recycler_large_of(void *p) { return (toft_recycler_large *)p - 1; }
 
-/* What an object takes at most. A block must not end with it: its end is nowhere where another block may start. */
+/* Upper bound on the bytes of an object. A block must not end with an object, whose end could be another block's
+ * start. */
 static size_t toft_recycler_large_need(size_t size, size_t align) {
   return TOFT_RECYCLER_GRAIN + size + 8 + (align > 64 ? align - 64 : 0);
 }
 
 /* ---- free runs ---- */
 
-/* The first run of `count` grains; the number of runs: there is none, and then the widest is known. */
+/* Returns the first run of at least `count` grains; g->count if there is none, and then g->widest is exact. */
 static uint32_t toft_recycler_run_find(toft_recycler_region *g, uint32_t count) {
   uint32_t i, most = 0;
   for (i = 0; i < g->count; i++) {
@@ -87,14 +88,14 @@ static void toft_recycler_run_cut(toft_recycler_region *g, uint32_t i, uint32_t 
   if (f->count == 0) memmove(f, f + 1, (--g->count - i) * sizeof *f);
 }
 
-/* The first run that starts behind `first`. */
+/* The first run that starts at or after `first`. */
 static uint32_t toft_recycler_run_after(const toft_recycler_region *g, uint32_t first) {
   uint32_t i = 0;
   while (i < g->count && g->runs[i].first < first) i++;
   return i;
 }
 
-/* Grains become free, and one run with what is free beside them. */
+/* Frees grains and joins them with adjacent free runs. */
 static void toft_recycler_run_add(toft_recycler_region *g, uint32_t first, uint32_t count) {
   uint32_t i = toft_recycler_run_after(g, first);
   toft_recycler_free_run *f = &g->runs[i];
@@ -121,7 +122,7 @@ static void toft_recycler_run_add(toft_recycler_region *g, uint32_t first, uint3
 
 /* ---- kept blocks ---- */
 
-/* Takes a kept block out; younger ones move up. */
+/* Removes a kept block; newer ones move up. */
 static toft_recycler_spare toft_recycler_spare_out(toft_recycler *r, size_t i) {
   toft_recycler_spare out = r->spare[i];
   r->spare_count--;
@@ -135,7 +136,7 @@ static void toft_recycler_spare_put(toft_recycler *r, size_t i) {
   toft_recycler_put(r, out.base, out.size);
 }
 
-/* What regions serve from now on needs none. */
+/* Returns the kept blocks of sizes that regions serve from now on. */
 static void toft_recycler_spares_put(toft_recycler *r) {
   size_t i = r->spare_count;
   while (i-- > 0)
@@ -194,13 +195,13 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   return p;
 }
 
-/* Is a further region called for? An object that is nearly alone has a block of its own, of any size. */
+/* Whether a further region is worthwhile. An object that is nearly alone has a block of its own. */
 static int toft_recycler_region_pays(const toft_recycler *r, size_t need) {
   size_t others = r->region_used + r->dedicated_bytes;
   return others + need > TOFT_RECYCLER_DEDICATED_MAX && others >= need / 4;
 }
 
-/* NULL: there is no room, and no region more is called for or to be had. */
+/* Allocates in a region. NULL: nothing fits, and a further region is not worthwhile or cannot be taken. */
 static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t size, size_t align) {
   uint32_t count = (uint32_t)(need / TOFT_RECYCLER_GRAIN), i;
   int probes = TOFT_RECYCLER_REGION_PROBES_MAX;
@@ -221,13 +222,13 @@ static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_fron
   toft_recycler_run_add(g, front->first, front->count);
   g->live--;
   r->region_used -= size;
-  if (g != r->regions) { /* those that have room are looked at first */
+  if (g != r->regions) { /* regions with free runs are searched first */
     toft_recycler_region_unlink(r, g);
     toft_recycler_region_link(r, g);
   }
 }
 
-/* Gives grains at the end back, or takes some behind it; 0: they are not free. */
+/* Frees grains at the end of an object, or takes some after it; 0: these are not free. */
 static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_front *front = toft_recycler_front_of(p);
   toft_recycler_region *g = front->region;
@@ -249,13 +250,13 @@ static int toft_recycler_region_resize(toft_recycler *r, void *p, size_t was, si
 
 /* ---- blocks of one object ---- */
 
-/* Its place in a block of `total` bytes. NULL: it does not fit. */
+/* The position of an object in a block of `total` bytes. NULL: it does not fit. */
 static unsigned char *toft_recycler_dedicated_at(unsigned char *base, size_t total, size_t size, size_t align) {
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
 }
 
-/* The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches. NULL
- * base: there is none. Their memory is not touched. */
+/* Removes and returns the kept block that was freed last and fits, of at most `most` bytes; it is likely to be in the
+ * caches. base NULL: there is none. Does not touch the blocks' memory. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
   toft_recycler_spare none = {NULL, 0};
   size_t i = r->spare_count;
@@ -267,8 +268,8 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
   return none;
 }
 
-/* Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if there
- * is no other way. */
+/* Block sizes differ by an eighth at most, so that blocks are reused; a block of more than three times the size is used
+ * only if the source fails. */
 static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
@@ -309,8 +310,8 @@ static toft_recycler_spare toft_recycler_dedicated_unlink(toft_recycler *r, toft
   return block;
 }
 
-/* Kept, if no region serves its like, and as long as all of them are no more than twice as much as was ever live at
- * once, or 1 MiB: the fewer there are, the more of them the caches hold. The oldest goes. */
+/* Keeps the block, unless regions serve its size, while all kept blocks are at most 1 MiB or twice the bytes ever live
+ * at once: fewer blocks fit the caches better. The oldest is returned first. */
 static void toft_recycler_dedicated_free(toft_recycler *r, toft_recycler_large *l) {
   toft_recycler_spare block = toft_recycler_dedicated_unlink(r, l);
   if (r->regions != NULL && block.size <= TOFT_RECYCLER_REGION_OBJECT_MAX) {
@@ -340,7 +341,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size) {
     toft_recycler_dedicated_free(r, toft_recycler_large_of(p));
 }
 
-/* Where it stands; 0: it cannot. */
+/* Resizes in place; 0: not possible. */
 static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_large *l;
   if (now <= TOFT_RECYCLER_DIRECT) return 0;
@@ -351,7 +352,7 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
   return 1;
 }
 
-/* All of it back to the source. */
+/* Returns everything to the source. */
 static void toft_recycler_large_release(toft_recycler *r) {
   while (r->regions != NULL) toft_recycler_region_put(r, r->regions);
   while (r->dedicated != NULL) {
@@ -361,7 +362,7 @@ static void toft_recycler_large_release(toft_recycler *r) {
   while (r->spare_count != 0) toft_recycler_spare_put(r, r->spare_count - 1);
 }
 
-/* What holds no live object goes back, until about `keep` of `idle` bytes are left. */
+/* Returns memory without live objects, until about `keep` of `idle` bytes are left. */
 static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t keep) {
   toft_recycler_region *g, *next;
   for (g = r->regions; g != NULL; g = g->next)

@@ -1,4 +1,4 @@
-/* Synchronized recyclers: recyclers behind locks, and threads spread over them.
+/* Synchronized recyclers: shards with a lock each, over which threads are distributed.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
@@ -8,10 +8,10 @@
 #include "recycler.c"
 #include "recycler_large.c"
 
-/* Who finds a shard's lock taken mostly goes to another shard. */
+/* A thread that finds its shard's lock taken usually uses another shard. */
 #define TOFT_SHARDS_DEFAULT 8
 
-/* apart: neighbours share no line, nor the pair of lines that some processors fetch. */
+/* `pad` keeps shards on separate cache lines, and line pairs that some processors fetch. */
 typedef struct toft_recycler_shard {
   toft_lock lock;
   toft_recycler recycler;
@@ -19,7 +19,7 @@ typedef struct toft_recycler_shard {
 } toft_recycler_shard;
 
 struct toft_sync_recycler {
-  toft_source source; /* calls the one behind it, one thread at a time */
+  toft_source source; /* calls `inner` under source_lock */
   toft_source *inner;
   toft_lock source_lock;
   size_t bytes;
@@ -47,7 +47,7 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(t
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
-/* A shard to allocate from: the thread's own, or one that nobody holds. */
+/* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
   for (i = 0; i < r->count; i++) {
@@ -58,7 +58,7 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   return &r->shards[own];
 }
 
-/* The shard that p came from. Where it is written stays as it was for as long as p is live. */
+/* Locks the shard that p came from. The owner stored in memory does not change while p is live. */
 static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s = r->shards;
   if (r->count > 1) {
@@ -79,7 +79,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
-  if (toft_process_checks()) o.shards = 1; /* records, and not the memory, know which object an address is */
+  if (toft_process_checks()) o.shards = 1; /* records do not store the shard */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
@@ -90,9 +90,9 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   r->inner = inner;
   r->bytes = bytes;
   o.size = sizeof o;
-  o.source = o.source != NULL ? &r->source : NULL; /* the heap may be called by all at once */
+  o.source = o.source != NULL ? &r->source : NULL; /* the heap source is thread-safe */
   r->count = o.shards;
-  for (i = 0; i < o.shards; i++) { /* those that take blocks at once are alone */
+  for (i = 0; i < o.shards; i++) { /* with a count there is one shard */
     if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
       inner->put(inner, r, bytes);
       return NULL;

@@ -1,4 +1,4 @@
-/* Frames: arenas of all threads that are emptied together.
+/* Frames: per-thread arenas that are emptied together.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_THREADS_FRAME_C
 #define TOFT_THREADS_FRAME_C
@@ -8,37 +8,37 @@
 #include "barrier.c"
 #include "thread_state.c"
 
-/* A thread in some frames. It stays as long as they do: when the thread ends, it is the next new one's. */
+/* A thread's entry in frames. It lives as long as the frames; after the thread's end a new thread takes it over. */
 struct toft_frame_thread {
-  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not asked for yet */
+  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not created yet */
   toft_reset_state reset_state[TOFT_FRAMES_MOST];
-  size_t entered; /* how often its thread has entered */
+  size_t entered; /* number of enters without a leave */
   toft_frames *frames;
   size_t id;
   int in_use;                         /* with toft_threads_lock */
-  const toft_thread_state *transient; /* a thread that will not tell when it has ended: free when the frame ends */
-  toft_frame_thread *next;            /* of the frames; never changes */
-  toft_frame_thread *next_of_thread;  /* of the thread */
+  const toft_thread_state *transient; /* a thread whose end cannot be detected: freed when the frame ends */
+  toft_frame_thread *next;            /* in the frames' list; never changes */
+  toft_frame_thread *next_of_thread;  /* in the thread's list */
 };
 
 struct toft_frames {
-  uint64_t key; /* of the present frame: no other frame of any frames has it */
+  uint64_t key; /* identifies the present frame among all frames */
   uint64_t number;
   uint32_t buffers, current;
   size_t id;
   const toft_options *arena_options;
   toft_options options;
-  unsigned char pad[128];                   /* what is above is written while nobody looks */
-  size_t exclusive;                         /* a call that must be alone runs, or finds out that it is not */
-  const toft_thread_state *exclusive_owner; /* the thread that is */
-  toft_state *changing;                     /* the arena that it changes just now, or changed last */
-  toft_frame_thread *threads;               /* only ever gets longer */
+  unsigned char pad[128];                   /* members above are written by exclusive calls only */
+  size_t exclusive;                         /* an exclusive call runs or begins */
+  const toft_thread_state *exclusive_owner; /* the thread in that call */
+  toft_state *changing;                     /* the arena being changed, or changed last */
+  toft_frame_thread *threads;               /* entries are never removed */
   void *roots[TOFT_FRAMES_MOST];
   toft_frames *next;
   toft_barrier barrier;
 };
 
-static uint64_t toft_last_frame_key; /* with toft_threads_lock, both */
+static uint64_t toft_last_frame_key; /* both: with toft_threads_lock */
 static toft_frames *toft_all_frames;
 
 toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
@@ -63,13 +63,13 @@ toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
 
 /* ---- a thread's arena ---- */
 
-/* The one it has as a stray, a free seat, or a new one; NULL: no memory. */
+/* Returns the thread's transient entry, an unused one, or a new one. NULL: no memory. */
 static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   toft_thread_state *h = &toft_this_thread;
   toft_frame_thread *s, *empty = NULL, **at = &h->frame_threads;
   int transient = h->ended || !toft_os_arm_thread_exit();
   toft_lock_take(&toft_threads_lock);
-  while ((s = *at) != NULL) { /* those of frames that have gone */
+  while ((s = *at) != NULL) { /* frees entries of released frames */
     if (s->frames != NULL) {
       at = &s->next_of_thread;
       continue;
@@ -79,7 +79,7 @@ static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   }
   for (s = f->threads; s != NULL && s->transient != h; s = s->next)
     if (!s->in_use && empty == NULL) empty = s;
-  if (s == NULL && (s = empty) != NULL) /* pinned to whoever had it */
+  if (s == NULL && (s = empty) != NULL) /* unpins arenas of the previous thread */
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
   if (s == NULL && (s = (toft_frame_thread *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
@@ -107,7 +107,7 @@ static toft_frame_thread *toft_frame_this_thread(toft_frames *f) {
 
 static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   toft_thread_state *h = &toft_this_thread;
-  if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* its cleanups ask */
+  if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* from a cleanup */
   toft_frame_thread *s = toft_frame_this_thread(f);
   if (s == NULL) return NULL;
   toft_state *a = s->arenas[f->current];
@@ -143,11 +143,12 @@ static void toft_frames_release_thread(toft_thread_state *h) {
   }
 }
 
-/* A thread that was alone is not in the child: what it had in hand is half of something, and lost. */
+/* In a child: if the thread in an exclusive call does not exist here, the arena that it was changing is inconsistent,
+ * and lost. */
 static void toft_frames_reset_exclusive(toft_frames *f) {
   toft_thread_state *h = &toft_this_thread;
   toft_state *lost = f->changing;
-  if (f->exclusive_owner == h) return; /* it goes on here as well */
+  if (f->exclusive_owner == h) return; /* the forking thread continues its call here */
   for (toft_frame_thread *s = f->threads; s != NULL && lost != NULL; s = s->next)
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] == lost) s->arenas[i] = NULL;
@@ -160,7 +161,7 @@ static void toft_frames_reset_exclusive(toft_frames *f) {
   f->exclusive = 0;
 }
 
-/* In a child, with toft_threads_lock: what threads had that it has not got, is for others. */
+/* In a child, with toft_threads_lock: frees the entries of threads that do not exist here. */
 static void toft_frames_reset_after_fork(void) {
   for (toft_frames *f = toft_all_frames; f != NULL; f = f->next) {
     for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
@@ -176,7 +177,7 @@ static void toft_frames_reset_after_fork(void) {
   }
 }
 
-/* ---- inside, and alone ---- */
+/* ---- enter, leave, exclusive calls ---- */
 
 int toft_frame_enter(toft_frames *f) {
   toft_frame_thread *s = toft_frame_this_thread(f);
@@ -198,12 +199,12 @@ int toft_frame_leave(toft_frames *f) {
   return TOFT_OK;
 }
 
-enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* which arenas must not be closed */
+enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* arenas that must not be claimed or busy */
 
-/* No thread is inside, and none comes in until toft_frames_end_exclusive. */
+/* Begins an exclusive call: no thread has entered, and enters fail until toft_frames_end_exclusive. Else TOFT_EBUSY. */
 static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
-  toft_lock_take(&toft_threads_lock); /* what threads did that have ended, comes before */
+  toft_lock_take(&toft_threads_lock); /* synchronizes with threads that have ended */
   TOFT_UNLOCK(&toft_threads_lock);
   uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
   uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
@@ -218,7 +219,7 @@ static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   return TOFT_OK;
 }
 
-/* Said before each change of an arena, for a child that is forked in the middle of it. */
+/* Called before each change of an arena, for a child that is forked during it. */
 static void toft_frames_set_changing(toft_frames *f, toft_state *a) {
   TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, a);
   TOFT_FENCE_RELEASE();
@@ -255,7 +256,7 @@ int toft_frames_advance(toft_frames *f) {
       toft_unseal(a, s->reset_state[next].limit);
       continue;
     }
-    size_t pinned = toft_pin_to(a, 0); /* it is for its thread that this one calls */
+    size_t pinned = toft_pin_to(a, 0); /* this call is allowed on a pinned arena */
     if (toft_reset_full(a, &s->reset_state[next], TOFT_KEEP_RECENT, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
     (void)toft_pin_to(a, pinned);
   }
@@ -282,7 +283,7 @@ const void *toft_frame_previous(const toft_frames *f, uint32_t age) {
   return TOFT_LOAD_POINTER_ACQUIRE(void, &f->roots[(f->current + f->buffers - age) % f->buffers]);
 }
 
-/* ---- the rest ---- */
+/* ---- trim, statistics, release ---- */
 
 static void toft_frame_release_arena(toft_state *a) {
   (void)toft_pin_to(a, 0);
@@ -295,7 +296,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
   if (code != TOFT_OK) return code;
   for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
-    int in_use = s->in_use; /* who sits down now finds no arena, or one */
+    int in_use = s->in_use; /* a thread that takes the entry over later finds an arena or NULL */
     toft_state *released[TOFT_FRAMES_MOST];
     for (uint32_t i = 0; i < f->buffers; i++) {
       toft_state *a = s->arenas[i];
@@ -356,7 +357,7 @@ int toft_frames_release(toft_frames *f) {
   toft_frames **at = &toft_all_frames;
   while (*at != f) at = &(*at)->next;
   *at = f->next;
-  f->key = 0; /* a cleanup that asks for its arena gets none */
+  f->key = 0; /* toft_frame_arena fails in the cleanups */
   TOFT_UNLOCK(&toft_threads_lock);
   toft_frame_thread *s = f->threads;
   while (s != NULL) {
@@ -364,7 +365,7 @@ int toft_frames_release(toft_frames *f) {
     for (uint32_t i = 0; i < f->buffers; i++)
       if (s->arenas[i] != NULL) toft_frame_release_arena(s->arenas[i]);
     toft_lock_take(&toft_threads_lock);
-    s->frames = NULL; /* its thread frees it */
+    s->frames = NULL; /* the thread frees its entry */
     int in_use = s->in_use && s->transient == NULL;
     TOFT_UNLOCK(&toft_threads_lock);
     if (!in_use) toft_os_heap_put(s);

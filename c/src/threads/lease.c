@@ -1,4 +1,4 @@
-/* Leases: the calls. The fast way of both is a thread in its own seat.
+/* Leases: get and return. The fast path of both uses the thread's private slot without a lock.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_THREADS_LEASE_C
 #define TOFT_THREADS_LEASE_C
@@ -12,13 +12,13 @@
 
 /* ---- get ---- */
 
-/* By whoever has the place, which waits. */
+/* Leases the idle arena of a slot. Precondition: the caller has exclusive use of the slot. */
 TOFT_INLINE toft_lease toft_lease_begin(toft_lease_slot *p) {
   toft_lease l;
   toft_state *a = p->arena;
   toft_unseal(a, p->reset_state.limit);
   l.arena = &a->head;
-  l.generation = p->generation += TOFT_GENERATION_ONE | TOFT_LEASED; /* was not out */
+  l.generation = p->generation += TOFT_GENERATION_ONE | TOFT_LEASED; /* TOFT_LEASED was not set */
   return l;
 }
 
@@ -34,7 +34,7 @@ static toft_state *toft_lease_create_arena(const toft_leases *l, toft_lease_slot
   return a;
 }
 
-/* What was written into a checked arena while it waited. */
+/* Checks for writes to a checked arena while it was idle. */
 static void toft_lease_verify(const toft_lease_slot *p, uintptr_t site) {
   toft_state *a = p->arena;
   if (!p->checked || !toft_debug_begin_call(a, "lease", site)) return;
@@ -55,7 +55,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
   if (p == NULL) p = toft_lease_slot_new(l);
   if (p != NULL && p->arena == NULL) {
     l->making++;
-    TOFT_UNLOCK(&l->lock); /* nobody else knows the place */
+    TOFT_UNLOCK(&l->lock); /* the slot is on no list */
     toft_state *a = toft_lease_create_arena(l, p);
     s = toft_lease_tls_find(l);
     toft_lock_take(&l->lock);
@@ -103,7 +103,8 @@ toft_lease toft_lease_get(toft_leases *l) {
 
 /* ---- return ---- */
 
-/* Empties it as it was made, with no more memory than the cache keeps. Nobody else has the place. */
+/* Resets the arena to its state at creation, with at most the memory that the cache keeps. Precondition: the caller has
+ * exclusive use of the slot. */
 static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   (void)toft_pin_to(a, 0);
@@ -112,17 +113,17 @@ static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
   toft_instruments_release(a);
-  toft_set_limit(a); /* as an arena that nobody watches */
+  toft_set_limit(a); /* the limit of an arena that is not instrumented */
   if (toft_reserved(a) > l->arena_bytes_max) {
     (void)toft_reset_full(a, &p->reset_state, TOFT_KEEP_BYTES, l->arena_bytes_max - TOFT_BLOCK_MIN);
     if (toft_reserved(a) > l->arena_bytes_max) toft_op_trim(&a->head, 0);
   }
-  toft_reset_state_save(a, &p->reset_state); /* settings and a trim are no events to the next round */
-  toft_seal(a);                              /* whoever still uses it asks, and is refused */
+  toft_reset_state_save(a, &p->reset_state); /* settings and a trim must not prevent the next fast reset */
+  toft_seal(a);                              /* later uses take the slow path and fail */
   return code;
 }
 
-/* The place of a lease that is out, when whoever may be in it has been kept out. NULL, and why. */
+/* Returns the slot of a leased arena, after locking its thread out. NULL with an error in *code. */
 static toft_lease_slot *toft_lease_find_slot(toft_leases *l, toft_lease lease, int *code) {
   *code = TOFT_EARG;
   if (toft_lease_slot_index(lease.generation) >= l->slot_count || !(lease.generation & TOFT_LEASED)) return NULL;
@@ -132,11 +133,11 @@ static toft_lease_slot *toft_lease_find_slot(toft_leases *l, toft_lease lease, i
     if (!toft_lease_tls_revoke(p->owner)) return NULL;
     *code = TOFT_EARG;
   }
-  /* Not given yet: turns begin again after the 2^39th, which is 90 minutes of one thread. */
+  /* A generation from the future. Generations wrap after 2^39 leases of a slot, 90 minutes of one thread. */
   if (lease.generation - (p->generation | TOFT_LEASED) - 1 < UINT64_MAX / 2) return NULL;
   *code = TOFT_EBUSY;
   if (lease.generation != p->generation) return NULL;
-  if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has that turn too */
+  if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has issued the same generation */
   if (&p->arena->head != lease.arena) return NULL;
   return p->arena->state & TOFT_REFUSING ? NULL : p;
 }
@@ -152,7 +153,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   if (p != NULL) {
     if (p->owner != NULL && p->owner != s) p->owner->foreign_returns++;
     toft_lease_slot_unbind(p);
-    p->generation &= ~TOFT_LEASED; /* from here on nobody else can have it */
+    p->generation &= ~TOFT_LEASED; /* later returns of this lease fail */
     l->kept_bytes -= p->kept_bytes;
     p->kept_bytes = 0;
     l->returning++;
@@ -218,7 +219,8 @@ toft_leases *toft_leases_create(const toft_lease_options *given) {
   return l;
 }
 
-/* What waits for threads waits for anybody; their seats stay, and are opened by them. */
+/* Makes idle arenas reserved for threads available to all. The threads stay registered, and publish their slots
+ * again. */
 static void toft_leases_unbind_idle(toft_leases *l) {
   for (toft_lease_tls *s = l->tls_list; s != NULL; s = s->next)
     if (s == toft_lease_tls_find(l) || toft_lease_tls_revoke(s)) {
@@ -238,7 +240,7 @@ void toft_leases_trim(toft_leases *l) {
   toft_lease_release_list(list);
 }
 
-/* Threads that are in their seats are kept out for it. */
+/* Counts leased arenas. Locks threads out of their private slots for it. */
 static size_t toft_leases_count_out(toft_leases *l) {
   size_t out = l->making + l->returning;
   for (size_t i = 0; i < l->slot_count; i++) {
@@ -262,10 +264,9 @@ int toft_leases_release(toft_leases *l) {
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
   int code = toft_leases_count_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
-  if (code == TOFT_OK)
-    toft_leases_unbind_idle(l); /* else those that wait for threads would wait beside as many others */
+  if (code == TOFT_OK) toft_leases_unbind_idle(l); /* adds the reserved ones to the idle list */
   for (toft_lease_tls *s = l->tls_list; s != NULL && code == TOFT_OK; s = s->next)
-    s->leases = NULL; /* its thread frees it */
+    s->leases = NULL; /* the thread frees its entry */
   toft_state *list = code == TOFT_OK ? toft_leases_take_idle(l, 0, NULL) : NULL;
   TOFT_UNLOCK(&l->lock);
   if (code == TOFT_OK) {
@@ -282,7 +283,7 @@ int toft_leases_release(toft_leases *l) {
   return TOFT_OK;
 }
 
-/* At exit, and at dlclose. What other threads have stays theirs. */
+/* At exit and at dlclose. Arenas of other threads are not touched. */
 static void toft_leases_unload(void) {
   toft_leases *l = &toft_default_leases;
   if (!toft_lock_take_at_unload(&l->lock)) return;

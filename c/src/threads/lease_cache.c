@@ -1,5 +1,4 @@
-/* The half of a cache of leases that is behind its lock: what it has, who waits for whom, threads that sit down and
- * leave.
+/* The lease cache, locked part: slots, the idle list, registering and unregistering threads.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_THREADS_LEASE_CACHE_C
 #define TOFT_THREADS_LEASE_CACHE_C
@@ -10,20 +9,20 @@
 #include "../core/stats.c"
 #include "thread_state.c"
 
-#define TOFT_FIRST_CHUNK_SLOTS 64 /* places of the first chunk; each next one has twice as many */
+#define TOFT_FIRST_CHUNK_SLOTS 64 /* slots of the first chunk; each next one has twice as many */
 #define TOFT_SLOT_CHUNKS_MAX 18
-#define TOFT_FOREIGN_RETURNS_MAX 8 /* a thread whose leases others return so often gets no seat */
+#define TOFT_FOREIGN_RETURNS_MAX 8 /* after this many returns by other threads a thread loses its private slot */
 
 struct toft_leases {
   size_t id, idle_max, arena_bytes_max, bytes_max;
   const toft_options *arena_options;
-  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all, what is below is written */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* separates members that all threads read from those that are written */
   toft_lock lock;
   toft_lease_slot *idle_slots, *free;
   size_t idle_count, slot_count, tls_count;
   toft_lease_tls *tls_list;
   size_t created, released, kept_bytes;
-  size_t making, returning; /* places that a call has while the lock is free: in no list, and as good as out */
+  size_t making, returning; /* slots of a get or return that released the lock: on no list, counted as leased */
   toft_lease_slot *chunks[TOFT_SLOT_CHUNKS_MAX];
   toft_options options;
   toft_leases *next;
@@ -33,7 +32,7 @@ static toft_leases toft_default_leases = {1, 128,  262144, 16777216, NULL, {0}, 
                                           0, NULL, 0,      0,        0,    0,   0, {NULL}, TOFT_OPTIONS, NULL};
 static toft_leases *toft_all_leases = &toft_default_leases; /* with toft_threads_lock */
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
 static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
   size_t chunk = 0, first = 0, count = TOFT_FIRST_CHUNK_SLOTS;
@@ -41,7 +40,7 @@ static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
   return &l->chunks[chunk][index - first];
 }
 
-/* A free place, or NULL. */
+/* Takes a free slot. NULL: no memory. */
 static toft_lease_slot *toft_lease_slot_new(toft_leases *l) {
   toft_lease_slot *p = l->free;
   if (p != NULL) {
@@ -77,7 +76,7 @@ static toft_lease_slot *toft_lease_slot_pop_idle(toft_leases *l) {
   return p;
 }
 
-/* The arena leaves the cache; the caller ends it when it has let go of the lock. */
+/* Removes the arena from the cache; the caller releases it without the lock. */
 static toft_state *toft_lease_slot_evict(toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   p->arena = NULL;
@@ -99,14 +98,14 @@ static void toft_lease_slot_unbind(toft_lease_slot *p) {
 
 /* ---- arenas ---- */
 
-/* Its place is written behind the state, in front of home's first byte. */
+/* A pointer to the slot is stored after the state, before the first byte of the initial block's allocations. */
 TOFT_STATIC_ASSERT(slot_behind_state, sizeof(toft_state) + sizeof(void *) <= TOFT_INITIAL_START);
 static toft_lease_slot **toft_lease_slot_of(const toft_state *a) {
   return (toft_lease_slot **)(void *)((unsigned char *)(uintptr_t)a + TOFT_INITIAL_START - sizeof(void *));
 }
 
-/* A lease that was returned is closed. Its turn is not looked at where others write it: who asks has it out, or
- * errs. */
+/* Whether the lease was returned: then its ops fail. Reads `generation` without a lock: the caller owns the lease, or
+ * misuses it. */
 static int toft_lease_is_returned(const toft_arena *a) {
   return !((*toft_lease_slot_of(toft_state_of(a)))->generation & TOFT_LEASED);
 }
@@ -158,7 +157,7 @@ static int toft_leased_set(toft_arena *a, uint32_t what, uint64_t value, const c
   if (!toft_lease_is_returned(a)) return toft_op_set(a, what, value, name, name_len);
   return what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED ? TOFT_EBUSY : TOFT_ENOSYS;
 }
-static void toft_leased_release(toft_arena *a) { (void)a; } /* the cache's alone */
+static void toft_leased_release(toft_arena *a) { (void)a; } /* only the cache releases its arenas */
 
 static const toft_info_ops toft_leased_table = {
     {
@@ -183,7 +182,7 @@ static const toft_info_ops toft_leased_table = {
 
 static int toft_is_leased(const toft_arena *a) { return a->ops == &toft_leased_table.ops; }
 
-/* Nothing is in it, and nobody else has it. */
+/* Releases an arena that is empty and not shared. */
 static void toft_lease_release_arena(toft_state *a) {
   if (a == NULL) return;
   a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
@@ -198,8 +197,8 @@ static size_t toft_reserved(const toft_state *a) {
   return (size_t)s.reserved;
 }
 
-/* Those that wait, but for the newest `keep`, in front of `list`; linked by home's `next`, which is NULL in an arena at
- * rest. */
+/* Removes all idle arenas except the newest `keep` and prepends them to `list`, linked by initial.next, which is NULL
+ * in an idle arena. */
 static toft_state *toft_leases_take_idle(toft_leases *l, size_t keep, toft_state *list) {
   while (l->idle_count > keep) {
     toft_lease_slot **at = &l->idle_slots;
@@ -223,24 +222,24 @@ static void toft_lease_release_list(toft_state *list) {
   }
 }
 
-/* ---- seats ---- */
+/* ---- private slots of threads ---- */
 
-/* This thread's in that cache; NULL: none. Sources and cleanups may call toft_cache_trim, which frees it: ask again
- * after each. */
+/* The calling thread's entry for the cache; NULL: none. Sources and cleanups may call toft_cache_trim, which frees it:
+ * call this again after each. */
 static toft_lease_tls *toft_lease_tls_find(const toft_leases *l) {
   toft_lease_tls *s = toft_this_thread.lease_tls_list;
   while (s != NULL && s->id != l->id) s = s->next_of_thread;
   return s;
 }
 
-/* The next call looks there first. l: as the caller gave it. */
+/* Makes the next call try this entry first. `l` is the caller's argument. */
 static void toft_lease_tls_select(toft_leases *l, toft_lease_tls *s) {
   if (s == NULL) return;
   toft_this_thread.lease_cache = l;
   toft_this_thread.lease_tls = s;
 }
 
-/* Those of caches that have gone. With toft_threads_lock. */
+/* Frees the thread's entries of released caches. With toft_threads_lock. */
 static void toft_lease_tls_sweep(void) {
   toft_lease_tls **at = &toft_this_thread.lease_tls_list;
   while (*at != NULL) {
@@ -255,8 +254,8 @@ static void toft_lease_tls_sweep(void) {
   }
 }
 
-/* Half of what may wait, waits for a thread: the rest is for those without a seat. A seat counts as one that waits.
- * *over: what may no longer wait; the caller ends it. */
+/* Registers the calling thread. Half of the idle arenas may be reserved for threads; a registered thread counts as one
+ * idle arena. *surplus: idle arenas beyond the limit, to be released by the caller. */
 static toft_lease_tls *toft_lease_tls_new(toft_leases *l, toft_state **surplus) {
   toft_thread_state *h = &toft_this_thread;
   if (h->ended || TOFT_LOAD(&l->tls_count) >= l->idle_max / 2 || !toft_fence_is_asymmetric() ||
@@ -289,10 +288,10 @@ static toft_lease_tls *toft_lease_tls_new(toft_leases *l, toft_state **surplus) 
   return NULL;
 }
 
-/* With the cache's lock, on the seat's thread: it sees what is its. */
+/* Makes the own slot visible to its thread. Called on that thread, with the cache's lock. */
 static void toft_lease_tls_publish(toft_lease_tls *s) { TOFT_STORE_POINTER(toft_lease_slot, &s->visible, s->own); }
 
-/* May it wait for this thread? Then it does. */
+/* Reserves the slot for this thread, if allowed. */
 static int toft_lease_tls_bind(toft_leases *l, toft_lease_tls *s, toft_lease_slot *p) {
   if (s == NULL || s->own != NULL || s->foreign_returns >= TOFT_FOREIGN_RETURNS_MAX || p->checked ||
       l->kept_bytes > l->bytes_max)
@@ -303,7 +302,8 @@ static int toft_lease_tls_bind(toft_leases *l, toft_lease_tls *s, toft_lease_slo
   return 1;
 }
 
-/* The thread gets up: what waits for it is anybody's. With toft_threads_lock; nobody is inside the seat. */
+/* Unregisters a thread; its idle arena becomes available to all. With toft_threads_lock; the thread is not using its
+ * slot. */
 static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus) {
   toft_leases *l = s->leases;
   if (l == NULL) return 1;
@@ -324,7 +324,8 @@ static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus) {
 
 /* ---- fork ---- */
 
-/* Seats of threads that the child has not got. One that was in the middle of something keeps its arena out for ever. */
+/* Frees the slots of threads that do not exist in the child. A slot that was in use at the fork keeps its arena leased
+ * forever. */
 static void toft_leases_reset_after_fork(toft_leases *l) {
   toft_thread_state *h = &toft_this_thread;
   toft_lease_tls **at = &l->tls_list;
@@ -341,14 +342,14 @@ static void toft_leases_reset_after_fork(toft_leases *l) {
     if (p != NULL) {
       toft_lease_slot_unbind(p);
       if (s->busy) {
-        p->generation = (p->generation | TOFT_LEASED) + TOFT_GENERATION_ONE; /* nobody knows this one */
+        p->generation = (p->generation | TOFT_LEASED) + TOFT_GENERATION_ONE; /* matches no lease */
       } else if (!(p->generation & TOFT_LEASED)) {
         toft_lease_slot_push_idle(l, p);
       }
     }
     s->leases = NULL;
     s->id = 0;
-    s->next_of_thread = h->lease_tls_list; /* which frees it */
+    s->next_of_thread = h->lease_tls_list; /* the calling thread frees it */
     h->lease_tls_list = s;
   }
 }

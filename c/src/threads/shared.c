@@ -1,5 +1,5 @@
-/* Shared arenas: a block that many threads fill by compare-and-exchange; behind a lock, the blocks before it, those
- * that are kept for later, and the parts.
+/* Shared arenas: a current block that threads allocate from by compare-and-exchange; under a lock, earlier blocks, kept
+ * blocks and the local arenas.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_THREADS_SHARED_C
 #define TOFT_THREADS_SHARED_C
@@ -11,54 +11,54 @@
 #include "../debug/debug_records.c"
 #include "../platform/atomic.c"
 
-#define TOFT_SHARED_FIRST (16 * TOFT_KIB) /* the first block; each next one is twice as large, up to TOFT_CAP */
-#define TOFT_SHARED_LARGE (64 * TOFT_KIB) /* what takes more has a block of its own */
+#define TOFT_SHARED_FIRST (16 * TOFT_KIB) /* size of the first block; each next one is twice as large, up to TOFT_CAP */
+#define TOFT_SHARED_LARGE (64 * TOFT_KIB) /* larger allocations have a block of their own */
 
-/* At the block's base, on a line of its own: `used` is what all threads write. */
+/* Stored at the block's base, on a cache line of its own, since all threads write `used`. */
 typedef struct toft_shared_block {
-  struct toft_shared_block *next; /* with the lock held; so is what is in a list */
+  struct toft_shared_block *next; /* with the lock held, like all lists */
   unsigned char *start;
   size_t capacity, size;
-  size_t used; /* from start; never below what somebody has */
+  size_t used; /* bytes from start; at least the end of every allocation */
 } toft_shared_block;
 TOFT_STATIC_ASSERT(shared_block, sizeof(toft_shared_block) <= TOFT_HEADER);
 
-/* What a part gave back, in its place. */
+/* A block that a local arena returned, stored in the block itself. */
 typedef struct toft_returned_block {
   struct toft_returned_block *next;
   size_t size;
 } toft_returned_block;
 
 struct toft_shared {
-  toft_source source; /* of the parts */
+  toft_source source; /* of the local arenas */
   toft_source *inner;
   toft_shared_block *current;                  /* NULL: none yet */
-  unsigned char pad[128 - 5 * sizeof(void *)]; /* what is above is read by all */
-  toft_lock lock;                              /* over all that follows, and the inner source */
-  int releasing;                               /* the parts are being ended */
-  toft_shared_block *blocks, *spares;          /* of this round; kept for later */
-  toft_returned_block *returned;               /* that parts may take again */
-  toft_cleanup_node *parts;                    /* by their `adopted`, which nobody else needs */
+  unsigned char pad[128 - 5 * sizeof(void *)]; /* members above are read by all threads */
+  toft_lock lock;                              /* protects the members below and the inner source */
+  int releasing;                               /* the local arenas are being released */
+  toft_shared_block *blocks, *spares;          /* of this round; kept */
+  toft_returned_block *returned;               /* for reuse by local arenas */
+  toft_cleanup_node *parts;                    /* local arenas, linked by their otherwise unused `adopted` */
   size_t next_size, reserved;
   uint32_t count;
-  uint64_t source_calls, allocated, peak, recent; /* allocated: in the rounds before */
+  uint64_t source_calls, allocated, peak, recent; /* allocated: in earlier rounds */
 };
 
-/* ---- what all threads do ---- */
+/* ---- lock-free calls ---- */
 
-/* size: a multiple of 8. NULL: it does not fit. */
+/* `size` is a multiple of 8. NULL: it does not fit. */
 TOFT_INLINE unsigned char *toft_shared_bump(toft_shared_block *b, size_t size, size_t align) {
   size_t used = TOFT_LOAD(&b->used);
   for (;;) {
     size_t pad = toft_pad(b->start + used, align), remaining = b->capacity - used;
     if (pad > remaining || size > remaining - pad) return NULL;
-    /* What was given back by another thread, that one has done with. */
+    /* Acquire: another thread may have freed these bytes after using them. */
     if (TOFT_CAS_ACQ_REL(&b->used, &used, used + pad + size)) return b->start + used + pad;
   }
 }
 
-/* If the current block's cursor is at `from`, it is at `to` now: what is behind `from` is free then, and what lies
- * between is the caller's or free. */
+/* Moves the current block's cursor from `from` to `to`, if it is at `from`: bytes after it are free, and those between
+ * the two are free or the caller's. */
 static int toft_shared_move_cursor(toft_shared *s, unsigned char *from, unsigned char *to) {
   toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
   if (b == NULL) return 0;
@@ -95,7 +95,7 @@ static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
   s->inner->put(s->inner, b, b->size);
 }
 
-/* One in which `need` bytes fit: the first of those kept that does, or of the source. */
+/* Adds a block in which `need` bytes fit: the first such spare, or one from the source. */
 static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
   toft_shared_block **at = &s->spares;
   while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
@@ -112,16 +112,16 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
   size_t need = toft_need(size, align);
   toft_lock_take(&s->lock);
   toft_shared_block *b = s->current;
-  unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have been here */
+  unsigned char *p = b != NULL ? toft_shared_bump(b, size, align) : NULL; /* another thread may have added a block */
   if (p == NULL && b != NULL && need > TOFT_SHARED_LARGE) {
-    b = toft_shared_block_new(s, need, 0); /* the current one serves smaller ones */
+    b = toft_shared_block_new(s, need, 0); /* the current block stays for smaller requests */
     if (b != NULL) p = toft_shared_bump(b, size, align);
   } else if (p == NULL) {
     b = toft_shared_block_new(s, need, s->next_size);
     if (b == NULL) b = toft_shared_block_new(s, need, 0);
     if (b != NULL) {
       s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
-      p = toft_shared_bump(b, size, align); /* before others know of it */
+      p = toft_shared_bump(b, size, align); /* before other threads see the block */
       TOFT_STORE_POINTER_RELEASE(toft_shared_block, &s->current, b);
     }
   }
@@ -156,9 +156,9 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
   return to;
 }
 
-/* ---- parts: arenas whose source is the shared one ---- */
+/* ---- local arenas, whose source is the shared one ---- */
 
-/* Pieces that come back are few, and of few sizes: powers of two. */
+/* The list is short, since few blocks are returned. */
 static void *toft_shared_source_take(toft_source *self, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
   toft_lock_take(&s->lock);
@@ -201,7 +201,7 @@ toft_arena *toft_shared_local(toft_shared *s) {
   return head;
 }
 
-/* A cleanup may allocate, and take a part: until there is none. */
+/* Cleanups may create further local arenas, so this repeats until there is none. */
 static int toft_shared_release_parts(toft_shared *s) {
   int code = TOFT_OK;
   for (toft_cleanup_node *n = s->parts; n != NULL; n = n->older)
@@ -230,7 +230,7 @@ static uint64_t toft_shared_live(const toft_shared *s) {
   return live;
 }
 
-/* Of the kept ones the first stay, as many as fit into `bytes`. */
+/* Keeps the first spares that fit into `bytes`, and returns the others. */
 static void toft_shared_keep_bytes(toft_shared *s, uint64_t bytes) {
   toft_shared_block **at = &s->spares, *b;
   while ((b = *at) != NULL) {
@@ -245,7 +245,7 @@ static void toft_shared_keep_bytes(toft_shared *s, uint64_t bytes) {
   if (s->spares == NULL && s->blocks == NULL) s->next_size = TOFT_SHARED_FIRST;
 }
 
-/* One block that would do for a round; if there is none, the next round begins with one. */
+/* Keeps one spare that holds a round; if there is none, the next round's first block gets that size. */
 static void toft_shared_keep_recent(toft_shared *s) {
   size_t wanted = toft_merged_size(s->recent + 8 * TOFT_HEADER);
   toft_shared_block *list = s->spares, *b;
@@ -271,7 +271,7 @@ int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   if (code == TOFT_EBUSY) return code;
   s->allocated += live;
   if (live > s->peak) s->peak = live;
-  s->recent -= s->recent / 8; /* so a round that was large once is forgotten after some tens */
+  s->recent -= s->recent / 8; /* an unusually large round is forgotten after a few dozen */
   if (live > s->recent) s->recent = live;
   s->current = NULL;
   while (s->blocks != NULL) {
@@ -295,7 +295,7 @@ void toft_shared_trim(toft_shared *s, size_t keep) {
   TOFT_UNLOCK(&s->lock);
 }
 
-/* ---- made and ended ---- */
+/* ---- create and release ---- */
 
 toft_shared *toft_shared_create(toft_source *source) {
   toft_source *inner = source != NULL ? source : &toft_heap_source;
@@ -316,7 +316,7 @@ int toft_shared_release(toft_shared *s) {
   return code;
 }
 
-/* ---- looking at one ---- */
+/* ---- statistics ---- */
 
 toft_stats toft_shared_get_stats(toft_shared *s) {
   toft_stats all;

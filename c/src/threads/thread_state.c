@@ -1,4 +1,4 @@
-/* A thread's seats: what caches of leases and frames keep for it, and that it says goodbye when it ends.
+/* Per-thread state of lease caches and frames, and its cleanup at thread exit.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_THREADS_THREAD_STATE_C
 #define TOFT_THREADS_THREAD_STATE_C
@@ -16,80 +16,82 @@ typedef struct toft_lease_slot toft_lease_slot;
 typedef struct toft_lease_tls toft_lease_tls;
 typedef struct toft_frame_thread toft_frame_thread; /* frame.c */
 
-/* One for each arena, which may come and go; the place stays as long as the cache, so that a lease can always be looked
- * up: the low bits of its turn are the place's number. */
+/* The cache's entry for one arena. A slot lives as long as the cache, so that a lease can always be checked; the low
+ * bits of its generation are the slot's index. */
 struct toft_lease_slot {
-  toft_state *arena;   /* NULL: none, and the place is free */
-  uint64_t generation; /* of the last lease; without TOFT_LEASED it was returned */
+  toft_state *arena;   /* NULL: the slot is free */
+  uint64_t generation; /* of the last lease; without TOFT_LEASED: returned */
   toft_reset_state reset_state;
-  uint64_t budget;       /* as it was made */
-  uint32_t checked;      /* as it was made: TOFT_IS_CHECKED or 0 */
-  size_t kept_bytes;     /* bytes, counted in held */
-  toft_lease_tls *owner; /* of the thread that it waits for; NULL: anybody's */
-  toft_lease_slot *next; /* of those that wait, or of those that are free */
+  uint64_t budget;       /* the budget at creation */
+  uint32_t checked;      /* the checks at creation: TOFT_IS_CHECKED or 0 */
+  size_t kept_bytes;     /* bytes counted in the cache's kept_bytes */
+  toft_lease_tls *owner; /* of the thread that it is reserved for; NULL: any thread */
+  toft_lease_slot *next; /* in the list of idle slots, or of free ones */
 };
 
-/* A turn: which one it is, then 24 bits for the place, then TOFT_LEASED. */
+/* A generation: the count of leases, then 24 bits for the slot's index, then TOFT_LEASED. */
 #define TOFT_LEASED ((uint64_t)1)
 #define TOFT_GENERATION_ONE ((uint64_t)1 << 25)
 static size_t toft_lease_slot_index(uint64_t generation) {
   return (size_t)((generation & (TOFT_GENERATION_ONE - 1)) >> 1);
 }
 
-/* Always out, of an arena that is never as its last reset left it. */
+/* The sentinel: a slot that is always leased, with a state that never permits a fast reset. */
 static toft_state toft_no_arena;
 static toft_lease_slot toft_no_lease_slot = {&toft_no_arena, UINT64_MAX, {1, 1, 1, NULL, NULL, 0}, 0, 0, 0, NULL, NULL};
 
-/* A thread in a cache of leases: it takes its arena and puts it back without a lock. Whoever else needs to reach in
- * puts toft_no_lease_slot in its place, and waits until the thread is out: toft_lease_tls_revoke. Only where
- * toft_fence_is_asymmetric. */
+/* A thread's private slot in a lease cache: the thread leases and returns its arena without a lock. Another thread that
+ * needs the slot first replaces it with toft_no_lease_slot, then waits until `busy` is 0 (toft_lease_tls_revoke, an
+ * asymmetric Dekker protocol). Only used where toft_fence_is_asymmetric. */
 struct toft_lease_tls {
-  size_t busy;              /* the thread is inside; it alone writes */
-  toft_lease_slot *visible; /* what the thread sees; changed with the cache's lock held */
-  toft_lease_slot *own;     /* that of its arena, waiting or out; NULL: none. With the lock held */
-  toft_leases *leases;      /* NULL: the cache has gone */
+  size_t busy;              /* the thread is using `visible`; only the thread writes it */
+  toft_lease_slot *visible; /* the slot or the sentinel; written with the cache's lock held */
+  toft_lease_slot *own;     /* the slot of its arena, idle or leased; NULL: none. With the lock held */
+  toft_leases *leases;      /* NULL: the cache was released */
   size_t id;
-  size_t foreign_returns;         /* how often others returned what this thread had leased */
-  toft_lease_tls *next;           /* of the cache */
-  toft_lease_tls *next_of_thread; /* of the thread */
+  size_t foreign_returns;         /* number of its leases that other threads returned */
+  toft_lease_tls *next;           /* in the cache's list */
+  toft_lease_tls *next_of_thread; /* in the thread's list */
   unsigned char pad[128 - 8 * sizeof(void *)];
 };
 static toft_lease_tls toft_no_lease_tls = {0, &toft_no_lease_slot, NULL, NULL, 0, 0, NULL, NULL, {0}};
 
 typedef struct toft_thread_state {
-  toft_leases *lease_cache;  /* that was asked last; NULL: the process's own */
-  toft_lease_tls *lease_tls; /* in that, or toft_no_lease_tls */
-  uint64_t frame_key;        /* of the frame that was asked last; 0: of none, which is what frames that end have too */
+  toft_leases *lease_cache;  /* the cache of the last call; NULL: the process's own */
+  toft_lease_tls *lease_tls; /* its private slot there, or toft_no_lease_tls */
+  uint64_t frame_key;        /* key of the frame of the last call; 0: none, as in frames that were released */
   toft_arena *frame_arena;
   toft_lease_tls *lease_tls_list;
   toft_frame_thread *frame_threads;
-  int ended; /* what comes now gets no seat */
+  int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
 static TOFT_THREAD_LOCAL toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
     NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 
-/* Held while a thread sits down or leaves, and a cache or frames begin or end. A cache's own lock is taken after it. */
+/* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken
+ * after it. */
 static toft_lock toft_threads_lock;
-static size_t toft_last_id =
-    1; /* that of the process's own leases. So that an address that is used again is not taken for what was there */
+/* 1 is the process's own cache. Ids are never reused, so a new cache at an old address is not mistaken for the old
+ * one. */
+static size_t toft_last_id = 1;
 
-/* ---- the thread's side ---- */
+/* ---- called by the owning thread ---- */
 
-/* What it may use until it leaves. */
+/* Returns the slot that the thread may use until toft_lease_tls_end. */
 TOFT_INLINE toft_lease_slot *toft_lease_tls_begin(toft_lease_tls *s) {
   TOFT_STORE(&s->busy, 1);
-  TOFT_COMPILER_FENCE(); /* the other half is toft_os_fence_all */
+  TOFT_COMPILER_FENCE(); /* pairs with toft_os_fence_all */
   return TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
 }
 
 TOFT_INLINE void toft_lease_tls_end(toft_lease_tls *s) { TOFT_STORE_RELEASE(&s->busy, 0); }
 
-/* ---- the others', with the cache's lock held ---- */
+/* ---- called by other threads, with the cache's lock held ---- */
 
-/* 0: it cannot be done now. */
+/* Locks the owning thread out of its slot. 0: not possible now. */
 static int toft_lease_tls_revoke(toft_lease_tls *s) {
   toft_lease_slot *slot = TOFT_LOAD_POINTER(toft_lease_slot, &s->visible);
-  if (slot == &toft_no_lease_slot) return 1; /* the thread opens it with the lock held */
+  if (slot == &toft_no_lease_slot) return 1; /* already revoked; the thread publishes it again with the lock held */
   TOFT_STORE_POINTER(toft_lease_slot, &s->visible, &toft_no_lease_slot);
   TOFT_FENCE_SEQ_CST();
   if (!toft_os_fence_all()) {
@@ -100,9 +102,9 @@ static int toft_lease_tls_revoke(toft_lease_tls *s) {
   return 1;
 }
 
-/* ---- the end of a thread ---- */
+/* ---- thread exit ---- */
 
-/* lease_cache.c; 0: the seat must stay. *over: what may no longer wait comes in front of it. */
+/* lease_cache.c; 0: `s` must not be freed. Prepends arenas beyond the limit to *surplus. */
 static int toft_lease_tls_unlink(toft_lease_tls *s, toft_state **surplus);
 static void toft_lease_release_list(toft_state *list);
 static void toft_frames_release_thread(toft_thread_state *h); /* frame.c */
@@ -118,7 +120,7 @@ static void toft_thread_release_leases(void) {
     if (toft_lease_tls_unlink(s, &surplus)) toft_os_heap_put(s);
   }
   TOFT_UNLOCK(&toft_threads_lock);
-  toft_lease_release_list(surplus); /* sources may lease and trim */
+  toft_lease_release_list(surplus); /* without the lock: sources may lease and trim */
 }
 
 static void toft_thread_state_release(void) {
@@ -163,14 +165,14 @@ static void toft_after_fork_in_child(void) {
 
 static size_t toft_fork_armed; /* atomic */
 
-/* With the lock held. */
+/* With toft_threads_lock. */
 static void toft_arm_fork_locked(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
   toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
   (void)TOFT_SWAP(&toft_fork_armed, 1);
 }
 
-/* Without it. */
+/* Without toft_threads_lock. */
 static void toft_arm_fork(void) {
   if (TOFT_LOAD(&toft_fork_armed)) return;
   toft_lock_take(&toft_threads_lock);
@@ -178,25 +180,25 @@ static void toft_arm_fork(void) {
   TOFT_UNLOCK(&toft_threads_lock);
 }
 
-/* With the lock held: an id of its own for a cache. */
+/* Returns an id for a new cache. With toft_threads_lock. */
 static size_t toft_new_owner_id(void) {
   toft_arm_fork_locked();
   return ++toft_last_id;
 }
 
-/* ---- how their arenas are made ---- */
+/* ---- options of arenas ---- */
 
-/* Tried once, since only toft_create_with knows. */
+/* Creates one arena to validate the options, since only toft_create_with can. */
 static int toft_options_are_valid(const toft_options *o) {
   if (o == NULL) return 1;
   if (o->size < 2 * sizeof(void *)) return 0;
-  if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* there is but one */
+  if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* one buffer, many arenas */
   toft_arena *tried = toft_create_with(o);
   toft_release(tried);
   return tried != NULL;
 }
 
-/* A copy that outlives the caller's. */
+/* Copies the options, since the caller's structure may end. */
 static const toft_options *toft_options_copy(toft_options *to, const toft_options *o) {
   if (o == NULL) return NULL;
   memcpy(to, o, toft_min(o->size, sizeof *to));

@@ -1,5 +1,5 @@
-# Runs the port in DIST/vcpkg in the folder FOLDER, where there is no vcpkg: each function does what its name says, or nothing
-# where only a layout of vcpkg's own is concerned.
+# Runs the port in DIST/vcpkg in the folder FOLDER without vcpkg: each function emulates vcpkg's function of that name, or
+# does nothing if it only affects vcpkg's own layout.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set(VCPKG_LIBRARY_LINKAGE static)
 set(CURRENT_PACKAGES_DIR ${FOLDER}/prefix)

@@ -1,6 +1,5 @@
-// toft::allocator<T, Resource>: what the standard's containers take as their allocator where the resource's type is
-// known. The call is inlined: no virtual function stands between a container and the cursor. For libraries without
-// std::pmr too.
+// toft::allocator<T, Resource>: an allocator for the standard's containers with a resource of static type, so calls are
+// inlined instead of virtual. Works in libraries without std::pmr, too.
 //
 //     toft::recycler nodes;
 //     std::map<int, int, std::less<>, toft::allocator<std::pair<const int, int>>> m(&nodes);
@@ -8,9 +7,9 @@
 //     toft::arena a;
 //     std::vector<int, toft::allocator<int, toft::arena>> v(&a);
 //
-// Resource: recycler (unless said otherwise), synchronized_recycler, arena, arena_ref, recycling_resource,
-// synchronized_recycling_resource, arena_resource, or whatever has allocate(size, align) and deallocate(p, size,
-// align). It must outlive the containers. Moving and swapping a container takes the allocator along, assigning a copy
+// Resource is recycler (the default), synchronized_recycler, arena, arena_ref, recycling_resource,
+// synchronized_recycling_resource, arena_resource, or any type with allocate(size, align) and deallocate(p, size,
+// align). It must outlive the containers. Moving and swapping a container propagates the allocator, copy assignment
 // does not.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -39,7 +38,7 @@ class allocator {
   template <class U>
   allocator(const allocator<U, Resource> &other) noexcept : resource_(other.resource()) {}
 
-  // Throws what the resource throws; std::bad_alloc if n * sizeof(T) overflows.
+  // Throws what the resource throws, and std::bad_alloc if n * sizeof(T) overflows.
   [[nodiscard]] TOFT_ALWAYS_INLINE T *allocate(std::size_t n) {
     if (TOFT_UNLIKELY(n > PTRDIFF_MAX / sizeof(T))) detail::throw_bad_alloc();
     return static_cast<T *>(resource_->allocate(n * sizeof(T), alignof(T)));

@@ -1,29 +1,29 @@
-// toft::arena: allocate by moving a pointer, give everything back at once.
+// toft::arena: allocation by moving a pointer, with destructors, scopes and resets.
 //
 //     toft::arena a;
-//     node *n = a.make<node>("name");               its destructor runs when its point is rewound, reset or destroyed
+//     node *n = a.make<node>("name");               its destructor runs at a rewind, reset or release
 //     toft::span<int> table = a.make_array<int>(100);
 //     {
-//       toft::scope s(a);                           what is allocated from here on is given back at its end
+//       toft::scope s(a);                           frees later allocations at the end of this block
 //       std::string_view line = a.copy(text);
 //     }
-//     a.reset();                                    everything is gone, the memory is kept for the next round
+//     a.reset();                                    frees everything, keeps memory for the next round
 //
-// THREE TYPES. toft::arena owns an arena, and moves. toft::arena_ref is a borrowed view of one, made here or in any
-// other language, as small as a pointer and copied like one; it has all the calls, and an arena is one. toft::claim is
-// the register cursor, for hot loops.
+// TYPES. toft::arena owns an arena and can be moved. toft::arena_ref is a view of an arena that C++ or any other
+// language created, copied like a pointer; it has all the functions, and arena derives from it. toft::claim holds the
+// cursor in registers, for hot loops.
 //
-// LIFETIME. Memory is good until the arena is reset or destroyed, or rewound to a point before it. Objects of make and
-// make_array whose destructors do something are destroyed then, each once, in the reverse order in which their
-// constructors ended. Others cost nothing beside their bytes.
+// LIFETIME. Memory is valid until the arena is reset, destroyed, or rewound to an earlier point. Objects of make and
+// make_array with non-trivial destructors are then destroyed, each once, in reverse order of construction. Other
+// objects have no overhead.
 //
-// FAILURE. std::bad_alloc, from the source, a budget, or a size that overflows; nothing has changed then. try_allocate,
-// try_resize and try_make return nullptr. Alignments are powers of two, of any size.
+// FAILURE. std::bad_alloc if the source or a budget is exhausted or a size overflows; nothing changes then.
+// try_allocate, try_resize and try_make return nullptr instead. Alignments are powers of two of any size.
 //
-// COST. Allocation takes a compare and an add, inline; constant time but for zeroing and constructors. rewind, reset
-// and destruction are linear in destructors to run and blocks to return.
+// COST. An allocation is a compare and an addition, inline, in constant time except for zeroing and constructors.
+// rewind, reset and destruction are linear in destructors to run and blocks to return.
 //
-// THREADS. One at a time; an arena may move between threads.
+// THREADS. An arena is used by one thread at a time, and may move between threads.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_ARENA_HPP
@@ -47,16 +47,16 @@ inline namespace TOFT_NAMESPACE {
 
 namespace detail {
 
-// What needs no slow call; nullptr where one is needed. toft_alloc_aligned without its call: a caller that may go on to
-// a call of its own at the end alone needs no stack.
+// The fast path; nullptr if the slow path is needed. Unlike toft_alloc_aligned it contains no call, so a caller whose
+// only call is a tail call needs no stack frame.
 TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_t align) noexcept {
   unsigned char *p = a->cursor;
-  std::size_t room = static_cast<std::size_t>(a->limit - p);
+  std::size_t remaining = static_cast<std::size_t>(a->limit - p);
   if (TOFT_UNLIKELY(align > 8)) {
     std::size_t pad = (0 - reinterpret_cast<std::uintptr_t>(p)) & (align - 1);
-    if ((align & (align - 1)) != 0 || room < pad || room - pad < size) return nullptr;
+    if ((align & (align - 1)) != 0 || remaining < pad || remaining - pad < size) return nullptr;
     p += pad;
-  } else if (TOFT_UNLIKELY(room < size)) {
+  } else if (TOFT_UNLIKELY(remaining < size)) {
     return nullptr;
   }
   a->cursor = p + TOFT_ROUND8(size);
@@ -64,7 +64,7 @@ TOFT_ALWAYS_INLINE inline void *bump(toft_arena *a, std::size_t size, std::size_
   return p;
 }
 
-// Out of line, and throws for the caller: nothing of that is in the way of the inline path.
+// The slow path, out of line, with the throw.
 TOFT_COLD inline void *alloc_slow(toft_arena *a, std::size_t size, std::size_t align) {
   void *p = a->ops->alloc(a, size, align, 0, TOFT_CALLER());
   if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
@@ -73,10 +73,10 @@ TOFT_COLD inline void *alloc_slow(toft_arena *a, std::size_t size, std::size_t a
 
 }  // namespace detail
 
-// A point of an arena to come back to: two words.
+// A point to rewind to: two words.
 using mark = toft_mark;
 
-// Options of an arena; toft.h says what each is. For example:
+// Options of an arena, documented in toft.h. For example:
 //     toft::arena_options o;
 //     o.budget = 1 << 20;
 //     toft::arena a(o);
@@ -88,12 +88,12 @@ class arena_ref {
  public:
   arena_ref(toft_arena *a) noexcept : arena_(a) {}
 
-  // The arena of the C interface, which may be handed to any other language.
+  // The arena of the C API, for calls of any language.
   toft_arena *get() const noexcept { return arena_; }
 
   // ---- bytes ----
 
-  // Uninitialised. A size of 0 gives a pointer that must not be read.
+  // Returns uninitialised memory. A size of 0 gives a pointer that must not be dereferenced.
   TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) const {
     void *p = detail::bump(arena_, size, align);
     return TOFT_LIKELY(p != nullptr) ? p : detail::alloc_slow(arena_, size, align);
@@ -107,11 +107,11 @@ class arena_ref {
     return p;
   }
 
-  // Gives the newest allocation back, if p is that one; else does nothing. size: as it was asked for. A block of its
-  // own, as large allocations have, goes back at once only where size is 512 or more: what was shrunk to less waits for
-  // a rewind.
+  // Frees p if it is the newest allocation, otherwise does nothing. `size` is the requested size. A dedicated block,
+  // which large allocations have, is returned at once only if size is 512 or more; after a shrink below that it stays
+  // until a rewind.
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) const noexcept {
-    // Small ones hardly ever have a block of their own, which only the slow call could return.
+    // Small allocations rarely have a dedicated block, which only the slow path returns.
     if (TOFT_UNLIKELY(size >= 512 || (arena_->epoch & 1) != 0))
       toft_free(arena_, p, size);
     else if (static_cast<std::size_t>(arena_->cursor - static_cast<unsigned char *>(p)) == TOFT_ROUND8(size) &&
@@ -119,14 +119,14 @@ class arena_ref {
       arena_->cursor = static_cast<unsigned char *>(p);
   }
 
-  // In place if p is the newest allocation and there is room, or if it shrinks; else a copy of its bytes. nullptr:
-  // there is no memory, and nothing has changed.
+  // Resizes in place if p is the newest allocation and the block has enough bytes remaining, or if it shrinks; else
+  // copies the bytes. Returns nullptr, and changes nothing, if there is no memory.
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
                                  std::size_t align = alignof(std::max_align_t)) const noexcept {
     return toft_resize(arena_, p, old_size, new_size, align);
   }
 
-  // n uninitialised T, of a type that needs no constructor.
+  // Returns n uninitialised T, of a type that needs no constructor or destructor.
   template <class T>
   span<T> allocate_array(std::size_t n) const {
     static_assert(std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>,
@@ -138,15 +138,15 @@ class arena_ref {
 
   // ---- objects ----
 
-  // A T made of args, with braces if it is an aggregate. What its constructor throws goes through; its bytes are given
-  // back then, unless the constructor allocated from this arena itself.
+  // Constructs a T from args, with braces if it is an aggregate. If the constructor throws, its bytes are freed, unless
+  // it allocated from this arena itself.
   template <class T, class... Args>
   T *make(Args &&...args) const {
     T *p = construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
     if (TOFT_UNLIKELY(!own(p))) detail::throw_bad_alloc();
     return p;
   }
-  // nullptr: there is no memory.
+  // Returns nullptr if there is no memory.
   template <class T, class... Args>
   [[nodiscard]] T *try_make(Args &&...args) const noexcept(detail::constructs_nothrow<T, Args...>) {
     void *at = try_allocate(sizeof(T), alignof(T));
@@ -155,17 +155,17 @@ class arena_ref {
     return TOFT_LIKELY(own(p)) ? p : nullptr;
   }
 
-  // n T, each T(): numbers are zero. Destroyed in reverse. If a constructor throws, those made before are destroyed.
+  // Constructs n T, each as T(), so numbers are 0. They are destroyed in reverse order, also if a constructor throws.
   template <class T>
   span<T> make_array(std::size_t n) const {
     return array<T>(n, [](T *at, std::size_t) { ::new (static_cast<void *>(at)) T(); });
   }
-  // n copies of `value`.
+  // Constructs n copies of `value`.
   template <class T>
   span<T> make_array(std::size_t n, const T &value) const {
     return array<T>(n, [&value](T *at, std::size_t) { ::new (static_cast<void *>(at)) T(value); });
   }
-  // Copies of n values.
+  // Copies n values.
   template <class T>
   span<T> copy(const T *values, std::size_t n) const {
     if constexpr (std::is_trivially_copyable_v<T>) {
@@ -179,7 +179,7 @@ class arena_ref {
 
   // ---- text ----
 
-  // A copy, with a NUL behind it that the view does not count.
+  // Copies text and appends a NUL, which the view excludes.
   std::string_view copy(std::string_view text) const {
     if (TOFT_UNLIKELY(text.size() == SIZE_MAX)) detail::throw_bad_alloc();
     char *p = static_cast<char *>(allocate(text.size() + 1, 1));
@@ -187,7 +187,7 @@ class arena_ref {
     p[text.size()] = 0;
     return std::string_view(p, text.size());
   }
-  // printf into the arena. Throws std::bad_alloc also where the format fails.
+  // Formats as printf does, into the arena. Throws std::bad_alloc if there is no memory or the format fails.
   TOFT_FORMAT(2, 3) char *format(const char *format, ...) const {
     va_list args;
     va_start(args, format);
@@ -197,23 +197,22 @@ class arena_ref {
     return p;
   }
 
-  // ---- going back ----
+  // ---- marks and resets ----
 
   mark mark_here() const noexcept { return toft_mark_here(arena_); }
-  // Gives back what was allocated since, and runs the destructors and cleanups since, newest first. TOFT_OK; TOFT_EMARK
-  // for a mark of another arena or from before a reset, TOFT_EBUSY while a range is claimed or a cleanup runs: nothing
-  // was done.
+  // Frees what was allocated since the mark, and runs the destructors and cleanups since, newest first. Returns
+  // TOFT_OK; or, having done nothing, TOFT_EMARK for a mark of another arena or from before a reset, TOFT_EBUSY while a
+  // range is claimed or a cleanup runs.
   int rewind(mark m) const noexcept { return toft_rewind(arena_, m); }
-  // Gives everything back and keeps memory for the next round: as much as recent rounds needed; or all; or about
-  // `bytes`. TOFT_OK, TOFT_EBUSY.
+  // Frees everything and keeps memory for the next round: as much as recent rounds needed; or all; or about `bytes`.
+  // TOFT_OK, TOFT_EBUSY.
   int reset() const noexcept { return toft_reset(arena_); }
   int reset_keep_all() const noexcept { return toft_reset_keep(arena_, TOFT_KEEP_ALL, 0); }
   int reset_keep(std::size_t bytes) const noexcept { return toft_reset_keep(arena_, TOFT_KEEP_BYTES, bytes); }
-  // Returns memory that holds no allocation to the source, until about `keep` bytes of it are left.
+  // Returns memory without allocations to the source, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) const noexcept { toft_trim(arena_, keep); }
 
-  // Runs fn() when this point is rewound, reset or destroyed. It must not throw. A callable of more than a pointer's
-  // size, or with a destructor, is kept in the arena.
+  // Runs fn() when this point is rewound, reset or destroyed. It must not throw. The callable is stored in the arena.
   template <class F>
   void defer(F fn) const {
     static_assert(std::is_invocable_v<F &>, "toft: defer takes a callable without arguments");
@@ -223,17 +222,18 @@ class arena_ref {
       explicit deferred(F &&f) : fn(std::move(f)) {}
     };
     void *at = allocate(sizeof(deferred), alignof(deferred));
-    toft_cleanup *node = toft_cleanup_add(arena_, nullptr, at);  // first: once fn is in its place it must run
+    toft_cleanup *node = toft_cleanup_add(arena_, nullptr, at);  // registered first: once fn is stored it must run
     if (TOFT_UNLIKELY(node == nullptr)) detail::throw_bad_alloc();
     ::new (at) deferred(std::move(fn));
     node->fn = destroy<deferred>;
   }
 
-  // ---- limits, checks, numbers ----
+  // ---- budget, checks, statistics ----
 
-  // At most so many bytes live; UINT64_MAX: no limit. Free until it is reached.
+  // Limits the live bytes; UINT64_MAX: no limit. The fast path costs nothing extra.
   int set_budget(std::uint64_t bytes) const noexcept { return toft_set_budget(arena_, bytes); }
-  // Red zones, poison, stale marks, from now on: slow, and exact. TOFT_CHECKED=1 in the environment: in all arenas.
+  // Switches red zones, poisoning and the detection of stale marks for later allocations. Slow. TOFT_CHECKED=1 in the
+  // environment checks all arenas.
   int set_checked(bool on) const noexcept { return toft_set_checked(arena_, on); }
   toft_stats stats() const noexcept { return toft_get_stats(arena_); }
   bool contains(const void *p) const noexcept { return toft_contains(arena_, p) == 1; }
@@ -260,7 +260,7 @@ class arena_ref {
     }
   };
 
-  // Gives bytes back, if they are the newest, unless told that all went well.
+  // Frees bytes, if they are the newest allocation, unless p is reset.
   struct bytes_of {
     const arena_ref &a;
     void *p;
@@ -282,7 +282,7 @@ class arena_ref {
     }
   }
 
-  // From now on p's destructor runs. false: there is no memory, and p is destroyed.
+  // Registers p's destructor. false: there is no memory, and p was destroyed.
   template <class T>
   bool own(T *p) const {
     if constexpr (!std::is_trivially_destructible_v<T>) {
@@ -310,7 +310,7 @@ class arena_ref {
       bytes.p = nullptr;
       return span<T>(p, n);
     } else {
-      struct unfinished {  // those made so far are destroyed, unless told that all are
+      struct unfinished {  // destroys the elements made so far, unless e is reset
         elements<T> *e;
         ~unfinished() {
           if (e != nullptr) elements<T>::destroy(e);
@@ -329,22 +329,22 @@ class arena_ref {
   }
 };
 
-// Owns an arena: releases it at the end.
+// Owns an arena and releases it.
 class arena : public arena_ref {
  public:
-  // On the heap, from the thread's cache when that has one: the fast way.
+  // An arena on the heap; the thread's cache is tried first.
   arena() : arena_ref(toft_create()) { check(); }
   explicit arena(const arena_options &options) : arena_ref(toft_create_with(&options)) { check(); }
-  // In a buffer that outlives it, see TOFT_BUFFER; when that is full, blocks come from `overflow`. nullptr: the arena
-  // is full then.
+  // An arena in a buffer that outlives it, see TOFT_BUFFER; when it is full, blocks come from `overflow`, or
+  // allocations fail if that is nullptr.
   arena(void *buffer, std::size_t size, toft_source *overflow = nullptr)
       : arena_ref(toft_create_in(buffer, size, overflow)) {
     check();
   }
-  // Takes over an arena of the C interface, of any maker.
+  // Takes ownership of an arena of the C API, of any provider.
   static arena own(toft_arena *a) noexcept { return arena(adopted{a}); }
 
-  // What was moved from can be assigned to and destroyed.
+  // A moved-from arena can only be assigned to and destroyed.
   arena(arena &&other) noexcept : arena_ref(std::exchange(other.arena_, nullptr)) {}
   arena &operator=(arena &&other) noexcept {
     if (this != &other) {
@@ -357,11 +357,11 @@ class arena : public arena_ref {
   arena &operator=(const arena &) = delete;
   ~arena() { toft_release(arena_); }
 
-  // Lets go of it: whoever has the pointer releases it.
+  // Releases ownership: the caller must release the arena.
   [[nodiscard]] toft_arena *release() noexcept { return std::exchange(arena_, nullptr); }
 
-  // Everything in `donor` now lives as long as what is allocated here at this point. In constant time. TOFT_OK;
-  // TOFT_ENOMEM if the budget has no room for it, TOFT_EBUSY, TOFT_EARG: donor is as it was.
+  // Moves the content of `donor` into this arena, in constant time; it then lives as long as allocations made here at
+  // this point. TOFT_OK; or, with donor unchanged, TOFT_ENOMEM if the budget does not allow it, TOFT_EBUSY, TOFT_EARG.
   int adopt(arena &&donor) noexcept {
     int code = toft_adopt(arena_, donor.arena_);
     if (code == TOFT_OK) donor.arena_ = nullptr;
@@ -378,8 +378,7 @@ class arena : public arena_ref {
   }
 };
 
-// What is allocated while it lives is given back at its end, unless a range is claimed then. It must not outlive the
-// arena.
+// Frees at its end what was allocated in its lifetime, unless a range is claimed then. It must not outlive the arena.
 class scope {
  public:
   explicit scope(arena_ref a) noexcept : arena_(a), mark_(a.mark_here()) {}
@@ -392,14 +391,13 @@ class scope {
   mark mark_;
 };
 
-// The register cursor: while it lives, cursor and limit of the arena are in this object, which a compiler keeps in
-// registers if its address does not escape. Whoever else allocates from the arena is served elsewhere; rewind and reset
-// are refused, a scope that ends gives nothing back, and defer, and make of what has a destructor, throw
-// std::bad_alloc, having destroyed it again. For loops that
-// allocate several small objects a turn.
+// A claimed range: its cursor and limit are in this object, which a compiler keeps in registers if its address does not
+// escape, for loops that allocate several small objects in each iteration. While it lives, other allocations from the
+// arena use other blocks; rewind and reset fail, a scope that ends frees nothing, and defer, and make of a type with a
+// destructor, throw std::bad_alloc after destroying the object.
 class claim {
  public:
-  // std::logic_error: a range of the arena is claimed already, or a cleanup runs.
+  // Throws std::logic_error if a range of the arena is claimed already, or a cleanup runs.
   explicit claim(arena_ref a) : arena_(a.get()) {
     if (TOFT_UNLIKELY(toft_claim(arena_, &range_) != TOFT_OK))
       detail::throw_logic_error("toft: a range of the arena is claimed already");
@@ -408,7 +406,7 @@ class claim {
   claim &operator=(const claim &) = delete;
   ~claim() { (void)toft_unclaim(arena_, &range_); }
 
-  // Aligned to 8.
+  // The result is aligned to 8.
   TOFT_ALWAYS_INLINE void *allocate(std::size_t size) {
     void *p = toft_range_alloc(arena_, &range_, size);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
@@ -423,7 +421,7 @@ class claim {
     return detail::construct<T>(allocate(sizeof(T)), std::forward<Args>(args)...);
   }
 
-  // Byte by byte, aligned to 1, for text. Before allocate or make is used again: align().
+  // Allocates text, aligned to 1. Before the next allocate or make: align().
   char *bytes(std::size_t size) {
     void *p = toft_range_bytes(arena_, &range_, size);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();

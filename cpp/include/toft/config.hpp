@@ -1,19 +1,19 @@
-// What every header of the package needs: the C library's header, the library itself if it is asked for, and how
-// failure is told.
+// Common to all headers of the package: the C library's header, the library itself on request, and exceptions.
 //
-// The headers need the C library. Either one .cpp file of the program holds it:
+// The headers need the C library. Either one .cpp file of the program contains it:
 //
 //     #define TOFT_IMPLEMENTATION
 //     #include <toft/toft.hpp>
 //
-// or the program links it. CMake: toft::header_only for the first way, toft::pmr for the second. Once in a program.
+// or the program links it; CMake: toft::header_only for the former, toft::pmr for the latter. Do only one, and only
+// once.
 //
-// Two libraries in one program that each hold a copy: define TOFT_PREFIX (`#define TOFT_PREFIX mylib_`) before every
-// include in one of them, and its C and C++ names are its own.
+// If two libraries in one program each contain a copy, one of them must define TOFT_PREFIX (`#define TOFT_PREFIX
+// mylib_`) before every include, which renames its C and C++ symbols.
 //
-// FAILURE. Calls that cannot do their work throw std::bad_alloc, or what they say; those named try_ return nullptr or
-// what they say. Nothing has changed then. Without exceptions (-fno-exceptions) what would be thrown is thrown inside
-// the standard library, which ends the program as `new` does there: use the try_ calls.
+// FAILURE. Functions that fail throw std::bad_alloc or the documented exception; those named try_ return nullptr or the
+// documented value. Nothing changes then. Without exceptions (-fno-exceptions) the failure is raised inside the
+// standard library, which ends the program as `new` does there: use the try_ functions.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_CONFIG_HPP
@@ -31,8 +31,8 @@
 
 #include <toft.h>
 
-// Where TOFT_PREFIX gives the C library names of its own, the C++ ones are others too: a program and a plugin may each
-// hold a copy. TOFT_STATIC is for programs of one C file: inline functions of two files would call two libraries.
+// TOFT_PREFIX renames the C++ namespace too, so that a program and a plugin may each contain a copy. TOFT_STATIC is for
+// programs of one C file: with two files, inline functions would call two libraries.
 #ifdef TOFT_STATIC
 #error "toft: TOFT_STATIC is for C: use TOFT_PREFIX"
 #endif
@@ -48,8 +48,7 @@
 #define TOFT_HIDDEN
 #endif
 
-// For the few lines that containers spend their time in: a compiler that left them out of line would not be wrong, but
-// slow.
+// For the few functions in which containers spend their time.
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_ALWAYS_INLINE __attribute__((always_inline))
 #else
@@ -62,7 +61,7 @@
 #define TOFT_EXCEPTIONS 0
 #endif
 
-// Out of line, so that a caller's fast path holds a call and nothing of the exception.
+// Out of line, so that a caller's fast path contains only a call.
 namespace toft {
 inline namespace TOFT_NAMESPACE {
 namespace detail {
@@ -113,7 +112,7 @@ namespace detail {
 
 #endif
 
-// Outside the guard: a header may have been included before the file said that it holds the library.
+// Outside the guard: a header may be included before the file defines TOFT_IMPLEMENTATION.
 #if defined(TOFT_IMPLEMENTATION) && !defined(TOFT_IMPLEMENTED)
 #define TOFT_IMPLEMENTED
 #include "impl/toft.c"

@@ -1,4 +1,4 @@
-// Construction of a T of arguments: with parentheses, or with braces where T is an aggregate.
+// Constructs a T from arguments: with parentheses, or with braces if T is an aggregate.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_CONSTRUCT_HPP
 #define TOFT_CONSTRUCT_HPP

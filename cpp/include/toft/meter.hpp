@@ -1,4 +1,5 @@
-// toft::tag and toft::phase: who uses an arena's memory. toft/meter.h of the C library says what each call does.
+// toft::tag and toft::phase: which parts of a program use an arena's memory. toft/meter.h of the C library has the
+// details.
 //
 //     toft_set_metered(a.get(), 1);
 //     {
@@ -7,15 +8,15 @@
 //       toft::tag sound(a, "sound");
 //       decode(a);                                counts for "level/sound"
 //     }
-//     std::puts(toft::snapshot(a).c_str());       what there is, as JSON
+//     std::puts(toft::snapshot(a).c_str());       the state, as JSON
 //
-// COST. One branch where the arena is not watched, so they may stay in release code. Else a call where each begins and
-// ends.
+// COST. One branch if the arena is not instrumented, so tags may stay in release code. Otherwise a call at begin and
+// end.
 //
-// FAILURE. Nothing throws but snapshot, std::bad_alloc. What a tag or phase has no memory for is not told: the bytes
-// are then those of the tag around it.
+// FAILURE. Only snapshot throws (std::bad_alloc). If there is no memory for a tag or phase, its bytes count for the
+// enclosing tag.
 //
-// THREADS. Those of the arena: one at a time.
+// THREADS. As for the arena: one at a time.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_METER_HPP
@@ -31,8 +32,8 @@
 namespace toft {
 inline namespace TOFT_NAMESPACE {
 
-// What is allocated while it lives counts for this tag: `name` within the tag around it, or a path that begins with
-// "/". Tags end in the reverse order of their beginnings, as blocks of code see to. The arena outlives it.
+// Allocations in its lifetime count for this tag: `name` is a path within the enclosing tag, or an absolute path that
+// begins with "/". Tags must end in reverse order. The arena must outlive it.
 class tag {
  public:
   tag(arena_ref a, const char *name) noexcept : arena_(a.get()) { (void)toft_tag_push(arena_, name); }
@@ -44,7 +45,7 @@ class tag {
   toft_arena *arena_;
 };
 
-// What is allocated while it lives counts for the phase, too. name and the arena outlive it.
+// Allocations in its lifetime also count for the phase. `name` and the arena must outlive it.
 class phase {
  public:
   phase(arena_ref a, const char *name) noexcept : arena_(a.get()), phase_(toft_phase_begin(arena_, name)) {}
@@ -57,13 +58,13 @@ class phase {
   toft_phase phase_;
 };
 
-// What the arena holds, as JSON: toft_snapshot. flags: TOFT_SNAPSHOT_CLEAR, TOFT_SNAPSHOT_DWARF,
-// TOFT_SNAPSHOT_ADDRESSES. Empty for flags unknown.
+// Returns the arena's state as JSON: toft_snapshot. flags: TOFT_SNAPSHOT_CLEAR, TOFT_SNAPSHOT_DWARF,
+// TOFT_SNAPSHOT_ADDRESSES. Empty for unknown flags.
 inline std::string snapshot(arena_ref a, std::uint32_t flags = 0) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   std::string text;
   o.flags = flags;
-  // What names and numbers come to may differ by the time of the second call: then there is a third.
+  // The length may change between the calls; the call is then repeated.
   for (std::size_t n = 4096; text.size() < n;) {
     text.resize(n);
     n = toft_snapshot_text(a.get(), &o, &text[0], text.size() + 1);
@@ -80,5 +81,5 @@ inline std::string snapshot(arena_ref a, std::uint32_t flags = 0) {
 
 #endif
 
-// Outside the guard too: see config.hpp.
+// Outside the guard: see config.hpp.
 #include "config.hpp"

@@ -1,6 +1,6 @@
 // Memory resources for std::pmr:
 //
-//     toft::recycling_resource                frees piece by piece; blocks come back when nothing in them is live
+//     toft::recycling_resource                individual deallocation; blocks without live objects are reused
 //     toft::synchronized_recycling_resource   the same for all threads at once
 //     toft::arena_resource                    monotonic, with marks, and a reset that keeps its memory
 //     toft::frame_resource                    monotonic, in the calling thread's arena of a frame
@@ -9,22 +9,21 @@
 //     toft::recycling_resource nodes;
 //     std::pmr::map<int, int> m(&nodes);
 //
-// UPSTREAM. Any std::pmr::memory_resource; what it throws goes through to the container, and nothing has changed then.
-// It is asked for blocks at multiples of 64, of 4096 bytes and more. All of it is returned by release() and by the
-// destructor, whether the objects were deallocated or not. Constructed without an upstream, a resource takes its blocks
-// from std::pmr::get_default_resource() if the program has set one, and else from Toft's own heap, which keeps blocks
-// of the thread for the next resource: that is the fast way, and nothing needs tuning.
+// UPSTREAM. Any std::pmr::memory_resource; its exceptions propagate to the container, and nothing changes then. Blocks
+// are requested with an alignment of 64 and at least 4096 bytes. release() and the destructor return all of them,
+// whether the objects were deallocated or not. Without an upstream, a resource uses std::pmr::get_default_resource() if
+// the program has set one, and otherwise Toft's own heap, whose cache per thread makes short-lived resources fast.
 //
-// CONSTRUCTORS allocate nothing, but those that take a count of blocks. The classes may be derived from, as the
-// standard's may: do_allocate, do_deallocate and do_is_equal are protected.
+// CONSTRUCTORS do not allocate, except those with a count of blocks. The classes may be derived from, as the standard's
+// may: do_allocate, do_deallocate and do_is_equal are protected.
 //
-// THE STANDARD'S RULES. Size 0 gives a pointer of its own (in arenas: one that must not be read). Any alignment that is
-// a power of two. A resource equals itself and no other. Resources are neither copied nor moved.
+// CONFORMANCE. Size 0 gives a unique pointer (in arenas: one that must not be dereferenced). Any power of two is a
+// valid alignment. A resource compares equal to itself only. Resources are neither copied nor moved.
 //
-// COST. Allocation and deallocation are constant time; toft/recycler.h has the rest. Where a resource's type is known,
-// calling its own allocate and deallocate, as toft::allocator does, is inlined.
+// COST. Allocation and deallocation take constant time; toft/recycler.h has the details. Calls of allocate and
+// deallocate on a resource of static type, as by toft::allocator, are inlined.
 //
-// Needs <memory_resource>, which libc++ has from version 16 on: before that, use recycler.hpp, arena.hpp and
+// Needs <memory_resource>, which libc++ has since version 16; with older ones use recycler.hpp, arena.hpp and
 // allocator.hpp.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -47,7 +46,7 @@
 namespace toft {
 inline namespace TOFT_NAMESPACE {
 
-// Blocks from a memory resource, for all that takes a toft_source. Must outlive what uses it.
+// A toft_source that takes blocks from a memory resource. Must outlive its users.
 class upstream_source : public toft_source {
  public:
   explicit upstream_source(std::pmr::memory_resource *upstream) noexcept
@@ -55,13 +54,13 @@ class upstream_source : public toft_source {
 
   std::pmr::memory_resource *upstream() const noexcept { return upstream_; }
 
-  // Before a call that may come to upstream: what was thrown earlier is of no interest.
+  // To be called before a call that may reach upstream: discards an earlier exception.
   void begin() const noexcept {
 #if TOFT_EXCEPTIONS
     if (upstream_ != nullptr) last() = nullptr;
 #endif
   }
-  // After a call that failed: throws what upstream threw since begin(), else std::bad_alloc.
+  // To be called after a failure: rethrows the exception of upstream since begin(), else throws std::bad_alloc.
   [[noreturn]] TOFT_COLD void fail() const {
 #if TOFT_EXCEPTIONS
     if (upstream_ != nullptr)
@@ -71,7 +70,7 @@ class upstream_source : public toft_source {
   }
 
  private:
-  // Of this thread. C code stands between here and the caller: exceptions wait at its other side.
+  // Exceptions must not pass through the C code between here and the caller, so they are stored per thread.
   static void *take_block(toft_source *self, std::size_t size) noexcept {
     std::pmr::memory_resource *upstream = static_cast<upstream_source *>(self)->upstream_;
 #if TOFT_EXCEPTIONS
@@ -90,7 +89,7 @@ class upstream_source : public toft_source {
   }
 
 #if TOFT_EXCEPTIONS
-  // Hidden, or gcc makes it unique in the process, and a plugin with it could not be unloaded.
+  // Hidden, since gcc otherwise makes it unique in the process, and a plugin with it could not be unloaded.
   TOFT_HIDDEN static std::exception_ptr &last() noexcept {
     static thread_local std::exception_ptr thrown;
     return thrown;
@@ -102,7 +101,7 @@ class upstream_source : public toft_source {
 
 namespace detail {
 
-// The program's default resource, if it has set one; nullptr: Toft's heap.
+// Returns the program's default resource if it has set one; nullptr: Toft's heap.
 inline std::pmr::memory_resource *default_upstream() noexcept {
   std::pmr::memory_resource *r = std::pmr::get_default_resource();
   return r == std::pmr::new_delete_resource() ? nullptr : r;
@@ -118,8 +117,7 @@ inline recycler_options counted_options(std::size_t count, std::size_t size) {
 
 }  // namespace detail
 
-// ArenaMR's arguments: count blocks of `size` bytes each, taken at once, are filled before any others. upstream
-// nullptr: Toft's heap.
+// With a count, that many blocks of `size` bytes are taken at once and used first. upstream nullptr: Toft's heap.
 class recycling_resource : public std::pmr::memory_resource {
  public:
   recycling_resource() : source_(detail::default_upstream()) {
@@ -133,7 +131,7 @@ class recycling_resource : public std::pmr::memory_resource {
       : recycling_resource(detail::counted_options(count, size), detail::default_upstream()) {}
   recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
       : recycling_resource(detail::counted_options(count, size), upstream) {}
-  // options.source is used if upstream is nullptr. std::invalid_argument, and what upstream throws.
+  // options.source is used if upstream is nullptr. Throws std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream) {
     start(options);
@@ -142,7 +140,7 @@ class recycling_resource : public std::pmr::memory_resource {
   recycling_resource &operator=(const recycling_resource &) = delete;
   ~recycling_resource() override { toft_recycler_release(&r_); }
 
-  // Hide those of the base class: inline where the type is known.
+  // Hide those of the base class, and are inline.
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = toft_recycler_bump(&r_, size, align);
     return TOFT_LIKELY(p != nullptr) ? p : allocate_slow(size, align);
@@ -151,13 +149,13 @@ class recycling_resource : public std::pmr::memory_resource {
     toft_recycler_free(&r_, p, size);
   }
 
-  // Returns all memory upstream, deallocated or not.
+  // Returns all memory upstream, including objects that were not deallocated.
   void release() noexcept { toft_recycler_release(&r_); }
-  // Returns memory that holds no live object, until about `keep` bytes of it are left.
+  // Returns memory without live objects, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
   // Linear in blocks.
   recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
-  // nullptr: not from a memory resource.
+  // nullptr: blocks do not come from a memory resource.
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
  protected:
@@ -171,11 +169,11 @@ class recycling_resource : public std::pmr::memory_resource {
     if (source_.upstream() != nullptr) options.source = &source_;
     int code = toft_recycler_init(&r_, &options);
     if (code == TOFT_EARG)
-      detail::throw_invalid_argument("toft: recycling_resource: options contradict, or ask for too much");
+      detail::throw_invalid_argument("toft: recycling_resource: options contradict each other or exceed a limit");
     if (code != TOFT_OK) source_.fail();
   }
 
-  // Out of line, and throws for the caller.
+  // The slow path, out of line, with the throw.
   TOFT_COLD void *allocate_slow(std::size_t size, std::size_t align) {
     source_.begin();
     void *p = toft_recycler_alloc_slow_at(&r_, size, align, TOFT_CALLER());
@@ -187,8 +185,7 @@ class recycling_resource : public std::pmr::memory_resource {
   upstream_source source_;
 };
 
-// Upstream is called by one thread at a time. Those with a count keep all threads behind one lock; the others have
-// eight.
+// Upstream is called by one thread at a time. A resource with a count has one lock, others have eight.
 class synchronized_recycling_resource : public std::pmr::memory_resource {
  public:
   synchronized_recycling_resource() : synchronized_recycling_resource(recycler_options(), detail::default_upstream()) {}
@@ -198,13 +195,13 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
       : synchronized_recycling_resource(detail::counted_options(count, size), detail::default_upstream()) {}
   synchronized_recycling_resource(std::size_t count, std::size_t size, std::pmr::memory_resource *upstream)
       : synchronized_recycling_resource(detail::counted_options(count, size), upstream) {}
-  // options.source is used if upstream is nullptr. std::invalid_argument; and what upstream throws, where options count
-  // blocks, which are taken at once.
+  // options.source is used if upstream is nullptr. Throws std::invalid_argument, and with a count what upstream throws.
   explicit synchronized_recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream), options_(options) {
     if (upstream != nullptr) options_.source = &source_;
     if (toft_recycler_check(&options_) != TOFT_OK)
-      detail::throw_invalid_argument("toft: synchronized_recycling_resource: options contradict, or ask for too much");
+      detail::throw_invalid_argument(
+          "toft: synchronized_recycling_resource: options contradict each other or exceed a limit");
     if (options_.count != 0) (void)recycler();
   }
   synchronized_recycling_resource(const synchronized_recycling_resource &) = delete;
@@ -222,7 +219,8 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
     if (TOFT_LIKELY(p != nullptr)) toft_sync_recycler_free(existing(), p, size);
   }
 
-  // No thread may use its memory any more. Upstream gets all but one block, which the destructor returns.
+  // Frees all objects; no thread may use them any more. All blocks but one return upstream; the destructor returns
+  // that.
   void release() noexcept {
     if (existing() != nullptr) toft_sync_recycler_reset(existing());
   }
@@ -249,15 +247,15 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
     toft_sync_recycler *r = existing();
     return TOFT_LIKELY(r != nullptr) ? r : create();
   }
-  // The first allocation. One thread at a time, since upstream is called.
+  // Called by the first allocation. One thread at a time, since upstream is called.
   TOFT_COLD toft_sync_recycler *create() {
-    struct spin_guard {
-      std::atomic_flag &locked;
-      explicit spin_guard(std::atomic_flag &f) noexcept : locked(f) {
-        while (locked.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    struct spin_lock {
+      std::atomic_flag &flag;
+      explicit spin_lock(std::atomic_flag &f) noexcept : flag(f) {
+        while (flag.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
       }
-      ~spin_guard() { locked.clear(std::memory_order_release); }
-    } alone(creating_);
+      ~spin_lock() { flag.clear(std::memory_order_release); }
+    } lock(creating_);
     if (toft_sync_recycler *r = existing()) return r;
     source_.begin();
     toft_sync_recycler *r = toft_sync_recycler_create(&options_);
@@ -272,24 +270,22 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
   std::atomic_flag creating_ = ATOMIC_FLAG_INIT;
 };
 
-// An arena as a resource, created by the first allocation. deallocate gives the newest allocation back and does nothing
-// else.
+// An arena as a resource, created by the first allocation. deallocate frees the newest allocation only.
 class arena_resource : public std::pmr::memory_resource {
  public:
   arena_resource() : arena_resource(arena_options(), detail::default_upstream()) {}
   explicit arena_resource(std::pmr::memory_resource *upstream) : arena_resource(arena_options(), upstream) {}
-  // In a buffer of the caller's, see TOFT_BUFFER; when that is full, blocks come from upstream, as the standard's
-  // monotonic buffer takes them; all of them, if the buffer is too small for an arena. With
-  // std::pmr::null_memory_resource() nothing is taken from anywhere.
+  // Uses a buffer of the caller, see TOFT_BUFFER; when it is full, or too small for an arena, blocks come from
+  // upstream. With std::pmr::null_memory_resource() there are no further blocks.
   arena_resource(void *buffer, std::size_t size, std::pmr::memory_resource *upstream = std::pmr::get_default_resource())
       : arena_resource(in(buffer, size), upstream) {}
-  // options.source is used if upstream is nullptr. Bad options are std::bad_alloc at the first allocation.
+  // options.source is used if upstream is nullptr. Invalid options cause std::bad_alloc at the first allocation.
   explicit arena_resource(arena_options options, std::pmr::memory_resource *upstream = nullptr)
       : source_(upstream), options_(options), arena_(&empty_), owned_(true) {
     if (upstream != nullptr) options_.source = &source_;
     set_empty();
   }
-  // On an arena made elsewhere, which must outlive it.
+  // Uses an existing arena, which must outlive it.
   explicit arena_resource(arena_ref borrowed) noexcept : source_(nullptr), arena_(borrowed.get()), owned_(false) {
     set_empty();
   }
@@ -307,7 +303,7 @@ class arena_resource : public std::pmr::memory_resource {
     arena_ref(arena_).deallocate(p, size);
   }
 
-  // Containers that hold memory from after the mark, or from before the reset, must end before, or never be touched
+  // Containers with memory from after the mark, or from before the reset, must be destroyed before, or never be used
   // again.
   mark mark_here() const noexcept { return toft_mark_here(arena_); }
   int rewind(mark m) noexcept {
@@ -317,10 +313,10 @@ class arena_resource : public std::pmr::memory_resource {
     }
     return arena_ != &empty_ ? toft_rewind(arena_, m) : TOFT_EMARK;
   }
-  // Gives everything back, and keeps memory for the next round: as much as recent rounds needed.
+  // Frees everything and keeps memory for the next round: as much as recent rounds needed.
   int reset() noexcept { return arena_ != &empty_ ? toft_reset(arena_) : TOFT_OK; }
-  // Gives everything back, and all memory to upstream, with the arena itself: what arena() returned must not be used
-  // any more. A borrowed arena keeps its first block. Nothing happens while a range is claimed.
+  // Frees everything and returns all memory and the arena itself to upstream; results of arena() become invalid. A
+  // borrowed arena keeps its initial block. Does nothing while a range is claimed.
   void release() noexcept {
     if (arena_ == &empty_ || toft_reset_keep(arena_, TOFT_KEEP_BYTES, 0) != TOFT_OK) return;
     if (owned_) {
@@ -330,12 +326,12 @@ class arena_resource : public std::pmr::memory_resource {
       toft_trim(arena_, 0);
     }
   }
-  // Creates it, if nothing was allocated yet: std::bad_alloc, and what upstream throws.
+  // Returns the arena, creating it if nothing was allocated yet: throws std::bad_alloc, and what upstream throws.
   arena_ref arena() {
     if (arena_ == &empty_) create();
     return arena_;
   }
-  // nullptr: not from a memory resource.
+  // nullptr: blocks do not come from a memory resource.
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }
 
  protected:
@@ -351,7 +347,7 @@ class arena_resource : public std::pmr::memory_resource {
     return o;
   }
 
-  // A head without room: the first allocation comes to allocate_slow().
+  // A head without bytes remaining: the first allocation takes the slow path.
   TOFT_HIDDEN void set_empty() noexcept {
     static const toft_arena_ops none{};
     empty_.cursor = empty_.limit = reinterpret_cast<unsigned char *>(&empty_);
@@ -373,7 +369,7 @@ class arena_resource : public std::pmr::memory_resource {
     first_ = toft_mark_here(made);
   }
 
-  // Out of line, and throws for the caller.
+  // The slow path, out of line, with the throw.
   TOFT_COLD void *allocate_slow(std::size_t size, std::size_t align) {
     if (arena_ == &empty_) create();
     source_.begin();
@@ -386,23 +382,22 @@ class arena_resource : public std::pmr::memory_resource {
   arena_options options_;
   toft_arena empty_;
   toft_arena *arena_;
-  mark first_{};  // of the arena that was created
+  mark first_{};  // start of the created arena
   bool owned_;
 };
 
 // The present frame, for containers of all threads at once: each allocates from its thread's arena. deallocate does
-// nothing, so a container may grow on one thread and be destroyed on another. It must not outlive its memory: across an
-// advance nothing may be kept, not even to be destroyed; with N buffers, nothing across N of them. It must not outlive
-// the resource either: those that make put into the frames themselves are destroyed with them, so end these frames
-// before.
+// nothing, so a container may grow on one thread and be destroyed on another. No container may live across N advances
+// of frames with N buffers, not even to be destroyed later, nor may one outlive the resource: containers that make
+// created in the frames are destroyed with them, so these frames must end first.
 class frame_resource : public std::pmr::memory_resource {
  public:
-  // Of frames that outlive it.
+  // The frames must outlive it.
   explicit frame_resource(const frames &f) noexcept : frames_(f.get()) {}
   frame_resource(const frame_resource &) = delete;
   frame_resource &operator=(const frame_resource &) = delete;
 
-  // std::bad_alloc.
+  // Throws std::bad_alloc.
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     toft_arena *a = toft_frame_arena(frames_);
     if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
@@ -419,15 +414,15 @@ class frame_resource : public std::pmr::memory_resource {
   toft_frames *frames_;
 };
 
-// A shared arena, for containers of all threads at once. deallocate gives back what is the newest of all threads'.
+// A shared arena, for containers of all threads at once. deallocate frees the newest allocation of all threads only.
 class shared_resource : public std::pmr::memory_resource {
  public:
-  // Of an arena that outlives it.
+  // The arena must outlive it.
   explicit shared_resource(shared_arena &a) noexcept : shared_(a.get()) {}
   shared_resource(const shared_resource &) = delete;
   shared_resource &operator=(const shared_resource &) = delete;
 
-  // std::bad_alloc.
+  // Throws std::bad_alloc.
   [[nodiscard]] void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     void *p = toft_shared_alloc(shared_, size, align);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();

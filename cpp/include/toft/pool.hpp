@@ -1,32 +1,31 @@
-/* toft::pool<T>: values that stay where they are, in slots that are reused, named by handles that tell when they are
- * stale.
+/* toft::pool<T>: values with stable addresses in reusable slots, identified by handles that detect stale use.
  *
  *     toft::pool<node> nodes;
  *     toft::handle<node> h = nodes.emplace("name", 1);
- *     if (node *n = nodes.get(h)) ...           nullptr once it was erased
- *     for (node &n : nodes) ...                 live values only, in the order of their slots
+ *     if (node *n = nodes.get(h)) ...           nullptr after it was erased
+ *     for (node &n : nodes) ...                 live values only, in slot order
  *     for (auto [handle, n] : nodes.entries()) ...
  *     nodes.erase(h);                           false if h is stale
  *
- * HANDLES are 32 bits: a slot's number and its generation, which grows by one each time the slot is erased, so that a
- * handle kept for too long is told apart until the generations have gone round: after 256 times with the default of
- * 2^24 - 1 slots, after 4 million at 1000 slots (pool_options::max_slots), never with pool_options::retire. A handle is
- * good in its own pool only, and in what that pool was moved or swapped to.
+ * HANDLES have 32 bits: a slot's index and its generation, which increases by one with each erase of the slot. A stale
+ * handle is detected until the generation wraps: after 256 erases with the default of 2^24 - 1 slots, after 4 million
+ * at 1000 slots (pool_options::max_slots), never with pool_options::retire. A handle is valid in its own pool only, and
+ * in the pool that it was moved or swapped to.
  *
- * VALUES never move: pointers, references and iterators stay good until their value is erased, or the pool is cleared
- * or destroyed; growing, moving and swapping pools do not touch them. While the values are walked, any may be erased,
- * the current one too; whether those emplaced meanwhile are visited is not said.
+ * VALUES never move: pointers, references and iterators stay valid until their value is erased, or the pool is cleared
+ * or destroyed; growing, moving and swapping pools keep them valid. During an iteration any value may be erased, the
+ * current one included; it is unspecified whether values emplaced during it are visited.
  *
  * FAILURE. emplace throws std::bad_alloc if the pool is full or there is no memory, try_emplace returns a null handle;
- * what T's constructor throws goes through. Nothing has changed then.
+ * exceptions of T's constructor propagate. Nothing changes then.
  *
- * MEMORY. A pool without options does nothing until it is used; then it takes address space for 2^24 - 1 slots (less
- * where that were more than a TiB), and memory as it grows, by doubling steps. A fixed pool takes one block, and asks
- * nobody later. A slot takes sizeof(T), and 4 bytes and a bit, rounded up to a power of two. Where there are thousands
- * of small pools, make them fixed: each growing one is a mapping of its own.
+ * MEMORY. A pool without options allocates nothing until it is used; then it reserves address space for 2^24 - 1 slots
+ * (fewer if that exceeded a TiB), and commits memory as it grows, in doubling steps. A fixed pool takes one block when
+ * it is created. A slot takes sizeof(T), 4 bytes and one bit; the number of slots is rounded up to a power of two. Each
+ * growing pool is a mapping of its own: thousands of small pools should be fixed.
  *
- * REENTRANCY. A value is no part of the pool before its constructor has ended, nor once its destructor has begun; both
- * may emplace into and erase from the same pool. They must not clear, trim or destroy it.
+ * REENTRANCY. A value is in the pool from the end of its constructor to the begin of its destructor; both may emplace
+ * into and erase from the same pool. They must not clear, trim or destroy it.
  *
  * THREADS. One at a time; several may read while none changes the pool.
  *
@@ -51,14 +50,14 @@
 namespace toft {
 inline namespace TOFT_NAMESPACE {
 
-/* Names a value of a pool; a null handle names none, and is false. Ordered by number and generation: an order to put
- * handles into maps, no more. T may be incomplete. */
+/* Identifies a value of a pool; a null handle identifies none, and is false. Handles are ordered by their bits, for use
+ * as keys of a map. T may be incomplete. */
 template <class T>
 class handle {
  public:
   constexpr handle() noexcept = default;
   constexpr handle(std::nullptr_t) noexcept {}
-  /* From and to the 32 bits, which is what C has for a handle. */
+  /* Conversion from and to the handle of the C API. */
   constexpr explicit handle(toft_handle bits) noexcept : bits_(bits) {}
   constexpr toft_handle bits() const noexcept { return bits_; }
   constexpr explicit operator bool() const noexcept { return bits_ != 0; }
@@ -75,13 +74,13 @@ class handle {
 };
 
 struct pool_options {
-  std::size_t slots = 0;         /* these have memory from the start; all there are, if fixed */
-  std::size_t max_slots = 0;     /* how far it may grow, 2^31 - 1 at most; 0: 2^24 - 1 or less, see MEMORY */
+  std::size_t slots = 0;         /* slots with memory from the start; all slots, if fixed */
+  std::size_t max_slots = 0;     /* limit, 2^31 - 1 at most; 0: 2^24 - 1 or less, see MEMORY */
   bool fixed = false;            /* `slots` is the limit */
-  bool retire = false;           /* a slot whose generations are spent is not used again */
+  bool retire = false;           /* a slot is not reused after its last generation */
   toft_source *source = nullptr; /* of a fixed pool's block; nullptr: the heap. Must outlive the pool */
-  void *buffer = nullptr;        /* the pool is fixed, and lives in here, as many slots as fit if `slots` is 0 */
-  std::size_t buffer_size = 0;   /* see TOFT_POOL_BUFFER. The buffer must outlive the pool, and what it is moved to */
+  void *buffer = nullptr;        /* memory of a fixed pool; as many slots as fit if `slots` is 0 */
+  std::size_t buffer_size = 0;   /* see TOFT_POOL_BUFFER. The buffer must outlive the pool, and those it is moved to */
 };
 
 namespace detail {
@@ -90,7 +89,7 @@ namespace detail {
 
 [[noreturn]] TOFT_COLD inline void throw_options() {
 #if TOFT_EXCEPTIONS
-  throw std::invalid_argument("toft: pool_options that contradict each other");
+  throw std::invalid_argument("toft: pool_options contradict each other");
 #else
   for (;;) (void)std::stoi(std::string());
 #endif
@@ -110,20 +109,20 @@ inline int open_pool(toft_pool *pool, const pool_options &from, std::size_t size
   return toft_pool_init(pool, &o);
 }
 
-/* A slot that was taken and is not active yet; it returns to the free list if the constructor throws. */
-class slot_guard {
+/* A slot that was taken and not yet activated; it is returned if the constructor throws. */
+class taken_slot {
  public:
-  slot_guard(toft_pool *pool, std::uint32_t number) noexcept : pool_(pool), number_(number) {}
-  slot_guard(const slot_guard &) = delete;
-  slot_guard &operator=(const slot_guard &) = delete;
-  ~slot_guard() {
-    if (pool_ != nullptr) toft_pool_return_slot(pool_, number_);
+  taken_slot(toft_pool *pool, std::uint32_t index) noexcept : pool_(pool), index_(index) {}
+  taken_slot(const taken_slot &) = delete;
+  taken_slot &operator=(const taken_slot &) = delete;
+  ~taken_slot() {
+    if (pool_ != nullptr) toft_pool_return_slot(pool_, index_);
   }
-  toft_handle activate() noexcept { return toft_pool_activate(std::exchange(pool_, nullptr), number_); }
+  toft_handle activate() noexcept { return toft_pool_activate(std::exchange(pool_, nullptr), index_); }
 
  private:
   toft_pool *pool_;
-  std::uint32_t number_;
+  std::uint32_t index_;
 };
 
 }  // namespace detail
@@ -144,21 +143,21 @@ class pool {
   using difference_type = std::ptrdiff_t;
   using reference = T &;
   using const_reference = const T &;
-  using iterator = walk<T>; /* forward iterators; handle() is that of the value */
+  using iterator = walk<T>; /* forward iterators; handle() returns the value's handle */
   using const_iterator = walk<const T>;
 
-  /* Takes no memory. */
+  /* Allocates nothing. */
   pool() noexcept : pool_(toft_pool_closed()) {}
-  /* Throws std::invalid_argument if the options contradict each other (a buffer that is too small, too), std::bad_alloc
-   * if there is no memory. */
+  /* Throws std::invalid_argument if the options contradict each other or the buffer is too small, std::bad_alloc if
+   * there is no memory. */
   explicit pool(const pool_options &options) : pool_(toft_pool_closed()) {
     check();
     int code = detail::open_pool(&pool_, options, sizeof(T), alignof(T));
     if (code == TOFT_EARG) detail::throw_options();
     if (code != TOFT_OK) detail::throw_bad_alloc();
   }
-  /* The other one is as default-constructed then. Handles, pointers and iterators are good in this one; iterators made
-   * before must not be advanced. */
+  /* `other` is then as default-constructed. Handles, pointers and iterators are valid in this pool; iterators made
+   * before must not be incremented. */
   pool(pool &&other) noexcept : pool_(std::exchange(other.pool_, toft_pool_closed())) {}
   pool &operator=(pool &&other) noexcept {
     pool(std::move(other)).swap(*this);
@@ -171,14 +170,14 @@ class pool {
   void swap(pool &other) noexcept { std::swap(pool_, other.pool_); }
   friend void swap(pool &a, pool &b) noexcept { a.swap(b); }
 
-  /* A value made of args, in constant time, but for growth. */
+  /* Constructs a value from args, in constant time except for growth. */
   template <class... Args>
   handle_type emplace(Args &&...args) {
     handle_type h = try_emplace(std::forward<Args>(args)...);
     if (TOFT_UNLIKELY(!h)) detail::throw_bad_alloc();
     return h;
   }
-  /* A null handle if the pool is full or there is no memory. */
+  /* Returns a null handle if the pool is full or there is no memory. */
   template <class... Args>
   handle_type try_emplace(Args &&...args) noexcept(detail::constructs_nothrow<T, Args...>) {
     if constexpr (in_one_step<Args...>) {
@@ -190,29 +189,29 @@ class pool {
       ::new (static_cast<void *>(slot(h & pool_.mask))) T(std::move(value));
       return handle_type(h);
     } else {
-      std::uint32_t number = toft_pool_take_slot(&pool_);
-      if (TOFT_UNLIKELY(number == 0)) {
-        if (!initialize(0) || (number = toft_pool_take_slot(&pool_)) == 0) return {};
+      std::uint32_t index = toft_pool_take_slot(&pool_);
+      if (TOFT_UNLIKELY(index == 0)) {
+        if (!initialize(0) || (index = toft_pool_take_slot(&pool_)) == 0) return {};
       }
-      detail::slot_guard guard(&pool_, number);
-      detail::construct<T>(slot(number), std::forward<Args>(args)...);
-      return handle_type(guard.activate());
+      detail::taken_slot taken(&pool_, index);
+      detail::construct<T>(slot(index), std::forward<Args>(args)...);
+      return handle_type(taken.activate());
     }
   }
 
-  /* Destroys a value; false, and nothing done, if h is stale. Constant time. */
+  /* Destroys a value; returns false, and does nothing, if h is stale. Constant time. */
   bool erase(handle_type h) noexcept {
     if constexpr (std::is_trivially_destructible_v<T>) {
       return toft_pool_remove(&pool_, h.bits()) == TOFT_OK;
     } else {
-      std::uint32_t number = toft_pool_deactivate(&pool_, h.bits());
-      if (number == 0) return false;
-      std::destroy_at(std::launder(slot(number)));
-      toft_pool_return_slot(&pool_, number);
+      std::uint32_t index = toft_pool_deactivate(&pool_, h.bits());
+      if (index == 0) return false;
+      std::destroy_at(std::launder(slot(index)));
+      toft_pool_return_slot(&pool_, index);
       return true;
     }
   }
-  /* The iterator to the next value. */
+  /* Returns the iterator to the next value. */
   iterator erase(const_iterator at) noexcept {
     iterator next(at.walk_);
     ++next;
@@ -220,7 +219,7 @@ class pool {
     return next;
   }
 
-  /* The value behind a handle: nullptr, or std::out_of_range, if it is stale. One compare. */
+  /* Access by handle: nullptr, or std::out_of_range, if it is stale. Costs one compare. */
   T *get(handle_type h) noexcept { return find(h); }
   const T *get(handle_type h) const noexcept { return find(h); }
   T &at(handle_type h) { return checked(h); }
@@ -228,7 +227,7 @@ class pool {
   T &operator[](handle_type h) { return checked(h); }
   const T &operator[](handle_type h) const { return checked(h); }
   bool contains(handle_type h) const noexcept { return toft_pool_contains(&pool_, h.bits()) != 0; }
-  /* The handle of a value in the pool; null for one that is elsewhere, or part of another. */
+  /* Returns the handle of a value in the pool; null if it is elsewhere, or a part of a value. */
   handle_type handle_of(const T &value) const noexcept {
     auto offset =
         reinterpret_cast<std::uintptr_t>(std::addressof(value)) - reinterpret_cast<std::uintptr_t>(pool_.slots);
@@ -237,28 +236,27 @@ class pool {
 
   std::size_t size() const noexcept { return toft_pool_count(&pool_); }
   bool empty() const noexcept { return size() == 0; }
-  /* Slots that have memory, and those of them that are retired. */
+  /* Slots with memory, and the retired ones among them. */
   std::size_t capacity() const noexcept { return pool_.room; }
   std::size_t retired() const noexcept { return pool_.retired; }
 
-  /* Memory for so many values in all: emplace asks nobody until there are more. Throws std::length_error above
-   * max_slots, std::bad_alloc. One that has not been used yet, and was not told max_slots, takes this for it if it is
-   * more than the default. */
+  /* Commits memory for so many values in total, so emplace does not allocate until there are more. Throws
+   * std::length_error above max_slots, std::bad_alloc. In an unused pool without max_slots, a larger number than the
+   * default becomes max_slots. */
   void reserve(std::size_t slots) {
     if (slots == 0 || initialize(slots)) return;
     int code = pool_.block_size == 0 ? TOFT_ENOMEM : toft_pool_reserve(&pool_, slots);
     if (code == TOFT_EARG || slots > TOFT_POOL_SLOTS_MAX) detail::throw_length_error("toft: more than max_slots");
     if (code != TOFT_OK) detail::throw_bad_alloc();
   }
-  /* Destroys all values. Memory is kept. Linear in the slots used since the last clear, and the
-   * destructors. */
+  /* Destroys all values and keeps the memory. Linear in the slots used since the last clear, and the destructors. */
   void clear() noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>)
-      while (!empty()) /* again, for what a destructor has emplaced */
+      while (!empty()) /* repeats for values that a destructor emplaced */
         for (iterator i = begin(); i != end(); ++i) erase(i.handle());
     toft_pool_clear(&pool_);
   }
-  /* Gives memory above the highest live value back to the system, unless the pool is fixed. Time as clear. */
+  /* Returns memory above the highest live value to the system, unless the pool is fixed. Takes as long as clear. */
   void trim() noexcept { toft_pool_trim(&pool_); }
   /* Address space and memory: see toft/pool.h. */
   toft_pool_stats stats() const noexcept { return toft_pool_get_stats(&pool_); }
@@ -277,27 +275,27 @@ class pool {
  private:
   static constexpr void check() { static_assert(alignof(T) <= TOFT_POOL_ALIGN_MAX, "over-aligned beyond a page"); }
 
-  /* Small plain values are made first and copied in, which the compiler turns into making them in place: then a slot is
-   * never in between. Not if that could use up an argument although the pool is full. */
+  /* Small trivial values are constructed first and copied into the slot, which compilers optimise to construction in
+   * place, so that there is no state in between. Not if that could consume an argument although the pool is full. */
   template <class... Args>
   static constexpr bool in_one_step = std::is_trivially_move_constructible_v<T> &&std::is_trivially_destructible_v<T> &&
                                       sizeof(T) <= 256 &&
                                       ((std::is_lvalue_reference_v<Args> ||
                                         std::is_trivially_copyable_v<std::remove_reference_t<Args>>)&&...);
 
-  T *slot(std::uint32_t number) const noexcept {
-    return reinterpret_cast<T *>(pool_.slots + (std::size_t{number} - 1) * sizeof(T)); /* the stride, as a constant */
+  T *slot(std::uint32_t index) const noexcept {
+    return reinterpret_cast<T *>(pool_.slots + (std::size_t{index} - 1) * sizeof(T)); /* the stride, as a constant */
   }
   T *find(handle_type h) const noexcept {
-    std::uint32_t number = h.bits() & pool_.reach;
-    return TOFT_LIKELY(pool_.keys[number] == h.bits()) ? std::launder(slot(number)) : nullptr;
+    std::uint32_t index = h.bits() & pool_.reach;
+    return TOFT_LIKELY(pool_.keys[index] == h.bits()) ? std::launder(slot(index)) : nullptr;
   }
   T &checked(handle_type h) const {
-    std::uint32_t number = h.bits() & pool_.reach;
-    if (TOFT_UNLIKELY(pool_.keys[number] != h.bits())) detail::throw_stale();
-    return *std::launder(slot(number));
+    std::uint32_t index = h.bits() & pool_.reach;
+    if (TOFT_UNLIKELY(pool_.keys[index] != h.bits())) detail::throw_stale();
+    return *std::launder(slot(index));
   }
-  /* What a pool without options does when it is first used; false: it was open, or there is no memory. */
+  /* Initialises a pool without options at its first use; false: it was open, or there is no memory. */
   TOFT_COLD bool initialize(std::size_t slots) noexcept {
     check();
     pool_options o;
@@ -354,8 +352,7 @@ class pool<T>::entry_range {
  public:
   class iterator {
    public:
-    using iterator_category =
-        std::input_iterator_tag; /* it can be copied and goes on; but what it gives is made anew */
+    using iterator_category = std::input_iterator_tag; /* input iterators, since references are temporary pairs */
     using value_type = std::pair<handle_type, Value &>;
     using difference_type = std::ptrdiff_t;
     using pointer = void;

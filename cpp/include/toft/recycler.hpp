@@ -1,8 +1,8 @@
-// toft::recycler and toft::synchronized_recycler: memory that is freed piece by piece, and comes back by itself. Under
-// the standard's containers: see pmr.hpp and allocator.hpp. toft/recycler.h says how they work and what they cost.
+// toft::recycler and toft::synchronized_recycler: arena-like allocators with individual deallocation, for use under the
+// standard's containers by pmr.hpp and allocator.hpp. toft/recycler.h has the details and the cost.
 //
-// Blocks whose live objects are all gone are filled anew; holes in those that long-lived objects pin are filled too.
-// deallocate takes the size that was asked for. Size 0 counts as 1; any alignment that is a power of two.
+// Blocks without live objects are reused; so are the holes in blocks that long-lived objects pin. deallocate needs the
+// requested size. Size 0 counts as 1; any power of two is a valid alignment.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_RECYCLER_HPP
@@ -23,7 +23,7 @@ using recycler_stats = toft_recycler_stats;
 
 namespace detail {
 
-// Out of line, and throws for the caller.
+// The slow path, out of line, with the throw.
 TOFT_COLD inline void *more(toft_recycler *r, std::size_t size, std::size_t align) {
   void *p = toft_recycler_alloc_slow(r, size, align);
   if (TOFT_UNLIKELY(p == nullptr)) throw_bad_alloc();
@@ -32,20 +32,21 @@ TOFT_COLD inline void *more(toft_recycler *r, std::size_t size, std::size_t alig
 
 }  // namespace detail
 
-// For one thread at a time.
+// Used by one thread at a time.
 class recycler {
  public:
   recycler() noexcept { (void)toft_recycler_init(&r_, nullptr); }
-  // std::invalid_argument if count and block_size contradict each other, std::bad_alloc if there is no memory for them.
+  // Throws std::invalid_argument if count and block_size contradict each other, std::bad_alloc if there is no memory
+  // for them.
   explicit recycler(const recycler_options &options) {
     int code = toft_recycler_init(&r_, &options);
     if (code == TOFT_EARG)
-      detail::throw_invalid_argument("toft: recycler_options contradict each other, or ask for too much");
+      detail::throw_invalid_argument("toft: recycler_options contradict each other or exceed a limit");
     if (code != TOFT_OK) detail::throw_bad_alloc();
   }
-  recycler(const recycler &) = delete;  // blocks know where it is
+  recycler(const recycler &) = delete;  // blocks have pointers to it
   recycler &operator=(const recycler &) = delete;
-  // Returns all memory, whether its objects were freed or not.
+  // Returns all memory, including objects that were not freed.
   ~recycler() { toft_recycler_release(&r_); }
 
   TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
@@ -58,15 +59,15 @@ class recycler {
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept {
     toft_recycler_free(&r_, p, size);
   }
-  // In place where it can be, else a copy of the bytes. nullptr: there is no memory, and nothing has changed.
+  // Resizes in place if possible, else copies the bytes. Returns nullptr, and changes nothing, if there is no memory.
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
                                  std::size_t align = alignof(std::max_align_t)) noexcept {
     return toft_recycler_resize(&r_, p, old_size, new_size, align);
   }
 
-  // Returns all memory to the source, freed or not.
+  // Returns all memory to the source, including objects that were not freed.
   void release() noexcept { toft_recycler_release(&r_); }
-  // Returns memory that holds no live object, until about `keep` bytes of it are left.
+  // Returns memory without live objects, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
   // Linear in blocks.
   recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
@@ -77,14 +78,14 @@ class recycler {
   toft_recycler r_;
 };
 
-// For all threads at once: what one allocated, another may deallocate.
+// Used by all threads at once; any thread may deallocate any object.
 class synchronized_recycler {
  public:
   synchronized_recycler() : synchronized_recycler(recycler_options()) {}
-  // std::invalid_argument, std::bad_alloc.
+  // Throws std::invalid_argument, std::bad_alloc.
   explicit synchronized_recycler(const recycler_options &options) {
     if (toft_recycler_check(&options) != TOFT_OK)
-      detail::throw_invalid_argument("toft: recycler_options contradict each other, or ask for too much");
+      detail::throw_invalid_argument("toft: recycler_options contradict each other or exceed a limit");
     r_ = toft_sync_recycler_create(&options);
     if (r_ == nullptr) detail::throw_bad_alloc();
   }
@@ -108,7 +109,7 @@ class synchronized_recycler {
     return toft_sync_recycler_resize(r_, p, old_size, new_size, align);
   }
 
-  // No other thread may use memory of it any more.
+  // Frees all objects; no other thread may use them any more.
   void release() noexcept { toft_sync_recycler_reset(r_); }
   void trim(std::size_t keep = 0) noexcept { toft_sync_recycler_trim(r_, keep); }
   recycler_stats stats() const noexcept { return toft_sync_recycler_get_stats(r_); }

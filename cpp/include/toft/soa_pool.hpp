@@ -1,34 +1,34 @@
-/* toft::soa_pool<Ts...>: rows whose fields stand in columns of their own, without holes, named by handles that tell
- * when they are stale.
+/* toft::soa_pool<Ts...>: rows whose fields are stored in contiguous columns, identified by handles that detect stale
+ * use.
  *
  *     toft::soa_pool<vec3, vec3, std::string> bodies;               position, speed, name
  *     auto h = bodies.emplace(vec3{1, 2, 3}, vec3{}, "moon");
  *     toft::span<vec3> position = bodies.column<0>(), speed = bodies.column<1>();
  *     for (std::size_t i = 0; i < bodies.size(); i++) position[i] += speed[i];
- *     if (std::string *name = bodies.get<2>(h)) ...                 nullptr once the row was erased
+ *     if (std::string *name = bodies.get<2>(h)) ...                 nullptr after the row was erased
  *     bodies.erase(h);                                              false if h is stale
  *
- * COLUMNS. A column is exactly the live rows, 0 to size() - 1, and begins on a line of 64 bytes, so loops over it
- * vectorise and test nothing. Rows have no lasting order: erase moves the last row into the hole. Handles stay good all
- * the same; row_of tells where a handle's row stands now.
+ * COLUMNS. A column contains exactly the live rows, 0 to size() - 1, and is aligned to 64 bytes, so loops over it
+ * vectorise without tests. The order of rows is not stable: erase moves the last row into the gap. Handles stay valid;
+ * row_of returns the present row of a handle.
  *
- * INVALIDATION. Spans, pointers and row numbers: erase ends those of its own row and of the last one, emplace those of
- * all rows if the columns had to grow (capacity() tells, reserve avoids it), clear, reserve and trim those of all.
- * Handles: only erase of their own row, and clear. Moving and swapping pools ends nothing.
+ * INVALIDATION. Spans, pointers and row numbers: erase invalidates those of its own row and of the last one, emplace
+ * those of all rows if the columns had to grow (see capacity; reserve prevents it), clear, reserve and trim those of
+ * all. Handles: only by erase of their own row, and clear. Moving and swapping pools invalidates nothing.
  *
- * COST. emplace takes constant time, and now and then moves all rows into columns twice as long; erase, get and row_of
- * take constant time; get reads a row number besides. trim, reserve and growth move every row. A row takes the sizes of
- * its fields and 12 bytes and a bit.
+ * COST. emplace takes constant time, except when it moves all rows into columns twice as long; erase, get and row_of
+ * take constant time; get reads a row number first. trim, reserve and growth move every row. A row takes the sizes of
+ * its fields, 12 bytes and one bit.
  *
  * FAILURE. emplace throws std::bad_alloc if the pool is full or there is no memory, try_emplace returns a null handle;
- * what a constructor throws goes through, and the fields already made are destroyed. Nothing has changed then.
+ * exceptions of a constructor propagate, and the fields already constructed are destroyed. Nothing changes then.
  *
  * TYPES need a move constructor that does not throw, since rows are moved; trivially copyable ones are moved as bytes.
- * Their constructors, moves and destructors must not touch the pool that they are in.
+ * Their constructors, moves and destructors must not use the pool that they are in.
  *
- * Handles and options are as in toft/pool.hpp, with rows for slots. A growing pool may have a source, too: of its
- * columns. It cannot live in a buffer. One thread at a time; several may read while none changes the pool, and write
- * different values while none makes or erases rows.
+ * Handles and options are as in toft/pool.hpp, with rows for slots. A growing pool may have a source, which its columns
+ * use. A pool in a buffer is not supported. One thread at a time; several may read while none changes the pool, and
+ * write different values while none creates or erases rows.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_SOA_POOL_HPP
@@ -57,12 +57,12 @@ class soa_pool {
   using column_type = std::tuple_element_t<I, std::tuple<Ts...>>;
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
-  /* Takes no memory. */
+  /* Allocates nothing. */
   soa_pool() noexcept : index_(toft_pool_closed()) {}
   /* Throws std::invalid_argument if the options contradict each other, std::bad_alloc if there is no memory. */
   explicit soa_pool(const pool_options &options) : index_(toft_pool_closed()), source_(options.source) {
     pool_options o = options;
-    if (!o.fixed) o.source = nullptr; /* that of the columns only */
+    if (!o.fixed) o.source = nullptr; /* the source is for the columns only */
     int code = o.buffer != nullptr ? TOFT_EARG : detail::open_pool(&index_, o, sizeof(row_number), alignof(row_number));
     if (code == TOFT_OK && o.slots != 0 && !resize(o.slots)) {
       toft_pool_release(&index_);
@@ -71,7 +71,7 @@ class soa_pool {
     if (code == TOFT_EARG) detail::throw_options();
     if (code != TOFT_OK) detail::throw_bad_alloc();
   }
-  /* The other one is as default-constructed then. */
+  /* `other` is then as default-constructed. */
   soa_pool(soa_pool &&other) noexcept
       : index_(std::exchange(other.index_, toft_pool_closed())),
         source_(std::exchange(other.source_, nullptr)),
@@ -82,7 +82,7 @@ class soa_pool {
   }
   ~soa_pool() {
     destroy_all();
-    free_block(rows_);
+    put(rows_);
     toft_pool_release(&index_);
   }
   void swap(soa_pool &other) noexcept {
@@ -92,44 +92,44 @@ class soa_pool {
   }
   friend void swap(soa_pool &a, soa_pool &b) noexcept { a.swap(b); }
 
-  /* A row, each field made of one argument; without arguments, each is T(). It is the last row then. Arguments may
-   * refer to values of this pool. */
+  /* Appends a row, each field constructed from one argument; without arguments, each is T(). Arguments may refer to
+   * values of this pool. */
   template <class... Us>
   handle_type emplace(Us &&...us) {
     handle_type h = try_emplace(std::forward<Us>(us)...);
     if (TOFT_UNLIKELY(!h)) detail::throw_bad_alloc();
     return h;
   }
-  /* A null handle if the pool is full or there is no memory. */
+  /* Returns a null handle if the pool is full or there is no memory. */
   template <class... Us>
   handle_type try_emplace(Us &&...us) noexcept(makes_nothrow<Us...>()) {
     static_assert(sizeof...(Us) == sizeof...(Ts) || sizeof...(Us) == 0, "one argument for each column, or none");
-    std::uint32_t number = toft_pool_take_slot(&index_);
-    if (TOFT_UNLIKELY(number == 0)) {
-      if (!open(0) || (number = toft_pool_take_slot(&index_)) == 0) return {};
+    std::uint32_t index = toft_pool_take_slot(&index_);
+    if (TOFT_UNLIKELY(index == 0)) {
+      if (!open(0) || (index = toft_pool_take_slot(&index_)) == 0) return {};
     }
-    detail::slot_guard guard(&index_, number);
+    detail::taken_slot taken(&index_, index);
     std::size_t row = size();
     if (TOFT_LIKELY(row < rows_.capacity)) {
       make(rows_, row, columns, std::forward<Us>(us)...);
-    } else { /* the new row first: its arguments may be in the old ones */
+    } else { /* the new row first, since its arguments may refer to the old columns */
       block_owner more(*this, take(grown()));
       if (more.rows.capacity == 0) return {};
       make(more.rows, row, columns, std::forward<Us>(us)...);
       move_all(rows_, more.rows, row, columns);
       std::swap(rows_, more.rows);
     }
-    handle_type h(guard.activate());
+    handle_type h(taken.activate());
     rows_.handles[row] = h;
-    *row_at(number) = static_cast<row_number>(row);
+    *row_at(index) = static_cast<row_number>(row);
     return h;
   }
 
-  /* Destroys a row, and moves the last one into its place; false, and nothing done, if h is stale. */
+  /* Destroys a row and moves the last one into its position; returns false, and does nothing, if h is stale. */
   bool erase(handle_type h) noexcept {
-    std::uint32_t number = toft_pool_deactivate(&index_, h.bits());
-    if (number == 0) return false;
-    std::size_t row = *row_at(number), last = size();
+    std::uint32_t index = toft_pool_deactivate(&index_, h.bits());
+    if (index == 0) return false;
+    std::size_t row = *row_at(index), last = size();
     if (row != last) {
       fill(row, last, columns);
       handle_type moved = rows_.handles[last];
@@ -137,11 +137,11 @@ class soa_pool {
       *row_at(moved.bits() & index_.mask) = static_cast<row_number>(row);
     }
     destroy(rows_, last, last + 1, columns);
-    toft_pool_return_slot(&index_, number);
+    toft_pool_return_slot(&index_, index);
     return true;
   }
 
-  /* The I-th column: the live rows. */
+  /* The I-th column, of the live rows. */
   template <std::size_t I>
   span<column_type<I>> column() noexcept {
     return {std::get<I>(rows_.at), size()};
@@ -153,7 +153,7 @@ class soa_pool {
   /* The rows' handles, in the order of the columns. */
   span<const handle_type> handles() const noexcept { return {rows_.handles, size()}; }
 
-  /* A field of a row: nullptr if h is stale. */
+  /* A field of a row; nullptr if h is stale. */
   template <std::size_t I>
   column_type<I> *get(handle_type h) noexcept {
     std::size_t row = row_of(h);
@@ -174,21 +174,21 @@ class soa_pool {
     return std::get<I>(rows_.at)[checked(h)];
   }
   bool contains(handle_type h) const noexcept { return toft_pool_contains(&index_, h.bits()) != 0; }
-  /* Where the row stands in the columns; npos if h is stale. */
+  /* Returns the row of a handle; npos if h is stale. */
   std::size_t row_of(handle_type h) const noexcept {
     return TOFT_LIKELY(contains(h)) ? *row_at(h.bits() & index_.reach) : npos;
   }
-  /* The handle of the row that stands there; null from size() on. */
+  /* Returns the handle of a row; null if row >= size(). */
   handle_type handle_at(std::size_t row) const noexcept { return row < size() ? rows_.handles[row] : handle_type(); }
 
   std::size_t size() const noexcept { return toft_pool_count(&index_); }
   bool empty() const noexcept { return size() == 0; }
-  /* Rows that columns have memory for. */
+  /* Rows for which the columns have memory. */
   std::size_t capacity() const noexcept { return rows_.capacity; }
   std::size_t retired() const noexcept { return index_.retired; }
 
-  /* Memory for so many rows in all: up to there columns do not move. Throws std::length_error above max_slots,
-   * std::bad_alloc; nothing has changed then. */
+  /* Allocates memory for so many rows in total, so columns do not move until there are more. Throws std::length_error
+   * above max_slots, std::bad_alloc; nothing changes then. */
   void reserve(std::size_t rows) {
     if (rows == 0) return;
     if (!open(rows)) {
@@ -198,17 +198,17 @@ class soa_pool {
     }
     if (rows > rows_.capacity && !resize(rows)) detail::throw_bad_alloc();
   }
-  /* Destroys all rows. Memory is kept. */
+  /* Destroys all rows and keeps the memory. */
   void clear() noexcept {
     destroy_all();
     toft_pool_clear(&index_);
   }
-  /* Gives memory back that no row needs, if there is memory to move the rows to, and the pool is not fixed. */
+  /* Frees unused memory, if there is memory for the copy of the rows, and the pool is not fixed. */
   void trim() noexcept {
     if ((index_.flags & TOFT_POOL_FIXED) != 0) return;
     toft_pool_trim(&index_);
     if (empty())
-      free_block(rows_);
+      put(rows_);
     else if (size() < rows_.capacity)
       resize(size());
   }
@@ -224,7 +224,7 @@ class soa_pool {
   }();
   static constexpr std::size_t row_bytes = (sizeof(handle_type) + ... + sizeof(Ts));
 
-  /* One block of the source: the handles, then the columns. */
+  /* A block of the source: the handles, then the columns. */
   struct block {
     void *base = nullptr;
     std::size_t bytes = 0, capacity = 0;
@@ -237,7 +237,7 @@ class soa_pool {
     block_owner(soa_pool &p, const block &b) noexcept : pool(p), rows(b) {}
     block_owner(const block_owner &) = delete;
     block_owner &operator=(const block_owner &) = delete;
-    ~block_owner() { pool.free_block(rows); }
+    ~block_owner() { pool.put(rows); }
   };
 
   template <class... Us>
@@ -248,9 +248,9 @@ class soa_pool {
       return (detail::constructs_nothrow<Ts, Us> && ...);
   }
 
-  /* What the index keeps for a handle's number. */
-  row_number *row_at(std::uint32_t number) const noexcept {
-    return reinterpret_cast<row_number *>(index_.slots) + (std::size_t{number} - 1);
+  /* The row number, which the index stores in the handle's slot. */
+  row_number *row_at(std::uint32_t index) const noexcept {
+    return reinterpret_cast<row_number *>(index_.slots) + (std::size_t{index} - 1);
   }
   std::size_t checked(handle_type h) const {
     if (TOFT_UNLIKELY(!contains(h))) detail::throw_stale();
@@ -269,12 +269,12 @@ class soa_pool {
     std::size_t rows = rows_.capacity < few / 2 ? few : 2 * rows_.capacity;
     return rows < most ? rows : most;
   }
-  /* Columns begin a line further each than they need, so that a row's fields do not meet in one set of a cache. */
+  /* Each column begins one cache line later than needed, so that a row's fields do not collide in one cache set. */
   static std::size_t after(std::size_t offset, std::size_t rows, std::size_t size, std::size_t align) noexcept {
     std::size_t from = (offset + align - 1) & ~(align - 1);
     return from + rows * size + line;
   }
-  /* A block without a base if there is no memory. */
+  /* Takes a block; its base is nullptr if there is no memory. */
   TOFT_COLD block take(std::size_t rows) noexcept {
     block b;
     if (rows > (PTRDIFF_MAX / 2 - 4096 - 3 * widest * (sizeof...(Ts) + 2)) / row_bytes) return b;
@@ -301,12 +301,12 @@ class soa_pool {
     };
     (one(std::get<I>(b.at), sizeof(Ts), alignof(Ts) > line ? alignof(Ts) : line), ...);
   }
-  void free_block(block &b) noexcept {
+  void put(block &b) noexcept {
     if (b.base != nullptr) source()->put(source(), b.base, b.bytes);
     b = block();
   }
   toft_source *source() const noexcept { return source_ != nullptr ? source_ : toft_heap(); }
-  /* Moves everything to columns of that many rows; false: no memory, nothing changed. */
+  /* Moves all rows to columns of that length; false: no memory, nothing changed. */
   bool resize(std::size_t rows) noexcept {
     block_owner other(*this, take(rows));
     if (other.rows.base == nullptr) return false;
@@ -317,7 +317,7 @@ class soa_pool {
 
   /* ---- rows ---- */
 
-  /* The fields of one row; what was made is destroyed if one cannot be. */
+  /* Constructs the fields of one row; if one throws, the others are destroyed. */
   template <std::size_t... I, class... Us>
   static void make(block &b, std::size_t row, std::index_sequence<I...>, Us &&...us) noexcept(makes_nothrow<Us...>()) {
     struct undo {
@@ -349,7 +349,7 @@ class soa_pool {
     (move(std::get<I>(to.at), std::get<I>(from.at), rows), ...);
   }
 
-  /* The last row's fields in place of those of another; it is destroyed after. */
+  /* Replaces a row's fields by those of the last row, which the caller destroys. */
   template <std::size_t... I>
   void fill(std::size_t row, std::size_t last, std::index_sequence<I...>) noexcept {
     auto one = [=](auto *column) {
@@ -371,7 +371,7 @@ class soa_pool {
     if (!empty()) destroy(rows_, 0, size(), columns);
   }
 
-  toft_pool index_; /* of row numbers */
+  toft_pool index_; /* maps slots to row numbers */
   toft_source *source_ = nullptr;
   block rows_;
 };

@@ -1,4 +1,4 @@
-/* A view of contiguous values: std::span where there is one, else as much of it as a column needs.
+/* A view of contiguous values: std::span where available, else a subset of it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_SPAN_HPP
 #define TOFT_SPAN_HPP
@@ -42,7 +42,7 @@ class span {
   constexpr span(T *first, std::size_t count) noexcept : data_(first), size_(count) {}
   template <std::size_t N>
   constexpr span(T (&array)[N]) noexcept : data_(array), size_(N) {}
-  /* What has data() and size() of fitting type: containers, and a span of T for a span of const T. */
+  /* From ranges with data() and size(), such as containers, and from a span of T to a span of const T. */
   template <
       class Range,
       class = std::enable_if_t<

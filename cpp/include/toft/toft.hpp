@@ -20,5 +20,5 @@
 
 #endif
 
-// Outside the guard too: see config.hpp.
+// Outside the guard: see config.hpp.
 #include "config.hpp"
