@@ -105,13 +105,13 @@ TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
 
 /* ---- ending a frame from all threads of a loop ---- */
 
-/* Sets how many threads take part in each frame: as many as call toft_frames_arrive_and_wait. 0, the initial value: none.
- * Returns TOFT_EBUSY, with nothing changed, while a thread waits. A child of a fork has the parent's number and none of
- * its waiting threads. */
+/* Sets how many threads take part in each frame: as many as call toft_frames_arrive_and_wait. 0, the initial value:
+ * none. Returns TOFT_EBUSY, with nothing changed, while a thread waits. A child of a fork has the parent's number and
+ * none of its waiting threads. */
 TOFT_API int toft_frames_set_parties(toft_frames *frames, size_t parties);
-/* Waits until all parties have called it; one of them then calls toft_frames_advance while the others wait. Returns that
- * call's result, to all of them. What each thread wrote before the call is visible to all after it. TOFT_EARG: the
- * number of parties is 0. */
+/* Waits until all parties have called it; one of them then calls toft_frames_advance while the others wait. Returns
+ * that call's result, to all of them. What each thread wrote before the call is visible to all after it. TOFT_EARG:
+ * the number of parties is 0. */
 TOFT_API int toft_frames_arrive_and_wait(toft_frames *frames);
 /* Lowers the number of parties by one, for this frame and all later ones, and does not wait: the call of a thread that
  * leaves the loop. The last party that leaves does not end the frame. TOFT_EARG: the number of parties is 0. */

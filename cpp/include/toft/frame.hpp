@@ -15,8 +15,8 @@
 // arrive_and_wait, or waiting for work. They fail (TOFT_EBUSY) while a thread holds a toft::frame_entry; other threads
 // are not detected.
 //
-// FAILURE. arena() throws std::bad_alloc if there is no memory for a thread's first arena of a buffer, and in destructors
-// that run while the frame ends. arena.hpp documents the failures of the arena.
+// FAILURE. arena() throws std::bad_alloc if there is no memory for a thread's first arena of a buffer, and in
+// destructors that run while the frame ends. arena.hpp documents the failures of the arena.
 //
 // COST. arena() takes two loads and a compare if the thread's last call was for the same frames. advance is linear in
 // threads, destructors to run and blocks to return.

@@ -14,8 +14,8 @@
 // may move to another thread and end there. Its allocations end with it.
 //
 // FAILURE. std::bad_alloc if no arena is idle and there is no memory for another. A lease that ends while a range of
-// its arena is claimed, or in one of its cleanups, cannot be returned: the arena and its memory leak. return_arena reports
-// this.
+// its arena is claimed, or in one of its cleanups, cannot be returned: the arena and its memory leak. return_arena
+// reports this.
 //
 // COST. On one thread a lease and its end take no lock and no atomic read-modify-write; the end is linear in
 // destructors to run and blocks to return. On another thread the end takes a lock.
