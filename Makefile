@@ -144,62 +144,66 @@ check-snapshot: ; $(RUN) --need cargo,gcc abi/check-snapshot
 
 # ---- Rust ----
 
-FEATURES := --features allocator-api2,derive,hashbrown,serde
+CRATES := -p toft -p toft-pools
+FEATURES := --features toft/allocator-api2,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
 others := ui bumpalo_program from_bumpalo safe_functions
 leaking := callbacks callbacks_pools diagnostics drops hook hostile oracle panics recycler_checked
-programs := $(filter-out $(others),$(patsubst rust/tests/%.rs,%,$(wildcard rust/tests/*.rs)))
+programs := $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/tests/*.rs rust/pools/tests/*.rs))))
 tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
 
 # Streams are short, and the programs that must not compile are omitted: check-rust-streams has both.
 check-rust: ; $(TESTS) --need cargo \
-  "TOFT_SHORT=1 $(rust) test --locked -p toft $(FEATURES) -- --skip each_misuse_is_refused; cargo run --locked -p toft --example collections $(FEATURES)"
+  "TOFT_SHORT=1 $(rust) test --locked $(CRATES) $(FEATURES) -- --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
 streams := $(addprefix --test ,callbacks_pools frames growth oracle ordered_streams scopes ui)
-check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked -p toft $(FEATURES) $(streams)"
+check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --release -p toft-loom"
 check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
-check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked -p toft --lib --no-default-features; \
-  for features in allocator-api2 derive hashbrown serde std allocator-api2,derive,hashbrown,serde; do \
+check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
+  for features in allocator-api2 hashbrown serde std allocator-api2,hashbrown,serde; do \
     cargo check --locked -p toft --no-default-features --features \$$features; done; \
+  for features in derive serde std derive,serde; do \
+    cargo check --locked -p toft-pools --no-default-features --features \$$features; done; \
   test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
-  cargo package -p toft-derive -p toft --allow-dirty --no-verify --exclude-lockfile --quiet"
-check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked -p toft --all-targets $(FEATURES) -- -D warnings; \
-  cargo clippy --locked -p toft --no-default-features -- -D warnings; \
+  test \$$(cargo tree --locked -p toft-pools -e normal --prefix none | grep -c .) = 2; \
+  cargo package -p toft-derive -p toft -p toft-pools --allow-dirty --no-verify --exclude-lockfile --quiet"
+check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked $(CRATES) --all-targets $(FEATURES) -- -D warnings; \
+  cargo clippy --locked $(CRATES) --no-default-features -- -D warnings; \
   cargo clippy --locked -p toft-derive -p conformance-client -p conformance-provider -- -D warnings; \
   cargo check --locked -p toft-fuzz; \
-  RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft --no-deps $(FEATURES); rust/check-examples"
+  RUSTDOCFLAGS='-D warnings' cargo doc --locked $(CRATES) --no-deps $(FEATURES); rust/check-examples"
 msrv := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' rust/Cargo.toml)
 check-rust-msrv: ; $(RUN) --need cargo,rustup "scripts/rust-toolchain $(msrv); \
-  cargo +$(msrv) check --locked -p toft $(FEATURES); cargo +$(msrv) check --locked -p toft --no-default-features"
+  cargo +$(msrv) check --locked $(CRATES) $(FEATURES); cargo +$(msrv) check --locked $(CRATES) --no-default-features"
 check-rust-nightly: ; $(RUN) --need cargo,rustup "$(nightly) \
   cargo +nightly run --locked -p toft --example std_collections --features nightly; \
   $(if $(FULL),$(rust) +nightly test --locked -p toft --lib --tests --all-features)"
 check-rust-bare: ; $(RUN) --need cargo,rustup "rustup target add thumbv7em-none-eabihf || exit 77; \
-  cargo check --locked -p toft --no-default-features $(FEATURES) --target thumbv7em-none-eabihf"
+  cargo check --locked $(CRATES) --no-default-features $(FEATURES) --target thumbv7em-none-eabihf"
 
 # The programs named above deliberately leak values that are never dropped. The first of the lists only varies numbers:
 # other programs make its calls under Miri in a tenth of the time.
 miri = for test in $2; do leaks=; case ' $(leaking) ' in *\" \$$test \"*) leaks=-Zmiri-ignore-leaks ;; esac; \
   MIRIFLAGS=\"$1 \$$leaks -Zmiri-disable-isolation\" PROPTEST_CASES=2 RUST_BACKTRACE=0 TOFT_VECTORS=1 \
-  cargo +nightly miri test --locked -p toft $(FEATURES) --test \$$test; done
+  cargo +nightly miri test --locked $(CRATES) $(FEATURES) --test \$$test; done
 check-rust-miri: ; $(TESTS) --need cargo,rustup \
   "$(nightly) $(call miri,-Zmiri-tree-borrows,$(if $(FULL),$(filter-out oracle,$(programs)),strict drops))"
 check-rust-miri-stacked: ; $(TESTS) --need cargo,rustup \
   "$(nightly) $(call miri,,$(filter-out oracle diagnostics shadow,$(programs)))"
 
 sanitized = RUSTFLAGS='-Zsanitizer=$1 --cfg toft_plain_heap' PROPTEST_CASES=128 TOFT_VECTORS=1 \
-  cargo +nightly test --locked -p toft $(FEATURES) --target $(host) -Zbuild-std
+  cargo +nightly test --locked $(CRATES) $(FEATURES) --target $(host) -Zbuild-std
 check-rust-asan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,address) $(tight); \
   ASAN_OPTIONS=detect_leaks=0 $(call sanitized,address) $(leaks)"
 check-rust-tsan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,thread) $(tight) $(leaks)"
 under_valgrind = CARGO_TARGET_$(shell echo $(host) | tr a-z- A-Z_)_RUNNER='valgrind -q --error-exitcode=99 --leak-check=$1 \
   --errors-for-leak-kinds=definite,indirect --fair-sched=yes' RUSTFLAGS='--cfg toft_plain_heap' PROPTEST_CASES=6 \
-  TOFT_SHORT=1 TOFT_VECTORS=1 cargo test --locked -p toft $(FEATURES)
+  TOFT_SHORT=1 TOFT_VECTORS=1 cargo test --locked $(CRATES) $(FEATURES)
 check-rust-valgrind: ; $(TESTS) --need cargo,valgrind "$(call under_valgrind,full) $(tight); $(call under_valgrind,no) $(leaks)"
 check-rust-fuzz: ; $(RUN) --need cargo,rustup "$(nightly) for target in rust/fuzz/fuzz_targets/*.rs; do \
   RUSTFLAGS='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

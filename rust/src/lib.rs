@@ -1,4 +1,4 @@
-//! Arenas: allocate by moving a pointer, give everything back at once. And [pools](pool), for what comes and goes one by one.
+//! Arenas: allocate by moving a pointer, give everything back at once. The crate `toft-pools` has what comes and goes one by one.
 //!
 //! ```
 //! use toft::Arena;
@@ -33,7 +33,6 @@
 //! | [`Leases`], [`Lease`], [`Parcel`] | arenas from a cache that threads share; a value and its arena, to hand on |
 //! | [`TaskArena`] | an arena that the futures of a task share |
 //! | [`SharedArena`], [`Local`] | an arena that many threads fill at once, without a lock |
-//! | [`pool`]: [`Pool`], [`Ring`], [`Stack`], [`Queue`], [`List`], [`ConsList`], [`OrderedMap`], [`OrderedSet`] | slots used again and again, by [`Handle`] or index, and collections of them, in rows or columns |
 //! | [`Recycler`], [`SyncRecycler`] | memory that is freed piece by piece, for containers that churn: on one thread, on all |
 //! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
 //! | [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling), [`set_checked`](Arena::set_checked) | where memory goes, and what goes wrong: switched on while the program runs |
@@ -98,8 +97,7 @@
 //!   `no_std` with `alloc`, and blocks come from the global allocator.
 //! * `allocator-api2`, `nightly`: see above.
 //! * `hashbrown`: its maps and sets in an arena, [`collections`]; and `allocator-api2`.
-//! * `derive`: [`Columnar`](derive@Columnar) is derived, for pools that keep each field in a column.
-//! * `serde`: reports, pools and collections can be stored. Without these the crate depends on nothing.
+//! * `serde`: reports and snapshots can be stored. Without these the crate depends on nothing.
 //!
 //! # Unsafe code
 //!
@@ -148,6 +146,7 @@ mod lease;
 #[cfg(feature = "std")]
 mod lock;
 mod maker;
+mod memory;
 mod options;
 #[cfg(feature = "std")]
 mod os;
@@ -155,7 +154,6 @@ mod owner;
 #[cfg(feature = "std")]
 mod parcel;
 mod policy;
-pub mod pool;
 #[cfg(feature = "std")]
 mod process;
 mod promote;
@@ -186,11 +184,11 @@ pub use frames::Frames;
 pub use hook::on_finding;
 #[cfg(feature = "std")]
 pub use lease::{Lease, LeaseStats, Leases};
+pub use memory::{Blocks, Heap, Memory};
 pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(feature = "std")]
 pub use parcel::Parcel;
-pub use pool::{Columnar, ConsList, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Ring, Stack};
 pub use promote::Promote;
 #[cfg(feature = "std")]
 pub use recycler::SyncRecycler;

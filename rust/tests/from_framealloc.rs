@@ -4,7 +4,8 @@
 
 use std::sync::Mutex;
 
-use toft::{Arena, Frames, Handle, Options, Pool};
+use toft::{Arena, Frames, Options};
+use toft_pools::{Handle, Pool};
 
 /// It is refused by the compiler: `ui.rs` compares its words.
 fn refused(names: &[&str]) {

@@ -8,8 +8,8 @@ use std::alloc::Layout;
 use std::ptr::{dangling, null, without_provenance, NonNull};
 
 use toft::bumpalo::Bump;
-use toft::pool::{Heap, Memory};
 use toft::{Arena, Box, Options, Promote, Recycler, Source};
+use toft::{Heap, Memory};
 
 #[repr(align(4096))]
 #[derive(Clone, Default)]

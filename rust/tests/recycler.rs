@@ -19,8 +19,9 @@ use blocks::Blocks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recycled::{check, Object, Recycling, Step, World};
-use toft::pool::{Handle, Heap, Pool, Rows};
+use toft::Heap;
 use toft::{Limited, Pages, Recycler, SyncRecycler};
+use toft_pools::{Handle, Pool, Rows};
 
 const MIRI: bool = cfg!(miri);
 const THREADS: usize = if MIRI { 3 } else { 8 };

@@ -7,8 +7,9 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-use toft::pool::{Handle, Heap, Pool, Rows};
+use toft::Heap;
 use toft::{on_finding, Limited, Recycler, Source, SyncRecycler};
+use toft_pools::{Handle, Pool, Rows};
 
 static FOUND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static ONE: Mutex<()> = Mutex::new(());

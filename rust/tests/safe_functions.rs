@@ -47,8 +47,8 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "on_finding",
         "a safe function, called with a reference; it may do anything, which tests/hook.rs tries",
     ),
-    ("pool/memory.rs", "take", UNSAFE_TRAIT),
-    ("pool/plan.rs", "column", "dangling, or within memory that the pool has; programs cannot make a planner"),
+    ("memory.rs", "take", UNSAFE_TRAIT),
+    ("pools/plan.rs", "column", "dangling, or within memory that the pool has; programs cannot make a planner"),
     ("promote.rs", "__at", "computes an address from two, reads neither; the trait is sealed"),
     ("recycler/mod.rs", "alloc_layout", NEW_MEMORY),
     ("recycler/mod.rs", "try_alloc_layout", NEW_MEMORY),
@@ -69,7 +69,7 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// Each file by its path in `src`, without comments and unit tests.
+/// Each file by its path in `src`, those of toft-pools with `pools/` before it, without comments and unit tests.
 fn files() -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -80,9 +80,14 @@ fn files() -> Vec<(String, String)> {
             }
         }
     }
+    let pools = Path::new(env!("CARGO_MANIFEST_DIR")).join("pools/src");
     let mut paths = Vec::new();
     walk(&source(), &mut paths);
-    let name = |path: &Path| path.strip_prefix(source()).unwrap().to_str().unwrap().replace('\\', "/");
+    walk(&pools, &mut paths);
+    let name = |path: &Path| match path.strip_prefix(&pools) {
+        Ok(name) => format!("pools/{}", name.to_str().unwrap().replace('\\', "/")),
+        Err(_) => path.strip_prefix(source()).unwrap().to_str().unwrap().replace('\\', "/"),
+    };
     let text = |path: &Path| {
         let text = fs::read_to_string(path).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap();

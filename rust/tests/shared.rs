@@ -12,7 +12,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use blocks::Blocks;
-use toft::pool::Heap;
+use toft::Heap;
 use toft::{Keep, Limited, Local, SharedArena, Source};
 
 const MIRI: bool = cfg!(miri);

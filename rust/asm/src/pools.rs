@@ -2,8 +2,7 @@
 //! instructions.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use toft::pool::{Queue, Rows};
-use toft::{Handle, Pool, Stack};
+use toft_pools::{Handle, Pool, Queue, Rows, Stack};
 
 macro_rules! path {
     ($name:ident, |$on:ident: $type:ty $(, $arg:ident: $arg_type:ty)*| -> $out:ty, $does:expr) => {

@@ -76,7 +76,7 @@ impl Input {
             generics: without_self,
             fields: read,
             tuple: matches!(fields, Fields::Unnamed(list) if !list.unnamed.is_empty()),
-            toft: quote!(::toft),
+            toft: quote!(::toft_pools),
             derives: Vec::new(),
             tokens,
         };

@@ -1,4 +1,4 @@
-//! `#[derive(Columnar)]` of the crate `toft`, which exports it with the feature `derive` and documents it.
+//! `#[derive(Columnar)]` of the crate `toft-pools`, which exports it with the feature `derive` and documents it.
 //!
 //! It goes three steps: `input` reads the struct and its attributes, and says what is wrong with them; `columns`
 //! decides which column each field lies in; `views`, `traits` and `methods` write the code.
@@ -13,7 +13,7 @@ mod views;
 
 use proc_macro::TokenStream;
 
-/// Implements `Columnar`, and writes the structs of references and slices that go with it. `toft::Columnar` tells more.
+/// Implements `Columnar`, and writes the structs of references and slices that go with it. `toft_pools::Columnar` documents it.
 #[proc_macro_derive(Columnar, attributes(columns))]
 pub fn columnar(input: TokenStream) -> TokenStream {
     expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()

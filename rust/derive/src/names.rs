@@ -41,7 +41,7 @@ impl Names {
         let (a, b) = (fresh("a", &taken), fresh("b", &taken));
         let text = input.ident.unraw().to_string();
         let toft = &input.toft;
-        let pool = quote!(#toft::pool);
+        let pool = quote!(#toft);
         let mut generics = input.generics.clone();
         for field in &input.fields {
             if field.nested && depends(input, &field.ty) {

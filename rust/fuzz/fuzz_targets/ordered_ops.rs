@@ -2,18 +2,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../tests/common/ledger.rs"]
+#[path = "../../pools/tests/common/ledger.rs"]
 mod ledger;
-#[path = "../../tests/common/ordered.rs"]
+#[path = "../../pools/tests/common/ordered.rs"]
 mod ordered;
-#[path = "../../tests/common/pair.rs"]
+#[path = "../../pools/tests/common/pair.rs"]
 mod pair;
 
 use ledger::Counted;
 use libfuzzer_sys::fuzz_target;
 use ordered::{Large, Look, Step, TestKey, TestValue, World, KINDS};
 use pair::Pair;
-use toft::pool::{Columns, Heap, OrderedMap, Rows};
+use toft::Heap;
+use toft_pools::{Columns, OrderedMap, Rows};
 
 fn play<K: TestKey, V: TestValue, L: Look<V>>(limit: u8, steps: &[Step]) {
     World::new(match limit {

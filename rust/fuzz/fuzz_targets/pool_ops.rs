@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../tests/common/failing.rs"]
+#[path = "../../pools/tests/common/failing.rs"]
 mod failing;
-#[path = "../../tests/common/ledger.rs"]
+#[path = "../../pools/tests/common/ledger.rs"]
 mod ledger;
-#[path = "../../tests/common/pair.rs"]
+#[path = "../../pools/tests/common/pair.rs"]
 mod pair;
-#[path = "../../tests/common/pool_model.rs"]
+#[path = "../../pools/tests/common/pool_model.rs"]
 mod pool_model;
 
 use failing::{Failing, Shared};
@@ -16,8 +16,9 @@ use ledger::Counted;
 use libfuzzer_sys::fuzz_target;
 use pair::Pair;
 use pool_model::{play, Step, KINDS};
-use toft::pool::{Columns, Handle, Heap, Pool, Rows};
 use toft::Arena;
+use toft::Heap;
+use toft_pools::{Columns, Handle, Pool, Rows};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else { return };

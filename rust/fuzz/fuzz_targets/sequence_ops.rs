@@ -2,30 +2,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../tests/common/cons_model.rs"]
+#[path = "../../pools/tests/common/cons_model.rs"]
 mod cons_model;
-#[path = "../../tests/common/failing.rs"]
+#[path = "../../pools/tests/common/failing.rs"]
 mod failing;
-#[path = "../../tests/common/ledger.rs"]
+#[path = "../../pools/tests/common/ledger.rs"]
 mod ledger;
-#[path = "../../tests/common/list_model.rs"]
+#[path = "../../pools/tests/common/list_model.rs"]
 mod list_model;
-#[path = "../../tests/common/look.rs"]
+#[path = "../../pools/tests/common/look.rs"]
 mod look;
-#[path = "../../tests/common/pair.rs"]
+#[path = "../../pools/tests/common/pair.rs"]
 mod pair;
-#[path = "../../tests/common/queue_model.rs"]
+#[path = "../../pools/tests/common/queue_model.rs"]
 mod queue_model;
-#[path = "../../tests/common/ring_model.rs"]
+#[path = "../../pools/tests/common/ring_model.rs"]
 mod ring_model;
-#[path = "../../tests/common/stack_model.rs"]
+#[path = "../../pools/tests/common/stack_model.rs"]
 mod stack_model;
 
 use failing::{Failing, Shared};
 use libfuzzer_sys::fuzz_target;
 use look::{Look, Step};
-use toft::pool::{Columns, ConsList, Heap, List, Memory, Queue, Ring, Rows, Stack};
 use toft::Arena;
+use toft::{Heap, Memory};
+use toft_pools::{Columns, ConsList, List, Queue, Ring, Rows, Stack};
 
 fn run<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
     let steps = |kinds: u8| -> Vec<Step> {

@@ -29,7 +29,7 @@ use core::ptr::NonNull;
 use core::sync::atomic;
 
 use crate::error::{sure, AllocError};
-use crate::pool::Heap;
+use crate::memory::Heap;
 use crate::room::{By, Room};
 use crate::source::Source;
 use block::{Place, Segment};
@@ -44,7 +44,7 @@ pub use sync::SyncRecycler;
 ///
 /// Allocation moves a cursor, as in an [`Arena`](crate::Arena). Each block counts its live bytes, and when none is left
 /// it is filled anew; blocks that are pinned by a few long-lived objects have their holes filled. Objects have no header.
-/// With the feature `allocator-api2` or `nightly`, `&Recycler` is an allocator; and it is [`Memory`](crate::pool::Memory)
+/// With the feature `allocator-api2` or `nightly`, `&Recycler` is an allocator; and it is [`Memory`](crate::Memory)
 /// for pools.
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
@@ -69,7 +69,7 @@ pub use sync::SyncRecycler;
 /// ```compile_fail
 /// let leaked = {
 ///     let recycler = toft::Recycler::new();
-///     let mut pool: toft::Pool<u8, toft::pool::Rows, toft::Handle<u8>, _> = toft::Pool::new_in(&recycler);
+///     let mut pool: toft_pools::Pool<u8, toft_pools::Rows, toft_pools::Handle<u8>, _> = toft_pools::Pool::new_in(&recycler);
 ///     pool.insert(1);
 ///     pool
 /// }; // the recycler does not live so long
@@ -86,7 +86,7 @@ pub use sync::SyncRecycler;
 ///
 /// ```
 /// use std::alloc::Layout;
-/// use toft::{pool::Heap, Limited, Recycler};
+/// use toft::{Heap, Limited, Recycler};
 /// let recycler = Recycler::from_source(Limited::new(Heap, 1 << 20));
 /// assert!(recycler.try_alloc_layout(Layout::new::<[u8; 2 << 20]>()).is_err());
 /// assert!(recycler.try_alloc_layout(Layout::new::<[u8; 1 << 10]>()).is_ok());
@@ -235,7 +235,7 @@ impl<S: Source> Recycler<S> {
     /// One whose blocks come from `source`: of its own, or `&source`.
     ///
     /// ```
-    /// use toft::{pool::Heap, Limited, Recycler};
+    /// use toft::{Heap, Limited, Recycler};
     /// let source = Limited::new(Heap, 1 << 20);
     /// let recycler = Recycler::from_source(&source);
     /// recycler.alloc_layout(std::alloc::Layout::new::<u64>());
@@ -250,7 +250,7 @@ impl<S: Source> Recycler<S> {
     /// Where its blocks come from.
     ///
     /// ```
-    /// use toft::{pool::Heap, Limited, Recycler};
+    /// use toft::{Heap, Limited, Recycler};
     /// let recycler = Recycler::from_source(Limited::new(Heap, 1 << 20));
     /// assert_eq!(recycler.source().used(), 0);
     /// ```
@@ -313,7 +313,7 @@ impl<S: Source> Recycler<S> {
     ///
     /// ```
     /// use std::alloc::Layout;
-    /// let recycler = toft::Recycler::from_source(toft::Limited::new(toft::pool::Heap, 0));
+    /// let recycler = toft::Recycler::from_source(toft::Limited::new(toft::Heap, 0));
     /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
     /// ```
     #[inline(always)]

@@ -13,7 +13,7 @@ use crate::error::{sure, AllocError};
 use crate::hook::Hold;
 use crate::lease::hint;
 use crate::lock::{Held, Lock};
-use crate::pool::Heap;
+use crate::memory::Heap;
 use crate::room::{By, Room};
 use crate::source::Source;
 
@@ -193,7 +193,7 @@ impl<S: Source> SyncRecycler<S> {
     ///
     /// ```
     /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::from_source(toft::Limited::new(toft::pool::Heap, 0));
+    /// let recycler = toft::SyncRecycler::from_source(toft::Limited::new(toft::Heap, 0));
     /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
     /// ```
     #[inline]

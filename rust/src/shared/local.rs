@@ -8,8 +8,8 @@ use core::ptr::{null_mut, NonNull};
 
 use super::{taken, SharedArena};
 use crate::abi::round8;
+use crate::memory::Heap;
 use crate::policy::is_request;
-use crate::pool::Heap;
 use crate::room::{By, Room};
 use crate::source::Source;
 

@@ -20,8 +20,8 @@ use crate::abi::{round8, Stats};
 use crate::arena::Keep;
 use crate::hook::held;
 use crate::lock::Lock;
+use crate::memory::Heap;
 use crate::policy::{is_request, merged_size, round, stagger, CAP, HEADER, HOME, MERGE};
-use crate::pool::Heap;
 use crate::room::{By, Room};
 use crate::source::Source;
 use crate::{atomic, lock};
@@ -132,7 +132,7 @@ impl<S: Source> SharedArena<S> {
     /// [`Limited`](crate::Limited) source is a budget.
     ///
     /// ```
-    /// use toft::{pool::Heap, Limited, SharedArena};
+    /// use toft::{Heap, Limited, SharedArena};
     /// let tight = SharedArena::from_source(Limited::new(Heap, 20_000));
     /// assert!(tight.try_alloc([0u8; 1000]).is_ok());
     /// assert!(tight.try_alloc([0u8; 20_000]).is_err());

@@ -4,7 +4,7 @@
 
 /// `P` numbers, stored beside a key.
 #[derive(Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "toft", derive(toft::Columnar))]
+#[cfg_attr(feature = "toft", derive(toft_pools::Columnar))]
 pub struct Payload<const P: usize>(pub [f64; P]);
 
 impl<const P: usize> Payload<P> {
@@ -15,7 +15,7 @@ impl<const P: usize> Payload<P> {
 
 /// An element of a list, a stack or a queue.
 #[derive(Clone, Copy)]
-#[cfg_attr(feature = "toft", derive(toft::Columnar))]
+#[cfg_attr(feature = "toft", derive(toft_pools::Columnar))]
 pub struct Item<const P: usize> {
     pub number: u64,
     #[allow(dead_code)] // it is stored
@@ -24,7 +24,7 @@ pub struct Item<const P: usize> {
 
 /// A value of a pool, of `8 * (1 + REST)` bytes.
 #[derive(Clone, Copy)]
-#[cfg_attr(feature = "toft", derive(toft::Columnar))]
+#[cfg_attr(feature = "toft", derive(toft_pools::Columnar))]
 pub struct Value<const REST: usize> {
     pub first: u64,
     #[allow(dead_code)] // it is stored

@@ -8,9 +8,10 @@ use crate::pools::{self, Pools};
 use crate::sequences::{Ends, Front, Rows as Sequences};
 use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
 use crate::standard::{sum_keys, sum_pairs};
-use toft::pool::{Columns, ConsList, Handle, Heap, Key, Layout, List, Memory, Pool, Queue, Ring, Rows, Stack};
 use toft::Arena;
-use toft::{OrderedMap, OrderedSet};
+use toft::{Heap, Memory};
+use toft_pools::{Columns, ConsList, Handle, Key, Layout, List, Pool, Queue, Ring, Rows, Stack};
+use toft_pools::{OrderedMap, OrderedSet};
 
 /// An arena that others point to.
 struct Home(*mut Arena);

@@ -1,0 +1,404 @@
+//! What addresses a slot of a pool: a handle, or a plain index.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+
+/// What a [`Pool`](super::Pool) of `T` hands out for a value: a [`Handle`], or an index: `u16`, `u32`, `u64` or `usize`.
+/// The trait is sealed.
+///
+/// ```
+/// use toft::Heap;
+/// use toft_pools::{Pool, Rows};
+///
+/// let mut pool: Pool<char, Rows, u16> = Pool::default(); // by indices of 16 bits: 65536 slots at most
+/// let i: u16 = pool.insert('a');
+/// assert_eq!((i, pool[i]), (0, 'a'));
+/// ```
+pub trait Key<T>: Copy + Eq + sealed::Sealed {
+    /// What a slot has beside it, with which a key is compared.
+    #[doc(hidden)]
+    type Generation: Count;
+    /// How many slots can be told apart.
+    #[doc(hidden)]
+    const SLOTS: usize;
+
+    /// Of a slot that never had a value, in a pool whose number is `start`.
+    #[doc(hidden)]
+    fn unused(start: u32) -> Self::Generation;
+    /// Of a slot that has a value.
+    #[doc(hidden)]
+    fn new(index: usize, generation: Self::Generation) -> Self;
+    #[doc(hidden)]
+    fn index(self) -> usize;
+    /// Whether the slot has this key's value.
+    #[doc(hidden)]
+    fn matches(self, generation: Self::Generation) -> bool;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T, G: super::Count> Sealed for super::Handle<T, G> {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+    impl Sealed for usize {}
+}
+
+macro_rules! index {
+    ($($int:ty)*) => {$(
+        impl<T> Key<T> for $int {
+            type Generation = u8; // only whether it is odd counts
+            // One less than could be told apart, so that a number of slots is a number of this type as well.
+            const SLOTS: usize = if size_of::<$int>() < size_of::<usize>() { <$int>::MAX as usize } else { usize::MAX };
+
+            fn unused(_: u32) -> u8 {
+                0
+            }
+            #[inline(always)]
+            fn new(index: usize, _: u8) -> $int {
+                index as $int
+            }
+            #[inline(always)]
+            fn index(self) -> usize {
+                usize::try_from(self).unwrap_or(usize::MAX)
+            }
+            #[inline(always)]
+            fn matches(self, generation: u8) -> bool {
+                generation.is_odd()
+            }
+        }
+    )*};
+}
+
+index!(u16 u32 u64 usize);
+
+/// A counter of generations: `u8`, `u16` or `u32`. The trait is sealed.
+///
+/// ```
+/// use toft_pools::Handle;
+/// assert_eq!(size_of::<Handle<String, u8>>(), 8); // as large as any: the smaller counters are for tests
+/// assert_eq!(size_of::<Option<Handle<String>>>(), 8);
+/// ```
+pub trait Count: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Sealed {
+    /// One that is not 0.
+    #[doc(hidden)]
+    type NonZero: Copy + Eq + Ord + Hash + fmt::Debug + 'static;
+    /// Where the generations of a pool begin whose number is `start`.
+    #[doc(hidden)]
+    fn even(start: u32) -> Self;
+    #[doc(hidden)]
+    fn next(self) -> Self;
+    /// Even: this one, or the next.
+    #[doc(hidden)]
+    fn after(self) -> Self;
+    /// Even: this one, or the one before.
+    #[doc(hidden)]
+    fn before(self) -> Self;
+    #[doc(hidden)]
+    fn is_odd(self) -> bool;
+    /// A bit for each: whether it is odd.
+    #[doc(hidden)]
+    fn odd_bits(group: &[Self; 64]) -> u64;
+    /// How many there are between `start`'s and this.
+    #[doc(hidden)]
+    fn since(self, start: u32) -> u32;
+    #[doc(hidden)]
+    fn widen(self) -> u32;
+    #[doc(hidden)]
+    fn narrow(wide: u32) -> Option<Self>;
+    /// Of one that is odd.
+    #[doc(hidden)]
+    fn odd(self) -> Self::NonZero;
+    #[doc(hidden)]
+    fn is(self, odd: Self::NonZero) -> bool;
+    #[doc(hidden)]
+    fn get(odd: Self::NonZero) -> Self;
+}
+
+mod count {
+    pub trait Sealed {}
+    impl Sealed for u8 {}
+    impl Sealed for u16 {}
+    impl Sealed for u32 {}
+}
+
+macro_rules! count {
+    ($($int:ident)*) => {$(
+        impl Count for $int {
+            type NonZero = core::num::NonZero<$int>;
+            fn even(start: u32) -> $int {
+                // The upper bits: those of a product with an odd number are the ones that differ most.
+                (start >> (32 - <$int>::BITS)) as $int & !1
+            }
+            #[inline(always)]
+            fn next(self) -> $int {
+                self.wrapping_add(1)
+            }
+            #[inline(always)]
+            fn after(self) -> $int {
+                self.wrapping_add(1) & !1
+            }
+            #[inline(always)]
+            fn before(self) -> $int {
+                self & !1
+            }
+            #[inline(always)]
+            fn is_odd(self) -> bool {
+                self & 1 != 0
+            }
+            #[inline(never)] // not among the loop's own registers
+            fn odd_bits(group: &[$int; 64]) -> u64 {
+                odd_bits::$int(group)
+            }
+            fn since(self, start: u32) -> u32 {
+                self.wrapping_sub(Self::even(start)).into()
+            }
+            fn widen(self) -> u32 {
+                self.into()
+            }
+            fn narrow(wide: u32) -> Option<$int> {
+                wide.try_into().ok()
+            }
+            #[inline(always)]
+            fn odd(self) -> Self::NonZero {
+                debug_assert!(self % 2 == 1);
+                // SAFETY: the lowest bit is set.
+                unsafe { Self::NonZero::new_unchecked(self | 1) }
+            }
+            #[inline(always)]
+            fn is(self, odd: Self::NonZero) -> bool {
+                self == odd.get()
+            }
+            fn get(odd: Self::NonZero) -> $int {
+                odd.get()
+            }
+        }
+    )*};
+}
+
+count!(u8 u16 u32);
+
+/// Of 64 generations, which are odd.
+mod odd_bits {
+    #[cfg(target_arch = "x86_64")]
+    mod sixteen {
+        use core::arch::x86_64::*;
+
+        /// The lowest bits of 16 generations, as the lowest 16 bits.
+        #[inline(always)]
+        pub(super) fn u8(p: &[u8; 16]) -> u64 {
+            // SAFETY: every x86-64 has SSE2, here and below; the vectors read are those of the array.
+            unsafe { _mm_movemask_epi8(_mm_slli_epi16(load(p, 0), 7)) as u32 as u64 }
+        }
+        #[inline(always)]
+        pub(super) fn u16(p: &[u16; 16]) -> u64 {
+            // Each to its sign bit, which packing keeps.
+            // SAFETY: see u8.
+            unsafe {
+                let word = |n| _mm_slli_epi16(load(p, n), 15);
+                _mm_movemask_epi8(_mm_packs_epi16(word(0), word(1))) as u32 as u64
+            }
+        }
+        #[inline(always)]
+        pub(super) fn u32(p: &[u32; 16]) -> u64 {
+            // SAFETY: see u8.
+            unsafe {
+                let word = |n| _mm_slli_epi32(load(p, n), 31);
+                let half = |n| _mm_packs_epi32(word(n), word(n + 1));
+                _mm_movemask_epi8(_mm_packs_epi16(half(0), half(2))) as u32 as u64
+            }
+        }
+        /// Vector `n` of an array.
+        #[inline(always)]
+        unsafe fn load<T>(p: &[T; 16], n: usize) -> __m128i {
+            // SAFETY: the caller's contract.
+            unsafe { _mm_loadu_si128(p.as_ptr().cast::<__m128i>().add(n)) }
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    mod sixteen {
+        macro_rules! sixteen {
+            ($($int:ident)*) => {$(
+                #[inline(always)]
+                pub(super) fn $int(p: &[$int; 16]) -> u64 {
+                    // As bytes, of which a product puts eight bits side by side into its highest byte.
+                    let bytes = p.map(|generation| generation as u8 & 1);
+                    let eight = |n: usize| u64::from_le_bytes(core::array::from_fn(|i| bytes[8 * n + i]));
+                    let bits = |n| eight(n).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+                    bits(0) | (bits(1) << 8)
+                }
+            )*};
+        }
+        sixteen!(u8 u16 u32);
+    }
+
+    macro_rules! all {
+        ($($int:ident)*) => {$(
+            #[inline(always)]
+            pub(super) fn $int(group: &[$int; 64]) -> u64 {
+                group.chunks_exact(16).rev().fold(0, |bits, part| bits << 16 | sixteen::$int(part.try_into().unwrap()))
+            }
+        )*};
+    }
+    all!(u8 u16 u32);
+}
+
+/// A handle to a value in a [`Pool`](super::Pool): an index of 32 bits, and the generation of its slot.
+///
+/// A slot gets a new generation each time it gets or loses a value, so a handle to what was removed is *stale*: it finds
+/// nothing, though the slot may have another value by now. Nor does a handle of another pool find anything: the
+/// generations of each pool begin elsewhere.
+///
+/// The generations of a slot begin again when it was used `2^31` times (`u16`: `2^15`; `u8`: 128): a handle that was kept
+/// for exactly so long, or for a multiple of it, would be taken for a new one. The beginnings of `n` pools are about
+/// `2^32 / n` generations apart, and a foreign handle is not told from one's own when a slot was used as often as that.
+///
+/// ```
+/// use toft_pools::{Handle, Pool};
+///
+/// let mut pool = Pool::new();
+/// let old: Handle<&str> = pool.insert("old");
+/// assert_eq!(pool.remove(old), Some("old"));
+/// let new = pool.insert("new"); // in the same slot
+/// assert_eq!(old.index(), new.index());
+/// assert_eq!(pool.get(old), None);
+/// assert_eq!(pool.get(new), Some(&"new"));
+/// assert_eq!(Pool::<&str>::new().get(new), None);
+/// ```
+pub struct Handle<T, G: Count = u32> {
+    index: u32,
+    generation: G::NonZero,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T, G: Count> Handle<T, G> {
+    /// The number of the slot, from 0 on.
+    ///
+    /// ```
+    /// let mut pool = toft_pools::Pool::new();
+    /// assert_eq!(pool.insert('a').index(), 0);
+    /// ```
+    #[inline(always)]
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Both parts in one number, for what can store no handle: a file, or code in another language.
+    ///
+    /// ```
+    /// use toft_pools::Handle;
+    /// let mut pool = toft_pools::Pool::new();
+    /// let handle = pool.insert('a');
+    /// let number: u64 = handle.to_bits();
+    /// assert_eq!(Handle::from_bits(number), Some(handle));
+    /// assert_eq!(Handle::<char>::from_bits(0), None);
+    /// ```
+    pub fn to_bits(self) -> u64 {
+        u64::from(G::get(self.generation).widen()) << 32 | u64::from(self.index)
+    }
+
+    /// The handle of [`to_bits`](Handle::to_bits), or `None`: it is none. See there.
+    ///
+    /// Any number is safe: a handle that no pool gave finds nothing, or what another handle would.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Handle::<u8>::from_bits(7), None);
+    /// ```
+    pub fn from_bits(bits: u64) -> Option<Self> {
+        let generation = G::narrow((bits >> 32) as u32)?;
+        (generation.widen() % 2 == 1).then(|| Handle {
+            index: bits as u32,
+            generation: generation.odd(),
+            of: PhantomData,
+        })
+    }
+}
+
+impl<T, G: Count> Key<T> for Handle<T, G> {
+    type Generation = G;
+    const SLOTS: usize = if usize::BITS > 32 { u32::MAX as usize } else { usize::MAX };
+
+    fn unused(start: u32) -> G {
+        G::even(start)
+    }
+    #[inline(always)]
+    fn new(index: usize, generation: G) -> Self {
+        Handle { index: index as u32, generation: generation.odd(), of: PhantomData }
+    }
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.index as usize
+    }
+    #[inline(always)]
+    fn matches(self, generation: G) -> bool {
+        generation.is(self.generation)
+    }
+}
+
+// Not derived: none of these asks anything of T.
+impl<T, G: Count> Clone for Handle<T, G> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, G: Count> Copy for Handle<T, G> {}
+
+impl<T, G: Count> PartialEq for Handle<T, G> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        (self.index, self.generation) == (other.index, other.generation)
+    }
+}
+
+impl<T, G: Count> Eq for Handle<T, G> {}
+
+impl<T, G: Count> PartialOrd for Handle<T, G> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T, G: Count> Ord for Handle<T, G> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.index, self.generation).cmp(&(other.index, other.generation))
+    }
+}
+
+impl<T, G: Count> Hash for Handle<T, G> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.index, self.generation).hash(state);
+    }
+}
+
+impl<T, G: Count> fmt::Debug for Handle<T, G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({}, {:?})", self.index, self.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Count;
+
+    /// Each bit alone, and the others without it, among other bits that do not count.
+    #[test]
+    fn odd_bits_are_those_of_the_odd() {
+        fn all<G: Count>(of: impl Fn(u32) -> G) {
+            for i in 0..64 {
+                let one: [G; 64] = core::array::from_fn(|j| of(0xABCD_FFFE | u32::from(i == j)));
+                assert_eq!(G::odd_bits(&one), 1 << i);
+                let others: [G; 64] = core::array::from_fn(|j| of((0x8080_8080 * (j as u32 % 2)) | u32::from(i != j)));
+                assert_eq!(G::odd_bits(&others), !(1 << i));
+            }
+        }
+        all(|n| n);
+        all(|n| n as u16);
+        all(|n| n as u8);
+    }
+}

@@ -1,0 +1,576 @@
+//! A doubly linked list, whose nodes are cells of one pool.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::cells::{near, Cells, NONE};
+use super::full::Full;
+use super::key::Handle;
+use super::layout::{CloneIn, Layout, Rows};
+use super::run::drop_all;
+use toft::AllocError;
+use toft::{Heap, Memory};
+
+mod cursor;
+mod handles;
+mod iter;
+mod retain;
+mod splice;
+mod traits;
+
+pub use cursor::{Cursor, CursorMut};
+pub use iter::{Handles, IntoIter, Iter, IterMut};
+
+/// A doubly linked list: values that are added and removed anywhere in O(1), by [`Handle`] or at a cursor; in rows or
+/// [`Columns`](super::Columns), growable or fixed, in any [`Memory`].
+///
+/// Its nodes are slots of one pool: they lie side by side, and those that were removed are used again. A handle stays good
+/// when its value moves within the list, and is stale when that was removed. Values are dropped when the list is, from the
+/// front on.
+///
+/// ```
+/// use toft_pools::List;
+///
+/// // The least recently used is at the back.
+/// let mut cache = List::new();
+/// let a = cache.push_front("a");
+/// let b = cache.push_front("b");
+/// cache.move_to_front(a);
+/// assert_eq!(cache.pop_back(), Some("b"));
+/// assert_eq!((cache.get(a), cache.get(b)), (Some(&"a"), None));
+/// ```
+pub struct List<T, L: Layout<T> = Rows, M: Memory = Heap> {
+    cells: Cells<T, L, M>,
+    front: u32,
+    back: u32,
+}
+
+impl<T> List<T> {
+    /// An empty list of rows on the heap; it takes no memory yet.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// list.push_back(1);
+    /// ```
+    pub fn new() -> List<T> {
+        List::new_in(Heap)
+    }
+
+    /// An empty list with room for `n` values.
+    ///
+    /// ```
+    /// let list = toft_pools::List::<u8>::with_capacity(10);
+    /// assert!(list.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn with_capacity(n: usize) -> List<T> {
+        List::with_capacity_in(n, Heap)
+    }
+
+    /// An empty list, which holds `n` values at most.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::fixed(1);
+    /// list.push_back('a');
+    /// assert!(list.try_push_back('b').is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn fixed(n: usize) -> List<T> {
+        List::fixed_in(n, Heap)
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+    /// An empty list; it takes no memory yet.
+    ///
+    /// ```
+    /// use toft_pools::{List, Rows};
+    /// let arena = toft::Arena::new();
+    /// let mut list: List<u64, Rows, _> = List::new_in(&arena);
+    /// list.push_back(1);
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        List { cells: Cells::new_in(memory), front: NONE, back: NONE }
+    }
+
+    /// An empty list with room for `n` values.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{List, Rows};
+    /// let list: List<u8, Rows, _> = List::with_capacity_in(10, Heap);
+    /// assert!(list.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a list")
+    }
+
+    /// As [`with_capacity_in`](List::with_capacity_in).
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{List, Rows};
+    /// assert!(List::<u8, Rows, _>::try_with_capacity_in(usize::MAX, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory, or handles cannot tell as many apart.
+    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        Ok(List { cells: Cells::with_capacity_in(n, memory)?, front: NONE, back: NONE })
+    }
+
+    /// An empty list, which holds `n` values at most.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{List, Rows};
+    /// let list: List<u8, Rows, _> = List::fixed_in(10, Heap);
+    /// assert_eq!(list.capacity(), 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory, or handles cannot tell as many apart.
+    #[track_caller]
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        Self::try_fixed_in(n, memory).expect("toft: no memory for a list")
+    }
+
+    /// As [`fixed_in`](List::fixed_in).
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{List, Rows};
+    /// assert!(List::<u8, Rows, _>::try_fixed_in(usize::MAX, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory, or handles cannot tell as many apart.
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        Ok(List { cells: Cells::fixed_in(n, memory)?, front: NONE, back: NONE })
+    }
+
+    // ---- size ----
+
+    /// How many values it has.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::from([1, 2]).len(), 2);
+    /// ```
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether it has none.
+    ///
+    /// ```
+    /// assert!(toft_pools::List::<u8>::new().is_empty());
+    /// ```
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many values it can have before it must grow; of a fixed list: at all.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::<u8>::fixed(3).capacity(), 3);
+    /// ```
+    pub fn capacity(&self) -> usize {
+        self.cells.capacity()
+    }
+
+    /// Whether it cannot grow.
+    ///
+    /// ```
+    /// assert!(toft_pools::List::<u8>::fixed(3).is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.cells.is_fixed()
+    }
+
+    /// Where its slots come from.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::<u8>::new().memory(), &toft::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.cells.memory()
+    }
+
+    /// Makes room for `more` values.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1]);
+    /// list.reserve(10);
+    /// assert!(list.capacity() >= 11);
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        self.cells.sure_room(more);
+    }
+
+    /// As [`reserve`](List::reserve).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::<u8>::fixed(2);
+    /// assert!(list.try_reserve(2).is_ok() && list.try_reserve(3).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        self.cells.room(more)
+    }
+
+    // ---- the ends ----
+
+    /// Adds a value at the back. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// list.push_back(1);
+    /// let two = list.push_back(2);
+    /// assert_eq!((list.len(), list[two]), (2, 2));
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push_back(&mut self, value: T) -> Handle<T> {
+        self.cells.sure_room(1);
+        // SAFETY: there is room.
+        unsafe { self.link_in(value, self.back, NONE) }
+    }
+
+    /// As [`push_back`](List::push_back).
+    ///
+    /// ```
+    /// use toft_pools::{Full, List};
+    /// assert_eq!(List::fixed(0).try_push_back('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
+        match self.cells.room(1) {
+            // SAFETY: there is room.
+            Ok(()) => Ok(unsafe { self.link_in(value, self.back, NONE) }),
+            Err(AllocError) => Err(Full(value)),
+        }
+    }
+
+    /// Adds a value at the front. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([2]);
+    /// list.push_front(1);
+    /// assert!(list.iter().eq(&[1, 2]));
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push_front(&mut self, value: T) -> Handle<T> {
+        self.cells.sure_room(1);
+        // SAFETY: there is room.
+        unsafe { self.link_in(value, NONE, self.front) }
+    }
+
+    /// As [`push_front`](List::push_front).
+    ///
+    /// ```
+    /// use toft_pools::{Full, List};
+    /// assert_eq!(List::fixed(0).try_push_front('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    #[inline]
+    pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
+        match self.cells.room(1) {
+            // SAFETY: there is room.
+            Ok(()) => Ok(unsafe { self.link_in(value, NONE, self.front) }),
+            Err(AllocError) => Err(Full(value)),
+        }
+    }
+
+    /// Takes the value at the back. O(1).
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::from([1, 2]).pop_back(), Some(2));
+    /// ```
+    #[inline]
+    pub fn pop_back(&mut self) -> Option<T> {
+        let i = self.back;
+        if i == NONE {
+            return None;
+        }
+        // SAFETY: the last cell has a value, which is the caller's.
+        unsafe {
+            self.back = near((*self.cells.link(i)).other, i);
+            if self.back == NONE {
+                self.front = NONE;
+            } else {
+                (*self.cells.link(self.back)).next = NONE;
+            }
+            Some(self.read(i))
+        }
+    }
+
+    /// Takes the value at the front. O(1).
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::from([1, 2]).pop_front(), Some(1));
+    /// ```
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let i = self.front;
+        if i == NONE {
+            return None;
+        }
+        // SAFETY: the first cell has a value, which is the caller's.
+        unsafe {
+            self.front = near((*self.cells.link(i)).next, i);
+            if self.front == NONE {
+                self.back = NONE;
+            } else {
+                (*self.cells.link(self.front)).other = NONE;
+            }
+            Some(self.read(i))
+        }
+    }
+
+    /// The value at the front.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::from([1, 2]).front(), Some(&1));
+    /// ```
+    pub fn front(&self) -> Option<L::Ref<'_>> {
+        self.at(self.front)
+    }
+
+    /// The value at the front, to change it.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2]);
+    /// *list.front_mut().unwrap() = 7;
+    /// assert!(list.iter().eq(&[7, 2]));
+    /// ```
+    pub fn front_mut(&mut self) -> Option<L::Mut<'_>> {
+        self.at_mut(self.front)
+    }
+
+    /// The value at the back.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::List::from([1, 2]).back(), Some(&2));
+    /// ```
+    pub fn back(&self) -> Option<L::Ref<'_>> {
+        self.at(self.back)
+    }
+
+    /// The value at the back, to change it.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2]);
+    /// *list.back_mut().unwrap() = 7;
+    /// assert!(list.iter().eq(&[1, 7]));
+    /// ```
+    pub fn back_mut(&mut self) -> Option<L::Mut<'_>> {
+        self.at_mut(self.back)
+    }
+
+    // ---- all ----
+
+    /// The values, from the front on.
+    ///
+    /// ```
+    /// let list = toft_pools::List::from([1, 2]);
+    /// assert!(list.iter().rev().eq(&[2, 1]));
+    /// ```
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T, L> {
+        // SAFETY: the values are borrowed with the list.
+        unsafe { Iter::new(self.cells.raw(), self.walk()) }
+    }
+
+    /// The values, to change them, from the front on.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2]);
+    /// list.iter_mut().for_each(|value| *value *= 10);
+    /// assert!(list.iter().eq(&[10, 20]));
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { IterMut::new(self.cells.raw(), self.walk()) }
+    }
+
+    /// The handles of the values, from the front on.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert!(list.handles().eq([one, two]));
+    /// ```
+    pub fn handles(&self) -> Handles<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { Handles::new(self.cells.raw(), self.walk()) }
+    }
+
+    /// Drops all values; their handles are stale. The memory stays. O(1), but for what destructors do.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2]);
+    /// list.clear();
+    /// assert!(list.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        let walk = self.walk();
+        self.cells.give_all();
+        (self.front, self.back) = (NONE, NONE);
+        // SAFETY: they had values, and their links stay until the cells are used again.
+        unsafe { drop_all::<T, L, _>(self.cells.raw(), iter::Positions::<T, L>::new(self.cells.raw(), walk)) }
+    }
+
+    // ---- cells ----
+
+    fn at(&self, i: u32) -> Option<L::Ref<'_>> {
+        // SAFETY: a cell of the list has a value, borrowed with it; here and below.
+        (i != NONE).then(|| unsafe { L::get(self.cells.raw(), i as usize) })
+    }
+
+    fn at_mut(&mut self, i: u32) -> Option<L::Mut<'_>> {
+        // SAFETY: see at.
+        (i != NONE).then(|| unsafe { L::get_mut(self.cells.raw(), i as usize) })
+    }
+
+    fn handle_at(&self, i: u32) -> Option<Handle<T>> {
+        // SAFETY: see at.
+        (i != NONE).then(|| unsafe { self.cells.handle(i) })
+    }
+
+    #[inline]
+    fn walk(&self) -> iter::Walk {
+        iter::Walk::new(self.front, self.back, self.len())
+    }
+
+    /// Puts a value into a cell between two neighbours, or an end.
+    ///
+    /// # Safety
+    /// There is room; the two are neighbours.
+    #[inline(always)]
+    unsafe fn link_in(&mut self, value: T, before: u32, after: u32) -> Handle<T> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let i = self.cells.put(value, after, before);
+            self.join(before, i, after);
+            self.cells.handle(i)
+        }
+    }
+
+    /// # Safety
+    /// The cell has a value and is not linked; the others are neighbours.
+    unsafe fn link_between(&mut self, i: u32, before: u32, after: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let link = self.cells.link(i);
+            ((*link).other, (*link).next) = (before, after);
+            self.join(before, i, after);
+        }
+    }
+
+    /// # Safety
+    /// The cells are of the list, or none.
+    #[inline(always)]
+    unsafe fn join(&mut self, before: u32, i: u32, after: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if before == NONE {
+                self.front = i;
+            } else {
+                (*self.cells.link(before)).next = i;
+            }
+            if after == NONE {
+                self.back = i;
+            } else {
+                (*self.cells.link(after)).other = i;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The cell is of the list.
+    #[inline(always)]
+    unsafe fn unlink(&mut self, i: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let link = *self.cells.link(i);
+            if link.other == NONE {
+                self.front = link.next;
+            } else {
+                (*self.cells.link(link.other)).next = link.next;
+            }
+            if link.next == NONE {
+                self.back = link.other;
+            } else {
+                (*self.cells.link(link.next)).other = link.other;
+            }
+        }
+    }
+
+    /// # Safety
+    /// The cell is of the list.
+    #[inline(always)]
+    unsafe fn take(&mut self, i: u32) -> T {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.unlink(i);
+            self.read(i)
+        }
+    }
+
+    /// # Safety
+    /// The cell has a value, and is linked no more.
+    #[inline(always)]
+    unsafe fn read(&mut self, i: u32) -> T {
+        // SAFETY: the caller's contract; the value is his.
+        unsafe {
+            let value = L::read(self.cells.raw(), i as usize);
+            self.cells.give(i);
+            value
+        }
+    }
+}
+
+impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
+    /// With each value in a slot of the same number: the handles are good in both.
+    ///
+    /// # Panics
+    /// There is no memory.
+    fn clone(&self) -> Self {
+        List { cells: self.cells.clone(), front: self.front, back: self.back }
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for List<T, L, M> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

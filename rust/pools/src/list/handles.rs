@@ -1,0 +1,241 @@
+//! The values of a list by their handles.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::super::cells::NONE;
+use super::super::full::{no_slot, Full};
+use super::super::key::Handle;
+use super::super::layout::Layout;
+use super::List;
+use toft::Memory;
+
+impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+    /// Whether the handle's value is there.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let handle = list.push_back('a');
+    /// assert!(list.contains_handle(handle));
+    /// list.clear();
+    /// assert!(!list.contains_handle(handle));
+    /// ```
+    #[inline]
+    pub fn contains_handle(&self, handle: Handle<T>) -> bool {
+        self.cells.find(handle).is_some()
+    }
+
+    /// The value of a handle, or `None`: it was removed, or is another list's. O(1).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let handle = list.push_back('a');
+    /// assert_eq!(list.get(handle), Some(&'a'));
+    /// ```
+    #[inline]
+    pub fn get(&self, handle: Handle<T>) -> Option<L::Ref<'_>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the value is there, and borrowed with the list; here and below.
+        Some(unsafe { L::get(self.cells.raw(), i as usize) })
+    }
+
+    /// The value of a handle, to change it. O(1).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let handle = list.push_back('a');
+    /// *list.get_mut(handle).unwrap() = 'b';
+    /// assert_eq!(list[handle], 'b');
+    /// ```
+    #[inline]
+    pub fn get_mut(&mut self, handle: Handle<T>) -> Option<L::Mut<'_>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: see get.
+        Some(unsafe { L::get_mut(self.cells.raw(), i as usize) })
+    }
+
+    /// Takes the value of a handle, or `None`: it is not there. O(1).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let handle = list.push_back('a');
+    /// assert_eq!((list.remove(handle), list.remove(handle)), (Some('a'), None));
+    /// ```
+    #[inline]
+    pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the value is there.
+        Some(unsafe { self.take(i) })
+    }
+
+    /// Adds a value before that of a handle. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let b = list.push_back('b');
+    /// list.insert_before(b, 'a');
+    /// assert!(list.iter().eq(&['a', 'b']));
+    /// ```
+    ///
+    /// # Panics
+    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    #[track_caller]
+    pub fn insert_before(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
+        match self.try_insert_before(handle, value) {
+            Ok(handle) => handle,
+            Err(_) => no_slot(),
+        }
+    }
+
+    /// As [`insert_before`](List::insert_before).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::fixed(1);
+    /// let a = list.push_back('a');
+    /// assert!(list.try_insert_before(a, 'b').is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    ///
+    /// # Panics
+    /// The handle's value is not there.
+    #[track_caller]
+    pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
+        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
+        if self.cells.room(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room, and the cell has a value.
+        Ok(unsafe { self.link_in(value, (*self.cells.link(i)).other, i) })
+    }
+
+    /// Adds a value after that of a handle. O(1) amortised.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let a = list.push_back('a');
+    /// list.insert_after(a, 'b');
+    /// assert!(list.iter().eq(&['a', 'b']));
+    /// ```
+    ///
+    /// # Panics
+    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    #[track_caller]
+    pub fn insert_after(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
+        match self.try_insert_after(handle, value) {
+            Ok(handle) => handle,
+            Err(_) => no_slot(),
+        }
+    }
+
+    /// As [`insert_after`](List::insert_after).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::fixed(1);
+    /// let a = list.push_back('a');
+    /// assert!(list.try_insert_after(a, 'b').is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    ///
+    /// # Panics
+    /// The handle's value is not there.
+    #[track_caller]
+    pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
+        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
+        if self.cells.room(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room, and the cell has a value.
+        Ok(unsafe { self.link_in(value, i, (*self.cells.link(i)).next) })
+    }
+
+    /// Moves the value of a handle to the front; the handle stays good. `false`: it is not there. O(1).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2]);
+    /// let three = list.push_back(3);
+    /// assert!(list.move_to_front(three));
+    /// assert!(list.iter().eq(&[3, 1, 2]));
+    /// ```
+    pub fn move_to_front(&mut self, handle: Handle<T>) -> bool {
+        let Some(i) = self.cells.find(handle) else { return false };
+        if i != self.front {
+            // SAFETY: the cell has a value, and is not the only one.
+            unsafe {
+                self.unlink(i);
+                self.link_between(i, NONE, self.front);
+            }
+        }
+        true
+    }
+
+    /// Moves the value of a handle to the back; the handle stays good. `false`: it is not there. O(1).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let one = list.push_back(1);
+    /// list.push_back(2);
+    /// assert!(list.move_to_back(one));
+    /// assert!(list.iter().eq(&[2, 1]));
+    /// ```
+    pub fn move_to_back(&mut self, handle: Handle<T>) -> bool {
+        let Some(i) = self.cells.find(handle) else { return false };
+        if i != self.back {
+            // SAFETY: see move_to_front.
+            unsafe {
+                self.unlink(i);
+                self.link_between(i, self.back, NONE);
+            }
+        }
+        true
+    }
+
+    /// The handle of the value at the front.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let one = list.push_back(1);
+    /// assert_eq!(list.front_handle(), Some(one));
+    /// ```
+    pub fn front_handle(&self) -> Option<Handle<T>> {
+        self.handle_at(self.front)
+    }
+
+    /// The handle of the value at the back.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let one = list.push_back(1);
+    /// assert_eq!(list.back_handle(), Some(one));
+    /// ```
+    pub fn back_handle(&self) -> Option<Handle<T>> {
+        self.handle_at(self.back)
+    }
+
+    /// The handle of the value after that of a handle; `None` at the back, or if the value is not there.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert_eq!((list.next_handle(one), list.next_handle(two)), (Some(two), None));
+    /// ```
+    pub fn next_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the cell has a value.
+        self.handle_at(unsafe { (*self.cells.link(i)).next })
+    }
+
+    /// The handle of the value before that of a handle; `None` at the front, or if the value is not there.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert_eq!((list.previous_handle(one), list.previous_handle(two)), (None, Some(one)));
+    /// ```
+    pub fn previous_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
+        let i = self.cells.find(handle)?;
+        // SAFETY: the cell has a value.
+        self.handle_at(unsafe { (*self.cells.link(i)).other })
+    }
+}

@@ -1,0 +1,103 @@
+//! Which values of a list are to stay. Each function is there twice: one for both layouts would ask that values live for
+//! ever, since it cannot be said of a closure that it takes references for any time that the values live.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::super::cells::{Link, NONE};
+use super::super::columnar::Columnar;
+use super::super::layout::{Columns, Layout, Rows};
+use super::List;
+use toft::Memory;
+
+impl<T, M: Memory> List<T, Rows, M> {
+    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2, 3, 4]);
+    /// list.retain(|&value| value % 2 == 0);
+    /// assert!(list.iter().eq(&[2, 4]));
+    /// ```
+    pub fn retain(&mut self, mut keeps: impl FnMut(&T) -> bool) {
+        self.retain_mut(|value| keeps(value));
+    }
+
+    /// The same, and the function may change the values.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2, 3, 4]);
+    /// list.retain_mut(|value| {
+    ///     *value += 1;
+    ///     *value % 2 == 0
+    /// });
+    /// assert!(list.iter().eq(&[2, 4]));
+    /// ```
+    pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
+        // SAFETY: the slot has a value.
+        self.filter(|raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+    }
+}
+
+impl<T: Columnar, M: Memory> List<T, Columns, M> {
+    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft_pools::{List, Columns};
+    ///
+    /// #[derive(toft_pools::Columnar)]
+    /// struct Item {
+    ///     number: u32,
+    /// }
+    ///
+    /// let mut list: List<Item, Columns> = (1..5).map(|number| Item { number }).collect();
+    /// list.retain(|item| item.number % 2 == 0);
+    /// assert_eq!(list.len(), 2);
+    /// # }
+    /// ```
+    pub fn retain(&mut self, mut keeps: impl FnMut(T::Ref<'_>) -> bool) {
+        // SAFETY: the slot has a value.
+        self.filter(|raw, i| keeps(unsafe { T::get(raw.0, i) }));
+    }
+
+    /// The same, and the function may change the values.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft_pools::{List, Columns};
+    ///
+    /// #[derive(toft_pools::Columnar)]
+    /// struct Item {
+    ///     number: u32,
+    /// }
+    ///
+    /// let mut list: List<Item, Columns> = (1..5).map(|number| Item { number }).collect();
+    /// list.retain_mut(|item| {
+    ///     *item.number += 1;
+    ///     *item.number > 2
+    /// });
+    /// assert_eq!(list.len(), 3);
+    /// # }
+    /// ```
+    pub fn retain_mut(&mut self, mut keeps: impl FnMut(T::Mut<'_>) -> bool) {
+        // SAFETY: the slot has a value.
+        self.filter(|raw, i| keeps(unsafe { T::get_mut(raw.0, i) }));
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+    fn filter(&mut self, mut keeps: impl FnMut(L::Raw<Link>, usize) -> bool) {
+        let mut next = self.front;
+        while next != NONE {
+            let (i, raw) = (next, self.cells.raw());
+            // SAFETY: a cell of the list.
+            next = unsafe { (*self.cells.link(i)).next };
+            if !keeps(raw, i as usize) {
+                // SAFETY: a cell of the list. It is free before its value is dropped, so if that panics the list is whole.
+                unsafe {
+                    self.unlink(i);
+                    self.cells.give(i);
+                    L::drop_in_place(raw, i as usize);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Values that go from one list to another.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::super::layout::Layout;
+use super::List;
+use toft::Memory;
+
+impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+    /// Moves all values of another list to the back, in their order. O(n) in those: each list has a pool of its own, so
+    /// their handles are stale.
+    ///
+    /// ```
+    /// use toft_pools::List;
+    /// let (mut list, mut other) = (List::from([1]), List::from([2, 3]));
+    /// list.append(&mut other);
+    /// assert!(list.iter().eq(&[1, 2, 3]) && other.is_empty());
+    /// ```
+    ///
+    /// # Panics
+    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory. Nothing
+    /// changed.
+    #[track_caller]
+    pub fn append<N: Memory>(&mut self, other: &mut List<T, L, N>) {
+        self.reserve(other.len());
+        while let Some(value) = other.pop_front() {
+            self.push_back(value);
+        }
+    }
+
+    /// Takes all values from a position on, as another list of the same memory; it is fixed, for as many values, if this
+    /// one is. O(n). The handles of what was taken are stale.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2, 3]);
+    /// let rest = list.split_off(1);
+    /// assert!(list.iter().eq(&[1]) && rest.iter().eq(&[2, 3]));
+    /// ```
+    ///
+    /// # Panics
+    /// The position is behind the end, or there is no memory.
+    #[track_caller]
+    pub fn split_off(&mut self, at: usize) -> Self
+    where
+        M: Clone,
+    {
+        assert!(at <= self.len(), "toft: position {at} is behind the end of {} values", self.len());
+        let (memory, more) = (self.memory().clone(), self.len() - at);
+        let mut rest = if self.is_fixed() {
+            Self::fixed_in(self.capacity(), memory)
+        } else {
+            Self::with_capacity_in(more, memory)
+        };
+        for _ in 0..more {
+            if let Some(value) = self.pop_back() {
+                rest.push_front(value);
+            }
+        }
+        rest
+    }
+}

@@ -1,0 +1,176 @@
+//! What takes pairs out of a map for good.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::iter::FusedIterator;
+
+use super::map::OrderedMap;
+use super::tree::Tree;
+use super::walk::Walk;
+use crate::layout::{Layout, Rows};
+use toft::{Heap, Memory};
+
+/// The pairs of a map, taken out of it in the order of their keys. Those that are not taken are dropped.
+///
+/// ```
+/// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+/// let mut pairs = map.into_iter();
+/// assert_eq!(pairs.next_back(), Some((2, 'b')));
+/// assert_eq!(pairs.len(), 1);
+/// ```
+pub struct IntoIter<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+    tree: Tree<K, V, L, M>,
+    walk: Walk,
+    left: usize,
+}
+
+// SAFETY: it has the tree and all that is in it.
+unsafe impl<K, V, L: Layout<V>, M: Memory> Send for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Send {}
+// SAFETY: through a shared reference nothing is reached.
+unsafe impl<K, V, L: Layout<V>, M: Memory> Sync for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Sync {}
+
+impl<K, V, L: Layout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
+    type Item = (K, V);
+
+    #[inline]
+    fn next(&mut self) -> Option<(K, V)> {
+        let place = self.walk.next()?;
+        self.left -= 1;
+        // SAFETY: the tree knows of its pairs no more, and its nodes are as they were; each place comes once.
+        Some(unsafe { self.tree.read_at(place) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> DoubleEndedIterator for IntoIter<K, V, L, M> {
+    #[inline]
+    fn next_back(&mut self) -> Option<(K, V)> {
+        let place = self.walk.next_back()?;
+        self.left -= 1;
+        // SAFETY: see next.
+        Some(unsafe { self.tree.read_at(place) })
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> ExactSizeIterator for IntoIter<K, V, L, M> {}
+impl<K, V, L: Layout<V>, M: Memory> FusedIterator for IntoIter<K, V, L, M> {}
+
+impl<K, V, L: Layout<V>, M: Memory> Drop for IntoIter<K, V, L, M> {
+    fn drop(&mut self) {
+        // SAFETY: see next.
+        unsafe { self.tree.drop_all(&mut self.walk) }
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> fmt::Debug for IntoIter<K, V, L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IntoIter({} left)", self.left)
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V, L, M>;
+
+    fn into_iter(mut self) -> IntoIter<K, V, L, M> {
+        let left = self.len();
+        let walk = self.tree.forget();
+        IntoIter { tree: self.tree, walk, left }
+    }
+}
+
+/// The key of a pair. The other half is dropped first: were it dropped behind the answer, and panicked, nobody would drop
+/// the answer.
+#[inline]
+fn key_of<K, V>((key, value): (K, V)) -> K {
+    drop(value);
+    key
+}
+
+/// The value of a pair, in the same way.
+#[inline]
+pub(super) fn value_of<K, V>((key, value): (K, V)) -> V {
+    drop(key);
+    value
+}
+
+/// Defines an iterator over one half of the pairs.
+macro_rules! half {
+    ($(#[$doc:meta])* $name:ident, $item:ident, $half:path) => {
+        $(#[$doc])*
+        pub struct $name<K, V, L: Layout<V> = Rows, M: Memory = Heap>(IntoIter<K, V, L, M>);
+
+        impl<K, V, L: Layout<V>, M: Memory> Iterator for $name<K, V, L, M> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.0.next().map($half)
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.0.size_hint()
+            }
+        }
+
+        impl<K, V, L: Layout<V>, M: Memory> DoubleEndedIterator for $name<K, V, L, M> {
+            #[inline]
+            fn next_back(&mut self) -> Option<$item> {
+                self.0.next_back().map($half)
+            }
+        }
+
+        impl<K, V, L: Layout<V>, M: Memory> ExactSizeIterator for $name<K, V, L, M> {}
+        impl<K, V, L: Layout<V>, M: Memory> FusedIterator for $name<K, V, L, M> {}
+
+        impl<K, V, L: Layout<V>, M: Memory> fmt::Debug for $name<K, V, L, M> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({} left)"), self.0.left)
+            }
+        }
+    };
+}
+
+half!(
+    /// The keys of a map, taken out of it: [`OrderedMap::into_keys`].
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.into_keys().len(), 2);
+    /// ```
+    IntoKeys, K, key_of
+);
+half!(
+    /// The values of a map, taken out of it: [`OrderedMap::into_values`].
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.into_values().next(), Some('a'));
+    /// ```
+    IntoValues, V, value_of
+);
+
+impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// The keys, taken out of the map in their order.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, "b"), (1, "a")]);
+    /// assert_eq!(map.into_keys().collect::<Vec<_>>(), [1, 2]);
+    /// ```
+    pub fn into_keys(self) -> IntoKeys<K, V, L, M> {
+        IntoKeys(self.into_iter())
+    }
+
+    /// The values, taken out of the map in the order of their keys.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, "b"), (1, "a")]);
+    /// assert_eq!(map.into_values().collect::<Vec<_>>(), ["a", "b"]);
+    /// ```
+    pub fn into_values(self) -> IntoValues<K, V, L, M> {
+        IntoValues(self.into_iter())
+    }
+}

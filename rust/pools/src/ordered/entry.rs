@@ -1,0 +1,434 @@
+//! Entries: a key's place in a map, found once.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::drain::value_of;
+use super::map::{granted, OrderedMap};
+use super::tree::{value_at, value_at_mut, Place, Tree};
+use crate::columnar::Columnar;
+use crate::full::Full;
+use crate::layout::{Columns, Layout, Rows};
+use toft::{Heap, Memory};
+
+/// The place of a key in a map: [`OrderedMap::entry`].
+///
+/// ```
+/// use toft_pools::ordered_map::Entry;
+/// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
+/// assert!(matches!(map.entry(1), Entry::Occupied(_)));
+/// assert!(matches!(map.entry(2), Entry::Vacant(_)));
+/// ```
+pub enum Entry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+    /// The key is not there.
+    Vacant(VacantEntry<'a, K, V, L, M>),
+    /// The key is there.
+    Occupied(OccupiedEntry<'a, K, V, L, M>),
+}
+
+/// The place of a key that is not there.
+///
+/// ```
+/// use toft_pools::ordered_map::Entry;
+/// let mut map = toft_pools::OrderedMap::new();
+/// if let Entry::Vacant(entry) = map.entry("a") {
+///     entry.insert(1);
+/// }
+/// assert_eq!(map["a"], 1);
+/// ```
+pub struct VacantEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+    tree: &'a mut Tree<K, V, L, M>,
+    place: Option<Place>,
+    key: K,
+}
+
+/// The place of a key that is there.
+///
+/// ```
+/// use toft_pools::ordered_map::Entry;
+/// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+/// if let Entry::Occupied(entry) = map.entry("a") {
+///     assert_eq!(entry.remove(), 1);
+/// }
+/// assert!(map.is_empty());
+/// ```
+pub struct OccupiedEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+    tree: &'a mut Tree<K, V, L, M>,
+    place: Place,
+    of: PhantomData<K>,
+}
+
+// SAFETY: they borrow the tree, and a vacant one has a key.
+unsafe impl<K: Send, V, L: Layout<V>, M: Memory> Send for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
+// SAFETY: as above.
+unsafe impl<K: Sync, V, L: Layout<V>, M: Memory> Sync for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
+// SAFETY: as above.
+unsafe impl<K, V, L: Layout<V>, M: Memory> Send for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
+// SAFETY: as above.
+unsafe impl<K, V, L: Layout<V>, M: Memory> Sync for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
+
+impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// The place of a key, to look at it, change it, put it in or take it out.
+    ///
+    /// ```
+    /// let mut counts = toft_pools::OrderedMap::new();
+    /// for letter in "abbacca".chars() {
+    ///     *counts.entry(letter).or_insert(0) += 1;
+    /// }
+    /// assert_eq!(counts, toft_pools::OrderedMap::from([('a', 3), ('b', 2), ('c', 2)]));
+    /// ```
+    #[inline]
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, L, M>
+    where
+        K: Ord,
+    {
+        match self.tree.search_to_insert(&key) {
+            Some((place, true)) => Entry::Occupied(OccupiedEntry::new(&mut self.tree, place)),
+            place => Entry::Vacant(VacantEntry { tree: &mut self.tree, place: place.map(|(place, _)| place), key }),
+        }
+    }
+
+    /// The entry of the least key.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]);
+    /// *map.first_entry().unwrap().get_mut() = 'c';
+    /// assert_eq!(map[&1], 'c');
+    /// ```
+    pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, L, M>> {
+        self.tree.first_place().map(|place| OccupiedEntry::new(&mut self.tree, place))
+    }
+
+    /// The entry of the greatest key.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]);
+    /// assert_eq!(map.last_entry().unwrap().remove(), 'b');
+    /// ```
+    pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, L, M>> {
+        self.tree.last_place().map(|place| OccupiedEntry::new(&mut self.tree, place))
+    }
+}
+
+impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
+    /// The key's value; `value` if it has none.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// *map.entry("a").or_insert(1) += 10;
+    /// *map.entry("a").or_insert(2) += 10;
+    /// assert_eq!(map["a"], 21);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`OrderedMap::insert`], here and below.
+    #[track_caller]
+    pub fn or_insert(self, value: V) -> L::Mut<'a> {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(value),
+        }
+    }
+
+    /// The key's value; what the closure makes if it has none.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// map.entry("a").or_insert_with(|| "value".to_string()).push('!');
+    /// assert_eq!(map["a"], "value!");
+    /// ```
+    #[track_caller]
+    pub fn or_insert_with(self, value: impl FnOnce() -> V) -> L::Mut<'a> {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(value()),
+        }
+    }
+
+    /// The key's value; what the closure makes of the key if it has none.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// assert_eq!(*map.entry("four").or_insert_with_key(|key| key.len()), 4);
+    /// ```
+    #[track_caller]
+    pub fn or_insert_with_key(self, value: impl FnOnce(&K) -> V) -> L::Mut<'a> {
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let value = value(&entry.key);
+                entry.insert(value)
+            }
+        }
+    }
+
+    /// The key's value; the default of its type if it has none.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::<_, Vec<u8>>::new();
+    /// map.entry("a").or_default().push(1);
+    /// assert_eq!(map["a"], [1]);
+    /// ```
+    #[track_caller]
+    pub fn or_default(self) -> L::Mut<'a>
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// The key: that in the map, if it is there, else the one that was asked for.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
+    /// assert_eq!(map.entry("a").key(), &"a");
+    /// ```
+    pub fn key(&self) -> &K {
+        match self {
+            Entry::Occupied(entry) => entry.key(),
+            Entry::Vacant(entry) => entry.key(),
+        }
+    }
+
+    /// Puts a value in, whether there is one or not.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// assert_eq!(map.entry("a").insert_entry(2).get(), &2);
+    /// ```
+    #[track_caller]
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, L, M> {
+        match self {
+            Entry::Occupied(mut entry) => {
+                entry.insert(value);
+                entry
+            }
+            Entry::Vacant(entry) => entry.insert_entry(value),
+        }
+    }
+}
+
+impl<K, V, M: Memory> Entry<'_, K, V, Rows, M> {
+    /// Changes the value, if there is one.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// for _ in 0..3 {
+    ///     map.entry("a").and_modify(|value| *value *= 2).or_insert(10);
+    /// }
+    /// assert_eq!(map["a"], 40);
+    /// ```
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Entry::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+}
+
+impl<K, V: Columnar, M: Memory> Entry<'_, K, V, Columns, M> {
+    /// Changes the value, if there is one.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft_pools::{Columns, Columnar, OrderedMap};
+    ///
+    /// #[derive(Columnar)]
+    /// struct Count {
+    ///     seen: u32,
+    /// }
+    ///
+    /// let mut counts: OrderedMap<char, Count, Columns> = OrderedMap::default();
+    /// for letter in "abba".chars() {
+    ///     counts.entry(letter).and_modify(|count| *count.seen += 1).or_insert(Count { seen: 1 });
+    /// }
+    /// assert_eq!(counts.get(&'a').unwrap().seen, &2);
+    /// # }
+    /// ```
+    pub fn and_modify(mut self, change: impl FnOnce(V::Mut<'_>)) -> Self {
+        if let Entry::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+}
+
+impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
+    /// The key that is to be put in.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
+    /// assert_eq!(map.entry("a").key(), &"a");
+    /// ```
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The key back.
+    ///
+    /// ```
+    /// # use toft_pools::ordered_map::Entry;
+    /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
+    /// let Entry::Vacant(entry) = map.entry("a".to_string()) else { unreachable!() };
+    /// assert_eq!(entry.into_key(), "a");
+    /// ```
+    pub fn into_key(self) -> K {
+        self.key
+    }
+
+    /// Puts the key in, with a value.
+    ///
+    /// ```
+    /// # use toft_pools::ordered_map::Entry;
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// let Entry::Vacant(entry) = map.entry("a") else { unreachable!() };
+    /// *entry.insert(1) += 1;
+    /// assert_eq!(map["a"], 2);
+    /// ```
+    ///
+    /// # Panics
+    /// The map is fixed and full, or there is no memory.
+    #[track_caller]
+    pub fn insert(self, value: V) -> L::Mut<'a> {
+        self.insert_entry(value).into_mut()
+    }
+
+    /// As [`insert`](VacantEntry::insert), and answers the entry that is occupied now.
+    ///
+    /// ```
+    /// # use toft_pools::ordered_map::Entry;
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// let Entry::Vacant(entry) = map.entry("a") else { unreachable!() };
+    /// assert_eq!(entry.insert_entry(1).remove_entry(), ("a", 1));
+    /// ```
+    ///
+    /// # Panics
+    /// The map is fixed and full, or there is no memory.
+    #[track_caller]
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, L, M> {
+        granted(self.try_insert(value))
+    }
+
+    /// As [`insert_entry`](VacantEntry::insert_entry), or an error that has key and value, and changes nothing.
+    ///
+    /// ```
+    /// # use toft_pools::{ordered_map::Entry, Full};
+    /// let mut map = toft_pools::OrderedMap::fixed(0);
+    /// let Entry::Vacant(entry) = map.entry("a") else { unreachable!() };
+    /// assert_eq!(entry.try_insert(1).unwrap_err(), Full(("a", 1)));
+    /// ```
+    #[allow(clippy::type_complexity)]
+    pub fn try_insert(self, value: V) -> Result<OccupiedEntry<'a, K, V, L, M>, Full<(K, V)>> {
+        let place = self.tree.insert_at(self.place, self.key, value)?;
+        Ok(OccupiedEntry::new(self.tree, place))
+    }
+}
+
+impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
+    /// There is a key at the place.
+    #[inline(always)]
+    fn new(tree: &'a mut Tree<K, V, L, M>, place: Place) -> Self {
+        OccupiedEntry { tree, place, of: PhantomData }
+    }
+
+    /// The key that is in the map.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// assert_eq!(map.first_entry().unwrap().key(), &"a");
+    /// ```
+    pub fn key(&self) -> &K {
+        // SAFETY: there is a key at the place, and the tree is borrowed.
+        unsafe { Tree::<K, V, L, M>::key_at(self.place) }
+    }
+
+    /// The value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// assert_eq!(map.first_entry().unwrap().get(), &1);
+    /// ```
+    pub fn get(&self) -> L::Ref<'_> {
+        // SAFETY: there is a value at the place, and the tree is borrowed.
+        unsafe { value_at::<K, V, L>(self.tree.raw(), self.place) }
+    }
+
+    /// The value, to change it.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// *map.first_entry().unwrap().get_mut() += 1;
+    /// assert_eq!(map["a"], 2);
+    /// ```
+    pub fn get_mut(&mut self) -> L::Mut<'_> {
+        // SAFETY: there is a value at the place, and the entry is borrowed for this alone.
+        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.place) }
+    }
+
+    /// The value, to change it for as long as the map is borrowed.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// let value: &mut i32 = map.first_entry().unwrap().into_mut();
+    /// *value += 1;
+    /// assert_eq!(map["a"], 2);
+    /// ```
+    pub fn into_mut(self) -> L::Mut<'a> {
+        // SAFETY: there is a value at the place; the borrow of the tree is given up for it.
+        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.place) }
+    }
+
+    /// Puts another value in, and answers the one that was there.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// assert_eq!(map.first_entry().unwrap().insert(2), 1);
+    /// ```
+    pub fn insert(&mut self, value: V) -> V {
+        // SAFETY: there is a value at the place.
+        unsafe { self.tree.replace_value(self.place, value) }
+    }
+
+    /// Takes the key out, and answers its value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// assert_eq!(map.first_entry().unwrap().remove(), 1);
+    /// ```
+    pub fn remove(self) -> V {
+        value_of(self.remove_entry())
+    }
+
+    /// Takes the key out, and answers it and its value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
+    /// assert_eq!(map.first_entry().unwrap().remove_entry(), ("a", 1));
+    /// ```
+    pub fn remove_entry(self) -> (K, V) {
+        // SAFETY: there is a key at the place, and the entry is used no more.
+        unsafe { self.tree.remove_at(self.place) }
+    }
+}
+
+impl<K: fmt::Debug, V, L: Layout<V>, M: Memory> fmt::Debug for VacantEntry<'_, K, V, L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("VacantEntry").field(self.key()).finish()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, M: Memory> fmt::Debug for OccupiedEntry<'_, K, V, Rows, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OccupiedEntry").field("key", self.key()).field("value", self.get()).finish()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, M: Memory> fmt::Debug for Entry<'_, K, V, Rows, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Vacant(entry) => f.debug_tuple("Entry").field(entry).finish(),
+            Entry::Occupied(entry) => f.debug_tuple("Entry").field(entry).finish(),
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The iterators of a map, in the order of its keys.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+use core::ops::RangeBounds;
+
+use super::map::OrderedMap;
+use super::tree::{value_at, value_at_mut, Place, Tree};
+use super::walk::Walk;
+use crate::layout::{Layout, Rows};
+use toft::{Heap, Memory};
+
+/// What all of them are made of.
+struct Along<V, L: Layout<V>> {
+    walk: Walk,
+    raw: L::Raw<u32>,
+}
+
+impl<V, L: Layout<V>> Along<V, L> {
+    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, walk: Walk) -> Self {
+        Along { walk, raw: tree.raw() }
+    }
+}
+
+impl<V, L: Layout<V>> Clone for Along<V, L> {
+    fn clone(&self) -> Self {
+        Along { walk: self.walk, raw: self.raw }
+    }
+}
+
+#[inline(always)]
+unsafe fn key<'a, K, V: 'a, L: Layout<V>>(place: Place) -> &'a K {
+    // SAFETY: the caller's contract.
+    unsafe { Tree::<K, V, L, Heap>::key_at(place) }
+}
+
+/// Defines an iterator by what it makes of a place.
+macro_rules! iter {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $place:ident) $make:expr, $of:ty) => {
+        $(#[$doc])*
+        pub struct $name<'a, K, V, L: Layout<V> = Rows> {
+            along: Along<V, L>,
+            left: usize,
+            of: PhantomData<$of>,
+        }
+
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> Iterator for $name<'a, K, V, L> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                let ($raw, $place) = (self.along.raw, self.along.walk.next()?);
+                self.left -= 1;
+                // SAFETY: there is a key; each place comes once, and the map is borrowed as the item's type says.
+                Some(unsafe { $make })
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.left, Some(self.left))
+            }
+
+            fn count(self) -> usize {
+                self.left
+            }
+
+            fn last(mut self) -> Option<Self::Item> {
+                self.next_back()
+            }
+
+            fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
+                let mut sum = init;
+                let $raw = self.along.raw;
+                while let Some((leaf, start, end)) = self.along.walk.next_leaf() {
+                    for i in start..end {
+                        let $place = Place { leaf, i };
+                        // SAFETY: see next.
+                        sum = f(sum, unsafe { $make });
+                    }
+                }
+                sum
+            }
+        }
+
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                let ($raw, $place) = (self.along.raw, self.along.walk.next_back()?);
+                self.left -= 1;
+                // SAFETY: see next.
+                Some(unsafe { $make })
+            }
+        }
+
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> ExactSizeIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> FusedIterator for $name<'a, K, V, L> {}
+
+        impl<K, V, L: Layout<V>> fmt::Debug for $name<'_, K, V, L> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({} left)"), self.left)
+            }
+        }
+    };
+}
+
+/// Defines an iterator over a range, by what it makes of a place.
+macro_rules! range {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $place:ident) $make:expr, $of:ty) => {
+        $(#[$doc])*
+        pub struct $name<'a, K, V, L: Layout<V> = Rows> {
+            along: Along<V, L>,
+            of: PhantomData<$of>,
+        }
+
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> Iterator for $name<'a, K, V, L> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                let ($raw, $place) = (self.along.raw, self.along.walk.next()?);
+                // SAFETY: there is a key; each place comes once, and the map is borrowed as the item's type says.
+                Some(unsafe { $make })
+            }
+
+            fn last(mut self) -> Option<Self::Item> {
+                self.next_back()
+            }
+        }
+
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                let ($raw, $place) = (self.along.raw, self.along.walk.next_back()?);
+                // SAFETY: see next.
+                Some(unsafe { $make })
+            }
+        }
+
+        impl<'a, K: 'a, V: 'a, L: Layout<V>> FusedIterator for $name<'a, K, V, L> {}
+
+        impl<K, V, L: Layout<V>> fmt::Debug for $name<'_, K, V, L> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}
+
+iter!(
+    /// Pairs, in the order of their keys: [`OrderedMap::iter`].
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.iter().next_back(), Some((&2, &'b')));
+    /// ```
+    Iter, (&'a K, L::Ref<'a>), (raw, place) (key::<K, V, L>(place), value_at::<K, V, L>(raw, place)), &'a (K, V)
+);
+iter!(
+    /// Pairs with values to change: [`OrderedMap::iter_mut`].
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.iter_mut().next(), Some((&1, &mut 'a')));
+    /// ```
+    IterMut, (&'a K, L::Mut<'a>), (raw, place) (key::<K, V, L>(place), value_at_mut::<K, V, L>(raw, place)),
+    (&'a K, &'a mut V)
+);
+iter!(
+    /// Keys, in their order: [`OrderedMap::keys`].
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.keys().collect::<Vec<_>>(), [&1, &2]);
+    /// ```
+    Keys, &'a K, (_raw, place) key::<K, V, L>(place), &'a (K, V)
+);
+iter!(
+    /// Values, in the order of their keys: [`OrderedMap::values`].
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.values().collect::<String>(), "ab");
+    /// ```
+    Values, L::Ref<'a>, (raw, place) value_at::<K, V, L>(raw, place), &'a (K, V)
+);
+iter!(
+    /// Values to change: [`OrderedMap::values_mut`].
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.values_mut().len(), 2);
+    /// ```
+    ValuesMut, L::Mut<'a>, (raw, place) value_at_mut::<K, V, L>(raw, place), (&'a K, &'a mut V)
+);
+range!(
+    /// Pairs whose keys are in a range: [`OrderedMap::range`].
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.range(2..).next(), Some((&2, &'b')));
+    /// ```
+    Range, (&'a K, L::Ref<'a>), (raw, place) (key::<K, V, L>(place), value_at::<K, V, L>(raw, place)), &'a (K, V)
+);
+range!(
+    /// Pairs whose keys are in a range, with values to change: [`OrderedMap::range_mut`].
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.range_mut(2..).next(), Some((&2, &mut 'b')));
+    /// ```
+    RangeMut, (&'a K, L::Mut<'a>), (raw, place) (key::<K, V, L>(place), value_at_mut::<K, V, L>(raw, place)),
+    (&'a K, &'a mut V)
+);
+
+/// What those that share have besides.
+macro_rules! shared {
+    ($($name:ident)*) => {$(
+        // SAFETY: what they hand out may be sent.
+        unsafe impl<K: Sync, V, L: Layout<V>> Send for $name<'_, K, V, L> where L::Parts: Sync {}
+        // SAFETY: what they hand out may be shared.
+        unsafe impl<K: Sync, V, L: Layout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
+    )*};
+}
+
+macro_rules! clone {
+    ($($name:ident { $($left:ident)? })*) => {$(
+        impl<K, V, L: Layout<V>> Clone for $name<'_, K, V, L> {
+            fn clone(&self) -> Self {
+                $name { along: self.along.clone(), $($left: self.$left,)? of: PhantomData }
+            }
+        }
+    )*};
+}
+
+macro_rules! exclusive {
+    ($($name:ident)*) => {$(
+        // SAFETY: what they hand out may be sent.
+        unsafe impl<K: Sync, V, L: Layout<V>> Send for $name<'_, K, V, L> where L::Parts: Send {}
+        // SAFETY: through a shared reference to one nothing is reached.
+        unsafe impl<K: Sync, V, L: Layout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
+    )*};
+}
+
+shared!(Iter Keys Values Range);
+clone!(Iter { left } Keys { left } Values { left } Range {});
+exclusive!(IterMut ValuesMut RangeMut);
+
+impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    fn along(&self) -> Along<V, L> {
+        Along::new(&self.tree, self.tree.walk())
+    }
+
+    /// All pairs, in the order of their keys.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(3, 'c'), (1, 'a'), (2, 'b')]);
+    /// assert_eq!(map.iter().map(|(_, value)| value).collect::<String>(), "abc");
+    /// ```
+    pub fn iter(&self) -> Iter<'_, K, V, L> {
+        Iter { along: self.along(), left: self.len(), of: PhantomData }
+    }
+
+    /// All pairs in the order of their keys, with values to change.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a", 1), ("b", 2)]);
+    /// for (key, value) in map.iter_mut() {
+    ///     if *key != "a" {
+    ///         *value += 10;
+    ///     }
+    /// }
+    /// assert_eq!(map["b"], 12);
+    /// ```
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V, L> {
+        IterMut { along: self.along(), left: self.len(), of: PhantomData }
+    }
+
+    /// All keys, in their order.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, "b"), (1, "a")]);
+    /// assert_eq!(map.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    /// ```
+    pub fn keys(&self) -> Keys<'_, K, V, L> {
+        Keys { along: self.along(), left: self.len(), of: PhantomData }
+    }
+
+    /// All values, in the order of their keys.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(1, "hello"), (2, "goodbye")]);
+    /// assert_eq!(map.values().copied().collect::<Vec<_>>(), ["hello", "goodbye"]);
+    /// ```
+    pub fn values(&self) -> Values<'_, K, V, L> {
+        Values { along: self.along(), left: self.len(), of: PhantomData }
+    }
+
+    /// All values in the order of their keys, to change them.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 10), (2, 20)]);
+    /// map.values_mut().for_each(|value| *value += 1);
+    /// assert_eq!(map.into_values().collect::<Vec<_>>(), [11, 21]);
+    /// ```
+    pub fn values_mut(&mut self) -> ValuesMut<'_, K, V, L> {
+        ValuesMut { along: self.along(), left: self.len(), of: PhantomData }
+    }
+
+    /// The pairs whose keys are in a range. Takes O(log n) steps to find the ends.
+    ///
+    /// ```
+    /// use core::ops::Bound::{Excluded, Included};
+    /// let map: toft_pools::OrderedMap<_, _> = (0..100).map(|i| (i, i * i)).collect();
+    /// assert_eq!(map.range(4..6).collect::<Vec<_>>(), [(&4, &16), (&5, &25)]);
+    /// assert_eq!(map.range((Excluded(4), Included(5))).next_back(), Some((&5, &25)));
+    /// ```
+    ///
+    /// # Panics
+    /// The range ends before it starts, or excludes the one key that is both of its ends.
+    #[track_caller]
+    pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V, L>
+    where
+        K: Borrow<Q>,
+    {
+        Range { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
+    }
+
+    /// The pairs whose keys are in a range, with values to change.
+    ///
+    /// ```
+    /// let mut map: toft_pools::OrderedMap<_, _> = ["Ann", "Bob", "Cay"].map(|name| (name, 0)).into();
+    /// for (_, balance) in map.range_mut("B".."C") {
+    ///     *balance += 100;
+    /// }
+    /// assert_eq!(map.values().sum::<i32>(), 100);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`range`](OrderedMap::range).
+    #[track_caller]
+    pub fn range_mut<Q: Ord + ?Sized, R: RangeBounds<Q>>(&mut self, range: R) -> RangeMut<'_, K, V, L>
+    where
+        K: Borrow<Q>,
+    {
+        RangeMut { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
+    }
+}
+
+impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L, M> {
+    type Item = (&'a K, L::Ref<'a>);
+    type IntoIter = Iter<'a, K, V, L>;
+
+    fn into_iter(self) -> Iter<'a, K, V, L> {
+        self.iter()
+    }
+}
+
+impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V, L, M> {
+    type Item = (&'a K, L::Mut<'a>);
+    type IntoIter = IterMut<'a, K, V, L>;
+
+    fn into_iter(self) -> IterMut<'a, K, V, L> {
+        self.iter_mut()
+    }
+}
+
+impl<K, V> Default for Iter<'_, K, V> {
+    fn default() -> Self {
+        let none = Tree::<K, V, Rows, Heap>::new_in(Heap);
+        Iter { along: Along::new(&none, Walk::empty()), left: 0, of: PhantomData }
+    }
+}

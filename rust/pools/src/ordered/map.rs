@@ -1,0 +1,597 @@
+//! The map: what is found, put in and taken out by its key.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::borrow::Borrow;
+
+use super::drain::value_of;
+use super::tree::{value_at, value_at_mut, Place, Tree};
+use crate::columnar::Columnar;
+use crate::full::Full;
+use crate::layout::{Columns, Layout, Rows};
+use toft::AllocError;
+use toft::{Heap, Memory};
+
+/// A map whose keys are in order, with the interface of [`BTreeMap`](alloc::collections::BTreeMap).
+///
+/// It is a B+ tree: keys lie side by side in leaves of up to 64, with their values beside them, and leaves are linked. All
+/// that looks for a key takes O(log n) steps; going on from it to the next one takes one. Keys that are integers or `char`
+/// are searched without branches; other keys are compared about log2(n) times. Keys that come in order fill their leaves.
+///
+/// * `L`: values lie as [`Rows`], or each field in a column of its own: [`Columns`]. Rows of more
+///   than 32 bytes, and columns, lie in slots beside the tree, and do not move when keys do;
+/// * `M`: where the memory comes from: [`Heap`], `&Arena`, [`Blocks`](toft::Blocks) of a source.
+///
+/// The first key takes memory for a leaf: about 1 KiB. Nodes that are not in use any more are used again; their memory is
+/// given back by [`shrink_to_fit`](OrderedMap::shrink_to_fit), and with the map.
+///
+/// The order of keys must not change while they are in a map, nor may comparisons contradict each other: else keys may not
+/// be found, or be found twice, as with `BTreeMap`. Nothing worse happens. If a comparison, a closure or a destructor
+/// panics, the map stays whole: each value is dropped once.
+///
+/// ```
+/// use toft_pools::OrderedMap;
+///
+/// let mut heights = OrderedMap::new();
+/// heights.insert("Ben Nevis", 1345);
+/// heights.insert("Zugspitze", 2962);
+/// heights.insert("Etna", 3403);
+/// assert_eq!(heights["Etna"], 3403);
+/// assert_eq!(heights.remove("Zugspitze"), Some(2962));
+/// assert_eq!(heights.range("C"..).next(), Some((&"Etna", &3403)));
+/// assert_eq!(heights.into_keys().collect::<Vec<_>>(), ["Ben Nevis", "Etna"]);
+/// ```
+pub struct OrderedMap<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+    pub(super) tree: Tree<K, V, L, M>,
+}
+
+/// What there was room for. (Not by a closure: the panic would be said to be here, not where the map was called.)
+#[inline(always)]
+#[track_caller]
+pub(super) fn granted<T, E>(result: Result<T, E>) -> T {
+    match result {
+        Ok(granted) => granted,
+        Err(_) => refuse(),
+    }
+}
+
+/// What a call says that has no room and cannot answer.
+#[cold]
+#[track_caller]
+fn refuse() -> ! {
+    panic!("toft: the map is full, or there is no memory")
+}
+
+impl<K, V> OrderedMap<K, V> {
+    /// A map of rows on the heap, which has no memory yet.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// map.insert(1, "one");
+    /// assert_eq!(map.len(), 1);
+    /// ```
+    pub fn new() -> Self {
+        Self::new_in(Heap)
+    }
+
+    /// A map with memory for `n` keys, in whichever order they come.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::with_capacity(1000);
+    /// let before = map.memory_use();
+    /// map.extend((0..1000).map(|i| (i * 77 % 1000, i)));
+    /// assert_eq!(map.memory_use(), before);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn with_capacity(n: usize) -> Self {
+        Self::with_capacity_in(n, Heap)
+    }
+
+    /// A map of at most `n` keys, which has memory for them and takes no more: [`insert`](OrderedMap::insert) panics when
+    /// there are `n`.
+    ///
+    /// ```
+    /// use toft_pools::Full;
+    ///
+    /// let mut map = toft_pools::OrderedMap::fixed(1);
+    /// map.insert('a', 1);
+    /// assert_eq!(map.insert('a', 2), Some(1)); // the key is there
+    /// assert_eq!(map.try_insert('b', 3), Err(Full(('b', 3))));
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn fixed(n: usize) -> Self {
+        Self::fixed_in(n, Heap)
+    }
+
+    /// A map of pairs that come in the order of their keys. Takes O(n) steps, and fills all leaves.
+    ///
+    /// ```
+    /// let squares = toft_pools::OrderedMap::from_sorted((0..1000).map(|i| (i, i * i)));
+    /// assert_eq!(squares[&30], 900);
+    /// ```
+    ///
+    /// # Panics
+    /// A key is not greater than the one before, or there is no memory.
+    #[track_caller]
+    pub fn from_sorted(pairs: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: Ord,
+    {
+        Self::from_sorted_in(pairs, Heap)
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// A map of any kind, which has no memory yet.
+    ///
+    /// ```
+    /// use toft::Arena;
+    /// use toft_pools::OrderedMap;
+    ///
+    /// let arena = Arena::new();
+    /// let mut map: OrderedMap<u32, char, _, &Arena> = OrderedMap::new_in(&arena);
+    /// map.insert(7, 'a');
+    /// assert_eq!(map[&7], 'a');
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        OrderedMap { tree: Tree::new_in(memory) }
+    }
+
+    /// A map of any kind with memory for `n` keys, in whichever order they come.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{Rows, OrderedMap};
+    /// let map: OrderedMap<u8, u8, Rows, Heap> = OrderedMap::with_capacity_in(100, Heap);
+    /// assert!(map.memory_use() > 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        let mut map = Self::new_in(memory);
+        map.reserve(n);
+        map
+    }
+
+    /// A map of any kind of at most `n` keys. See [`fixed`](OrderedMap::fixed).
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{Rows, OrderedMap};
+    /// let map: OrderedMap<u8, u8, Rows, Heap> = OrderedMap::fixed_in(100, Heap);
+    /// assert_eq!(map.limit(), Some(100));
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        granted(Self::try_fixed_in(n, memory))
+    }
+
+    /// As [`fixed_in`](OrderedMap::fixed_in), or an error: there is no memory for so many.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{Rows, OrderedMap};
+    /// assert!(OrderedMap::<u8, u8, Rows, Heap>::try_fixed_in(usize::MAX, Heap).is_err());
+    /// ```
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut map = Self::new_in(memory);
+        map.tree.fix(n)?;
+        Ok(map)
+    }
+
+    /// As [`from_sorted`](OrderedMap::from_sorted), for a map of any kind.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::{Rows, OrderedMap};
+    /// let map: OrderedMap<i32, char, Rows, Heap> = OrderedMap::from_sorted_in([(1, 'a'), (2, 'b')], Heap);
+    /// assert_eq!(map.len(), 2);
+    /// ```
+    ///
+    /// # Panics
+    /// A key is not greater than the one before, or there is no memory.
+    #[track_caller]
+    pub fn from_sorted_in(pairs: impl IntoIterator<Item = (K, V)>, memory: M) -> Self
+    where
+        K: Ord,
+    {
+        let mut map = Self::new_in(memory);
+        for (key, value) in pairs {
+            assert!(map.tree.is_behind(&key), "toft: keys must be sorted, and each there once");
+            granted(map.tree.push_last(key, value));
+        }
+        map
+    }
+
+    /// How many keys there are.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]).len(), 2);
+    /// ```
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedMap::<u8, u8>::new().is_empty());
+    /// ```
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many keys there may be, if the map is [`fixed`](OrderedMap::fixed).
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::fixed(9).limit(), Some(9));
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().limit(), None);
+    /// ```
+    pub fn limit(&self) -> Option<usize> {
+        Some(self.tree.limit()).filter(|limit| *limit != usize::MAX)
+    }
+
+    /// The bytes that the map has of its memory, in use or not.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().memory_use(), 0);
+    /// ```
+    pub fn memory_use(&self) -> usize {
+        self.tree.bytes()
+    }
+
+    /// Memory for `more` keys, in whichever order they come.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
+    /// map.reserve(100);
+    /// let before = map.memory_use();
+    /// map.extend((2..100).map(|i| (i, 'b')));
+    /// assert_eq!(map.memory_use(), before);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, or the map is fixed and may not have so many.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        granted(self.try_reserve(more))
+    }
+
+    /// As [`reserve`](OrderedMap::reserve), or an error, after which all keys and values are as they were.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::<u64, u64>::new();
+    /// assert!(map.try_reserve(usize::MAX).is_err());
+    /// assert!(map.try_reserve(10).is_ok());
+    /// ```
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        self.tree.reserve(more)
+    }
+
+    /// Fills the leaves and gives back the memory that is not in use. If there is no memory to move to, none is given back.
+    /// Takes O(n) steps. A fixed map stays as it is.
+    ///
+    /// ```
+    /// let mut map: toft_pools::OrderedMap<_, _> = (0..10_000).map(|i| (i, i)).collect();
+    /// map.retain(|key, _| key % 100 == 0);
+    /// let before = map.memory_use();
+    /// map.shrink_to_fit();
+    /// assert!(map.memory_use() < before / 10);
+    /// assert_eq!(map.len(), 100);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.tree.shrink()
+    }
+
+    /// Drops all keys and values. The memory is kept for others.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
+    /// map.clear();
+    /// assert!(map.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.tree.clear()
+    }
+
+    /// The value of a key.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(1, "a")]);
+    /// assert_eq!(map.get(&1), Some(&"a"));
+    /// assert_eq!(map.get(&2), None);
+    /// ```
+    #[inline]
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<L::Ref<'_>>
+    where
+        K: Borrow<Q>,
+    {
+        let place = self.tree.find(key)?;
+        // SAFETY: there is a key, and the tree is borrowed.
+        Some(unsafe { value_at::<K, V, L>(self.tree.raw(), place) })
+    }
+
+    /// The value of a key, and the key that is in the map.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([("a".to_string(), 1)]);
+    /// assert_eq!(map.get_key_value("a"), Some((&"a".to_string(), &1)));
+    /// ```
+    pub fn get_key_value<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(&K, L::Ref<'_>)>
+    where
+        K: Borrow<Q>,
+    {
+        self.tree.find(key).map(|place| self.pair(place))
+    }
+
+    /// The value of a key, to change it.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 10)]);
+    /// *map.get_mut(&1).unwrap() += 1;
+    /// assert_eq!(map[&1], 11);
+    /// ```
+    #[inline]
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<L::Mut<'_>>
+    where
+        K: Borrow<Q>,
+    {
+        let place = self.tree.find(key)?;
+        // SAFETY: there is a key, and the tree is borrowed for this alone.
+        Some(unsafe { value_at_mut::<K, V, L>(self.tree.raw(), place) })
+    }
+
+    /// Whether a key is there.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedMap::from([(1, "a")]).contains_key(&1));
+    /// ```
+    #[inline]
+    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.tree.find(key).is_some()
+    }
+
+    #[inline(always)]
+    fn pair(&self, place: Place) -> (&K, L::Ref<'_>) {
+        // SAFETY: places are found where keys are, and the tree is borrowed.
+        unsafe { (Tree::<K, V, L, M>::key_at(place), value_at::<K, V, L>(self.tree.raw(), place)) }
+    }
+
+    /// The least key, and its value. Takes one step.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.first_key_value(), Some((&1, &'a')));
+    /// ```
+    pub fn first_key_value(&self) -> Option<(&K, L::Ref<'_>)> {
+        self.tree.first_place().map(|place| self.pair(place))
+    }
+
+    /// The greatest key, and its value. Takes one step.
+    ///
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.last_key_value(), Some((&2, &'b')));
+    /// ```
+    pub fn last_key_value(&self) -> Option<(&K, L::Ref<'_>)> {
+        self.tree.last_place().map(|place| self.pair(place))
+    }
+
+    /// Takes out the least key and its value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.pop_first(), Some((1, 'a')));
+    /// ```
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
+        // SAFETY: there is a key.
+        self.tree.first_place().map(|place| unsafe { self.tree.remove_at(place) })
+    }
+
+    /// Takes out the greatest key and its value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
+    /// assert_eq!(map.pop_last(), Some((2, 'b')));
+    /// ```
+    pub fn pop_last(&mut self) -> Option<(K, V)> {
+        // SAFETY: there is a key.
+        self.tree.last_place().map(|place| unsafe { self.tree.remove_at(place) })
+    }
+
+    /// Puts a value in, and answers the one that its key had. The key that was there stays.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::new();
+    /// assert_eq!(map.insert(1, 'a'), None);
+    /// assert_eq!(map.insert(1, 'b'), Some('a'));
+    /// ```
+    ///
+    /// # Panics
+    /// The key is new, and the map is fixed and full, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn insert(&mut self, key: K, value: V) -> Option<V>
+    where
+        K: Ord,
+    {
+        granted(self.try_insert(key, value))
+    }
+
+    /// As [`insert`](OrderedMap::insert), or an error that has key and value, and changes nothing.
+    ///
+    /// ```
+    /// use toft_pools::Full;
+    /// let mut map = toft_pools::OrderedMap::fixed(1);
+    /// assert_eq!(map.try_insert(1, 'a'), Ok(None));
+    /// assert_eq!(map.try_insert(2, 'b'), Err(Full((2, 'b'))));
+    /// assert_eq!(map.try_insert(1, 'c'), Ok(Some('a')));
+    /// ```
+    #[inline]
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, Full<(K, V)>>
+    where
+        K: Ord,
+    {
+        match self.tree.search_to_insert(&key) {
+            Some((place, true)) => {
+                drop(key); // if that panics, nothing has changed
+                           // SAFETY: there is a value.
+                Ok(Some(unsafe { self.tree.replace_value(place, value) }))
+            }
+            place => self.tree.insert_at(place.map(|(place, _)| place), key, value).map(|_| None),
+        }
+    }
+
+    /// Takes out a key, and answers its value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
+    /// assert_eq!(map.remove(&1), Some('a'));
+    /// assert_eq!(map.remove(&1), None);
+    /// ```
+    #[inline]
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.remove_entry(key).map(value_of)
+    }
+
+    /// Takes out a key, and answers it and its value.
+    ///
+    /// ```
+    /// let mut map = toft_pools::OrderedMap::from([("a".to_string(), 1)]);
+    /// assert_eq!(map.remove_entry("a"), Some(("a".to_string(), 1)));
+    /// ```
+    #[inline]
+    pub fn remove_entry<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
+    where
+        K: Borrow<Q>,
+    {
+        let place = self.tree.find_to_remove(key)?;
+        // SAFETY: there is a key.
+        Some(unsafe { self.tree.remove_at(place) })
+    }
+
+    /// Moves all of another map into this one. A key that both have stays, and gets the value of the other.
+    ///
+    /// ```
+    /// let mut a = toft_pools::OrderedMap::from([(1, "a"), (2, "b")]);
+    /// let mut b = toft_pools::OrderedMap::from([(2, "c"), (3, "d")]);
+    /// a.append(&mut b);
+    /// assert!(b.is_empty());
+    /// assert_eq!(a, toft_pools::OrderedMap::from([(1, "a"), (2, "c"), (3, "d")]));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`insert`](OrderedMap::insert). The other has the rest then, without the pair for which there was no room.
+    #[track_caller]
+    pub fn append<N: Memory>(&mut self, other: &mut OrderedMap<K, V, L, N>)
+    where
+        K: Ord,
+    {
+        while let Some((key, value)) = other.pop_first() {
+            self.insert(key, value);
+        }
+    }
+
+    /// Moves `key` and all greater ones to a map of their own, which has the same kind of memory and is not fixed. Takes
+    /// O(n) steps.
+    ///
+    /// ```
+    /// let mut low: toft_pools::OrderedMap<_, _> = (0..100).map(|i| (i, i)).collect();
+    /// let high = low.split_off(&40);
+    /// assert_eq!((low.len(), high.len()), (40, 60));
+    /// assert_eq!(high.first_key_value(), Some((&40, &40)));
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory: nothing changed.
+    #[track_caller]
+    pub fn split_off<Q: Ord + ?Sized>(&mut self, key: &Q) -> Self
+    where
+        K: Borrow<Q>,
+        M: Clone,
+    {
+        let mut other = Self::new_in(self.tree.memory().clone());
+        if let Some((place, _)) = self.tree.search(key) {
+            granted(self.tree.cut(place, &mut other.tree));
+        }
+        other
+    }
+
+    /// That all that should hold of the tree holds, for tests.
+    #[doc(hidden)]
+    pub fn check(&self)
+    where
+        K: Ord,
+    {
+        self.tree.check()
+    }
+}
+
+impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
+    /// Keeps the pairs for which the closure says `true`, in the order of their keys, and drops the others. Takes O(n) steps.
+    ///
+    /// If the closure panics, what it was not asked about is kept.
+    ///
+    /// ```
+    /// let mut map: toft_pools::OrderedMap<_, _> = (0..8).map(|i| (i, i * 10)).collect();
+    /// map.retain(|key, value| {
+    ///     *value += 1;
+    ///     key % 2 == 0
+    /// });
+    /// assert_eq!(map.into_iter().collect::<Vec<_>>(), [(0, 1), (2, 21), (4, 41), (6, 61)]);
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        // SAFETY: the place is this call's until the closure answers.
+        self.tree.retain(|place, raw| unsafe {
+            keep(Tree::<K, V, Rows, M>::key_at(place), value_at_mut::<K, V, Rows>(raw, place))
+        })
+    }
+}
+
+impl<K, V: Columnar, M: Memory> OrderedMap<K, V, Columns, M> {
+    /// Keeps the pairs for which the closure says `true`, in the order of their keys, and drops the others. Takes O(n) steps.
+    ///
+    /// If the closure panics, what it was not asked about is kept.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use toft_pools::{Columns, Columnar, OrderedMap};
+    ///
+    /// #[derive(Columnar)]
+    /// struct Account {
+    ///     balance: i64,
+    ///     limit: i64,
+    /// }
+    ///
+    /// let mut accounts: OrderedMap<u32, Account, Columns> = OrderedMap::default();
+    /// accounts.insert(1, Account { balance: -20, limit: 100 });
+    /// accounts.insert(2, Account { balance: -20, limit: 10 });
+    /// accounts.retain(|_, account| *account.balance + *account.limit >= 0);
+    /// assert_eq!(accounts.len(), 1);
+    /// # }
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, V::Mut<'_>) -> bool) {
+        // SAFETY: the place is this call's until the closure answers.
+        self.tree.retain(|place, raw| unsafe {
+            keep(Tree::<K, V, Columns, M>::key_at(place), value_at_mut::<K, V, Columns>(raw, place))
+        })
+    }
+}

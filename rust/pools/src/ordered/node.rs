@@ -1,0 +1,296 @@
+//! How a node lies in memory. All that is unsafe about addresses within a node is here.
+//!
+//! A leaf has keys, and beside each a cell: the value, or the number of the slot the value is in. An inner node has
+//! children, and between each two of them a bound:
+//!
+//! * where keys are numbers, one that is not less than any key on its left, and less than all on its right;
+//! * else the leaf whose first key is the least on its right: keys are not copied, and the bound is always exact.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout as Bytes;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::number::{numeric, with_number, STEP};
+use crate::layout::Layout;
+
+/// What every node begins with.
+#[repr(C)]
+pub(super) struct Head {
+    pub parent: Option<Node>,
+    /// The leaves beside a leaf. A node that is not in use has the next such one here.
+    pub prev: Option<Node>,
+    pub next: Option<Node>,
+    /// Which places of a leaf have keys: those from one to before the other. Both ends may move, so that what comes or goes
+    /// on one side need not move what is on the other. For an inner node 0, and how many children it has.
+    pub start: usize,
+    pub end: usize,
+    /// Places of a leaf that are not in use may hold numbers that were there: before the start none that is greater than
+    /// the first key, from the end on none that is less than the last. Those do not mislead a search, but would when a key
+    /// comes that is less, or greater.
+    pub stale: bool,
+}
+
+pub(super) type Node = NonNull<Head>;
+
+/// A cache line. Lines of eight keys of eight bytes are lines of the cache.
+const LINE: usize = 64;
+/// How large the keys and cells of a leaf are, unless that is too few of them or too many.
+const LEAF_BYTES: usize = 1024;
+/// Values up to this size live in leaves; moving larger ones at each insertion would take too long.
+const CELL_MOST: usize = 32;
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b {
+        a
+    } else {
+        b
+    }
+}
+
+/// The nodes of a tree with these keys and values.
+pub(super) struct Shape<K, V, L>(PhantomData<(K, V, L)>);
+
+impl<K, V, L: Layout<V>> Shape<K, V, L> {
+    /// Whether values live in leaves.
+    pub const INLINE: bool = L::ROWS && size_of::<V>() <= CELL_MOST && align_of::<V>() <= CELL_MOST;
+    const CELL: usize = if Self::INLINE { size_of::<V>() } else { size_of::<u32>() };
+    const CELL_ALIGN: usize = if Self::INLINE { max(8, align_of::<V>()) } else { 8 };
+    const ENTRY: usize = max(size_of::<K>() + Self::CELL, 1);
+
+    /// How many keys a leaf has room for.
+    pub const PLACES: usize = match LEAF_BYTES / Self::ENTRY {
+        64.. => 64,
+        n @ STEP..64 => n / STEP * STEP,
+        _ => 4,
+    };
+    /// How many children an inner node has room for. Nodes of large keys are small as their leaves are.
+    pub const FAN: usize = if Self::PLACES == 4 { 4 } else { 64 };
+
+    pub const ALIGN: usize = max(LINE, align_of::<K>());
+    const KEYS: usize = size_of::<Head>().next_multiple_of(max(LINE, align_of::<K>()));
+    const CELLS: usize = (Self::KEYS + Self::PLACES * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
+    pub const LEAF: usize = (Self::CELLS + Self::PLACES * Self::CELL).next_multiple_of(Self::ALIGN);
+
+    /// Bounds are keys or addresses of leaves.
+    const BOUND: usize = if size_of::<K>() <= 16 { max(size_of::<K>(), size_of::<Node>()) } else { size_of::<Node>() };
+    const BOUNDS: usize = size_of::<Head>().next_multiple_of(LINE);
+    const CHILDREN: usize = (Self::BOUNDS + Self::FAN * Self::BOUND).next_multiple_of(LINE);
+    pub const INNER: usize = (Self::CHILDREN + Self::FAN * size_of::<Node>()).next_multiple_of(Self::ALIGN);
+
+    pub const fn bytes(size: usize) -> Option<Bytes> {
+        match Bytes::from_size_align(size, Self::ALIGN) {
+            Ok(layout) => Some(layout),
+            Err(_) => None,
+        }
+    }
+
+    /// # Safety
+    /// For this and the others: the node is a leaf of this shape; the result is good for numbers up to `PLACES`.
+    #[inline(always)]
+    pub unsafe fn keys(leaf: Node) -> NonNull<K> {
+        // SAFETY: within the node.
+        unsafe { leaf.cast::<u8>().add(Self::KEYS).cast() }
+    }
+
+    #[inline(always)]
+    pub unsafe fn key<'a>(leaf: Node, i: usize) -> &'a K {
+        debug_assert!(i < Self::PLACES);
+        // SAFETY: within the node.
+        unsafe { Self::keys(leaf).add(i).as_ref() }
+    }
+
+    #[inline(always)]
+    pub unsafe fn cell(leaf: Node, i: usize) -> NonNull<u8> {
+        // SAFETY: within the node.
+        unsafe { leaf.cast::<u8>().add(Self::CELLS + i * Self::CELL) }
+    }
+
+    /// Where a value lies, where values live in leaves.
+    #[inline(always)]
+    pub unsafe fn value(leaf: Node, i: usize) -> NonNull<V> {
+        debug_assert!(Self::INLINE);
+        // SAFETY: within the node.
+        unsafe { Self::cell(leaf, i).cast() }
+    }
+
+    /// The slot of the value, where values do not live in leaves.
+    #[inline(always)]
+    pub unsafe fn slot(leaf: Node, i: usize) -> NonNull<u32> {
+        debug_assert!(!Self::INLINE);
+        // SAFETY: within the node.
+        unsafe { Self::cell(leaf, i).cast() }
+    }
+
+    /// Moves keys and cells of a leaf. Places that hold none now are not filled.
+    ///
+    /// # Safety
+    /// All are within their leaves.
+    #[inline(always)]
+    pub unsafe fn shift(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        debug_assert!(i + n <= Self::PLACES && j + n <= Self::PLACES);
+        // SAFETY: the caller's contract.
+        unsafe {
+            Self::keys(to).add(j).copy_from(Self::keys(from).add(i), n);
+            Self::cell(to, j).copy_from(Self::cell(from, i), n * Self::CELL);
+        }
+    }
+
+    /// Makes places from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold the
+    /// smallest number, which keeps the order, and a search that ends among them ended before all keys.
+    ///
+    /// # Safety
+    /// They hold no keys, or such as were moved.
+    #[inline(always)]
+    pub unsafe fn pad_before(leaf: Node, start: usize, end: usize) {
+        with_number!(K, N => {
+            // SAFETY: within the leaf; the number is as large as the key.
+            let keys = unsafe { Self::keys(leaf).cast::<N>() };
+            for i in start..end {
+                // SAFETY: as above.
+                unsafe { keys.add(i).write(N::MIN) };
+            }
+        }, else ())
+    }
+
+    /// Makes places from `start` to `end` of a leaf, behind those that are in use, such as are not in use.
+    ///
+    /// # Safety
+    /// They hold no keys, or such as were moved.
+    #[inline(always)]
+    pub unsafe fn pad(leaf: Node, start: usize, end: usize) {
+        with_number!(K, N => {
+            // SAFETY: within the leaf; the number is as large as the key.
+            let keys = unsafe { Self::keys(leaf).cast::<N>() };
+            for i in start..end {
+                // SAFETY: as above.
+                unsafe { keys.add(i).write(N::MAX) };
+            }
+        }, else ())
+    }
+
+    /// # Safety
+    /// For this and the others: the node is an inner one of this shape; the result is good for numbers up to `FAN`.
+    #[inline(always)]
+    pub unsafe fn bounds(inner: Node) -> NonNull<u8> {
+        // SAFETY: within the node.
+        unsafe { inner.cast::<u8>().add(Self::BOUNDS) }
+    }
+
+    #[inline(always)]
+    pub unsafe fn children(inner: Node) -> NonNull<Node> {
+        // SAFETY: within the node.
+        unsafe { inner.cast::<u8>().add(Self::CHILDREN).cast() }
+    }
+
+    #[inline(always)]
+    pub unsafe fn child(inner: Node, i: usize) -> Node {
+        debug_assert!(i < Self::FAN);
+        // SAFETY: within the node.
+        unsafe { Self::children(inner).add(i).read() }
+    }
+
+    /// How far apart bounds are.
+    #[inline(always)]
+    fn bound_size() -> usize {
+        if numeric::<K>() {
+            size_of::<K>()
+        } else {
+            size_of::<Node>()
+        }
+    }
+
+    /// The bound between a leaf and the one on its right.
+    ///
+    /// # Safety
+    /// They are neighbours, and have keys. The node has room for the bound.
+    #[inline(always)]
+    pub unsafe fn set_bound(inner: Node, i: usize, left: Node, right: Node) {
+        debug_assert!(i < Self::FAN - 1);
+        // SAFETY: the caller's contract; a number can be copied, and the last key of the left leaf is not greater than
+        // itself.
+        unsafe {
+            if numeric::<K>() {
+                let last = Self::keys(left).add((*left.as_ptr()).end - 1);
+                Self::bounds(inner).cast::<K>().add(i).copy_from_nonoverlapping(last, 1);
+            } else {
+                Self::bounds(inner).cast::<Node>().add(i).write(right);
+            }
+        }
+    }
+
+    /// The leaf a bound stands for, where keys are not numbers.
+    #[inline(always)]
+    pub unsafe fn bound_leaf(inner: Node, i: usize) -> Node {
+        // SAFETY: within the node.
+        unsafe { Self::bounds(inner).cast::<Node>().add(i).read() }
+    }
+
+    /// Copies `n` bounds.
+    ///
+    /// # Safety
+    /// All are within their nodes.
+    #[inline(always)]
+    pub unsafe fn shift_bounds(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        let size = Self::bound_size();
+        // SAFETY: the caller's contract.
+        unsafe { Self::bounds(to).add(j * size).copy_from(Self::bounds(from).add(i * size), n * size) }
+    }
+
+    /// Copies `n` children. Those that have another parent now are not told.
+    ///
+    /// # Safety
+    /// All are within their nodes.
+    #[inline(always)]
+    pub unsafe fn shift_children(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { Self::children(to).add(j).copy_from(Self::children(from).add(i), n) }
+    }
+
+    /// Makes bounds from `start` to the end of the node such as are not in use.
+    ///
+    /// # Safety
+    /// They are not in use.
+    #[inline(always)]
+    pub unsafe fn pad_bounds(inner: Node, start: usize) {
+        with_number!(K, N => {
+            // SAFETY: within the node.
+            let bounds = unsafe { Self::bounds(inner).cast::<N>() };
+            for i in start..Self::FAN {
+                // SAFETY: as above.
+                unsafe { bounds.add(i).write(N::MAX) };
+            }
+        }, else ())
+    }
+}
+
+/// For [`check`](super::check).
+impl<K, V, L: Layout<V>> Shape<K, V, L> {
+    /// # Safety
+    /// The node is a leaf of this shape.
+    pub unsafe fn check_pad(leaf: Node) {
+        with_number!(K, N => {
+            // SAFETY: within the node.
+            let places = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::PLACES) };
+            // SAFETY: a leaf.
+            let Head { start, end, stale, .. } = unsafe { leaf.as_ref() };
+            let (before, keys, behind) = (&places[..*start], &places[*start..*end], &places[*end..]);
+            match stale {
+                false => assert!(before.iter().all(|n| *n == N::MIN) && behind.iter().all(|n| *n == N::MAX)),
+                true => assert!(before.iter().all(|n| *n <= keys[0]) && behind.iter().all(|n| *n >= keys[keys.len() - 1])),
+            }
+        }, else ())
+    }
+
+    /// # Safety
+    /// The node is an inner one of this shape.
+    pub unsafe fn check_pad_bounds(inner: Node) {
+        with_number!(K, N => {
+            // SAFETY: within the node.
+            let places = unsafe { core::slice::from_raw_parts(Self::bounds(inner).cast::<N>().as_ptr(), Self::FAN) };
+            // SAFETY: an inner node.
+            let used = unsafe { inner.as_ref() }.end - 1;
+            assert!(places[used..].iter().all(|key| *key == N::MAX));
+        }, else ())
+    }
+}

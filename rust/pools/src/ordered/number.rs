@@ -1,0 +1,104 @@
+//! Keys that are numbers. A node of them is searched without a branch: one of eight comparisons follows another, none of
+//! them waits for the one before, and the processor has none to guess.
+//!
+//! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length. Those of
+//! a leaf before its keys hold the smallest one, and a search that ends among them means the first key's place.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::any::TypeId;
+use core::marker::PhantomData;
+
+/// How many keys of a node are compared in a line.
+pub(super) const STEP: usize = 8;
+
+pub(super) trait Number: Copy + Ord {}
+
+macro_rules! number {
+    ($($int:ty)*) => {$(
+        impl Number for $int {}
+    )*};
+}
+
+number!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
+
+/// How many of the numbers from `keys` on are less than `key`. They are in order.
+///
+/// # Safety
+/// There are `places` of them, a multiple of `STEP`.
+#[inline(always)]
+pub(super) unsafe fn rank<N: Number>(keys: *const N, places: usize, key: N) -> usize {
+    // SAFETY: all numbers read are below `places`.
+    let less = |i: usize| usize::from(unsafe { *keys.add(i) } < key);
+    let mut rank = 0;
+    if places == 64 {
+        rank = (less(15) + less(31) + less(47)) * 16;
+        rank += (less(rank + 3) + less(rank + 7) + less(rank + 11)) * 4;
+    } else {
+        for i in 1..places / 4 {
+            rank += less(i * 4 - 1);
+        }
+        rank *= 4;
+    }
+    rank + (less(rank) + less(rank + 1)) + (less(rank + 2) + less(rank + 3))
+}
+
+/// The identity of a type that may borrow. Types that differ in lifetimes alone have the same.
+#[inline(always)]
+fn id<T: ?Sized>() -> TypeId {
+    trait Identity {
+        fn get(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<T: ?Sized> Identity for PhantomData<T> {
+        #[inline(always)]
+        fn get(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<T>()
+        }
+    }
+    let of = &PhantomData::<T>;
+    // SAFETY: the method reads nothing of the value; the lifetime is one of a type that has no value.
+    let of = unsafe { core::mem::transmute::<&dyn Identity, &(dyn Identity + 'static)>(of) };
+    of.get()
+}
+
+/// Whether two types are the same, or differ in lifetimes alone.
+#[inline(always)]
+pub(super) fn is<T: ?Sized, U: ?Sized>() -> bool {
+    id::<T>() == id::<U>()
+}
+
+/// Does one thing if `$K` is a number, with `$N` for the number it is, and another if it is none. The compiler leaves one.
+macro_rules! with_number {
+    ($K:ty, $N:ident => $number:expr, else $other:expr) => {
+        with_number!(@ $K, $N => $number, else $other;
+            u64 => u64, i64 => i64, u32 => u32, i32 => i32, usize => $crate::ordered::number::Usize,
+            isize => $crate::ordered::number::Isize, u16 => u16, i16 => i16, u8 => u8, i8 => i8,
+            char => u32, u128 => u128, i128 => i128)
+    };
+    (@ $K:ty, $N:ident => $number:expr, else $other:expr; $($key:ty => $as:ty),*) => {
+        $(if $crate::ordered::number::is::<$K, $key>() {
+            type $N = $as;
+            $number
+        } else)* {
+            $other
+        }
+    };
+}
+pub(super) use with_number;
+
+#[cfg(target_pointer_width = "16")]
+pub(super) use {i16 as Isize, u16 as Usize};
+#[cfg(target_pointer_width = "32")]
+pub(super) use {i32 as Isize, u32 as Usize};
+#[cfg(target_pointer_width = "64")]
+pub(super) use {i64 as Isize, u64 as Usize};
+
+/// Whether keys of this type are numbers.
+#[inline(always)]
+pub(super) fn numeric<K>() -> bool {
+    with_number!(K, _N => true, else false)
+}

@@ -1,0 +1,685 @@
+//! The set: a map whose values are nothing.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::iter::FusedIterator;
+use core::ops::RangeBounds;
+
+use super::drain;
+use super::iter;
+use super::map::OrderedMap;
+use super::tree::{Place, Tree};
+use crate::full::Full;
+use crate::layout::Rows;
+use toft::AllocError;
+use toft::{Heap, Memory};
+
+/// A set whose elements are in order, with the interface of [`BTreeSet`](alloc::collections::BTreeSet).
+///
+/// It is an [`OrderedMap`] without values: what is said there holds here.
+///
+/// ```
+/// use toft_pools::OrderedSet;
+///
+/// let mut primes = OrderedSet::from([7, 2, 5, 3]);
+/// assert!(primes.insert(11));
+/// assert!(!primes.insert(2));
+/// assert!(primes.remove(&7));
+/// assert_eq!(primes.range(3..).copied().collect::<Vec<_>>(), [3, 5, 11]);
+/// ```
+pub struct OrderedSet<T, M: Memory = Heap> {
+    pub(super) map: OrderedMap<T, (), Rows, M>,
+}
+
+impl<T> OrderedSet<T> {
+    /// A set on the heap, which has no memory yet.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::<i32>::new();
+    /// assert_eq!(set.memory_use(), 0);
+    /// ```
+    pub fn new() -> Self {
+        Self::new_in(Heap)
+    }
+
+    /// A set with memory for `n` elements, in whichever order they come.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::<i32>::with_capacity(100);
+    /// assert!(set.memory_use() >= 400);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn with_capacity(n: usize) -> Self {
+        Self::with_capacity_in(n, Heap)
+    }
+
+    /// A set of at most `n` elements, which has memory for them and takes no more.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::fixed(1);
+    /// set.insert('a');
+    /// assert!(set.try_insert('b').is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn fixed(n: usize) -> Self {
+        Self::fixed_in(n, Heap)
+    }
+
+    /// A set of elements that come in order. Takes O(n) steps.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from_sorted(0..1000).len(), 1000);
+    /// ```
+    ///
+    /// # Panics
+    /// An element is not greater than the one before, or there is no memory.
+    #[track_caller]
+    pub fn from_sorted(elements: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Ord,
+    {
+        Self::from_sorted_in(elements, Heap)
+    }
+}
+
+impl<T, M: Memory> OrderedSet<T, M> {
+    /// A set in any memory, of which it has none yet.
+    ///
+    /// ```
+    /// use toft::Arena;
+    /// use toft_pools::OrderedSet;
+    /// let arena = Arena::new();
+    /// let mut set = OrderedSet::new_in(&arena);
+    /// assert!(set.insert(1));
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        OrderedSet { map: OrderedMap::new_in(memory) }
+    }
+
+    /// A set in any memory with room for `n` elements, in whichever order they come.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::<u8, _>::with_capacity_in(10, toft::Heap);
+    /// assert!(set.memory_use() > 0);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        OrderedSet { map: OrderedMap::with_capacity_in(n, memory) }
+    }
+
+    /// A set in any memory of at most `n` elements. See [`fixed`](OrderedSet::fixed).
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::<u8, _>::fixed_in(10, toft::Heap);
+    /// assert_eq!(set.limit(), Some(10));
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them.
+    #[track_caller]
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        OrderedSet { map: OrderedMap::fixed_in(n, memory) }
+    }
+
+    /// As [`fixed_in`](OrderedSet::fixed_in), or an error: there is no memory for so many.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedSet::<u8, _>::try_fixed_in(usize::MAX, toft::Heap).is_err());
+    /// ```
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        OrderedMap::try_fixed_in(n, memory).map(|map| OrderedSet { map })
+    }
+
+    /// As [`from_sorted`](OrderedSet::from_sorted), in any memory.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from_sorted_in([1, 2], toft::Heap).len(), 2);
+    /// ```
+    ///
+    /// # Panics
+    /// An element is not greater than the one before, or there is no memory.
+    #[track_caller]
+    pub fn from_sorted_in(elements: impl IntoIterator<Item = T>, memory: M) -> Self
+    where
+        T: Ord,
+    {
+        OrderedSet { map: OrderedMap::from_sorted_in(elements.into_iter().map(|element| (element, ())), memory) }
+    }
+
+    /// How many elements there are.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from([1, 2, 2]).len(), 2);
+    /// ```
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedSet::<i32>::new().is_empty());
+    /// ```
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// How many elements there may be, if the set is [`fixed`](OrderedSet::fixed).
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::<i32>::fixed(7).limit(), Some(7));
+    /// ```
+    pub fn limit(&self) -> Option<usize> {
+        self.map.limit()
+    }
+
+    /// The bytes that the set has of its memory, in use or not.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedSet::from([1u8]).memory_use() > 0);
+    /// ```
+    pub fn memory_use(&self) -> usize {
+        self.map.memory_use()
+    }
+
+    /// Memory for `more` elements, in whichever order they come.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::<u8>::new();
+    /// set.reserve(10);
+    /// assert!(set.memory_use() > 0);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, or the set is fixed and may not have so many.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        self.map.reserve(more)
+    }
+
+    /// As [`reserve`](OrderedSet::reserve), or an error, after which all elements are as they were.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedSet::<u8>::new().try_reserve(usize::MAX).is_err());
+    /// ```
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        self.map.try_reserve(more)
+    }
+
+    /// Gives back the memory that is not in use. See [`OrderedMap::shrink_to_fit`].
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::from_sorted(0..10_000);
+    /// set.retain(|element| *element < 10);
+    /// set.shrink_to_fit();
+    /// assert!(set.memory_use() < 1000);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.map.shrink_to_fit()
+    }
+
+    /// Drops all elements. The memory is kept for others.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::from([1]);
+    /// set.clear();
+    /// assert!(set.is_empty());
+    /// ```
+    pub fn clear(&mut self) {
+        self.map.clear()
+    }
+
+    /// Whether an element is there.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from(["a".to_string()]);
+    /// assert!(set.contains("a"));
+    /// ```
+    #[inline]
+    pub fn contains<Q: Ord + ?Sized>(&self, element: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.map.contains_key(element)
+    }
+
+    /// The element that is equal.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from(["a".to_string()]);
+    /// assert_eq!(set.get("a"), Some(&"a".to_string()));
+    /// ```
+    pub fn get<Q: Ord + ?Sized>(&self, element: &Q) -> Option<&T>
+    where
+        T: Borrow<Q>,
+    {
+        self.map.get_key_value(element).map(|pair| pair.0)
+    }
+
+    /// The least element. Takes one step.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).first(), Some(&1));
+    /// ```
+    pub fn first(&self) -> Option<&T> {
+        self.map.first_key_value().map(|pair| pair.0)
+    }
+
+    /// The greatest element. Takes one step.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).last(), Some(&2));
+    /// ```
+    pub fn last(&self) -> Option<&T> {
+        self.map.last_key_value().map(|pair| pair.0)
+    }
+
+    /// Takes out the least element.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).pop_first(), Some(1));
+    /// ```
+    pub fn pop_first(&mut self) -> Option<T> {
+        self.map.pop_first().map(|pair| pair.0)
+    }
+
+    /// Takes out the greatest element.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).pop_last(), Some(2));
+    /// ```
+    pub fn pop_last(&mut self) -> Option<T> {
+        self.map.pop_last().map(|pair| pair.0)
+    }
+
+    /// Puts an element in; `false`: it was there, and that one stays.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::new();
+    /// assert!(set.insert(1));
+    /// assert!(!set.insert(1));
+    /// ```
+    ///
+    /// # Panics
+    /// The element is new, and the set is fixed and full, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn insert(&mut self, element: T) -> bool
+    where
+        T: Ord,
+    {
+        self.map.insert(element, ()).is_none()
+    }
+
+    /// As [`insert`](OrderedSet::insert), or an error that has the element, and changes nothing.
+    ///
+    /// ```
+    /// use toft_pools::Full;
+    /// let mut set = toft_pools::OrderedSet::fixed(1);
+    /// assert_eq!(set.try_insert(1), Ok(true));
+    /// assert_eq!(set.try_insert(2), Err(Full(2)));
+    /// ```
+    #[inline]
+    pub fn try_insert(&mut self, element: T) -> Result<bool, Full<T>>
+    where
+        T: Ord,
+    {
+        match self.map.try_insert(element, ()) {
+            Ok(old) => Ok(old.is_none()),
+            Err(Full((element, ()))) => Err(Full(element)),
+        }
+    }
+
+    /// Puts an element in, and answers the one in whose place it is.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::from([vec![1]]);
+    /// assert_eq!(set.replace(Vec::with_capacity(9)), None);
+    /// assert_eq!(set.replace(Vec::new()).unwrap().capacity(), 9);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`insert`](OrderedSet::insert).
+    #[track_caller]
+    pub fn replace(&mut self, element: T) -> Option<T>
+    where
+        T: Ord,
+    {
+        self.map.replace_key(element)
+    }
+
+    /// Takes out an element; `false`: it was not there.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::from([1]);
+    /// assert!(set.remove(&1));
+    /// assert!(!set.remove(&1));
+    /// ```
+    #[inline]
+    pub fn remove<Q: Ord + ?Sized>(&mut self, element: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.map.remove(element).is_some()
+    }
+
+    /// Takes out the element that is equal, and answers it.
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::from(["a".to_string()]);
+    /// assert_eq!(set.take("a"), Some("a".to_string()));
+    /// ```
+    pub fn take<Q: Ord + ?Sized>(&mut self, element: &Q) -> Option<T>
+    where
+        T: Borrow<Q>,
+    {
+        self.map.remove_entry(element).map(|pair| pair.0)
+    }
+
+    /// Keeps the elements for which the closure says `true`, and drops the others. See [`OrderedMap::retain`].
+    ///
+    /// ```
+    /// let mut set = toft_pools::OrderedSet::from_sorted(1..7);
+    /// set.retain(|element| element % 2 == 0);
+    /// assert_eq!(set, toft_pools::OrderedSet::from([2, 4, 6]));
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.map.retain(|element, _| keep(element))
+    }
+
+    /// Moves all of another set into this one. What both have, this one keeps.
+    ///
+    /// ```
+    /// let mut a = toft_pools::OrderedSet::from([1, 2]);
+    /// let mut b = toft_pools::OrderedSet::from([2, 3]);
+    /// a.append(&mut b);
+    /// assert!(b.is_empty());
+    /// assert_eq!(a, toft_pools::OrderedSet::from([1, 2, 3]));
+    /// ```
+    ///
+    /// # Panics
+    /// As [`insert`](OrderedSet::insert). The other has the rest then, without the element for which there was no room.
+    #[track_caller]
+    pub fn append<N: Memory>(&mut self, other: &mut OrderedSet<T, N>)
+    where
+        T: Ord,
+    {
+        self.map.append(&mut other.map)
+    }
+
+    /// Moves an element and all greater ones to a set of their own. See [`OrderedMap::split_off`].
+    ///
+    /// ```
+    /// let mut low = toft_pools::OrderedSet::from_sorted(0..10);
+    /// let high = low.split_off(&7);
+    /// assert_eq!((low.len(), high.len()), (7, 3));
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory: nothing changed.
+    #[track_caller]
+    pub fn split_off<Q: Ord + ?Sized>(&mut self, element: &Q) -> Self
+    where
+        T: Borrow<Q>,
+        M: Clone,
+    {
+        OrderedSet { map: self.map.split_off(element) }
+    }
+
+    /// All elements, in their order.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from([3, 1, 2]);
+    /// assert_eq!(set.iter().copied().collect::<Vec<_>>(), [1, 2, 3]);
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter(self.map.keys())
+    }
+
+    /// The elements in a range. Takes O(log n) steps to find the ends.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from([3, 5, 8]);
+    /// assert_eq!(set.range(4..).next(), Some(&5));
+    /// ```
+    ///
+    /// # Panics
+    /// The range ends before it starts, or excludes the one element that is both of its ends.
+    #[track_caller]
+    pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, T>
+    where
+        T: Borrow<Q>,
+    {
+        Range(self.map.range(range))
+    }
+
+    /// That all that should hold of the tree holds, for tests.
+    #[doc(hidden)]
+    pub fn check(&self)
+    where
+        T: Ord,
+    {
+        self.map.check()
+    }
+}
+
+impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
+    /// Puts another key in the place of the one that is equal; else puts it in.
+    #[track_caller]
+    fn replace_key(&mut self, key: K) -> Option<K>
+    where
+        K: Ord,
+        V: Default,
+    {
+        match self.tree.find(&key) {
+            // SAFETY: there is a key at the place.
+            Some(place) => Some(unsafe { Tree::<K, V, Rows, M>::replace_key(place, key) }),
+            None => {
+                self.insert(key, V::default());
+                None
+            }
+        }
+    }
+}
+
+impl<K, V, M: Memory> Tree<K, V, Rows, M> {
+    /// # Safety
+    /// There is a key at the place, and the tree is borrowed for this alone.
+    unsafe fn replace_key(place: Place, key: K) -> K {
+        // SAFETY: the caller's contract.
+        unsafe { super::node::Shape::<K, V, Rows>::keys(place.leaf).add(place.i).replace(key) }
+    }
+}
+
+/// Defines an iterator by that of the map: its generics as they are declared, and as they are named.
+macro_rules! iter {
+    ($(#[$doc:meta])* $name:ident [$($given:tt)*] [$($of:tt)*] [$($named:tt)*] $inner:ty, $item:ty, $take:expr) => {
+        $(#[$doc])*
+        pub struct $name<$($given)*>($inner);
+
+        impl<$($of)*> Iterator for $name<$($named)*> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<$item> {
+                self.0.next().map($take)
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.0.size_hint()
+            }
+
+            fn last(mut self) -> Option<$item> {
+                self.next_back()
+            }
+
+            fn fold<B, F: FnMut(B, $item) -> B>(self, init: B, f: F) -> B {
+                self.0.map($take).fold(init, f)
+            }
+        }
+
+        impl<$($of)*> DoubleEndedIterator for $name<$($named)*> {
+            #[inline]
+            fn next_back(&mut self) -> Option<$item> {
+                self.0.next_back().map($take)
+            }
+        }
+
+        impl<$($of)*> FusedIterator for $name<$($named)*> {}
+
+        impl<$($of)*> fmt::Debug for $name<$($named)*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(stringify!($name))
+            }
+        }
+    };
+}
+
+iter!(
+    /// The elements of a set, in their order: [`OrderedSet::iter`].
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from([2, 1]);
+    /// assert_eq!(set.iter().next_back(), Some(&2));
+    /// ```
+    Iter ['a, T] ['a, T] ['a, T] iter::Keys<'a, T, ()>, &'a T, |element| element
+);
+iter!(
+    /// The elements of a set that are in a range: [`OrderedSet::range`].
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from([2, 1]);
+    /// assert_eq!(set.range(2..).next(), Some(&2));
+    /// ```
+    Range ['a, T] ['a, T] ['a, T] iter::Range<'a, T, ()>, &'a T, |pair| pair.0
+);
+iter!(
+    /// The elements of a set, taken out of it in their order. Those that are not taken are dropped.
+    ///
+    /// ```
+    /// let set = toft_pools::OrderedSet::from([2, 1]);
+    /// assert_eq!(set.into_iter().collect::<Vec<_>>(), [1, 2]);
+    /// ```
+    IntoIter [T, M: Memory = Heap] [T, M: Memory] [T, M] drain::IntoIter<T, (), Rows, M>, T, |pair| pair.0
+);
+
+impl<T> ExactSizeIterator for Iter<'_, T> {}
+impl<T, M: Memory> ExactSizeIterator for IntoIter<T, M> {}
+
+impl<T> Clone for Iter<'_, T> {
+    fn clone(&self) -> Self {
+        Iter(self.0.clone())
+    }
+}
+
+impl<T> Clone for Range<'_, T> {
+    fn clone(&self) -> Self {
+        Range(self.0.clone())
+    }
+}
+
+impl<T, M: Memory> IntoIterator for OrderedSet<T, M> {
+    type Item = T;
+    type IntoIter = IntoIter<T, M>;
+
+    fn into_iter(self) -> IntoIter<T, M> {
+        IntoIter(self.map.into_iter())
+    }
+}
+
+impl<'a, T, M: Memory> IntoIterator for &'a OrderedSet<T, M> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T, M: Memory + Default> Default for OrderedSet<T, M> {
+    fn default() -> Self {
+        Self::new_in(M::default())
+    }
+}
+
+/// Elements that come in order are put behind each other as they come. At the first that does not, all are sorted.
+impl<T: Ord, M: Memory + Default> FromIterator<T> for OrderedSet<T, M> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        OrderedSet { map: elements.into_iter().map(|element| (element, ())).collect() }
+    }
+}
+
+impl<T: Ord, const N: usize> From<[T; N]> for OrderedSet<T> {
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::from([1, 2]).len(), 2);
+    /// ```
+    fn from(elements: [T; N]) -> Self {
+        elements.into_iter().collect()
+    }
+}
+
+impl<T: Ord, M: Memory> Extend<T> for OrderedSet<T, M> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, elements: I) {
+        elements.into_iter().for_each(|element| {
+            self.insert(element);
+        });
+    }
+}
+
+impl<'a, T: Ord + Copy, M: Memory> Extend<&'a T> for OrderedSet<T, M> {
+    fn extend<I: IntoIterator<Item = &'a T>>(&mut self, elements: I) {
+        self.extend(elements.into_iter().copied());
+    }
+}
+
+impl<T: Clone, M: Memory + Clone> Clone for OrderedSet<T, M> {
+    fn clone(&self) -> Self {
+        OrderedSet { map: self.map.clone() }
+    }
+}
+
+impl<T: PartialEq, M: Memory> PartialEq for OrderedSet<T, M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.map == other.map
+    }
+}
+
+impl<T: Eq, M: Memory> Eq for OrderedSet<T, M> {}
+
+impl<T: PartialOrd, M: Memory> PartialOrd for OrderedSet<T, M> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        self.iter().partial_cmp(other)
+    }
+}
+
+impl<T: Ord, M: Memory> Ord for OrderedSet<T, M> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.iter().cmp(other)
+    }
+}
+
+impl<T: Hash, M: Memory> Hash for OrderedSet<T, M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.map.hash(state);
+    }
+}
+
+impl<T: fmt::Debug, M: Memory> fmt::Debug for OrderedSet<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self).finish()
+    }
+}

@@ -1,0 +1,188 @@
+//! What a map is to the language: built, compared, cloned, shown, indexed.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::Index;
+
+use alloc::vec::Vec;
+
+use super::map::{granted, OrderedMap};
+use super::node::Shape;
+use super::tree::{row, Tree};
+use crate::columnar::Columnar;
+use crate::layout::{CloneIn, Columns, Layout, Rows};
+use toft::Memory;
+
+impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Whether a key is greater than all that are there.
+    #[inline]
+    pub(super) fn is_behind(&self, key: &K) -> bool
+    where
+        K: Ord,
+    {
+        // SAFETY: there is a key at the last place.
+        self.last_place().is_none_or(|place| key > unsafe { Self::key_at(place) })
+    }
+
+    /// All keys and values, in a vector with room for more; the nodes stay.
+    fn take_out(&mut self, more: usize) -> Vec<(K, V)> {
+        let mut all = Vec::with_capacity(self.len.saturating_add(more));
+        for place in self.forget() {
+            // SAFETY: the tree knows of them no more, its nodes are as they were, and each place comes once.
+            all.push(unsafe { self.read_at(place) });
+        }
+        all
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory + Default> Default for OrderedMap<K, V, L, M> {
+    fn default() -> Self {
+        Self::new_in(M::default())
+    }
+}
+
+/// Keys that come in order are put behind each other as they come. At the first that does not, all are sorted.
+impl<K: Ord, V, L: Layout<V>, M: Memory + Default> FromIterator<(K, V)> for OrderedMap<K, V, L, M> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let mut map = Self::default();
+        let mut pairs = pairs.into_iter();
+        while let Some((key, value)) = pairs.next() {
+            if map.tree.is_behind(&key) {
+                granted(map.tree.push_last(key, value));
+                continue;
+            }
+            let hint = pairs.size_hint().0.saturating_add(1);
+            let mut all = map.tree.take_out(hint);
+            all.push((key, value));
+            all.extend(pairs);
+            all.sort_by(|a, b| a.0.cmp(&b.0)); // of equal keys the last one counts, so their order must stay
+            let mut all = all.into_iter().peekable();
+            while let Some(pair) = all.next() {
+                if all.peek().is_none_or(|next| next.0 != pair.0) {
+                    granted(map.tree.push_last(pair.0, pair.1));
+                }
+            }
+            break;
+        }
+        map
+    }
+}
+
+impl<K: Ord, V, const N: usize> From<[(K, V); N]> for OrderedMap<K, V> {
+    /// ```
+    /// let map = toft_pools::OrderedMap::from([(1, 2), (3, 4)]);
+    /// assert_eq!(map[&3], 4);
+    /// ```
+    fn from(pairs: [(K, V); N]) -> Self {
+        pairs.into_iter().collect()
+    }
+}
+
+impl<K: Ord, V, L: Layout<V>, M: Memory> Extend<(K, V)> for OrderedMap<K, V, L, M> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
+        pairs.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<'a, K: Ord + Copy, V: Copy, L: Layout<V>, M: Memory> Extend<(&'a K, &'a V)> for OrderedMap<K, V, L, M> {
+    fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, pairs: I) {
+        self.extend(pairs.into_iter().map(|(key, value)| (*key, *value)));
+    }
+}
+
+/// The clone is as large as it must be, unless the map is fixed: then it is as well, to as many keys.
+impl<K: Clone, V, L: CloneIn<V>, M: Memory + Clone> Clone for OrderedMap<K, V, L, M> {
+    fn clone(&self) -> Self {
+        let memory = self.tree.memory().clone();
+        let mut copy = match self.limit() {
+            Some(limit) => Self::fixed_in(limit, memory),
+            None => Self::new_in(memory),
+        };
+        for place in self.tree.walk() {
+            // SAFETY: there is a key and a value, which are borrowed.
+            let pair = unsafe {
+                let key = Tree::<K, V, L, M>::key_at(place).clone();
+                let value = match Shape::<K, V, L>::INLINE {
+                    true => L::clone_at(row::<V, L>(Shape::<K, V, L>::value(place.leaf, place.i)), 0),
+                    false => L::clone_at(self.tree.raw(), Shape::<K, V, L>::slot(place.leaf, place.i).read() as usize),
+                };
+                (key, value)
+            };
+            granted(copy.tree.push_last(pair.0, pair.1));
+        }
+        copy
+    }
+}
+
+impl<K, Q: Ord + ?Sized, V, M: Memory> Index<&Q> for OrderedMap<K, V, Rows, M>
+where
+    K: Borrow<Q>,
+{
+    type Output = V;
+
+    /// # Panics
+    /// The key is not there.
+    #[inline]
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("the key is not in the map")
+    }
+}
+
+/// Defines comparisons, for values that can be compared as they lie.
+macro_rules! compared {
+    ($layout:ty, [$($of:tt)*], $($bound:tt)*) => {
+        impl<K: PartialEq, $($of)*, M: Memory> PartialEq for OrderedMap<K, V, $layout, M>
+        where
+            $($bound)*: PartialEq,
+        {
+            fn eq(&self, other: &Self) -> bool {
+                self.len() == other.len() && self.iter().zip(other).all(|(a, b)| a == b)
+            }
+        }
+
+        impl<K: Eq, $($of)*, M: Memory> Eq for OrderedMap<K, V, $layout, M> where $($bound)*: Eq {}
+
+        impl<K: PartialOrd, $($of)*, M: Memory> PartialOrd for OrderedMap<K, V, $layout, M>
+        where
+            $($bound)*: PartialOrd,
+        {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                self.iter().partial_cmp(other)
+            }
+        }
+
+        impl<K: Ord, $($of)*, M: Memory> Ord for OrderedMap<K, V, $layout, M>
+        where
+            $($bound)*: Ord,
+        {
+            fn cmp(&self, other: &Self) -> Ordering {
+                self.iter().cmp(other)
+            }
+        }
+
+        impl<K: Hash, $($of)*, M: Memory> Hash for OrderedMap<K, V, $layout, M>
+        where
+            $($bound)*: Hash,
+        {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                state.write_usize(self.len());
+                self.iter().for_each(|pair| pair.hash(state));
+            }
+        }
+
+        impl<K: fmt::Debug, $($of)*, M: Memory> fmt::Debug for OrderedMap<K, V, $layout, M>
+        where
+            $($bound)*: fmt::Debug,
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_map().entries(self).finish()
+            }
+        }
+    };
+}
+
+compared!(Rows, [V], V);
+compared!(Columns, [V: Columnar], for<'a> V::Ref<'a>);

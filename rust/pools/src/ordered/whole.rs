@@ -1,0 +1,480 @@
+//! What is done to a tree as a whole: emptied, dropped, taken apart, cut in two, packed.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+use core::ops::{Bound, RangeBounds};
+
+use super::node::{Node, Shape};
+use super::store::Store;
+use super::tree::{end, len, start, Place, Tree};
+use super::walk::Walk;
+use crate::full::Full;
+use crate::layout::Layout;
+use toft::Memory;
+
+impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Over all places.
+    #[inline]
+    pub(super) fn walk(&self) -> Walk {
+        if self.root.is_none() {
+            return Walk::empty();
+        }
+        // SAFETY: the outermost leaves; whoever walks borrows the tree.
+        unsafe {
+            let (first, last) = (self.first, self.last);
+            Walk::new(Place { leaf: first, i: start(first) }, Place { leaf: last, i: end(last) })
+        }
+    }
+
+    /// Over the places of a range.
+    #[track_caller]
+    pub(super) fn walk_range<Q: Ord + ?Sized>(&self, range: &impl RangeBounds<Q>) -> Walk
+    where
+        K: Borrow<Q>,
+    {
+        use Bound::{Excluded, Included, Unbounded};
+        let (start, end) = (range.start_bound(), range.end_bound());
+        if let (Included(s) | Excluded(s), Included(e) | Excluded(e)) = (start, end) {
+            match s.cmp(e) {
+                Ordering::Greater => panic!("toft: the range ends before it starts"),
+                Ordering::Equal if matches!((start, end), (Excluded(_), Excluded(_))) => {
+                    panic!("toft: the range starts and ends at a key that it excludes")
+                }
+                _ => (),
+            }
+        }
+        let Some((first, last)) = self.walk().ends() else { return Walk::empty() };
+        let place = |key: &Q, behind: bool| {
+            self.search(key).map(|(place, found)| Place { i: place.i + usize::from(found && behind), ..place })
+        };
+        let front = match start {
+            Included(key) => place(key, false),
+            Excluded(key) => place(key, true),
+            Unbounded => Some(first),
+        };
+        let back = match end {
+            Included(key) => place(key, true),
+            Excluded(key) => place(key, false),
+            Unbounded => Some(last),
+        };
+        match (front, back) {
+            // SAFETY: places of this tree; whoever walks borrows it.
+            (Some(front), Some(back)) => unsafe { Walk::new(front, back) },
+            _ => Walk::empty(),
+        }
+    }
+
+    /// What is in a place, read.
+    ///
+    /// # Safety
+    /// There is a key, and both are the caller's from now on. The place is not looked at again.
+    #[inline(always)]
+    pub(super) unsafe fn read_at(&self, place: Place) -> (K, V) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let key = Self::take_key(place);
+            if Shape::<K, V, L>::INLINE {
+                return (key, Shape::<K, V, L>::value(place.leaf, place.i).read());
+            }
+            (key, L::read(self.raw(), Shape::<K, V, L>::slot(place.leaf, place.i).read() as usize))
+        }
+    }
+
+    /// Forgets all keys, and takes all nodes and slots back. They stay as they are until they are used again.
+    pub(super) fn forget(&mut self) -> Walk {
+        let all = self.walk();
+        (self.root, self.height, self.len) = (None, 0, 0);
+        if self.store.bytes > 0 {
+            self.store.reset::<K, V, L>();
+        }
+        self.values.reset();
+        all
+    }
+
+    /// Drops what is at the places left. A destructor that panics does not keep the others from running.
+    ///
+    /// # Safety
+    /// There are keys and values, which nobody else drops.
+    pub(super) unsafe fn drop_all(&self, walk: &mut Walk) {
+        struct Rest<'a, K, V, L: Layout<V>, M: Memory>(&'a Tree<K, V, L, M>, &'a mut Walk);
+        impl<K, V, L: Layout<V>, M: Memory> Drop for Rest<'_, K, V, L, M> {
+            fn drop(&mut self) {
+                for place in self.1.by_ref() {
+                    // SAFETY: the contract of drop_all; each place comes once.
+                    drop(unsafe { self.0.read_at(place) });
+                }
+            }
+        }
+        if !core::mem::needs_drop::<K>() && !core::mem::needs_drop::<V>() {
+            return;
+        }
+        let rest = Rest(self, walk);
+        for place in rest.1.by_ref() {
+            // SAFETY: as above.
+            drop(unsafe { rest.0.read_at(place) });
+        }
+    }
+
+    /// Drops all keys and values; keeps the memory.
+    pub fn clear(&mut self) {
+        let mut all = self.forget();
+        // SAFETY: the tree knows of them no more, and its nodes are as they were.
+        unsafe { self.drop_all(&mut all) }
+    }
+
+    /// A key that is greater than all others, and its value. Where it is not, the keys are out of order from then on.
+    #[inline]
+    pub(super) fn push_last(&mut self, key: K, value: V) -> Result<(), Full<(K, V)>> {
+        // SAFETY: where there is a root there is a last leaf.
+        let place = self.root.map(|_| unsafe { Place { leaf: self.last, i: end(self.last) } });
+        self.insert_at(place, key, value).map(|_| ())
+    }
+
+    /// Keeps what the closure says is to be kept: it is asked about each place once, which is its own meanwhile. What is kept
+    /// is packed.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(Place, L::Raw<u32>) -> bool) {
+        if self.root.is_none() {
+            return;
+        }
+        let mut leaf = Some(self.first);
+        while let Some(node) = leaf {
+            // SAFETY: links lead to leaves of the tree.
+            unsafe {
+                Self::settle(node);
+                leaf = (*node.as_ptr()).next;
+            }
+        }
+        let (leaf, kept) = (self.first, 0);
+        let start = Place { leaf, i: 0 };
+        let mut pack = Pack { from: start, to: start, end: self.len, at: 0, kept, tree: self };
+        while pack.at < pack.end {
+            // SAFETY: places before `end`, in their order, each once.
+            unsafe {
+                let place = pack.source();
+                if keep(place, pack.tree.raw()) {
+                    pack.keep(place);
+                } else {
+                    pack.skip();
+                    let pair = (Self::take_key(place), pack.tree.take_value(place));
+                    drop(pair);
+                }
+            }
+        }
+    }
+
+    /// Cuts off what is from a place on, and moves it to the end of `other`. Where `other` cannot take it, nothing changes.
+    pub(super) fn cut(&mut self, at: Place, other: &mut Self) -> Result<(), Full<()>> {
+        if self.root.is_none() {
+            return Ok(());
+        }
+        // SAFETY: a place of this tree, whose nodes stay while they are walked along. What was read is either forgotten
+        // in the one tree or in the other.
+        unsafe {
+            let tail = Walk::new(at, Place { leaf: self.last, i: end(self.last) });
+            let mut moved = 0;
+            for place in tail {
+                let (key, value) = self.read_at(place);
+                if let Err(Full(pair)) = other.push_last(key, value) {
+                    core::mem::forget(pair);
+                    other.forget();
+                    return Err(Full(()));
+                }
+                moved += 1;
+            }
+            if !Shape::<K, V, L>::INLINE {
+                for place in tail {
+                    self.values.put(Shape::<K, V, L>::slot(place.leaf, place.i).read());
+                }
+            }
+            if moved > 0 {
+                self.len -= moved;
+                self.free_all_inners();
+                self.end_at(at);
+                self.rebuild();
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a place the end of the last leaf: it and those behind it, which are freed, have no keys.
+    ///
+    /// # Safety
+    /// It is a place of this tree, and what is from there on is moved or dropped. There are no inner nodes.
+    unsafe fn end_at(&mut self, end: Place) {
+        // SAFETY: links lead to leaves of the tree.
+        unsafe {
+            let mut last = end.leaf;
+            Shape::<K, V, L>::pad(last, end.i, Self::PLACES);
+            (*last.as_ptr()).end = end.i;
+            let mut behind = (*last.as_ptr()).next.take();
+            if end.i == start(last) {
+                let Some(prev) = (*last.as_ptr()).prev else {
+                    (*last.as_ptr()).next = behind;
+                    behind = Some(last);
+                    (self.root, self.height) = (None, 0);
+                    self.free_chain(behind);
+                    return;
+                };
+                (*prev.as_ptr()).next = None;
+                (*last.as_ptr()).next = behind;
+                (behind, last) = (Some(last), prev);
+            }
+            self.last = last;
+            self.free_chain(behind);
+        }
+    }
+
+    /// # Safety
+    /// The leaves are the tree's, linked to it no more, and have no keys.
+    unsafe fn free_chain(&mut self, mut leaf: Option<Node>) {
+        while let Some(node) = leaf {
+            // SAFETY: the caller's contract.
+            unsafe {
+                leaf = (*node.as_ptr()).next;
+                self.store.free_leaf(node);
+            }
+        }
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Moves all to memory that is no larger than it must be.
+    pub(super) fn shrink(&mut self) {
+        if self.limit != usize::MAX {
+            return;
+        }
+        self.retain(|_, _| true);
+        if !Shape::<K, V, L>::INLINE {
+            let (mut old, mut new) = (self.walk(), self.walk());
+            // SAFETY: the slots of all places, each once, which are told their new numbers at once.
+            unsafe {
+                let next = || match old.next() {
+                    Some(place) => Shape::<K, V, L>::slot(place.leaf, place.i).read(),
+                    None => unreachable!("there are as many places as keys"),
+                };
+                if self.values.pack(self.len, next).is_ok() {
+                    let slots = 0..;
+                    slots.zip(&mut new).for_each(|(i, place)| Shape::<K, V, L>::slot(place.leaf, place.i).write(i));
+                }
+            }
+        }
+        self.move_nodes();
+    }
+
+    /// Moves all nodes to a single piece of memory, if there is one. The leaves are packed.
+    fn move_nodes(&mut self) {
+        let leaves = self.len.div_ceil(Self::PLACES);
+        let (mut row, mut inners) = (leaves, 0);
+        while row > 1 {
+            row = row.div_ceil(Self::FAN);
+            inners += row;
+        }
+        let mut store = Store::new();
+        if leaves > 0 && store.reserve::<K, V, L>(leaves, inners, self.values.memory()).is_err() {
+            return;
+        }
+        core::mem::swap(&mut store, &mut self.store);
+        let mut old = self.root.map(|_| self.first);
+        let mut left: Option<Node> = None;
+        // SAFETY: the old leaves are alive until their store is put back, and there is room for as many new ones.
+        unsafe {
+            while let Some(from) = old {
+                old = (*from.as_ptr()).next;
+                let Ok(to) = self.new_leaf() else { unreachable!("there is room for as many leaves") };
+                Shape::<K, V, L>::shift(from, 0, to, 0, len(from));
+                ((*to.as_ptr()).end, (*to.as_ptr()).prev) = (len(from), left);
+                match left {
+                    Some(left) => (*left.as_ptr()).next = Some(to),
+                    None => self.first = to,
+                }
+                (left, self.last) = (Some(to), to);
+            }
+            store.put::<K, V, L>(self.values.memory());
+            self.rebuild();
+        }
+    }
+}
+
+/// Packs the leaves: what is kept moves towards the front, and fills leaf after leaf. When it is dropped, also because a
+/// closure or a destructor panicked, what was not decided is kept, leaves that are left over are freed, and the inner nodes
+/// are made anew.
+struct Pack<'a, K, V, L: Layout<V>, M: Memory> {
+    tree: &'a mut Tree<K, V, L, M>,
+    from: Place,
+    to: Place,
+    /// How many keys there were, were decided on, and are kept.
+    end: usize,
+    at: usize,
+    kept: usize,
+}
+
+impl<K, V, L: Layout<V>, M: Memory> Pack<'_, K, V, L, M> {
+    /// The place that is decided on next.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline]
+    unsafe fn source(&mut self) -> Place {
+        // SAFETY: the caller's contract; lengths change when all is done.
+        unsafe {
+            if self.from.i == len(self.from.leaf) {
+                self.from = Place { leaf: (*self.from.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
+            }
+        }
+        self.from
+    }
+
+    #[inline]
+    fn skip(&mut self) {
+        self.from.i += 1;
+        self.at += 1;
+    }
+
+    /// # Safety
+    /// It is the place that `source` told last.
+    #[inline]
+    unsafe fn keep(&mut self, place: Place) {
+        // SAFETY: the place to move to was decided on before, or is the same one, since it is filled leaf by leaf.
+        unsafe {
+            if self.to.i == Tree::<K, V, L, M>::PLACES {
+                self.to = Place { leaf: (*self.to.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
+            }
+            if self.to.leaf != place.leaf || self.to.i != place.i {
+                Shape::<K, V, L>::shift(place.leaf, place.i, self.to.leaf, self.to.i, 1);
+            }
+        }
+        self.to.i += 1;
+        self.kept += 1;
+        self.skip();
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> Drop for Pack<'_, K, V, L, M> {
+    fn drop(&mut self) {
+        // SAFETY: the leaves are filled up to `to`, in their order; what is behind was moved, or dropped.
+        unsafe {
+            while self.at < self.end {
+                let place = self.source();
+                self.keep(place);
+            }
+            let tree = &mut *self.tree;
+            tree.len = self.kept;
+            tree.free_all_inners();
+            let mut leaf = tree.first;
+            while leaf != self.to.leaf {
+                (*leaf.as_ptr()).end = Tree::<K, V, L, M>::PLACES;
+                leaf = (*leaf.as_ptr()).next.unwrap_unchecked();
+            }
+            tree.end_at(self.to);
+            tree.rebuild();
+        }
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Makes inner nodes above the leaves, as few as can be.
+    ///
+    /// # Safety
+    /// There are leaves if there is a root, and no inner nodes any more; before there were, above at least as many leaves.
+    unsafe fn rebuild(&mut self) {
+        if self.root.is_none() {
+            return;
+        }
+        self.height = 0;
+        // SAFETY: the nodes are the tree's. No row has more of them than before, so none need be made: each has as many
+        // children as there can be.
+        unsafe {
+            let mut row = self.first;
+            while (*row.as_ptr()).next.is_some() {
+                row = self.rebuild_row(row);
+                self.height += 1;
+            }
+            (*row.as_ptr()).parent = None;
+            self.root = Some(row);
+        }
+    }
+
+    /// A row of inner nodes above a row of nodes, which are linked. Answers the first.
+    ///
+    /// # Safety
+    /// As for `rebuild`.
+    unsafe fn rebuild_row(&mut self, first: Node) -> Node {
+        let (mut above, mut parent): (Option<Node>, Option<Node>) = (None, None);
+        let mut child = Some(first);
+        // SAFETY: the caller's contract.
+        unsafe {
+            while let Some(node) = child {
+                child = (*node.as_ptr()).next;
+                let into = match parent {
+                    Some(parent) if len(parent) < Self::FAN => parent,
+                    full => {
+                        let Ok(new) = self.new_inner() else { unreachable!("there were as many nodes before") };
+                        if let Some(full) = full {
+                            (*full.as_ptr()).next = Some(new);
+                        }
+                        above = above.or(Some(new));
+                        parent = Some(new);
+                        new
+                    }
+                };
+                let n = len(into);
+                Shape::<K, V, L>::children(into).add(n).write(node);
+                if n > 0 {
+                    let right = self.first_leaf_below(node);
+                    Shape::<K, V, L>::set_bound(into, n - 1, (*right.as_ptr()).prev.unwrap_unchecked(), right);
+                }
+                (*into.as_ptr()).end = n + 1;
+                (*node.as_ptr()).parent = Some(into);
+            }
+            above.unwrap_unchecked()
+        }
+    }
+
+    /// # Safety
+    /// The node is one of the topmost row.
+    unsafe fn first_leaf_below(&self, node: Node) -> Node {
+        let mut node = node;
+        for _ in 0..self.height {
+            // SAFETY: so many inner nodes are above each leaf.
+            node = unsafe { Shape::<K, V, L>::child(node, 0) };
+        }
+        node
+    }
+
+    /// # Safety
+    /// There is a root. Until the tree is rebuilt only the leaves are used.
+    unsafe fn free_all_inners(&mut self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.free_inners(self.root.unwrap_unchecked(), self.height) }
+    }
+
+    /// # Safety
+    /// The node is of that height and one of the tree's; inner nodes are used no more.
+    unsafe fn free_inners(&mut self, node: Node, height: usize) {
+        if height == 0 {
+            return;
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
+            for i in 0..len(node) {
+                self.free_inners(Shape::<K, V, L>::child(node, i), height - 1);
+            }
+            self.store.free_inner(node);
+        }
+    }
+}
+
+impl<K, V, L: Layout<V>, M: Memory> Drop for Tree<K, V, L, M> {
+    fn drop(&mut self) {
+        struct Put<'a, K, V, L: Layout<V>, M: Memory>(&'a mut Tree<K, V, L, M>);
+        impl<K, V, L: Layout<V>, M: Memory> Drop for Put<'_, K, V, L, M> {
+            fn drop(&mut self) {
+                // SAFETY: all pieces are of this memory; the tree is used no more.
+                unsafe { self.0.store.put::<K, V, L>(self.0.values.memory()) }
+            }
+        }
+        let put = Put(self);
+        put.0.clear();
+    }
+}

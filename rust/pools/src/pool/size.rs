@@ -1,0 +1,121 @@
+//! How much a pool has, and may have.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::{refuse, Pool};
+use crate::key::Key;
+use crate::layout::Layout;
+use crate::slots::Slots;
+use crate::vacancy::MOST;
+use toft::AllocError;
+use toft::Memory;
+
+impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+    /// How many values there are.
+    ///
+    /// ```
+    /// let pool: toft_pools::Pool<_> = ["a", "b"].into_iter().collect();
+    /// assert_eq!(pool.len(), 2);
+    /// ```
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.vacancy.len()
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(toft_pools::Pool::<u8>::new().is_empty());
+    /// ```
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many slots there are.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Pool::<u8>::fixed(10).capacity(), 10);
+    /// ```
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Whether the pool never grows.
+    ///
+    /// ```
+    /// assert!(toft_pools::Pool::<u8>::fixed(10).is_fixed());
+    /// ```
+    #[inline(always)]
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// The bytes that the pool holds: slots, their generations (a byte each for plain indices), and 4 bytes for each 64.
+    ///
+    /// ```
+    /// let pool = toft_pools::Pool::<u64>::fixed(1024);
+    /// assert_eq!(pool.memory_use(), 1024 * 8 + 1024 * 4 + 1024 / 16);
+    /// ```
+    pub fn memory_use(&self) -> usize {
+        Slots::<T, L, (), M>::bytes(self.capacity()).map_or(0, |layout| layout.size()) + self.vacancy.bytes()
+    }
+
+    /// Makes room for `more` values.
+    ///
+    /// ```
+    /// let mut pool = toft_pools::Pool::<u8>::new();
+    /// pool.reserve(100);
+    /// assert!(pool.capacity() >= 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, keys cannot tell them apart, or the pool is fixed and has no room.
+    pub fn reserve(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            refuse(more)
+        }
+    }
+
+    /// As [`reserve`](Pool::reserve).
+    ///
+    /// ```
+    /// assert!(toft_pools::Pool::<u8>::new().try_reserve(usize::MAX).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no room. Nothing changed.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
+        if wanted <= self.capacity() {
+            return Ok(());
+        }
+        if self.fixed {
+            return Err(AllocError);
+        }
+        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MOST));
+        self.grow(wanted.max(doubled))
+    }
+
+    /// Gives slots back that follow the last value's. Keys of what was in them stay stale. A fixed pool stays as it is.
+    ///
+    /// ```
+    /// let mut pool: toft_pools::Pool<i32> = (0..1000).collect();
+    /// pool.retain(|_, value| *value < 10);
+    /// pool.shrink_to_fit();
+    /// assert_eq!(pool.capacity(), 10);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        let keep = self.vacancy.last().map_or(0, |i| i + 1);
+        if self.fixed || keep == self.capacity() {
+            return;
+        }
+        let unused = self.unused_from(keep);
+        // SAFETY: both have that many slots, and the new memory is apart from the old.
+        if self.slots.replace(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
+            self.unused = unused;
+            self.vacancy.truncate(keep, unused);
+            self.vacancy.set_slots(keep);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the language asks of a type: its end, its copies, its elements by index, how it is shown.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::fmt;
+use core::ops::{Index, IndexMut};
+
+use super::{refuse, Pool};
+use crate::columnar::Columnar;
+use crate::key::Key;
+use crate::layout::{CloneIn, Columns, Layout, Rows};
+use crate::run::drop_all;
+use toft::Memory;
+
+impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
+    fn drop(&mut self) {
+        /// Gives the memory of the generations back, also when a destructor panics.
+        struct Words<'a, T, L: Layout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
+
+        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Words<'_, T, L, K, M> {
+            fn drop(&mut self) {
+                // SAFETY: the memory that they were reserved in.
+                unsafe { self.0.vacancy.put(self.0.slots.memory()) }
+            }
+        }
+
+        let words = Words(self);
+        // SAFETY: these have values, and nobody looks at the pool any more.
+        unsafe {
+            let mut live = words.0.vacancy.live();
+            drop_all::<T, L, ()>(words.0.slots.raw(), core::iter::from_fn(|| live.next()))
+        }
+    }
+}
+
+impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> {
+    /// With each value in a slot of the same number: the keys are good in both.
+    fn clone(&self) -> Self {
+        let mut pool = Self::new_in(self.slots.memory().clone());
+        if pool.grow(self.capacity()).is_err() {
+            refuse(self.capacity())
+        }
+        let unused = self.unused_from(self.vacancy.known());
+        (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
+        // SAFETY: there are as many slots as here; each is free until its value is there, so if a clone panics, those
+        // that were made are dropped. Their generations are those of here: the values' when all are there.
+        unsafe {
+            let generations = self.vacancy.generations(self.vacancy.known());
+            pool.vacancy.know(generations, unused);
+            let mut live = self.vacancy.live();
+            while let Some(i) = live.next() {
+                L::write(pool.slots.raw(), i, L::clone_at(self.slots.raw(), i));
+                pool.vacancy.fill(i, generations[i]);
+            }
+        }
+        pool.vacancy.restack();
+        pool
+    }
+}
+
+impl<T, L: Layout<T>, K: Key<T>, M: Memory + Default> Default for Pool<T, L, K, M> {
+    fn default() -> Self {
+        Self::new_in(M::default())
+    }
+}
+
+impl<T, K: Key<T>, M: Memory> Index<K> for Pool<T, Rows, K, M> {
+    type Output = T;
+
+    /// # Panics
+    /// The key's value is not there.
+    #[inline]
+    fn index(&self, key: K) -> &T {
+        self.get(key).unwrap_or_else(|| missing())
+    }
+}
+
+impl<T, K: Key<T>, M: Memory> IndexMut<K> for Pool<T, Rows, K, M> {
+    #[inline]
+    fn index_mut(&mut self, key: K) -> &mut T {
+        self.get_mut(key).unwrap_or_else(|| missing())
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn missing() -> ! {
+    panic!("the pool has no value under this key")
+}
+
+impl<T: fmt::Debug, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Rows, K, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Columnar, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Columns, K, M>
+where
+    for<'a> T::Ref<'a>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}

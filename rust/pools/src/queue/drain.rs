@@ -1,0 +1,74 @@
+//! Part of a queue, taken out.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ops::RangeBounds;
+
+use super::super::layout::{Layout, Rows};
+use super::super::run::{drop_all, positions, show_rest, walk_out, Runs};
+use super::Queue;
+use toft::{Heap, Memory};
+
+/// The values of a range of a [`Queue`], taken out by [`Queue::drain`].
+///
+/// ```
+/// use toft_pools::queue::{Drain, Queue};
+/// let mut queue = Queue::from([1, 2]);
+/// let drain: Drain<i32> = queue.drain(..);
+/// assert_eq!(drain.len(), 2);
+/// ```
+pub struct Drain<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+    queue: &'a mut Queue<T, L, M>,
+    at: Runs,
+    /// How many positions are taken out, and how many there were.
+    gap: usize,
+    len: usize,
+}
+
+impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
+    /// as well, and the shorter side moves.
+    ///
+    /// If the iterator is leaked the values from the range on are, too.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c', 'd']);
+    /// assert!(queue.drain(1..3).eq(['b', 'c']));
+    /// assert_eq!(queue, ['a', 'd']);
+    /// ```
+    ///
+    /// # Panics
+    /// The range is not within the queue.
+    #[track_caller]
+    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T, L, M> {
+        let len = self.len();
+        let range = positions(range, len);
+        let (at, gap) = (self.ring.runs_of(range.clone()), range.len());
+        // Until the end the queue has only what is before: if the iterator is leaked, so is the rest.
+        self.ring.end = self.ring.begin.wrapping_add(range.start);
+        Drain { queue: self, at, gap, len }
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
+    fn drop(&mut self) {
+        /// Closes the gap, also when a destructor panics.
+        struct Close<'b, T, L: Layout<T>, M: Memory>(&'b mut Queue<T, L, M>, usize, usize);
+
+        impl<T, L: Layout<T>, M: Memory> Drop for Close<'_, T, L, M> {
+            fn drop(&mut self) {
+                // SAFETY: what is behind the gap has values, and what the queue has is before it.
+                unsafe { self.0.close(self.0.len(), self.1, self.2) }
+            }
+        }
+
+        let close = Close(self.queue, self.gap, self.len);
+        // SAFETY: these have values, and are asked for no more.
+        unsafe { drop_all::<T, L, ()>(close.0.ring.slots.raw(), self.at.clone()) }
+    }
+}
+
+walk_out!(['a, T, L: Layout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.ring.slots.raw(), i));
+
+show_rest! {
+    [T, L: Layout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";
+}

@@ -1,0 +1,393 @@
+//! What changes a queue elsewhere than at its ends.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::super::full::{no_slot, Full};
+use super::super::layout::Layout;
+use super::super::run::Runs;
+use super::Queue;
+use toft::Memory;
+
+impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+    /// Exchanges the values at two positions.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
+    /// queue.swap(0, 2);
+    /// assert_eq!(queue, [3, 2, 1]);
+    /// ```
+    ///
+    /// # Panics
+    /// A position has no value.
+    #[track_caller]
+    pub fn swap(&mut self, i: usize, j: usize) {
+        assert!(i < self.len() && j < self.len(), "toft: positions {i} and {j} of {} values", self.len());
+        // SAFETY: both have values.
+        unsafe { self.swap_slots(self.slot(i), self.slot(j)) }
+    }
+
+    /// # Safety
+    /// Both have values.
+    #[inline]
+    unsafe fn swap_slots(&mut self, a: usize, b: usize) {
+        let raw = self.ring.slots.raw();
+        // SAFETY: the caller's contract; nothing panics between.
+        unsafe {
+            let (x, y) = (L::read(raw, a), L::read(raw, b));
+            L::write(raw, a, y);
+            L::write(raw, b, x);
+        }
+    }
+
+    /// Adds a value at a position; those behind move. O(min(i, n - i)).
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from(['a', 'c']);
+    /// queue.insert(1, 'b');
+    /// assert_eq!(queue, ['a', 'b', 'c']);
+    /// ```
+    ///
+    /// # Panics
+    /// The position is behind the end, the queue is fixed and full, or there is no memory.
+    #[track_caller]
+    pub fn insert(&mut self, i: usize, value: T) {
+        if self.try_insert(i, value).is_err() {
+            no_slot()
+        }
+    }
+
+    /// As [`insert`](Queue::insert).
+    ///
+    /// ```
+    /// use toft_pools::{Full, Queue};
+    /// assert_eq!(Queue::fixed(0).try_insert(0, 'a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the queue is fixed and full, or there is no memory.
+    ///
+    /// # Panics
+    /// The position is behind the end.
+    #[track_caller]
+    pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), Full<T>> {
+        let len = self.len();
+        assert!(i <= len, "toft: position {i} is behind the end of {len} values");
+        if self.try_reserve(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room for one more, at either end; the slot that is written has been moved.
+        unsafe {
+            if i < len - i {
+                let begin = self.ring.begin.wrapping_sub(1);
+                self.shift(self.ring.begin, begin, i);
+                self.ring.begin = begin;
+            } else {
+                let at = self.ring.begin.wrapping_add(i);
+                self.shift(at, at.wrapping_add(1), len - i);
+                self.ring.end = self.ring.end.wrapping_add(1);
+            }
+            L::write(self.ring.slots.raw(), self.slot(i), value);
+        }
+        Ok(())
+    }
+
+    /// Takes the value at a position; those behind move. O(min(i, n - i)).
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
+    /// assert_eq!(queue.remove(1), Some('b'));
+    /// assert_eq!(queue, ['a', 'c']);
+    /// assert_eq!(queue.remove(2), None);
+    /// ```
+    pub fn remove(&mut self, i: usize) -> Option<T> {
+        if i >= self.len() {
+            return None;
+        }
+        // SAFETY: the slot has a value, which is the caller's.
+        let value = unsafe { L::read(self.ring.slots.raw(), self.slot(i)) };
+        // SAFETY: and none from now on.
+        unsafe { self.close(i, 1, self.len()) }
+        Some(value)
+    }
+
+    /// Takes the value at a position, and puts the first in its place. O(1).
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
+    /// assert_eq!(queue.swap_remove_front(2), Some('c'));
+    /// assert_eq!(queue, ['b', 'a']);
+    /// ```
+    pub fn swap_remove_front(&mut self, i: usize) -> Option<T> {
+        if i >= self.len() {
+            return None;
+        }
+        self.swap(0, i);
+        self.pop_front()
+    }
+
+    /// Takes the value at a position, and puts the last in its place. O(1).
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
+    /// assert_eq!(queue.swap_remove_back(0), Some('a'));
+    /// assert_eq!(queue, ['c', 'b']);
+    /// ```
+    pub fn swap_remove_back(&mut self, i: usize) -> Option<T> {
+        if i >= self.len() {
+            return None;
+        }
+        self.swap(i, self.len() - 1);
+        self.pop_back()
+    }
+
+    /// Takes all values from a position on, as another queue of the same memory; it is fixed, for as many values, if this
+    /// one is.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
+    /// let rest = queue.split_off(1);
+    /// assert_eq!((queue.len(), rest), (1, ['b', 'c'].into()));
+    /// ```
+    ///
+    /// # Panics
+    /// The position is behind the end, or there is no memory.
+    #[track_caller]
+    pub fn split_off(&mut self, at: usize) -> Self
+    where
+        M: Clone,
+    {
+        let len = self.len();
+        assert!(at <= len, "toft: position {at} is behind the end of {len} values");
+        let memory = self.memory().clone();
+        let mut rest = if self.is_fixed() {
+            Self::fixed_in(self.capacity(), memory)
+        } else {
+            Self::with_capacity_in(len - at, memory)
+        };
+        let from = self.ring.runs_of(at..len);
+        self.ring.end = self.ring.begin.wrapping_add(at);
+        // SAFETY: there is room; the values are this queue's no more.
+        unsafe { rest.move_here(self.ring.slots.raw(), from) }
+        rest
+    }
+
+    /// Moves all values of another queue to the back, in their order.
+    ///
+    /// ```
+    /// use toft_pools::Queue;
+    /// let (mut queue, mut other) = (Queue::from([1]), Queue::from([2, 3]));
+    /// queue.append(&mut other);
+    /// assert_eq!((queue.len(), other.len()), (3, 0));
+    /// ```
+    ///
+    /// # Panics
+    /// The queue is fixed and has no room for them, or there is no memory.
+    #[track_caller]
+    pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
+        self.reserve(other.len());
+        let from = other.ring.runs();
+        other.ring.begin = other.ring.end;
+        // SAFETY: there is room; the values are the other queue's no more.
+        unsafe { self.move_here(other.ring.slots.raw(), from) }
+    }
+
+    /// # Safety
+    /// There is room for the values, which are somewhere else, and nobody's.
+    unsafe fn move_here(&mut self, from: L::Raw<()>, runs: Runs) {
+        for run in [runs.front, runs.back] {
+            let mut at = run.start;
+            while at < run.end {
+                let to = self.ring.slot(self.ring.end);
+                let n = (run.end - at).min(self.ring.slots.capacity() - to);
+                // SAFETY: the caller's contract.
+                unsafe { L::copy(from, at, self.ring.slots.raw(), to, n) }
+                self.ring.end = self.ring.end.wrapping_add(n);
+                at += n;
+            }
+        }
+    }
+
+    /// Makes it `len` values: drops those behind, or adds clones at the back.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1]);
+    /// queue.resize(3, 0);
+    /// assert_eq!(queue, [1, 0, 0]);
+    /// ```
+    ///
+    /// # Panics
+    /// The queue is fixed and has no room for them, or there is no memory.
+    #[track_caller]
+    pub fn resize(&mut self, len: usize, value: T)
+    where
+        T: Clone,
+    {
+        let more = len.saturating_sub(self.len());
+        self.truncate(len);
+        self.extend(core::iter::repeat_n(value, more));
+    }
+
+    /// Makes it `len` values: drops those behind, or adds what the function makes.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1]);
+    /// queue.resize_with(3, || 7);
+    /// assert_eq!(queue, [1, 7, 7]);
+    /// ```
+    ///
+    /// # Panics
+    /// The queue is fixed and has no room for them, or there is no memory.
+    #[track_caller]
+    pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
+        let more = len.saturating_sub(self.len());
+        self.truncate(len);
+        self.extend(core::iter::repeat_with(make).take(more));
+    }
+
+    /// Moves all values to places side by side: `as_slices().0` has all of them. O(n); takes no memory.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([2, 3]);
+    /// queue.push_front(1);
+    /// queue.make_contiguous().reverse();
+    /// assert_eq!(queue.as_slices(), (&[3, 2, 1][..], &[][..]));
+    /// ```
+    pub fn make_contiguous(&mut self) -> L::SlicesMut<'_> {
+        let (Runs { front, back }, raw, len) = (self.ring.runs(), self.ring.slots.raw(), self.len());
+        if !back.is_empty() {
+            // SAFETY: the front part is at the end of the memory, and the back part at its beginning. What lies between
+            // them has no values.
+            unsafe {
+                if len <= front.start {
+                    L::shift(raw, 0, front.len(), back.len());
+                    L::copy(raw, front.start, raw, 0, front.len());
+                } else {
+                    // Side by side in the wrong order; then each part is turned around, and all.
+                    L::shift(raw, front.start, back.len(), front.len());
+                    self.reverse(0, back.len());
+                    self.reverse(back.len(), len);
+                    self.reverse(0, len);
+                }
+            }
+            (self.ring.begin, self.ring.end) = (0, len);
+        }
+        self.ring.slices_mut().0
+    }
+
+    /// # Safety
+    /// The slots from `start` to `end` have values.
+    unsafe fn reverse(&mut self, mut start: usize, mut end: usize) {
+        while start + 1 < end {
+            end -= 1;
+            // SAFETY: the caller's contract.
+            unsafe { self.swap_slots(start, end) }
+            start += 1;
+        }
+    }
+
+    /// Moves the first `n` values behind the others. O(min(n, len - n)).
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
+    /// queue.rotate_left(1);
+    /// assert_eq!(queue, [2, 3, 4, 1]);
+    /// ```
+    ///
+    /// # Panics
+    /// There are not as many.
+    #[track_caller]
+    pub fn rotate_left(&mut self, n: usize) {
+        let len = self.len();
+        assert!(n <= len, "toft: {n} of {len} values");
+        if n <= len - n {
+            self.first_to_back(n);
+        } else {
+            self.last_to_front(len - n);
+        }
+    }
+
+    /// Moves the last `n` values before the others. O(min(n, len - n)).
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
+    /// queue.rotate_right(1);
+    /// assert_eq!(queue, [4, 1, 2, 3]);
+    /// ```
+    ///
+    /// # Panics
+    /// There are not as many.
+    #[track_caller]
+    pub fn rotate_right(&mut self, n: usize) {
+        let len = self.len();
+        assert!(n <= len, "toft: {n} of {len} values");
+        if n <= len - n {
+            self.last_to_front(n);
+        } else {
+            self.first_to_back(len - n);
+        }
+    }
+
+    fn first_to_back(&mut self, n: usize) {
+        for _ in 0..n {
+            let (from, to) = (self.ring.slot(self.ring.begin), self.ring.slot(self.ring.end));
+            // SAFETY: the first has a value, and the slot behind the last has none, or is the same: all have values.
+            unsafe { L::shift(self.ring.slots.raw(), from, to, 1) }
+            self.ring.begin = self.ring.begin.wrapping_add(1);
+            self.ring.end = self.ring.end.wrapping_add(1);
+        }
+    }
+
+    fn last_to_front(&mut self, n: usize) {
+        for _ in 0..n {
+            self.ring.begin = self.ring.begin.wrapping_sub(1);
+            self.ring.end = self.ring.end.wrapping_sub(1);
+            let (from, to) = (self.ring.slot(self.ring.end), self.ring.slot(self.ring.begin));
+            // SAFETY: see first_to_back.
+            unsafe { L::shift(self.ring.slots.raw(), from, to, 1) }
+        }
+    }
+
+    /// Closes a gap of `n` positions from `i` on, in a queue of `len`: the shorter side moves.
+    ///
+    /// # Safety
+    /// The others have values.
+    pub(super) unsafe fn close(&mut self, i: usize, n: usize, len: usize) {
+        let (begin, behind) = (self.ring.begin, len - i - n);
+        // SAFETY: the caller's contract.
+        unsafe {
+            if i < behind {
+                self.ring.begin = begin.wrapping_add(n);
+                self.shift(begin, self.ring.begin, i);
+            } else {
+                self.shift(begin.wrapping_add(i + n), begin.wrapping_add(i), behind);
+            }
+        }
+        self.ring.end = self.ring.begin.wrapping_add(len - n);
+    }
+
+    /// Moves `n` values, whose counts begin at `from`, to those that begin at `to`; they may overlap.
+    ///
+    /// # Safety
+    /// From the first of both to the last of both there are no more counts than slots.
+    pub(super) unsafe fn shift(&mut self, from: usize, to: usize, n: usize) {
+        let (raw, capacity) = (self.ring.slots.raw(), self.ring.slots.capacity());
+        let mut left = n;
+        let back = (to.wrapping_sub(from) as isize) < 0;
+        while left > 0 {
+            // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to higher
+            // ones from the last on, so that none is overwritten before it moved.
+            let (i, j, piece);
+            if back {
+                (i, j) = (self.ring.slot(from.wrapping_add(n - left)), self.ring.slot(to.wrapping_add(n - left)));
+                piece = left.min(capacity - i).min(capacity - j);
+                // SAFETY: within the slots.
+                unsafe { L::shift(raw, i, j, piece) }
+            } else {
+                (i, j) = (self.ring.slot(from.wrapping_add(left - 1)), self.ring.slot(to.wrapping_add(left - 1)));
+                piece = left.min(i + 1).min(j + 1);
+                // SAFETY: within the slots.
+                unsafe { L::shift(raw, i + 1 - piece, j + 1 - piece, piece) }
+            }
+            left -= piece;
+        }
+    }
+}

@@ -1,0 +1,584 @@
+//! A stack: slots taken and given back at one end, side by side.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ops::RangeBounds;
+
+use super::full::{no_slot, Full};
+use super::layout::{CloneIn, Layout, Rows};
+use super::run::{drop_all, grown, positions};
+use super::slots::Slots;
+use toft::AllocError;
+use toft::{Heap, Memory};
+
+mod iter;
+mod retain;
+mod traits;
+
+pub use iter::{Drain, IntoIter, Iter, IterMut};
+
+/// A stack of values side by side, as `Vec` is: in rows or [`Columns`](super::Columns), growable or fixed, in any
+/// [`Memory`].
+///
+/// With rows it is a slice as well. `push` is O(1) amortised, `pop` and access to any value O(1). Values are dropped
+/// when the stack is, the oldest first.
+///
+/// ```
+/// use toft_pools::Stack;
+///
+/// let mut open = Stack::new();
+/// for c in "(a[b]{c})".chars() {
+///     match c {
+///         '(' | '[' | '{' => open.push(c),
+///         ')' | ']' | '}' => assert!(open.pop().is_some()),
+///         _ => assert!(!open.is_empty()),
+///     }
+/// }
+/// assert!(open.is_empty());
+/// ```
+pub struct Stack<T, L: Layout<T> = Rows, M: Memory = Heap> {
+    slots: Slots<T, L, (), M>,
+    len: usize,
+    fixed: bool,
+}
+
+impl<T> Stack<T> {
+    /// An empty stack of rows on the heap; it takes no memory yet.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::new();
+    /// stack.push(1);
+    /// assert_eq!(stack.pop(), Some(1));
+    /// ```
+    pub fn new() -> Stack<T> {
+        Stack::new_in(Heap)
+    }
+
+    /// An empty stack of rows on the heap, with room for `n` values.
+    ///
+    /// ```
+    /// let stack = toft_pools::Stack::<u8>::with_capacity(10);
+    /// assert!(stack.capacity() >= 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory.
+    #[track_caller]
+    pub fn with_capacity(n: usize) -> Stack<T> {
+        Stack::with_capacity_in(n, Heap)
+    }
+
+    /// An empty stack of rows on the heap, which holds `n` values at most.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::fixed(1);
+    /// stack.push('a');
+    /// assert!(stack.try_push('b').is_err());
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory.
+    #[track_caller]
+    pub fn fixed(n: usize) -> Stack<T> {
+        Stack::fixed_in(n, Heap)
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
+    /// An empty stack; it takes no memory yet.
+    ///
+    /// ```
+    /// use toft_pools::Rows;
+    /// use toft::Arena;
+    /// use toft_pools::Stack;
+    ///
+    /// let arena = Arena::new();
+    /// let mut stack: Stack<&str, Rows, _> = Stack::new_in(&arena);
+    /// stack.push("in the arena");
+    /// ```
+    pub fn new_in(memory: M) -> Self {
+        Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
+    }
+
+    /// An empty stack with room for `n` values.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::Rows;
+    /// let stack: toft_pools::Stack<u8, Rows, _> = toft_pools::Stack::with_capacity_in(10, Heap);
+    /// assert_eq!(stack.capacity(), 10);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory.
+    #[track_caller]
+    pub fn with_capacity_in(n: usize, memory: M) -> Self {
+        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a stack")
+    }
+
+    /// As [`with_capacity_in`](Stack::with_capacity_in).
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::Rows;
+    /// assert!(toft_pools::Stack::<u64, Rows, _>::try_with_capacity_in(usize::MAX, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut stack = Self::new_in(memory);
+        stack.slots.grow(n, 0)?;
+        Ok(stack)
+    }
+
+    /// An empty stack, which holds `n` values at most.
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::Rows;
+    /// let stack: toft_pools::Stack<u8, Rows, _> = toft_pools::Stack::fixed_in(10, Heap);
+    /// assert!(stack.is_fixed());
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory.
+    #[track_caller]
+    pub fn fixed_in(n: usize, memory: M) -> Self {
+        Self::try_fixed_in(n, memory).expect("toft: no memory for a stack")
+    }
+
+    /// As [`fixed_in`](Stack::fixed_in).
+    ///
+    /// ```
+    /// use toft::Heap;
+    /// use toft_pools::Rows;
+    /// assert!(toft_pools::Stack::<u64, Rows, _>::try_fixed_in(usize::MAX, Heap).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut stack = Self::try_with_capacity_in(n, memory)?;
+        stack.fixed = true;
+        Ok(stack)
+    }
+
+    /// How many values it has.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).len(), 2);
+    /// ```
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has none.
+    ///
+    /// ```
+    /// assert!(toft_pools::Stack::<u8>::new().is_empty());
+    /// ```
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many values it can have before it must grow; of a fixed stack: at all.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Stack::<u8>::fixed(3).capacity(), 3);
+    /// ```
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Whether it cannot grow.
+    ///
+    /// ```
+    /// assert!(!toft_pools::Stack::<u8>::new().is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// Where its slots come from.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Stack::<u8>::new().memory(), &toft::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.slots.memory()
+    }
+
+    /// Makes room for `more` values.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1]);
+    /// stack.reserve(10);
+    /// assert!(stack.capacity() >= 11);
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and has no room for them, or there is no memory.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            no_slot()
+        }
+    }
+
+    /// As [`reserve`](Stack::reserve).
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::<u8>::fixed(2);
+    /// assert!(stack.try_reserve(2).is_ok() && stack.try_reserve(3).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The stack is fixed and has no room for them, or there is no memory.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        if more > self.capacity() - self.len {
+            self.grow(more)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<(), AllocError> {
+        if self.fixed {
+            return Err(AllocError);
+        }
+        self.slots.grow(grown::<T>(self.capacity(), self.len, more)?, self.len)
+    }
+
+    /// Gives back what memory is not used. Nothing happens if the stack is fixed, or there is no memory to move to.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::with_capacity(10);
+    /// stack.push(1);
+    /// stack.shrink_to_fit();
+    /// assert_eq!(stack.capacity(), 1);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        let len = self.len;
+        if !self.fixed && len < self.capacity() {
+            // SAFETY: both have so many slots, and are apart.
+            let _ = self.slots.replace(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
+        }
+    }
+
+    /// Puts a value on top. O(1) amortised.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::new();
+    /// stack.push("below");
+    /// stack.push("on top");
+    /// assert_eq!(stack, ["below", "on top"]);
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and full, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn push(&mut self, value: T) {
+        if self.len == self.slots.capacity() && self.grow(1).is_err() {
+            no_slot()
+        }
+        // SAFETY: there is room.
+        unsafe { self.put(value) }
+    }
+
+    /// As [`push`](Stack::push).
+    ///
+    /// ```
+    /// use toft_pools::Full;
+    /// let mut stack = toft_pools::Stack::fixed(0);
+    /// assert_eq!(stack.try_push('a'), Err(Full('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value comes back: the stack is fixed and full, or there is no memory.
+    #[inline]
+    pub fn try_push(&mut self, value: T) -> Result<(), Full<T>> {
+        if self.len == self.slots.capacity() && self.grow(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room.
+        unsafe { self.put(value) }
+        Ok(())
+    }
+
+    /// # Safety
+    /// There is room.
+    #[inline(always)]
+    unsafe fn put(&mut self, value: T) {
+        // SAFETY: the slot is the stack's, and has no value.
+        unsafe { L::write(self.slots.raw(), self.len, value) }
+        self.len += 1;
+    }
+
+    /// Takes the value on top. O(1).
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// assert_eq!((stack.pop(), stack.pop(), stack.pop()), (Some(2), Some(1), None));
+    /// ```
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        self.len -= 1;
+        // SAFETY: the slot had a value; it counts no more.
+        unsafe {
+            // So that the next push need not look whether there is room.
+            core::hint::assert_unchecked(self.len < self.slots.capacity());
+            Some(L::read(self.slots.raw(), self.len))
+        }
+    }
+
+    /// The value on top.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).peek(), Some(&2));
+    /// ```
+    #[inline]
+    pub fn peek(&self) -> Option<L::Ref<'_>> {
+        self.get(self.len.wrapping_sub(1))
+    }
+
+    /// The value on top, to change it.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// *stack.peek_mut().unwrap() += 5;
+    /// assert_eq!(stack, [1, 7]);
+    /// ```
+    #[inline]
+    pub fn peek_mut(&mut self) -> Option<L::Mut<'_>> {
+        self.get_mut(self.len.wrapping_sub(1))
+    }
+
+    /// The value that `i` others are below.
+    ///
+    /// ```
+    /// let stack = toft_pools::Stack::from(['a', 'b']);
+    /// assert_eq!((stack.get(0), stack.get(2)), (Some(&'a'), None));
+    /// ```
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<L::Ref<'_>> {
+        // SAFETY: below `len` slots have values, borrowed with the stack; here and below.
+        (i < self.len).then(|| unsafe { L::get(self.slots.raw(), i) })
+    }
+
+    /// The value that `i` others are below, to change it.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'b']);
+    /// *stack.get_mut(0).unwrap() = 'c';
+    /// assert_eq!(stack, ['c', 'b']);
+    /// ```
+    #[inline]
+    pub fn get_mut(&mut self, i: usize) -> Option<L::Mut<'_>> {
+        // SAFETY: see get.
+        (i < self.len).then(|| unsafe { L::get_mut(self.slots.raw(), i) })
+    }
+
+    /// All values: a slice, or a slice of each column. The lowest is first.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).slices(), [1, 2]);
+    /// ```
+    #[inline]
+    pub fn slices(&self) -> L::Slices<'_> {
+        // SAFETY: see get.
+        unsafe { L::slices(self.slots.raw(), 0, self.len) }
+    }
+
+    /// All values, to change them.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// stack.slices_mut().reverse();
+    /// assert_eq!(stack, [2, 1]);
+    /// ```
+    #[inline]
+    pub fn slices_mut(&mut self) -> L::SlicesMut<'_> {
+        // SAFETY: see get.
+        unsafe { L::slices_mut(self.slots.raw(), 0, self.len) }
+    }
+
+    /// Drops all but the lowest `len` values.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2, 3]);
+    /// stack.truncate(1);
+    /// assert_eq!(stack, [1]);
+    /// ```
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            let gone = len..self.len;
+            self.len = len;
+            // SAFETY: they had values, and count no more.
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), gone) }
+        }
+    }
+
+    /// Drops all values. The memory stays.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// stack.clear();
+    /// assert_eq!((stack.len(), stack.capacity()), (0, 2));
+    /// ```
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// Puts clones of the values of a slice on top, in their order.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1]);
+    /// stack.extend_from_slice(&[2, 3]);
+    /// assert_eq!(stack, [1, 2, 3]);
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and has no room for them, or there is no memory.
+    #[track_caller]
+    pub fn extend_from_slice(&mut self, values: &[T])
+    where
+        T: Clone,
+    {
+        self.reserve(values.len());
+        for value in values {
+            // SAFETY: there is room for as many. Each counts as soon as it is there: the next clone may panic.
+            unsafe { self.put(value.clone()) }
+        }
+    }
+
+    /// Moves all values of another stack on top, in their order.
+    ///
+    /// ```
+    /// let (mut stack, mut other) = (toft_pools::Stack::from([1]), toft_pools::Stack::from([2, 3]));
+    /// stack.append(&mut other);
+    /// assert_eq!((stack.len(), other.len()), (3, 0));
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and has no room for them, or there is no memory.
+    #[track_caller]
+    pub fn append<N: Memory>(&mut self, other: &mut Stack<T, L, N>) {
+        self.reserve(other.len);
+        // SAFETY: there is room; the values are now here.
+        unsafe { L::copy(other.slots.raw(), 0, self.slots.raw(), self.len, other.len) }
+        self.len += core::mem::take(&mut other.len);
+    }
+
+    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
+    /// as well, and what was above the range moves down. O(n).
+    ///
+    /// If the iterator is leaked the values from the range on are, too.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c', 'd']);
+    /// assert!(stack.drain(1..3).eq(['b', 'c']));
+    /// assert_eq!(stack, ['a', 'd']);
+    /// ```
+    ///
+    /// # Panics
+    /// The range is not within the stack.
+    #[track_caller]
+    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T, L, M> {
+        let at = positions(range, self.len);
+        Drain::new(self, at)
+    }
+
+    /// The values, the lowest first.
+    ///
+    /// ```
+    /// let stack = toft_pools::Stack::from([1, 2, 3]);
+    /// assert_eq!(stack.iter().rev().next(), Some(&3));
+    /// ```
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T, L> {
+        // SAFETY: the values are borrowed with the stack.
+        unsafe { Iter::new(self.slots.raw(), 0..self.len) }
+    }
+
+    /// The values, to change them, the lowest first.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// stack.iter_mut().for_each(|value| *value *= 10);
+    /// assert_eq!(stack, [10, 20]);
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { IterMut::new(self.slots.raw(), 0..self.len) }
+    }
+}
+
+impl<T, M: Memory> Stack<T, Rows, M> {
+    /// All values, the lowest first.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
+    /// ```
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        self.slices()
+    }
+
+    /// All values, to change them.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([2, 1]);
+    /// stack.as_mut_slice().sort();
+    /// assert_eq!(stack, [1, 2]);
+    /// ```
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self.slices_mut()
+    }
+
+    /// Takes the value on top if the function says so.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), Some(2));
+    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), None);
+    /// ```
+    pub fn pop_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
+        if takes(self.peek_mut()?) {
+            self.pop()
+        } else {
+            None
+        }
+    }
+}
+
+impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
+    /// # Panics
+    /// There is no memory.
+    fn clone(&self) -> Self {
+        let capacity = if self.fixed { self.capacity() } else { self.len };
+        let mut clone = Self::with_capacity_in(capacity, self.memory().clone());
+        clone.fixed = self.fixed;
+        for i in 0..self.len {
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
+            // clone may panic.
+            unsafe { clone.put(L::clone_at(self.slots.raw(), i)) }
+        }
+        clone
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for Stack<T, L, M> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

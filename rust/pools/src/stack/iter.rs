@@ -1,0 +1,165 @@
+//! The iterators of a stack.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::mem::ManuallyDrop;
+use core::ops::Range;
+
+use super::super::layout::{Layout, Rows};
+use super::super::run::{drop_all, show_rest, walk, walk_out, View, ViewMut};
+use super::super::slots::Slots;
+use super::Stack;
+use toft::{Heap, Memory};
+
+/// The values of a [`Stack`], by [`Stack::iter`].
+///
+/// ```
+/// let stack = toft_pools::Stack::from([1, 2]);
+/// let iter: toft_pools::stack::Iter<i32> = stack.iter();
+/// assert_eq!(iter.len(), 2);
+/// ```
+pub struct Iter<'a, T, L: Layout<T> = Rows> {
+    view: View<'a, T, L>,
+    at: Range<usize>,
+}
+
+impl<T, L: Layout<T>> Iter<'_, T, L> {
+    /// # Safety
+    /// The slots have values, which nobody changes for as long as the lifetime.
+    #[inline]
+    pub(super) unsafe fn new(raw: L::Raw<()>, at: Range<usize>) -> Self {
+        // SAFETY: the caller's contract.
+        Iter { view: unsafe { View::new(raw) }, at }
+    }
+}
+
+impl<T, L: Layout<T>> Clone for Iter<'_, T, L> {
+    fn clone(&self) -> Self {
+        Iter { view: self.view.clone(), at: self.at.clone() }
+    }
+}
+
+/// The values of a [`Stack`], exclusive, by [`Stack::iter_mut`].
+///
+/// ```
+/// let mut stack = toft_pools::Stack::from([1, 2]);
+/// let iter: toft_pools::stack::IterMut<i32> = stack.iter_mut();
+/// assert_eq!(iter.len(), 2);
+/// ```
+pub struct IterMut<'a, T, L: Layout<T> = Rows> {
+    view: ViewMut<'a, T, L>,
+    at: Range<usize>,
+}
+
+impl<T, L: Layout<T>> IterMut<'_, T, L> {
+    /// # Safety
+    /// The slots have values, which nobody else has for as long as the lifetime.
+    #[inline]
+    pub(super) unsafe fn new(raw: L::Raw<()>, at: Range<usize>) -> Self {
+        // SAFETY: the caller's contract.
+        IterMut { view: unsafe { ViewMut::new(raw) }, at }
+    }
+}
+
+walk!(['a, T: 'a, L: Layout<T> + 'a] Iter<'a, T, L>, L::Ref<'a>, |this, i| this.view.get(i));
+walk!(['a, T: 'a, L: Layout<T> + 'a] IterMut<'a, T, L>, L::Mut<'a>, |this, i| this.view.get(i));
+
+/// A [`Stack`] whose values are taken out, the lowest first: its `into_iter()`. What is left is dropped with it.
+///
+/// ```
+/// let mut iter: toft_pools::stack::IntoIter<i32> = toft_pools::Stack::from([1, 2]).into_iter();
+/// assert_eq!((iter.next_back(), iter.next(), iter.next()), (Some(2), Some(1), None));
+/// ```
+pub struct IntoIter<T, L: Layout<T> = Rows, M: Memory = Heap> {
+    slots: Slots<T, L, (), M>,
+    at: Range<usize>,
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for IntoIter<T, L, M> {
+    fn drop(&mut self) {
+        // SAFETY: these have values, and are asked for no more.
+        unsafe { drop_all::<T, L, ()>(self.slots.raw(), self.at.clone()) }
+    }
+}
+
+walk_out!([T, L: Layout<T>, M: Memory] IntoIter<T, L, M>, T, |this, i| L::read(this.slots.raw(), i));
+
+/// The values of a range of a [`Stack`], taken out by [`Stack::drain`].
+///
+/// ```
+/// let mut stack = toft_pools::Stack::from([1, 2]);
+/// let drain: toft_pools::stack::Drain<i32> = stack.drain(..);
+/// assert_eq!(drain.len(), 2);
+/// ```
+pub struct Drain<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+    stack: &'a mut Stack<T, L, M>,
+    at: Range<usize>,
+    /// What is above the range.
+    rest: Range<usize>,
+}
+
+impl<'a, T, L: Layout<T>, M: Memory> Drain<'a, T, L, M> {
+    pub(super) fn new(stack: &'a mut Stack<T, L, M>, at: Range<usize>) -> Self {
+        let rest = at.end..stack.len;
+        // Until the end the stack has only what is below: if this value is leaked, so is the rest.
+        stack.len = at.start;
+        Drain { stack, at, rest }
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
+    fn drop(&mut self) {
+        /// Closes the gap, also when a destructor panics.
+        struct Close<'b, T, L: Layout<T>, M: Memory>(&'b mut Stack<T, L, M>, Range<usize>);
+
+        impl<T, L: Layout<T>, M: Memory> Drop for Close<'_, T, L, M> {
+            fn drop(&mut self) {
+                let (stack, rest) = (&mut *self.0, &self.1);
+                // SAFETY: the rest has values, and between it and the stack's end nothing has.
+                unsafe { L::shift(stack.slots.raw(), rest.start, stack.len, rest.len()) }
+                stack.len += rest.len();
+            }
+        }
+
+        let close = Close(self.stack, self.rest.clone());
+        // SAFETY: these have values, and are asked for no more.
+        unsafe { drop_all::<T, L, ()>(close.0.slots.raw(), self.at.clone()) }
+    }
+}
+
+walk_out!(['a, T, L: Layout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.stack.slots.raw(), i));
+
+show_rest! {
+    [T, L: Layout<T>] Iter<'_, T, L>, "Iter";
+    [T, L: Layout<T>] IterMut<'_, T, L>, "IterMut";
+    [T, L: Layout<T>, M: Memory] IntoIter<T, L, M>, "IntoIter";
+    [T, L: Layout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";
+}
+
+impl<T, L: Layout<T>, M: Memory> IntoIterator for Stack<T, L, M> {
+    type Item = T;
+    type IntoIter = IntoIter<T, L, M>;
+
+    fn into_iter(self) -> IntoIter<T, L, M> {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the stack is not used again, and not dropped.
+        IntoIter { slots: unsafe { core::ptr::read(&this.slots) }, at: 0..this.len }
+    }
+}
+
+impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a Stack<T, L, M> {
+    type Item = L::Ref<'a>;
+    type IntoIter = Iter<'a, T, L>;
+
+    fn into_iter(self) -> Iter<'a, T, L> {
+        self.iter()
+    }
+}
+
+impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a mut Stack<T, L, M> {
+    type Item = L::Mut<'a>;
+    type IntoIter = IterMut<'a, T, L>;
+
+    fn into_iter(self) -> IterMut<'a, T, L> {
+        self.iter_mut()
+    }
+}

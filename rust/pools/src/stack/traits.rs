@@ -1,0 +1,147 @@
+//! What a stack is to the traits of the standard library.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut, Index, IndexMut};
+use core::slice::SliceIndex;
+
+use super::super::columnar::Columnar;
+use super::super::layout::{Columns, Layout, Rows};
+use super::super::run::{compare, same};
+use super::Stack;
+use toft::Memory;
+
+compare!(Stack, M: Memory);
+
+impl<T, L: Layout<T>, M: Memory + Default> Default for Stack<T, L, M> {
+    fn default() -> Self {
+        Stack::new_in(M::default())
+    }
+}
+
+impl<T, M: Memory> Deref for Stack<T, Rows, M> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T, M: Memory> DerefMut for Stack<T, Rows, M> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
+impl<T, M: Memory> AsRef<[T]> for Stack<T, Rows, M> {
+    fn as_ref(&self) -> &[T] {
+        self.as_slice()
+    }
+}
+
+impl<T, M: Memory> AsMut<[T]> for Stack<T, Rows, M> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
+impl<T, I: SliceIndex<[T]>, M: Memory> Index<I> for Stack<T, Rows, M> {
+    type Output = I::Output;
+
+    #[inline]
+    #[track_caller]
+    fn index(&self, i: I) -> &I::Output {
+        &self.as_slice()[i]
+    }
+}
+
+impl<T, I: SliceIndex<[T]>, M: Memory> IndexMut<I> for Stack<T, Rows, M> {
+    #[inline]
+    #[track_caller]
+    fn index_mut(&mut self, i: I) -> &mut I::Output {
+        &mut self.as_mut_slice()[i]
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
+    /// # Panics
+    /// The stack is fixed and has no room for the next value, or there is no memory.
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        let mut values = values.into_iter();
+        while let Some(value) = values.next() {
+            if self.len() == self.capacity() && !self.is_fixed() {
+                self.reserve(values.size_hint().0.saturating_add(1));
+            }
+            self.push(value);
+        }
+    }
+}
+
+impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for Stack<T, L, M> {
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
+        self.extend(values.into_iter().copied());
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut stack = Self::default();
+        stack.extend(values);
+        stack
+    }
+}
+
+// Of rows on the heap alone, here and below, so that `Stack::from` says which stack is meant.
+impl<T, const N: usize> From<[T; N]> for Stack<T> {
+    fn from(values: [T; N]) -> Self {
+        let mut stack = Self::with_capacity(N);
+        stack.extend(values);
+        stack
+    }
+}
+
+impl<T> From<Vec<T>> for Stack<T> {
+    fn from(values: Vec<T>) -> Self {
+        let mut stack = Self::with_capacity(values.len());
+        stack.extend(values);
+        stack
+    }
+}
+
+impl<T: Clone> From<&[T]> for Stack<T> {
+    fn from(values: &[T]) -> Self {
+        let mut stack = Self::default();
+        stack.extend_from_slice(values);
+        stack
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
+    fn from(stack: Stack<T, L, M>) -> Vec<T> {
+        stack.into_iter().collect()
+    }
+}
+
+macro_rules! equals {
+    ($([$($generics:tt)*] $other:ty;)*) => {$(
+        impl<T: PartialEq<U>, U, M: Memory, $($generics)*> PartialEq<$other> for Stack<T, Rows, M> {
+            fn eq(&self, other: &$other) -> bool {
+                self.as_slice() == &other[..]
+            }
+        }
+    )*};
+}
+
+equals! {
+    [] [U];
+    [] &[U];
+    [] &mut [U];
+    [] Vec<U>;
+    [const N: usize] [U; N];
+    [const N: usize] &[U; N];
+}

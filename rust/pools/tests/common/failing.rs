@@ -1,0 +1,81 @@
+//! Memory that fails at a request of one's choice, and knows what is out.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![allow(dead_code)]
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use toft::{Heap, Memory};
+
+#[derive(Default)]
+pub struct Failing {
+    /// How many requests are served before one fails; all, where it is `None`.
+    pub left: Cell<Option<usize>>,
+    pub failed: Cell<usize>,
+    out: RefCell<HashMap<usize, Layout>>,
+}
+
+impl Failing {
+    pub fn new() -> Failing {
+        Failing::default()
+    }
+
+    pub fn after(requests: usize) -> Failing {
+        Failing { left: Cell::new(Some(requests)), ..Failing::default() }
+    }
+
+    pub fn bytes_out(&self) -> usize {
+        self.out.borrow().values().map(Layout::size).sum()
+    }
+
+    fn serves(&self) -> bool {
+        match self.left.get() {
+            Some(0) => {
+                self.failed.set(self.failed.get() + 1);
+                false
+            }
+            Some(n) => {
+                self.left.set(Some(n - 1));
+                true
+            }
+            None => true,
+        }
+    }
+}
+
+/// So many bytes behind each piece are not the collection's: that nobody wrote there is seen when it is put back. Miri sees
+/// the write itself.
+const GUARD: usize = if cfg!(miri) { 0 } else { 64 };
+
+fn guarded(layout: Layout) -> Layout {
+    Layout::from_size_align(layout.size() + GUARD, layout.align()).unwrap()
+}
+
+/// By reference: a collection and its test look at the same.
+#[derive(Clone, Copy)]
+pub struct Shared<'a>(pub &'a Failing);
+
+// SAFETY: the heap's memory.
+unsafe impl Memory for Shared<'_> {
+    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+        assert_ne!(layout.size(), 0);
+        let p = self.0.serves().then(|| Heap.take(guarded(layout)))??;
+        self.0.out.borrow_mut().insert(p.as_ptr() as usize, layout);
+        // So that nobody takes what is there for what he wrote.
+        // SAFETY: it has that many bytes.
+        unsafe { p.as_ptr().write_bytes(0xA5, guarded(layout).size()) };
+        Some(p)
+    }
+
+    unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
+        let was = self.0.out.borrow_mut().remove(&(p.as_ptr() as usize));
+        assert_eq!(was, Some(layout), "put back with another layout, or twice");
+        // SAFETY: it came from take.
+        unsafe {
+            let guard = core::slice::from_raw_parts(p.as_ptr().add(layout.size()), GUARD);
+            assert!(guard.iter().all(|byte| *byte == 0xA5), "written behind what was asked for");
+            Heap.put(p, guarded(layout));
+        }
+    }
+}

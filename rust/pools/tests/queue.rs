@@ -1,0 +1,292 @@
+//! Queues against `VecDeque`, and each promise of their documentation. Examples of how they are used, beside those in
+//! the documentation, are in queue_examples.rs.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#[path = "common/failing.rs"]
+mod failing;
+#[path = "common/ledger.rs"]
+mod ledger;
+#[path = "common/look.rs"]
+mod look;
+#[path = "common/pair.rs"]
+mod pair;
+#[path = "common/queue_model.rs"]
+mod queue_model;
+#[path = "common/steps.rs"]
+mod steps;
+
+use std::collections::VecDeque;
+
+use failing::{Failing, Shared};
+use ledger::{panics, Ledger};
+use look::{out, twin, Action, Look, Step, Twin, FEWER};
+use pair::Pair;
+use proptest::prelude::*;
+use queue_model::{play, KINDS};
+use toft::{Arena, Pages};
+use toft::{Blocks, Heap, Memory};
+use toft_pools::{Columns, Full, Queue, Rows};
+
+fn play_all<L: Look>(steps: &[Step]) {
+    play(Queue::<Twin, L, _>::new_in(Heap), steps);
+    play(Queue::<Twin, L, _>::with_capacity_in(9, Heap), steps);
+    play(Queue::<Twin, L, _>::fixed_in(13, Heap), steps);
+    play(Queue::<Twin, L, _>::fixed_in(8, Heap), steps);
+    play(Queue::<Twin, L, _>::fixed_in(0, Heap), steps);
+    play(Queue::<Twin, L, _>::new_in(&Arena::new()), steps);
+    play(Queue::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
+    let memory = Failing::new();
+    play(Queue::<Twin, L, _>::new_in(Shared(&memory)), steps);
+    assert_eq!(memory.bytes_out(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_play_as_a_deque(steps in steps::steps(KINDS, 160)) {
+        play_all::<Rows>(&steps);
+    }
+
+    #[test]
+    fn columns_play_as_a_deque(steps in steps::steps(KINDS, 160)) {
+        play_all::<Columns>(&steps);
+    }
+
+    /// From any place in the memory, full or not.
+    #[test]
+    fn it_is_made_contiguous_in_place(skip in 0_u32..16, len in 0_u32..=16) {
+        fn contiguous<L: toft_pools::Layout<Pair<u32, u32>>>(skip: u32, len: u32, get: fn(L::Ref<'_>) -> u32) {
+            let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
+            for _ in 0..skip {
+                queue.push_back(Pair(0, 0));
+                queue.pop_front();
+            }
+            queue.extend((0..len).map(|n| Pair(n, n)));
+            queue.make_contiguous();
+            assert!(queue.iter().map(get).eq(0..len));
+            assert_eq!(queue.capacity(), 16);
+        }
+        contiguous::<Rows>(skip, len, |pair| pair.0);
+        contiguous::<Columns>(skip, len, |(_, b)| *b);
+        let mut queue = Queue::with_capacity(16);
+        (0..skip).for_each(|n| { queue.push_back(n); queue.pop_front(); });
+        queue.extend(0..len);
+        let expected: Vec<u32> = (0..len).collect();
+        assert_eq!(queue.make_contiguous(), expected);
+        assert_eq!(queue.as_slices(), (&expected[..], &[][..]));
+    }
+}
+
+#[test]
+fn panics_of_values_leave_it_whole() {
+    fn shake<L: Look>() {
+        let actions: [Action<Queue<Twin, L>>; 13] = [
+            ("clear", |queue| queue.clear()),
+            ("truncate", |queue| queue.truncate(2)),
+            ("drain front", |queue| drop(queue.drain(1..5))),
+            ("drain back", |queue| drop(queue.drain(5..8))),
+            ("drain some", |queue| drop(queue.drain(..).nth(2))),
+            ("retain", |queue| L::retain_queue(queue, |n| n % 2 == 0)),
+            ("retain with a panic", |queue| {
+                L::retain_queue(queue, |n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
+            }),
+            ("resize", |queue| {
+                let value = queue.pop_front().unwrap();
+                queue.resize(12, value);
+                queue.rotate_right(1);
+            }),
+            ("resize down", |queue| {
+                let value = queue.pop_back().unwrap();
+                queue.resize(3, value);
+            }),
+            ("into_iter", |queue| drop(core::mem::take(queue).into_iter().nth(3))),
+            ("drop", |queue| drop(core::mem::take(queue))),
+            ("clone", |queue| drop(queue.clone())),
+            ("clone and drop", |queue| *queue = queue.clone()),
+        ];
+        for (name, action) in actions {
+            for k in (0..20).step_by(FEWER) {
+                for clones in [false, true] {
+                    let ledger = Ledger::new();
+                    let mut queue: Queue<Twin, L> = (4..9).map(|n| twin(&ledger, n)).collect();
+                    for n in (0..4).rev() {
+                        queue.push_front(twin(&ledger, n));
+                    }
+                    if clones {
+                        ledger.panic_at_clone(k);
+                    } else {
+                        ledger.panic_at_drop(k);
+                    }
+                    let _ = panics(|| action(&mut queue));
+                    ledger.calm();
+                    let left: Vec<i64> = queue.iter().map(L::number).collect();
+                    assert!(name.starts_with("resize") || left.is_sorted(), "{name} {k}: {left:?}");
+                    assert_eq!(ledger.live(), left.len(), "{name} {k}");
+                    queue.push_back(twin(&ledger, 99));
+                    queue.push_front(twin(&ledger, 98));
+                    drop(queue);
+                    ledger.assert_empty();
+                }
+            }
+        }
+    }
+    shake::<Rows>();
+    shake::<Columns>();
+}
+
+#[test]
+fn out_of_memory_changes_nothing() {
+    fn starve<L: Look>() {
+        for k in 0.. {
+            let (ledger, memory) = (Ledger::new(), Failing::after(k));
+            let mut queue = Queue::<Twin, L, _>::new_in(Shared(&memory));
+            let mut model = VecDeque::new();
+            for n in 0..100 / FEWER as i64 {
+                let at = (n as usize * 7) % (model.len() + 1);
+                match queue.try_insert(at, twin(&ledger, n)) {
+                    Ok(()) => model.insert(at, n),
+                    Err(Full(value)) => assert_eq!(out(value), n),
+                }
+                assert!(queue.iter().map(L::number).eq(model.iter().copied()));
+            }
+            let _ = panics(|| drop(queue.split_off(model.len() / 2))).map(|()| model.truncate(model.len() / 2));
+            let _ = panics(|| queue.append(&mut Queue::<Twin, L, _>::new_in(Heap)));
+            queue.shrink_to_fit();
+            assert!(queue.iter().map(L::number).eq(model.iter().copied()));
+            drop(queue);
+            ledger.assert_empty();
+            assert_eq!(memory.bytes_out(), 0);
+            if memory.failed.get() == 0 {
+                assert!(k > 3);
+                return;
+            }
+        }
+    }
+    starve::<Rows>();
+    starve::<Columns>();
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let mut queue = Queue::fixed(3);
+    queue.extend([1, 2, 3]);
+    assert!(panics(|| queue.push_back(4)).is_err());
+    assert!(panics(|| queue.push_front(4)).is_err());
+    assert!(panics(|| queue.insert(1, 4)).is_err());
+    assert!(panics(|| queue.resize(4, 4)).is_err());
+    assert!(panics(|| queue.append(&mut Queue::from([4]))).is_err());
+    assert_eq!(queue, [1, 2, 3]);
+    assert!(panics(|| queue.insert(4, 0)).is_err());
+    assert!(panics(|| queue.swap(0, 3)).is_err());
+    assert!(panics(|| queue.rotate_left(4)).is_err());
+    assert!(panics(|| queue.rotate_right(4)).is_err());
+    assert!(panics(|| drop(queue.drain(2..5))).is_err());
+    assert!(panics(|| queue.range(..=3).count()).is_err());
+    assert!(panics(|| drop(queue.split_off(4))).is_err());
+    assert!(panics(|| queue[3]).is_err());
+    assert!(panics(|| Queue::<u64>::with_capacity(usize::MAX)).is_err());
+    assert_eq!(queue, [1, 2, 3]);
+}
+
+#[test]
+fn values_of_no_size_and_of_pages() {
+    let memory = Failing::after(0);
+    let mut queue = Queue::<(), Rows, _>::new_in(Shared(&memory));
+    queue.resize(1000, ());
+    queue.insert(500, ());
+    queue.drain(3..700);
+    queue.rotate_left(7);
+    queue.make_contiguous();
+    queue.retain(|()| true);
+    assert_eq!((queue.len(), queue.iter().count(), queue.remove(9)), (304, 304, Some(())));
+
+    #[repr(align(4096))]
+    #[derive(Clone)]
+    struct Page(usize);
+    fn pages<M: Memory>(memory: M) {
+        let mut queue = Queue::<Page, Rows, M>::new_in(memory);
+        for n in 0..20 {
+            queue.insert(n / 2, Page(n));
+            assert!(queue.iter().all(|page| (page as *const Page as usize) % 4096 == 0));
+        }
+        assert_eq!(queue.iter().map(|page| page.0).sum::<usize>(), 190);
+    }
+    pages(Heap);
+    pages(&Arena::new());
+    pages(Blocks(Pages::new()));
+}
+
+#[test]
+fn it_grows_while_a_scope_of_its_arena_is_open() {
+    let mut arena = Arena::new();
+    {
+        let mut queue = Queue::<u64, Rows, _>::new_in(&arena);
+        queue.extend(0..5);
+        arena.scope(|scope| {
+            let mut inner = Queue::<u64, Rows, _>::new_in(scope);
+            for n in 5..500 {
+                queue.push_back(n);
+                inner.push_front(n);
+            }
+            assert!(inner.iter().rev().copied().eq(5..500));
+        });
+        assert!(queue.iter().copied().eq(0..500));
+    }
+    arena.reset();
+}
+
+#[test]
+fn a_leaked_drain_leaks_only() {
+    use std::cell::RefCell;
+    thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+    struct Noted(u8); // nothing on the heap: what is leaked is seen by its destructor alone
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            SEEN.with_borrow_mut(|seen| seen.push(self.0));
+        }
+    }
+    let mut queue: Queue<Noted> = (0..5).map(Noted).collect();
+    queue.rotate_left(2);
+    core::mem::forget(queue.drain(1..3));
+    assert_eq!(queue.len(), 1);
+    queue.push_back(Noted(9));
+    drop(queue);
+    assert_eq!(SEEN.take(), [2, 9]);
+}
+
+#[test]
+fn values_may_borrow_and_go_to_threads() {
+    let text = String::from("a bc def");
+    let mut words: Queue<&str> = text.split(' ').collect();
+    words.retain(|word| word.len() > 1);
+    assert_eq!(words.binary_search_by(|word| word.len().cmp(&3)), Ok(1));
+    assert!(words.contains(&"bc"));
+    let moved = std::thread::scope(|scope| scope.spawn(|| words.iter().count()).join().unwrap());
+    assert_eq!(moved, 2);
+    fn sends<T: Send>() {}
+    sends::<Queue<String>>();
+    sends::<toft_pools::queue::Drain<'_, String>>();
+    sends::<toft_pools::ring::Iter<'_, u8, Rows>>();
+}
+
+#[test]
+fn bytes_are_read_and_written() {
+    use std::io::{BufRead, Read, Write};
+    let mut queue: Queue<u8> = Queue::with_capacity(8);
+    queue.extend(*b"xxxxx");
+    queue.drain(..5);
+    queue.write_all(b"one\ntwo").unwrap(); // wraps
+    let mut line = String::new();
+    queue.read_line(&mut line).unwrap();
+    assert_eq!(line, "one\n");
+    let mut rest = String::new();
+    queue.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "two");
+    let mut fixed: Queue<u8> = Queue::fixed(3);
+    assert_eq!(fixed.write(b"long").unwrap(), 3);
+    assert!(fixed.write_all(b"more").is_err());
+    assert_eq!(fixed, *b"lon");
+    let mut two = [0; 2];
+    assert_eq!((fixed.read(&mut two).unwrap(), two), (2, *b"lo"));
+}

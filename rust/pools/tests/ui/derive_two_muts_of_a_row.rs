@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use toft_pools::{Columnar, Columns, Pool};
+
+#[derive(Columnar)]
+struct Row {
+    x: u8,
+    y: u8,
+}
+
+fn main() {
+    let mut pool: Pool<Row, Columns> = Pool::default();
+    let handle = pool.insert(Row { x: 1, y: 2 });
+    let first = pool.get_mut(handle).unwrap();
+    let second = pool.get_mut(handle).unwrap();
+    *first.x = *second.x;
+}
