@@ -12,7 +12,7 @@ import (
 )
 
 // The fast paths. All of them are one compare, limit - cursor < size: room is a multiple of 8, so the raw size decides,
-// and nothing can wrap. Whatever does not fit, and every allocation of a checked arena, goes to the arena's maker. Those
+// and nothing can wrap. Whatever does not fit, and every allocation of a checked arena, goes to the arena's provider. Those
 // marked inline must stay within the inliner's budget of 80; a test asserts it.
 
 // An AllocError tells what could not be had, as the caller asked for it. It wraps [ErrNoMemory].
@@ -386,7 +386,7 @@ func (a *Arena) aligned(size, align uintptr) unsafe.Pointer {
 	return p
 }
 
-// more is the end of the fast paths: it asks the maker, and panics if there is nothing.
+// more is the end of the fast paths: it asks the provider, and panics if there is nothing.
 //
 //go:noinline
 func (a *Arena) more(size uintptr) unsafe.Pointer {

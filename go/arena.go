@@ -25,7 +25,7 @@ import (
 type Arena struct {
 	_      noCopy
 	cursor uintptr // next free byte; a multiple of 8
-	ops    uintptr // the maker's functions
+	ops    uintptr // the provider's functions
 	limit  uintptr // end of the inline path's room
 	epoch  uintptr // grows when something happened that a rewind must know of; bit 0: watched
 }
@@ -42,7 +42,7 @@ var (
 	ErrBusy    = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
 	ErrCorrupt = errors.New("toft: bytes were written outside an allocation")
 	ErrNoArena = errors.New("toft: not the head of an arena")
-	ErrVersion = errors.New("toft: the arena's maker follows another version of the ABI")
+	ErrVersion = errors.New("toft: the arena's provider follows another version of the ABI")
 	ErrNUL     = errors.New("toft: string holds a NUL byte")
 
 	errArgument = errors.New("toft: bad argument")
@@ -61,7 +61,7 @@ func errorOf(code int) error {
 	case codeCorrupt:
 		return ErrCorrupt
 	case codeNoSys:
-		return fmt.Errorf("toft: the arena's maker does not offer this: %w", errors.ErrUnsupported)
+		return fmt.Errorf("toft: the arena's provider does not offer this: %w", errors.ErrUnsupported)
 	}
 	return errArgument
 }

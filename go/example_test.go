@@ -489,7 +489,7 @@ func ExampleArena_SetMetered() {
 	a := toft.Get()
 	defer a.Return()
 	if err := a.SetMetered(true); err != nil {
-		fmt.Println(err) // its maker does not offer it
+		fmt.Println(err) // its provider does not offer it
 		return
 	}
 	a.Alloc(100, 8)

@@ -14,7 +14,7 @@ import (
 // Where an arena's memory goes: bytes by tag, exact; who allocates, by sampling. Off, it costs nothing.
 
 // SetMetered switches the accounting by tags, which [Arena.Tag] begins; what is live then counts for no tag. Off, it ends
-// all tags. That of a leased arena ends with its lease. It fails with [errors.ErrUnsupported] for an arena whose maker
+// all tags. That of a leased arena ends with its lease. It fails with [errors.ErrUnsupported] for an arena whose provider
 // does not offer it, with [ErrNoMemory] and [ErrBusy]; nothing has changed then.
 func (a *Arena) SetMetered(on bool) error {
 	return a.watch("SetMetered", func() int { return cSetMetered(a, on) })
@@ -142,7 +142,7 @@ type Site struct {
 	Number uint64 `json:"number"` // what another language gave for it
 }
 
-// Report tells what the arena holds now: of one of another maker its statistics alone.
+// Report tells what the arena holds now: of one of another provider its statistics alone.
 func (a *Arena) Report() Report {
 	var r Report
 	if err := json.Unmarshal(a.Snapshot(), &r); err != nil {

@@ -23,7 +23,7 @@ extern void __lsan_unregister_root_region(const void *begin, size_t size) __attr
 extern void __lsan_ignore_object(const void *p) __attribute__((weak));
 #endif
 
-/* ---- an arena of any maker ---- */
+/* ---- an arena of any provider ---- */
 
 static toft_arena *at(toft_arena *a, const char *place) { return place != NULL ? toft_at(a, place) : a; }
 

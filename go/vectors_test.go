@@ -382,7 +382,7 @@ func (m *player) ranges(o *vectorOp) {
 		p := ctest.ClaimRange(a, r, uintptr(o.N.is), uintptr(o.Align.is))
 		m.address(p, o.At)
 		if p == 0 {
-			if *r != was && was.Maker != 0 {
+			if *r != was && was.Provider != 0 {
 				m.wrong("a failed claim changed the range")
 			}
 			return

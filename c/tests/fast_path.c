@@ -90,7 +90,7 @@ int toft_rewinds(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
 /* A claimed range. Ops see a copy: so the range itself can live in registers, and here it costs a stack frame. */
 typedef struct floor_range {
   unsigned char *cursor, *limit;
-  uintptr_t maker;
+  uintptr_t provider;
 } floor_range;
 void *floor_refill(floor_arena *, floor_range *, size_t);
 void *floor_range24(floor_arena *a, floor_range *r) {

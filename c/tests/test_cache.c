@@ -130,7 +130,7 @@ static void threads_are_independent(void **state) {
 }
 
 static toft_arena *handed;
-static void *maker(void *arg) {
+static void *provider(void *arg) {
   (void)arg;
   handed = toft_create();
   fill(toft_alloc(handed, 1000), 1000, 3);
@@ -142,7 +142,7 @@ static void an_arena_moves_between_threads(void **state) {
   (void)state;
   for (int i = 0; i < 200; i++) { /* made there, used and released here */
     pthread_t t;
-    assert_int_equal(pthread_create(&t, NULL, maker, NULL), 0);
+    assert_int_equal(pthread_create(&t, NULL, provider, NULL), 0);
     pthread_join(t, NULL);
     assert_non_null(toft_alloc(handed, 5000));
     assert_int_equal(toft_reset(handed), TOFT_OK);

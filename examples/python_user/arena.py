@@ -74,7 +74,7 @@ class ArenaError(Exception):
     ABI's."""
 
     NAMES = {ENOMEM: "no memory", EMARK: "no mark of this arena that is still good", EARG: "an argument without meaning",
-             EBUSY: "a range is claimed or a cleanup is running", ENOSYS: "not supported by this maker",
+             EBUSY: "a range is claimed or a cleanup is running", ENOSYS: "not supported by this provider",
              ECORRUPT: "done, but bytes were written outside an allocation"}
 
     def __init__(self, code):
@@ -121,7 +121,7 @@ class Arena:
 
     @property
     def ops(self):
-        return self.head.ops.contents  # read each time (U2): the maker may have swapped it
+        return self.head.ops.contents  # read each time (U2): the provider may have swapped it
 
     def _done(self, code):
         """Raises what a cleanup raised, if any did (only the first is told); else what the code says."""
@@ -199,7 +199,7 @@ class Arena:
         return self.ops.contains(self.address, p) == 1
 
     def stats(self):
-        stats = Stats()  # what this maker does not know stays 0
+        stats = Stats()  # what this provider does not know stays 0
         self.ops.stats(self.address, stats, ctypes.sizeof(stats))
         return stats
 
@@ -211,7 +211,7 @@ class Arena:
 
     def cleanup(self, function):
         """Calls function() when the arena is rewound past this point, reset or released. Its exceptions are raised where that
-        was asked for, since none may pass through the maker (U13). MemoryError: no memory, or the arena is closed."""
+        was asked for, since none may pass through the provider (U13). MemoryError: no memory, or the arena is closed."""
         key = next(_keys)
         node = self.ops.cleanup(self.address, _run_address, key)
         if node is None:
@@ -223,7 +223,7 @@ class Arena:
         return Claim(self)
 
     def release(self):
-        """Runs the cleanups and returns all memory, the head too. A maker ignores this in a closed arena and tells nobody; but
+        """Runs the cleanups and returns all memory, the head too. A provider ignores this in a closed arena and tells nobody; but
         a rewind is then EBUSY whatever the mark is, and (0, 0) is never a mark (M11), so that changes nothing."""
         if self.ops.rewind(self.address, None, 0) == EBUSY:
             raise ArenaError(EBUSY)
@@ -308,7 +308,7 @@ def _run(key):
     arena._running += 1
     try:
         function()
-    except BaseException as wrong:  # also KeyboardInterrupt: it must not pass through the maker
+    except BaseException as wrong:  # also KeyboardInterrupt: it must not pass through the provider
         arena._raised.append(wrong)
     finally:
         arena._running -= 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tests: test_arena.py FOLDER, where `run --test` built the makers. Each runs on C's arenas and on Rust's.
+"""The tests: test_arena.py FOLDER, where `run --test` built the providers. Each runs on C's arenas and on Rust's.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import arena as abi
-import makers
+import providers
 import tree
 import vectors
 
@@ -20,7 +20,7 @@ BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
 
 class Spy:
-    """The arena's table, copied, with a count of the calls: put in its place as a maker may do (M20)."""
+    """The arena's table, copied, with a count of the calls: put in its place as a provider may do (M20)."""
 
     def __init__(self, arena, **replaced):
         self.calls, self.kept = collections.Counter(), []
@@ -38,10 +38,10 @@ class Spy:
         return self.kept[-1]
 
 
-class OnEachMaker:
+class OnEachProvider:
     def setUp(self):
-        self.source = makers.Source()
-        self.arena = abi.Arena(self.maker().create_with(self.source))
+        self.source = providers.Source()
+        self.arena = abi.Arena(self.provider().create_with(self.source))
 
     def tearDown(self):
         if self.arena._live_head:
@@ -183,8 +183,8 @@ class OnEachMaker:
     def test_refuses_marks_that_are_not_good(self):
         mark = self.arena.mark()
         self.arena.reset()
-        other = makers.Source()
-        another = abi.Arena(self.maker().create_with(other))
+        other = providers.Source()
+        another = abi.Arena(self.provider().create_with(other))
         another.alloc(8)
         for bad in (mark, abi.Mark(0, 0), another.mark(), abi.Mark(mark.cursor + 1, mark.epoch)):
             if bad.epoch == self.arena.head.epoch:
@@ -363,7 +363,7 @@ class OnEachMaker:
         for theme, vector in vectors.load():
             for way in vectors.WAYS:
                 with self.subTest(theme=theme, vector=vector["name"], way=way):
-                    vectors.play(self.maker(), vector, way)
+                    vectors.play(self.provider(), vector, way)
                 played += 1
         self.assertGreater(played, 800)
 
@@ -390,16 +390,16 @@ class OnEachMaker:
             self.assertGreater(self.arena.stats().blocks, 3)
 
 
-class OnC(OnEachMaker, unittest.TestCase):
+class OnC(OnEachProvider, unittest.TestCase):
     @staticmethod
-    def maker():
-        return makers.C(BUILD / "libtoft.so")
+    def provider():
+        return providers.C(BUILD / "libtoft.so")
 
 
-class OnRust(OnEachMaker, unittest.TestCase):
+class OnRust(OnEachProvider, unittest.TestCase):
     @staticmethod
-    def maker():
-        return makers.Rust(BUILD / "rust" / "release" / "librust_maker.so")
+    def provider():
+        return providers.Rust(BUILD / "rust" / "release" / "librust_provider.so")
 
 
 if __name__ == "__main__":

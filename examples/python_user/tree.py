@@ -12,7 +12,7 @@ import sys
 from ctypes import POINTER, Structure, c_size_t, c_uint64, c_void_p
 
 import arena as abi
-import makers
+import providers
 
 
 class Entry(Structure):
@@ -84,7 +84,7 @@ def totals(arena, c, folder):
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit("usage: tree.py LIBTOFT LIBTREE [FOLDER]")
-    arena = abi.Arena(makers.C(sys.argv[1]).create())
+    arena = abi.Arena(providers.C(sys.argv[1]).create())
     try:
         largest, unread = totals(arena, load(sys.argv[2]), sys.argv[3] if len(sys.argv) == 4 else ".")
         for size, path in largest[:10]:

@@ -8,7 +8,7 @@ import pathlib
 import re
 
 import arena as abi
-import makers
+import providers
 
 VECTORS = pathlib.Path(__file__).resolve().parents[2] / "abi" / "vectors"
 SYMBOLS = {"max": abi.SIZE_MAX, "half": abi.SIZE_MAX // 2, "none": abi.NO_BUDGET}
@@ -47,11 +47,11 @@ def expect(what, got, wanted):
 class Player:
     """One vector, on one arena, in one way."""
 
-    def __init__(self, maker, vector, way):
+    def __init__(self, provider, vector, way):
         self.vector, self.way = vector, way
-        self.source = makers.Source(vector["fail_at"])
+        self.source = providers.Source(vector["fail_at"])
         budget = number(vector["options"]["budget"])
-        self.address = maker.create_with(self.source, 0 if budget == abi.NO_BUDGET else budget,
+        self.address = provider.create_with(self.source, 0 if budget == abi.NO_BUDGET else budget,
                                          vector["options"]["reserve"])
         self.bases = {}  # of blocks, by index, as far as they were told (P3)
         self.allocations, self.marks, self.nodes, self.ranges = {}, {}, {}, {}
@@ -345,5 +345,5 @@ class Player:
         self.arena.ops.release(self.address)
 
 
-def play(maker, vector, way):
-    Player(maker, vector, way).play()
+def play(provider, vector, way):
+    Player(provider, vector, way).play()

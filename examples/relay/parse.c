@@ -47,7 +47,7 @@ static relay_record *room_for(toft_arena *a, size_t n) {
   return (relay_record *)(void *)p;
 }
 
-/* The newest allocation shrinks to n: an inline resize, where the maker need not see it. */
+/* The newest allocation shrinks to n: an inline resize, where the provider need not see it. */
 static void keep(toft_arena *a, relay_record *r, size_t had, size_t n) {
   if ((a->epoch & 1) == 0 && a->cursor == (unsigned char *)(r + had)) a->cursor = (unsigned char *)(r + n);
 }

@@ -62,7 +62,7 @@ static inline int sq_exec(sqlite3_stmt *s, const struct sq_value *params, int n,
 
 /* ---- rows, in an arena that Go leased ---- */
 
-/* All that there is to allocating: one compare, one add; the arena's maker is asked where there is no room. */
+/* All that there is to allocating: one compare, one add; the arena's provider is asked where there is no room. */
 static inline void *sq_alloc(toft_arena *a, size_t size) {
   unsigned char *p = a->cursor;
   if ((size_t)(a->limit - p) < size) return a->ops->alloc(a, size, 8, 0, 0);

@@ -12,7 +12,7 @@ use core::mem::{offset_of, size_of};
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use crate::maker::{self, Caller};
+use crate::provider::{self, Caller};
 
 /// The version of the table that this crate makes and understands.
 pub const VERSION: u32 = 1;
@@ -48,7 +48,7 @@ pub const EMARK: c_int = -2;
 pub const EBUSY: c_int = -3;
 /// An argument that has no meaning.
 pub const EARG: c_int = -4;
-/// The maker of the arena does not support it.
+/// The provider of the arena does not support it.
 pub const ENOSYS: c_int = -5;
 /// Done, and a checked arena found bytes written outside an allocation.
 pub const ECORRUPT: c_int = -6;
@@ -67,13 +67,13 @@ pub const ECORRUPT: c_int = -6;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Head {
-    /// The next free byte. Users and the maker write it.
+    /// The next free byte. Users and the provider write it.
     pub cursor: Cell<*mut u8>,
-    /// The maker's table. Read again at every call: the maker may swap it.
+    /// The provider's table. Read again at every call: the provider may swap it.
     pub ops: Cell<*const Ops>,
-    /// The end of the inline path's room. Only the maker writes it.
+    /// The end of the inline path's room. Only the provider writes it.
     pub limit: Cell<*mut u8>,
-    /// Bit 0: watched. The rest: a count of events that marks must know of. Only the maker writes it.
+    /// Bit 0: watched. The rest: a count of events that marks must know of. Only the provider writes it.
     pub epoch: Cell<usize>,
 }
 
@@ -116,7 +116,7 @@ pub struct Range {
     pub cursor: *mut u8,
     /// One past its last.
     pub limit: *mut u8,
-    /// The maker's; 0: nothing is claimed.
+    /// The provider's; 0: nothing is claimed.
     pub claim: usize,
 }
 
@@ -190,7 +190,7 @@ pub struct Stats {
 #[derive(Debug)]
 #[allow(missing_docs)] // the names are the specification's
 pub struct Ops {
-    /// Bytes of this table that its maker filled in.
+    /// Bytes of this table that its provider filled in.
     pub size: u32,
     /// [`VERSION`].
     pub version: u32,
@@ -400,12 +400,12 @@ unsafe fn slow8(head: NonNull<Head>, size: usize, site: Site) -> Option<NonNull<
 #[cold]
 #[inline(never)]
 unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Option<NonNull<u8>> {
-    // SAFETY: the caller's contract; the table is its maker's and stays.
+    // SAFETY: the caller's contract; the table is its provider's and stays.
     unsafe {
         let table = (*head.as_ptr()).ops.get();
-        if core::ptr::eq(table, maker::OPS) {
-            // To the table's function a site is a number; this maker knows better who asks.
-            return maker::alloc_for(head.as_ptr(), size, align, 0, site.caller());
+        if core::ptr::eq(table, provider::OPS) {
+            // To the table's function a site is a number; this provider knows better who asks.
+            return provider::alloc_for(head.as_ptr(), size, align, 0, site.caller());
         }
         NonNull::new(((*table).alloc)(head.as_ptr(), size, align, 0, site.0.addr()).cast())
     }
@@ -545,8 +545,8 @@ unsafe fn resize_slow(
     // SAFETY: the caller's contract.
     unsafe {
         let table = (*head.as_ptr()).ops.get();
-        if core::ptr::eq(table, maker::OPS) {
-            return maker::resize_for(head.as_ptr(), p, old, new, align, 0, site.caller());
+        if core::ptr::eq(table, provider::OPS) {
+            return provider::resize_for(head.as_ptr(), p, old, new, align, 0, site.caller());
         }
         NonNull::new(((*table).resize)(head.as_ptr(), p.cast(), old, new, align, 0, site.0.addr()).cast())
     }

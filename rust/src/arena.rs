@@ -11,8 +11,8 @@ use core::ptr::NonNull;
 use crate::abi::{self, Head};
 use crate::drops::carrying;
 use crate::error::AllocError;
-use crate::maker;
 use crate::options::Options;
+use crate::provider;
 use crate::scope::Scope;
 
 pub use crate::abi::Stats;
@@ -139,7 +139,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn try_new() -> Result<Arena, AllocError> {
-        maker::create().map(Arena::made).ok_or(AllocError)
+        provider::create().map(Arena::made).ok_or(AllocError)
     }
 
     /// An arena that expects a round of about `bytes`: the first allocation takes one block for all of it.
@@ -192,7 +192,7 @@ impl Arena {
     }
 
     #[inline(always)]
-    pub(crate) fn made(a: maker::Arena) -> Arena {
+    pub(crate) fn made(a: provider::ArenaPtr) -> Arena {
         Arena { head: a.head() }
     }
 
@@ -454,7 +454,7 @@ impl Arena {
     ///
     /// # Safety
     /// `head` is the head of a live arena that nobody else uses or releases from now on. If it leaves this thread, its
-    /// maker and source must allow that.
+    /// provider and source must allow that.
     pub unsafe fn from_raw(head: NonNull<Head>) -> Option<Arena> {
         // An arena that is refused is not touched: an `Arena` made of it first would release it.
         // SAFETY: the caller's contract.
@@ -501,9 +501,9 @@ impl Arena {
 
     /// The state behind the head, if it is of this crate.
     #[inline]
-    pub(crate) fn own(&self) -> Option<maker::Arena> {
+    pub(crate) fn own(&self) -> Option<provider::ArenaPtr> {
         // SAFETY: the head is alive.
-        unsafe { maker::own(self.head) }
+        unsafe { provider::own(self.head) }
     }
 
     /// A reset that is like the last one, if it may be so short. The caller has the arena exclusively.

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use crate::abi::{round8, Head, Range};
 use crate::arena::Arena;
 use crate::error::{sure, AllocError, Refuse};
-use crate::maker::{self, Caller};
+use crate::provider::{self, Caller};
 use crate::room::Room;
 
 /// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
@@ -72,12 +72,12 @@ unsafe fn more(
     // SAFETY: the caller's contract: a live head, and the range of its claim or none.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
-        if core::ptr::eq(table, maker::OPS) {
+        if core::ptr::eq(table, provider::OPS) {
             let (head, caller) = (head.as_ptr(), Caller { location: Some(at), site: 0, drops: false });
             let p = if range.claim == 0 {
-                maker::alloc_for(head, layout.size(), layout.align(), 0, caller)
+                provider::alloc_for(head, layout.size(), layout.align(), 0, caller)
             } else {
-                maker::claim_for(head, &mut range, layout.size(), layout.align(), caller)
+                provider::claim_for(head, &mut range, layout.size(), layout.align(), caller)
             };
             return (p.map_or(core::ptr::null_mut(), NonNull::as_ptr), range);
         }
@@ -195,7 +195,7 @@ impl Drop for Cursor<'_> {
             let mut range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
             // SAFETY: the arena is alive; the range is of its claim.
             unsafe {
-                if !crate::maker::own(self.head).is_some_and(|a| a.give_usual(&range)) {
+                if !crate::provider::own(self.head).is_some_and(|a| a.give_usual(&range)) {
                     ((*(*self.head.as_ptr()).ops.get()).give)(self.head.as_ptr(), &mut range);
                 }
             }

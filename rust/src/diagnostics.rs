@@ -7,7 +7,7 @@ use core::fmt;
 
 use crate::abi;
 use crate::arena::Arena;
-use crate::maker;
+use crate::provider;
 use crate::report::{Finding, Report, Site};
 
 /// Why a switch was not thrown. Nothing changed.
@@ -22,7 +22,7 @@ use crate::report::{Finding, Report, Site};
 pub enum SwitchError {
     /// A scope or cursor of the arena is open, or a destructor is running.
     Busy,
-    /// The arena was made in another language, by a maker that has no such switch.
+    /// The arena was made in another language, by a provider that has no such switch.
     Unsupported,
     /// There is no memory for what is to be noted.
     Memory,
@@ -32,7 +32,7 @@ impl fmt::Display for SwitchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             SwitchError::Busy => "a scope or a cursor of the arena is open, or a destructor is running",
-            SwitchError::Unsupported => "the maker of the arena has no such switch",
+            SwitchError::Unsupported => "the provider of the arena has no such switch",
             SwitchError::Memory => "there is no memory for what is to be noted",
         })
     }
@@ -188,8 +188,8 @@ impl Arena {
         &self,
         mut decide: impl FnMut(Refusal) -> Option<u64> + Send + 'static,
     ) -> Result<(), SwitchError> {
-        let ask = maker::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
-        let mut ask: Option<maker::Ask> = Some(ask.ok_or(SwitchError::Memory)?);
+        let ask = provider::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
+        let mut ask: Option<provider::Ask> = Some(ask.ok_or(SwitchError::Memory)?);
         self.switch(|a| a.set_ask(&mut ask))
     }
 
@@ -198,7 +198,7 @@ impl Arena {
         switched(unsafe { (self.table().set)(self.head().as_ptr(), what, value, core::ptr::null(), 0) })
     }
 
-    fn switch(&self, throw: impl FnOnce(maker::Arena) -> c_int) -> Result<(), SwitchError> {
+    fn switch(&self, throw: impl FnOnce(provider::ArenaPtr) -> c_int) -> Result<(), SwitchError> {
         let Some(a) = self.own() else { return Err(SwitchError::Unsupported) };
         if a.is_closed() {
             return Err(SwitchError::Busy);
@@ -209,7 +209,7 @@ impl Arena {
         switched(code)
     }
 
-    /// This thread alone may allocate, by [`maker::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of
+    /// This thread alone may allocate, by [`provider::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of
     /// its arenas.
     #[cfg(feature = "std")]
     pub(crate) fn pin_thread(&self, thread: usize) {

@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use crate::abi;
 use crate::arena::Arena;
 use crate::error::{sure, AllocError, Refuse};
-use crate::maker;
+use crate::provider;
 use crate::scope::Scope;
 
 #[cfg(feature = "std")]
@@ -83,7 +83,7 @@ unsafe extern "C" fn drop_value<T>(p: *mut c_void) {
 
 /// A value that may borrow what ends before its memory does, when its scope is leaked: then it is not dropped.
 struct Held<T> {
-    scope: maker::Arena,
+    scope: provider::ArenaPtr,
     value: T,
 }
 

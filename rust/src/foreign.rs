@@ -7,8 +7,8 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 
 use crate::abi::{self, Head, Mark, Range};
-use crate::maker;
 use crate::policy::{HOME, HOME_START};
+use crate::provider;
 use crate::source::Source;
 
 /// At the beginning of the scope's memory.
@@ -53,7 +53,7 @@ fn epoch(head: NonNull<Head>) -> usize {
 ///
 /// # Safety
 /// `head` is that of a live arena, which stays so until [`end`].
-pub unsafe fn begin(head: NonNull<Head>) -> Option<(maker::Arena, NonNull<Outer>)> {
+pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::ArenaPtr, NonNull<Outer>)> {
     // SAFETY: the caller's contract. The memory is new.
     unsafe {
         let mark = abi::mark(head);
@@ -71,7 +71,7 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(maker::Arena, NonNull<Outer>
         let seen = Cell::new(epoch(head));
         outer.write(Outer { head, mark, range: Cell::new(range), back, seen, others: refused });
         let source: NonNull<dyn Source> = outer;
-        let arena = home.and_then(|home| maker::create_in(home, size, Some(Some(source))));
+        let arena = home.and_then(|home| provider::create_in(home, size, Some(Some(source))));
         if arena.is_none() {
             end(outer);
         }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::arena::Arena;
 use crate::diagnostics::SwitchError;
 use crate::error::AllocError;
-use crate::maker;
+use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
 mod presence;
@@ -227,7 +227,7 @@ impl Frames {
                 seat.presence.come();
                 seat.stray = stray;
                 seat.name = name.clone();
-                seat.thread = maker::this_thread();
+                seat.thread = provider::this_thread();
                 free = Some((seat.arena.as_ptr().cast_const(), seat.presence.clone()));
                 break;
             }
@@ -236,17 +236,17 @@ impl Frames {
             Some(seat) => seat,
             None => {
                 let arena = (self.make)()?; // nothing is locked meanwhile
-                let _ = self.switches.throw(&arena); // one of another maker may not know them
+                let _ = self.switches.throw(&arena); // one of another provider may not know them
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
                 let presence = Presence::new(self.door.clone());
-                let thread = maker::this_thread();
+                let thread = provider::this_thread();
                 self.lock().push(Seat { arena, presence: presence.clone(), stray, free: false, name, thread });
                 (arena.as_ptr().cast_const(), presence)
             }
         };
         if self.switches.checked {
             // SAFETY: this thread's seat.
-            unsafe { &*arena }.pin_thread(maker::this_thread());
+            unsafe { &*arena }.pin_thread(provider::this_thread());
         }
         if stray {
             self.door.knock(); // it is free when the frame ends

@@ -6,9 +6,9 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::maker::Arena;
 #[cfg(feature = "std")]
 use crate::policy::CAP;
+use crate::provider::ArenaPtr;
 
 /// What an arena's blocks are aligned to. Recyclers ask for more, and each gets back what it put.
 const LINE: usize = 64;
@@ -118,7 +118,7 @@ mod uncached {
         unsafe { put_global(block, size, align) }
     }
 
-    pub fn ready() -> Option<Arena> {
+    pub fn ready() -> Option<ArenaPtr> {
         None
     }
 
@@ -126,7 +126,7 @@ mod uncached {
         false
     }
 
-    pub unsafe fn put_ready(_arena: Arena) {}
+    pub unsafe fn put_ready(_arena: ArenaPtr) {}
 }
 #[cfg(not(feature = "std"))]
 pub use uncached::*;
@@ -323,10 +323,10 @@ pub mod cache {
         }
 
         #[inline(always)]
-        fn ready(&self) -> Option<Arena> {
+        fn ready(&self) -> Option<ArenaPtr> {
             let base = NonNull::new(self.ready.get())?;
             // SAFETY: what waits there is a fresh arena.
-            let a = unsafe { Arena::of(base.as_ptr().cast()) };
+            let a = unsafe { ArenaPtr::of(base.as_ptr().cast()) };
             self.ready.set(a.anchor.get());
             self.let_go(HOME);
             a.anchor.set(a.home_start());
@@ -349,7 +349,7 @@ pub mod cache {
 
     /// An initialised arena, if one waits.
     #[inline(always)]
-    pub fn ready() -> Option<Arena> {
+    pub fn ready() -> Option<ArenaPtr> {
         with(Cache::ready).flatten()
     }
 
@@ -362,7 +362,7 @@ pub mod cache {
     /// # Safety
     /// The arena is fresh, on the heap, and nothing is allocated in it; [`takes_ready`] allowed it.
     #[inline(always)]
-    pub unsafe fn put_ready(a: Arena) {
+    pub unsafe fn put_ready(a: ArenaPtr) {
         a.head.epoch.set(a.head.epoch.get() + 2); // marks of it are stale
         with(|c| {
             a.anchor.set(c.ready.get());

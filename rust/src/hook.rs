@@ -74,7 +74,7 @@ pub(crate) fn found(finding: impl FnOnce() -> Finding) {
     }
     let finding = finding();
     if QUEUE.get().is_null() {
-        QUEUE.set(crate::maker::boxed(Vec::new()).map_or(null_mut(), Box::into_raw));
+        QUEUE.set(crate::provider::boxed(Vec::new()).map_or(null_mut(), Box::into_raw));
     }
     // SAFETY: this thread's box; nothing of the program runs while it is referred to.
     let queue = NonNull::new(QUEUE.get()).map(|mut queue| unsafe { queue.as_mut() });

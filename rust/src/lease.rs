@@ -12,9 +12,9 @@ use core::sync::atomic::{self, AtomicPtr, AtomicUsize, Ordering};
 use crate::abi::Head;
 use crate::arena::{Arena, Keep};
 use crate::error::AllocError;
-use crate::maker;
 use crate::options::Options;
 use crate::policy::HOME;
+use crate::provider;
 
 mod slots;
 use slots::{Kept, Line, Slots};
@@ -117,7 +117,7 @@ fn first_hint() -> usize {
 #[inline(always)]
 unsafe fn arena_of(head: NonNull<Head>) -> Arena {
     // SAFETY: the caller's contract.
-    Arena::made(unsafe { maker::Arena::of(head.as_ptr()) })
+    Arena::made(unsafe { provider::ArenaPtr::of(head.as_ptr()) })
 }
 
 impl Leases {
@@ -368,7 +368,7 @@ impl Leases {
     }
 }
 
-impl maker::Arena {
+impl provider::ArenaPtr {
     /// Of an arena that a reset left with one block and nothing else: may it wait? It is not large, and was never
     /// watched.
     #[inline(always)]

@@ -145,7 +145,6 @@ mod hook;
 mod lease;
 #[cfg(feature = "std")]
 mod lock;
-mod maker;
 mod memory;
 mod options;
 #[cfg(feature = "std")]
@@ -157,6 +156,7 @@ mod policy;
 #[cfg(feature = "std")]
 mod process;
 mod promote;
+mod provider;
 mod recycler;
 mod report;
 mod room;

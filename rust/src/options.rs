@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use crate::arena::Arena;
 use crate::error::AllocError;
-use crate::maker::{self, Settings};
+use crate::provider::{self, Settings};
 use crate::source::Source;
 
 /// What an arena is made with, when [`Arena::new`] is not enough.
@@ -91,7 +91,7 @@ impl Options {
         });
         let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: source.is_some() };
         // SAFETY: the source is the arena's, which ends it.
-        match unsafe { maker::create_with(&settings) } {
+        match unsafe { provider::create_with(&settings) } {
             Some(a) => Ok(Arena::made(a)),
             None => {
                 if let Some(source) = source {

@@ -1,4 +1,4 @@
-//! Placement policy 1 (abi/SPEC.md, section 12) as arithmetic on sizes: nothing here knows an address. Model, makers
+//! Placement policy 1 (abi/SPEC.md, section 12) as arithmetic on sizes: nothing here knows an address. Model, providers
 //! and vectors change together.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
@@ -14,7 +14,7 @@ pub const MERGE: usize = 64 * MIB;
 pub const SPARE: usize = 4 * MIB;
 /// P2: the block that an arena is made in.
 pub const HOME: usize = 4096;
-/// P2: what of it holds the head and the maker's state.
+/// P2: what of it holds the head and the provider's state.
 pub const HOME_START: usize = 512;
 /// P3: what lies in front of a block's first byte, at least.
 pub const HEADER: usize = 64;

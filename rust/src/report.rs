@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 use crate::abi::Stats;
-use crate::maker::{self, Caller, Damage, Fault, Shared};
+use crate::provider::{self, Caller, Damage, Fault, Shared};
 
 /// What an arena holds and allocated: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be
 /// serialised, to JSON for example: `docs/snapshot.md` has the schema, which arenas in C follow too.
@@ -407,7 +407,7 @@ impl Report {
     }
 
     /// Of an arena of this crate that is or was watched.
-    pub(crate) fn of(a: maker::Arena, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
+    pub(crate) fn of(a: provider::ArenaPtr, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
         let name_of = |tag: usize| shared.tags.get(tag).map_or("", |tag| &tag.name).to_string();
         let round = |x: f64| (x + 0.5) as u64;
         let sites = shared.counts.iter().map(|count| SiteReport {

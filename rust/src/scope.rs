@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use crate::arena::{Arena, Keep};
 use crate::error::AllocError;
 use crate::foreign;
-use crate::maker::{self, Settings};
+use crate::provider::{self, Settings};
 use crate::source::Source;
 
 /// An arena that ends before `'a` does. All of [`Arena`]'s calls work on it.
@@ -132,7 +132,7 @@ impl Arena {
 
 impl<'a> Scope<'a> {
     #[inline(always)]
-    fn made(a: maker::Arena, outer: Option<NonNull<foreign::Outer>>) -> Scope<'a> {
+    fn made(a: provider::ArenaPtr, outer: Option<NonNull<foreign::Outer>>) -> Scope<'a> {
         Scope { arena: ManuallyDrop::new(Arena::made(a)), outer, lives: PhantomData }
     }
 
@@ -198,7 +198,7 @@ impl<'a> Scope<'a> {
         let source = Some(forget_lifetime(source));
         let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: false };
         // SAFETY: the source lives for 'a, and the arena not longer.
-        let a = unsafe { maker::create_with(&settings) };
+        let a = unsafe { provider::create_with(&settings) };
         Ok(Scope::made(a.ok_or(AllocError)?, None))
     }
 
@@ -210,7 +210,7 @@ impl<'a> Scope<'a> {
         let overflow = overflow.map(|source| source.map(forget_lifetime));
         let base = NonNull::from(buffer).cast();
         // SAFETY: the buffer is this arena's alone for 'a.
-        let a = unsafe { maker::create_in(base, size, overflow) };
+        let a = unsafe { provider::create_in(base, size, overflow) };
         Ok(Scope::made(a.ok_or(AllocError)?, None))
     }
 

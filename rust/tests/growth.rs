@@ -167,7 +167,7 @@ fn a_settled_arena_counts_as_one_that_counts_each_round() {
             match dice.below(12) {
                 0 => assert_eq!(said(&quick), said(&whole), "seed {seed}, round {round}"),
                 1 => {
-                    // Given back inline: what the maker saw of it, and what not.
+                    // Given back inline: what the provider saw of it, and what not.
                     let look = dice.below(2) == 0;
                     for (arena, mark) in [(&quick, before.0), (&whole, before.1)] {
                         if look {

@@ -119,11 +119,11 @@ toft::root!(struct Number => &'a u32);
 #[test]
 fn parcels_travel_and_arenas_return() {
     let (leases, dropped) = (Arc::new(Leases::new()), Arc::new(AtomicUsize::new(0)));
-    let makers = THREADS / 2 + 1;
+    let providers = THREADS / 2 + 1;
     thread::scope(|s| {
         let (send, receive) = sync_channel::<Parcel<'_, Messages>>(16);
         let receive = Arc::new(Mutex::new(receive));
-        for t in 0..makers {
+        for t in 0..providers {
             let (send, leases, dropped) = (send.clone(), &leases, &dropped);
             s.spawn(move || {
                 let mut random = Random(t as u64 + 100);
@@ -161,10 +161,10 @@ fn parcels_travel_and_arenas_return() {
             });
         }
     });
-    assert_eq!(dropped.load(SeqCst), makers * (ROUNDS / 2));
+    assert_eq!(dropped.load(SeqCst), providers * (ROUNDS / 2));
     let stats = leases.stats();
     assert!(stats.made - stats.ended == stats.idle, "{stats:?}");
-    assert!(MIRI || stats.made < makers * (ROUNDS / 2) / 2, "arenas that receivers return are not found: {stats:?}");
+    assert!(MIRI || stats.made < providers * (ROUNDS / 2) / 2, "arenas that receivers return are not found: {stats:?}");
 }
 
 #[test]

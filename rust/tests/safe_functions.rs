@@ -12,7 +12,7 @@ const PRIVATE: &[&str] = &[
     "bumpalo/collections/buffer.rs",
     "heap.rs",
     "lease/slots.rs",
-    "maker/",
+    "provider/",
     "os.rs",
     "recycler/block.rs",
     "recycler/checked.rs",

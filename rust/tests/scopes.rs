@@ -702,7 +702,7 @@ fn a_setting_without_meaning_is_refused_as_such() {
     assert_eq!((set(1), set(0)), (toft::abi::OK, toft::abi::OK));
 }
 
-/// A tag may be set beside an open scope; from then on the maker must see marks and rewinds.
+/// A tag may be set beside an open scope; from then on the provider must see marks and rewinds.
 #[test]
 fn a_tag_that_is_set_beside_a_scope_stays_watched() {
     let arena = Arena::new();

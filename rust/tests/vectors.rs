@@ -340,7 +340,7 @@ impl Run<'_> {
     fn check_fresh(&self, p: *mut u8, align: usize, zeroed: std::ops::Range<usize>, zero: bool) {
         check!(self, p.addr() & (align - 1) == 0, "not aligned to {align}");
         if zero {
-            // SAFETY: so many bytes were just allocated, and zeroed by the maker.
+            // SAFETY: so many bytes were just allocated, and zeroed by the provider.
             let clean = zeroed.into_iter().all(|i| unsafe { p.add(i).read() } == 0);
             check!(self, clean, "not zeroed");
         }

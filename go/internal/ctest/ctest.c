@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* ---- the maker: its source counts ---- */
+/* ---- the provider: its source counts ---- */
 
 static size_t held;
 

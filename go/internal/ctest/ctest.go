@@ -2,7 +2,7 @@
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Package ctest is the C side of the tests: a maker of arenas of its own (a second copy of the library, under other
+// Package ctest is the C side of the tests: a provider of arenas of its own (a second copy of the library, under other
 // names), a user that bumps inline, and functions that read what Go built. Test files cannot use cgo themselves.
 package ctest
 
@@ -12,7 +12,7 @@ import "C"
 
 import "unsafe"
 
-// ---- the maker ----
+// ---- the provider ----
 
 // Create makes an arena in C, with a budget in bytes (0: none).
 func Create(budget uint64) unsafe.Pointer {
@@ -22,10 +22,10 @@ func Create(budget uint64) unsafe.Pointer {
 // Release releases an arena in C.
 func Release(a unsafe.Pointer) { C.ctest_x_release((*C.toft_arena)(a)) }
 
-// Held is what the makers of this copy hold of their source, in bytes.
+// Held is what the providers of this copy hold of their source, in bytes.
 func Held() int { return int(C.ctest_x_held()) }
 
-// Foreign is a head, to be freed, whose maker follows version v of the ABI and fills in all but so many bytes of the table.
+// Foreign is a head, to be freed, whose provider follows version v of the ABI and fills in all but so many bytes of the table.
 func Foreign(v, missing uint32) unsafe.Pointer {
 	return unsafe.Pointer(C.ctest_x_foreign(C.uint32_t(v), C.uint32_t(missing)))
 }

@@ -16,7 +16,7 @@ import (
 type Pages struct{ c *C.ctest_pages }
 
 // Range is a claimed range: toft_range.
-type Range struct{ Cursor, Limit, Maker uintptr }
+type Range struct{ Cursor, Limit, Provider uintptr }
 
 func arena(p unsafe.Pointer) *C.toft_arena { return (*C.toft_arena)(p) }
 

@@ -1,5 +1,5 @@
 # Arenas: memory that is handed out by moving a pointer and given back at once, outside the garbage collector. The head
-# is the four words that C, C++, Rust and Go see too: Julia moves its cursor inline and calls the maker when room ends.
+# is the four words that C, C++, Rust and Go see too: Julia moves its cursor inline and calls the provider when room ends.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 include("arena_library.jl")
@@ -55,7 +55,7 @@ mutable struct Arena
     depth::Int                     # how many Lives are in use
     lives::Vector{Life{Arena}}     # those, and some to be used again
     cleanups::Vector{Cleanup}      # oldest first
-    calling::Bool                  # the maker may be running cleanups for us
+    calling::Bool                  # the provider may be running cleanups for us
     owned::Bool
     unchecked::Bool                # if it is watched, then only by meters
     range::Ptr{RawReserve}         # goes after the arena; NULL: none
@@ -88,7 +88,7 @@ const NO_CLEANUPS = Cleanup[]
 
 What went wrong with an arena, but for memory that ran out (`OutOfMemoryError`) and bad arguments (`ArgumentError`).
 `code` is the C library's: `Toft.TOFT_EMARK`, a mark of another arena, from before a reset or already rewound past;
-`Toft.TOFT_EBUSY`, a range of the arena is claimed or a cleanup is running; `Toft.TOFT_ENOSYS`, the arena's maker does
+`Toft.TOFT_EBUSY`, a range of the arena is claimed or a cleanup is running; `Toft.TOFT_ENOSYS`, the arena's provider does
 not offer this; `Toft.TOFT_ECORRUPT`, done, and a checked arena found bytes written outside an allocation. `what` is the
 call.
 """
@@ -100,7 +100,7 @@ end
 function Base.showerror(io::IO, e::ArenaError)
     why = e.code == TOFT_EMARK ? "the mark is of another arena, from before a reset, or was already rewound past" :
           e.code == TOFT_EBUSY ? "a range of the arena is claimed, or a cleanup is running" :
-          e.code == TOFT_ENOSYS ? "the arena's maker does not offer this" :
+          e.code == TOFT_ENOSYS ? "the arena's provider does not offer this" :
           e.code == TOFT_ECORRUPT ? "done, but bytes were written outside an allocation" : "code $(e.code)"
     print(io, "ArenaError: ", e.what, ": ", why)
 end
@@ -130,7 +130,7 @@ function closed_head()
     CLOSED[]
 end
 
-# The head of an open arena, for calls to its maker.
+# The head of an open arena, for calls to its provider.
 function opened(a::Arena)
     a.head == CLOSED[] && throw(ArgumentError("the arena was released"))
     a.head
@@ -248,7 +248,7 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, a::Arena) = pointer(a)
 # Here and below: nothing refers to an arena whose last use this is, and the collector may run between reading its head
 # and the call, so it is preserved.
 
-# Calls to the maker that may run cleanups. They must not nest, or an inner one would collect the outer's errors.
+# Calls to the provider that may run cleanups. They must not nest, or an inner one would collect the outer's errors.
 @inline function calling(f, a::Arena, what)
     a.calling && throw(ArenaError(TOFT_EBUSY, what))
     head = opened(a)
@@ -270,9 +270,9 @@ cleanups threw. An arena that was wrapped without `own` is not ours to release: 
 """
 function release!(a::Arena)
     isopen(a) || return nothing
-    a.owned || throw(ArgumentError("release!: the arena is wrapped, and its maker's to release"))
+    a.owned || throw(ArgumentError("release!: the arena is wrapped, and its provider's to release"))
     code = calling(a, "release!") do head
-        # The maker would refuse without a word, and does not tell of damage. A head that is not watched is not closed.
+        # The provider would refuse without a word, and does not tell of damage. A head that is not watched is not closed.
         first = isodd(word(head, HEAD_EPOCH)) ? op_reset(head, TOFT_KEEP_BYTES, 0) : TOFT_OK
         first == TOFT_EBUSY || (say_place(a, head); op_release(head))
         first
@@ -652,7 +652,7 @@ end
 Switches checks of what is allocated from now on: red zones around it, looked at when it is given back (`rewind!`,
 `reset!` and `release!` then throw `Toft.ArenaError` with `TOFT_ECORRUPT`, having done their work); what is given back
 is filled with `0xDD`; marks already rewound past are refused. Slow, and exact. Throws `Toft.ArenaError`: `TOFT_EBUSY`,
-or `TOFT_ENOSYS` where the maker offers no checks.
+or `TOFT_ENOSYS` where the provider offers no checks.
 
 With `TOFT_CHECKED=1` in the environment when the first arena is made, every arena is checked from its start. Each
 finding is then a line that names the places in Julia, on standard error or appended to the file that `TOFT_FINDINGS`

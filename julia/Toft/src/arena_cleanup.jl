@@ -1,8 +1,8 @@
-# Cleanups: Julia functions that an arena's maker runs when their point is given back. C gets one static function, and
+# Cleanups: Julia functions that an arena's provider runs when their point is given back. C gets one static function, and
 # as its argument a Cleanup, which the arena keeps; so a cleanup that refers to its arena does not keep that for ever.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-# Cleanups of arenas that are not ours: their maker may run them when nothing here refers to them any more.
+# Cleanups of arenas that are not ours: their provider may run them when nothing here refers to them any more.
 const KEPT = IdDict{Cleanup,Nothing}()
 const KEEPING = ReentrantLock()
 

@@ -1,5 +1,5 @@
 # The C side of arenas: libtoft, which makes them, and the words and tables of the ABI, through which arenas of every
-# maker are used. libtoft is loaded when the first arena is made; nothing else in this package asks for it.
+# provider are used. libtoft is loaded when the first arena is made; nothing else in this package asks for it.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Libdl
@@ -7,7 +7,7 @@ using Libdl
 # ---- the ABI: abi/SPEC.md, version 1 ----
 
 const WORD = sizeof(UInt)
-const MAX_REQUEST = UInt(typemax(Int)) >> 1 # larger ones no maker serves
+const MAX_REQUEST = UInt(typemax(Int)) >> 1 # larger ones no provider serves
 
 # The head, in words from 1, as unsafe_load counts.
 const HEAD_CURSOR = 1
@@ -105,7 +105,7 @@ end
 
 @inline word(head::Ptr{UInt}, i) = unsafe_load(head, i)
 
-# The maker's function: read again for each call, since a maker may swap its table.
+# The provider's function: read again for each call, since a provider may swap its table.
 operation(head::Ptr{UInt}, i) = unsafe_load(Ptr{Ptr{Cvoid}}(word(head, HEAD_OPS) + OPS_FUNCTIONS), i)
 
 op_alloc(head, size, align, flags) =
@@ -143,7 +143,7 @@ function look(head::Ptr{UInt})
     version == 1 && size >= OPS_SIZE ? TOFT_OK : TOFT_ENOSYS
 end
 
-# Where this package was called from, for what a checked arena finds. Before each call to the maker of a watched one
+# Where this package was called from, for what a checked arena finds. Before each call to the provider of a watched one
 # that may be checked: looking at the stack takes long.
 @inline say_place(a, head::Ptr{UInt}) =
     (isodd(word(head, HEAD_EPOCH)) && !a.unchecked && say_place_slow(head); nothing)

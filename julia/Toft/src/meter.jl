@@ -2,13 +2,13 @@
 # for each arena while the program runs; off, they cost nothing. libtoft does the work: its toft/meter.h says how.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-# Has the arena's maker switch something, and throws what it says.
+# Has the arena's provider switch something, and throws what it says.
 function switch(f, a::Arena, what)
     head = opened(a)
     watched = isodd(word(head, HEAD_EPOCH))
     code = GC.@preserve a f(head)
     code == TOFT_ENOSYS &&
-        throw(ArgumentError("$what: the arena was not made by this libtoft, and its maker does not offer this"))
+        throw(ArgumentError("$what: the arena was not made by this libtoft, and its provider does not offer this"))
     check(code, what)
     watched || (a.unchecked = true)
     nothing
@@ -19,7 +19,7 @@ end
 
 Switches the accounting by tags, which [`tag`](@ref) begins. What is live then counts for no tag; switched off, all tags
 end. Allocations stay inline, and what gives back becomes a call of the C library. Throws `OutOfMemoryError`,
-`Toft.ArenaError` (`TOFT_EBUSY`), and `ArgumentError` for a released arena or one of another maker, such as Rust, which
+`Toft.ArenaError` (`TOFT_EBUSY`), and `ArgumentError` for a released arena or one of another provider, such as Rust, which
 has switches of its own. Nothing has changed then.
 """
 function metered!(a::Arena, on::Bool = true)
@@ -104,7 +104,7 @@ end
 Looks at about one allocation in so many bytes, notes its tag and the calls that led there, and estimates from these how
 many there are: [`report`](@ref) tells. 0 or `nothing` switches it off; what was noted stays. An estimate of B bytes
 with a period of n comes from about B / n looks: a hundred are good to about 10 %. Throws as [`metered!`](@ref) does,
-and `ArgumentError` for a negative period; an arena of another maker is sampled if that can do so, for reports of its
+and `ArgumentError` for a negative period; an arena of another provider is sampled if that can do so, for reports of its
 own.
 """
 function sampled!(a::Arena, bytes::Union{Nothing,Integer})
@@ -208,7 +208,7 @@ end
 """
     report(a::Arena) -> ArenaReport
 
-What the arena holds now, and by whom: of one of another maker its statistics alone. See [`ArenaReport`](@ref).
+What the arena holds now, and by whom: of one of another provider its statistics alone. See [`ArenaReport`](@ref).
 
     julia> arena() do a
                metered!(a)

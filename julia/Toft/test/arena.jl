@@ -274,7 +274,7 @@ end
     @test bytes_of(round_of, a) == 0
     @test bytes_of(array_round, a) == 0
     @test array_round(a) == 9.0
-    # Within a block nothing but the cursor changes: the maker was not called.
+    # Within a block nothing but the cursor changes: the provider was not called.
     reset!(a)
     before = words(a)
     four(a)
@@ -317,7 +317,7 @@ end
     @test code_of(() -> rewind!(a, m)) == TOFT_EMARK
     @test code_of(() -> scope(() -> reset!(a), a)) == TOFT_EMARK
     release!(a)
-    a = Arena() # of one block, where the maker is not asked
+    a = Arena() # of one block, where the provider is not asked
     outer = mark(a)
     ArenaArray(a, [1])
     stale = mark(a)

@@ -242,24 +242,24 @@ end
     end
 end
 
-# A maker that offers statistics alone.
+# A provider that offers statistics alone.
 no_set(head::Ptr{UInt}, what::UInt32, value::UInt64, text::Ptr{UInt8}, n::Csize_t) = TOFT_ENOSYS
 function seven_live(head::Ptr{UInt}, out::Ptr{UInt64}, n::Csize_t)
     unsafe_store!(Ptr{Toft.RawStats}(out), Toft.RawStats(7, 0, 0, typemax(UInt64), 0, 0, 0, 0))
     Csize_t(64)
 end
 
-@testset "arenas of another maker" begin
+@testset "arenas of another provider" begin
     functions = fill(C_NULL, 13)
     functions[Toft.OPS_SET] = @cfunction(no_set, Cint, (Ptr{UInt}, UInt32, UInt64, Ptr{UInt8}, Csize_t))
     functions[Toft.OPS_STATS] = @cfunction(seven_live, Csize_t, (Ptr{UInt}, Ptr{UInt64}, Csize_t))
     table = vcat(reinterpret(UInt, UInt32[Toft.OPS_SIZE, 1]), UInt.(functions))
-    made = UInt[4096, pointer(table), 4096, 3] # watched, by its maker
+    made = UInt[4096, pointer(table), 4096, 3] # watched, by its provider
     GC.@preserve made table begin
         a = unsafe_wrap(Arena, pointer(made))
         for f in (() -> metered!(a), () -> metered!(a, false), () -> tagbudget!(a, "x", 1), () -> sampled!(a, 64))
             @test_throws ArgumentError f()
-            @test occursin("its maker does not offer this", message_of(f))
+            @test occursin("its provider does not offer this", message_of(f))
         end
         @test tag(() -> 7, a, "x") == 7
         @test report(a).stats.live == 7 && isempty(report(a)) && occursin("\"live\":7", snapshot(a))

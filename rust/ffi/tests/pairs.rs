@@ -1,4 +1,4 @@
-//! Each maker's arenas, used from both languages.
+//! Each provider's arenas, used from both languages.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use toft::{Arena, Keep, Options};
 use toft_ffi::*;
 
-fn makers() -> [(&'static str, fn() -> Arena); 2] {
+fn providers() -> [(&'static str, fn() -> Arena); 2] {
     [("rust", Arena::new), ("c", created_in_c)]
 }
 
 #[test]
-fn the_slow_path_is_the_makers() {
+fn the_slow_path_is_the_providers() {
     let (ours, theirs) = (Arena::new(), created_in_c());
     // SAFETY: live arenas.
     unsafe {
@@ -25,16 +25,16 @@ fn the_slow_path_is_the_makers() {
 
 #[test]
 fn c_fills_and_rust_reads() {
-    for (maker, make) in makers() {
+    for (provider, make) in providers() {
         let mut arena = make();
         for round in 1..20u64 {
             let n = round * 1000;
             // SAFETY: a live arena, and a list in it.
             let values = unsafe { values(user_list(arena.as_raw().as_ptr(), n)) };
-            assert!(values.into_iter().eq((0..n).rev()), "{maker}");
-            assert_eq!(arena.stats().live, n * 16, "{maker}");
+            assert!(values.into_iter().eq((0..n).rev()), "{provider}");
+            assert_eq!(arena.stats().live, n * 16, "{provider}");
             // SAFETY: a live arena.
-            assert_eq!(unsafe { user_live(arena.as_raw().as_ptr()) } as u64, n * 16, "{maker}");
+            assert_eq!(unsafe { user_live(arena.as_raw().as_ptr()) } as u64, n * 16, "{provider}");
             arena.reset();
         }
     }
@@ -42,24 +42,24 @@ fn c_fills_and_rust_reads() {
 
 #[test]
 fn c_opens_scopes_and_claims_ranges() {
-    for (maker, make) in makers() {
+    for (provider, make) in providers() {
         let arena = make();
         let kept = arena.alloc(7u64);
         for size in [0, 1, 1000, 10_000, 1_000_000] {
             // SAFETY: a live arena.
-            assert_eq!(unsafe { user_scope(arena.as_raw().as_ptr(), size) }, 1, "{maker} {size}");
-            assert_eq!(arena.stats().live, 8, "{maker} {size}");
+            assert_eq!(unsafe { user_scope(arena.as_raw().as_ptr(), size) }, 1, "{provider} {size}");
+            assert_eq!(arena.stats().live, 8, "{provider} {size}");
         }
         // SAFETY: a live arena; so many bytes were written, and those of one block lie side by side.
         let bytes = unsafe { std::slice::from_raw_parts(user_bytes(arena.as_raw().as_ptr(), 100), 100) };
-        assert!(bytes.iter().zip(0..).all(|(b, i)| *b == b'a' + i % 26), "{maker}");
+        assert!(bytes.iter().zip(0..).all(|(b, i)| *b == b'a' + i % 26), "{provider}");
         assert_eq!(*kept, 7);
     }
 }
 
 #[test]
 fn rust_fills_everything_rust_has() {
-    for (maker, make) in makers() {
+    for (provider, make) in providers() {
         let mut arena = make();
         let shared = Arc::new(());
         for round in 0..50usize {
@@ -77,21 +77,21 @@ fn rust_fills_everything_rust_has() {
                 let squares: Vec<&mut usize> = (0..i).map(|k| cursor.alloc(k * k)).collect();
                 outer.push(squares.len());
                 drop(cursor);
-                assert!(squares.into_iter().enumerate().all(|(k, square)| *square == k * k), "{maker}");
+                assert!(squares.into_iter().enumerate().all(|(k, square)| *square == k * k), "{provider}");
             }
-            assert!(outer.chunks(3).enumerate().all(|(i, c)| c[0] == i && c[2] == i), "{maker}");
-            assert_eq!(Arc::strong_count(&shared), 2, "{maker}");
+            assert!(outer.chunks(3).enumerate().all(|(i, c)| c[0] == i && c[2] == i), "{provider}");
+            assert_eq!(Arc::strong_count(&shared), 2, "{provider}");
             drop(outer);
             arena.reset();
-            assert_eq!(Arc::strong_count(&shared), 1, "{maker}");
+            assert_eq!(Arc::strong_count(&shared), 1, "{provider}");
         }
-        assert!(arena.stats().reserved < 16 << 20, "{maker}: {:?}", arena.stats());
+        assert!(arena.stats().reserved < 16 << 20, "{provider}: {:?}", arena.stats());
     }
 }
 
 #[test]
 fn a_borrowed_arena_stays_its_owners() {
-    for (maker, make) in makers() {
+    for (provider, make) in providers() {
         let arena = make();
         let there = arena.alloc(1u32);
         {
@@ -101,7 +101,7 @@ fn a_borrowed_arena_stays_its_owners() {
             let guard = borrowed.scope_guard();
             guard.alloc([3u8; 100_000]);
         }
-        assert_eq!((*there, arena.stats().live), (1, 16), "{maker}");
+        assert_eq!((*there, arena.stats().live), (1, 16), "{provider}");
         let raw = arena.into_raw();
         // SAFETY: ours again.
         drop(unsafe { Arena::from_raw(raw) });
@@ -110,15 +110,15 @@ fn a_borrowed_arena_stays_its_owners() {
 
 #[test]
 fn budgets_hold_whoever_asks() {
-    for (maker, make) in makers() {
+    for (provider, make) in providers() {
         let arena = make();
         arena.set_budget(Some(16_000)).unwrap();
         // SAFETY: a live arena; null: refused.
         unsafe {
-            assert!(user_list(arena.as_raw().as_ptr(), 1001).is_null(), "{maker}");
-            assert_eq!(user_live(arena.as_raw().as_ptr()), 16_000, "{maker}");
+            assert!(user_list(arena.as_raw().as_ptr(), 1001).is_null(), "{provider}");
+            assert_eq!(user_live(arena.as_raw().as_ptr()), 16_000, "{provider}");
         }
-        assert!(arena.try_alloc(1u8).is_err(), "{maker}");
+        assert!(arena.try_alloc(1u8).is_err(), "{provider}");
     }
     let arena = Options::new().budget(64).create().unwrap();
     // SAFETY: a live arena.
@@ -127,7 +127,7 @@ fn budgets_hold_whoever_asks() {
 
 #[test]
 fn memory_comes_back() {
-    for (_, make) in makers() {
+    for (_, make) in providers() {
         let mut arena = make();
         arena.alloc_slice_fill(3_000_000, 0u8);
         arena.reset_with(Keep::Bytes(0));

@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// An arena of either maker, with what is open in it.
+/// An arena of either provider, with what is open in it.
 struct Side<'a> {
     arena: &'a Arena,
     in_rust: bool,
@@ -185,7 +185,7 @@ impl<'a> Side<'a> {
 }
 
 #[test]
-fn both_makers_count_the_same() {
+fn both_providers_count_the_same() {
     for seed in 1..60u64 {
         let arenas = [Arena::new(), created_in_c()];
         arenas[0].set_metered(true).unwrap();

@@ -115,7 +115,7 @@ fn samples_of_c_are_near() {
 }
 
 #[test]
-fn another_makers_arenas_have_switches_of_their_own() {
+fn another_providers_arenas_have_switches_of_their_own() {
     let arena = created_in_c();
     assert_eq!(arena.set_metered(true), Err(SwitchError::Unsupported));
     assert_eq!(arena.set_soft_budget(Some(1)), Err(SwitchError::Unsupported));

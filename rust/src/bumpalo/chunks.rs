@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use core::slice;
 
 use super::Bump;
-use crate::maker::Blocks;
+use crate::provider::Blocks;
 
 /// [`Bump::iter_allocated_chunks`].
 ///

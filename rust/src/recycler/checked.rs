@@ -20,8 +20,8 @@ use super::state::State;
 use super::supply::{Index, Supply};
 use super::RecyclerStats;
 use crate::hook;
-use crate::maker::{boxed, Caller, Damage, Fault, GONE_BYTE, NEW_BYTE, ZONE, ZONE_BYTE};
 use crate::policy::{MAX_REQUEST, MIB};
+use crate::provider::{boxed, Caller, Damage, Fault, GONE_BYTE, NEW_BYTE, ZONE, ZONE_BYTE};
 use crate::report::Finding;
 use crate::room::By;
 

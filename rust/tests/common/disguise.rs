@@ -40,7 +40,7 @@ impl Deref for Disguised {
 }
 
 impl Drop for Disguised {
-    /// Its maker may keep the head for another arena, which must be its own again.
+    /// Its provider may keep the head for another arena, which must be its own again.
     fn drop(&mut self) {
         // SAFETY: the arena is alive.
         unsafe { self.as_raw().as_ref() }.ops.set(self.own);

@@ -7,7 +7,7 @@ use super::state::*;
 use crate::hook::held;
 use crate::policy::{self, CAP, HOME, MERGE};
 
-impl Arena {
+impl ArenaPtr {
     /// The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H.
     fn end_round(self) -> u64 {
         self.unsettle();
@@ -69,7 +69,7 @@ impl Arena {
 
     // ---- settled: the same block is all there is, and nothing happened since that moved the epoch ----
 
-    /// The shortest reset by `KEEP_RECENT`: the arena is settled, no call of the maker looked at it since, and this round
+    /// The shortest reset by `KEEP_RECENT`: the arena is settled, no call of the provider looked at it since, and this round
     /// needed no more than one before it in the window. Three words move; what else a reset changes is read off them:
     /// what was allocated, off the anchor, which falls by as much; how many rounds there were, off the epoch. Says
     /// whether it was done.

@@ -8,8 +8,8 @@ use core::ffi::{c_char, c_int, c_void};
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
+use super::instruments::Caller;
 use super::state::*;
-use super::watch::Caller;
 use crate::abi::{self, round8, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
 use crate::policy::{is_request, pad, MAX_REQUEST};
 
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn alloc_for(
     caller: Caller,
 ) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     if a.is(WATCHED) && a.is_called_by_stranger() {
         return None;
     }
@@ -93,21 +93,21 @@ pub unsafe extern "C" fn alloc_for(
 // ---- resize and free ----
 
 /// Is it the newest allocation of the current block?
-fn is_last(a: Arena, p: *mut u8, size: usize) -> bool {
+fn is_last(a: ArenaPtr, p: *mut u8, size: usize) -> bool {
     !a.is(CLAIMED)
         && p.addr() >= a.start_of(a.slow().current.get()).addr()
         && a.head.cursor.get().addr().wrapping_sub(p.addr()) == round8(size)
 }
 
 /// P15: the newest block, if it is a one-off that holds p and nothing else.
-fn lone(a: Arena, p: *mut u8) -> Option<Block> {
+fn lone(a: ArenaPtr, p: *mut u8) -> Option<Block> {
     let b = a.slow().newest.get();
     let inside = || p.addr() > b.base().addr() && p.addr() < b.base().addr() + b.size.get();
     (b.kind.get() == Kind::OneOff && inside()).then_some(b)
 }
 
 fn resize_in(
-    a: Arena,
+    a: ArenaPtr,
     p: *mut u8,
     old: usize,
     new: usize,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn resize_for(
         return if old == 0 { unsafe { alloc_for(head, new, align, flags, caller) } } else { None };
     }
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     if a.is(WATCHED) && a.is_called_by_stranger() {
         return None;
     }
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn resize_for(
 
 unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     let p: *mut u8 = p.cast();
     a.enter();
     if a.is(CHECKED) {
@@ -246,7 +246,7 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
 // ---- marks ----
 
 /// M14: the block that a mark points into, and where: the newest regular one that was there.
-fn mark_block(a: Arena, at: usize, epoch: usize) -> Option<(Block, usize)> {
+fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
     if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset() {
         return None;
     }
@@ -266,7 +266,7 @@ fn mark_block(a: Arena, at: usize, epoch: usize) -> Option<(Block, usize)> {
     Some((b, at))
 }
 
-fn rewind_to(a: Arena, b: Block, at: usize, epoch: usize) -> c_int {
+fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
     let slow = a.slow();
     if epoch != a.epoch() {
         a.note_peak(slow.live.get());
@@ -296,7 +296,7 @@ fn rewind_to(a: Arena, b: Block, at: usize, epoch: usize) -> c_int {
 
 unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c_int {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     a.enter();
     let code = if a.is(CLOSED) {
         abi::EBUSY
@@ -313,7 +313,7 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
 
 unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     if policy == abi::KEEP_RECENT && (a.reset_short() || a.reset_again()) {
         return abi::OK;
     }
@@ -338,7 +338,7 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
 
 unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     a.enter();
     if !a.is(CLOSED) {
         a.trim(keep);
@@ -349,7 +349,7 @@ unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
 // ---- cleanups ----
 
 /// M16: those born after `epoch`, newest first, each once. The arena is closed meanwhile.
-pub fn run_cleanups(a: Arena, epoch: usize) {
+pub fn run_cleanups(a: ArenaPtr, epoch: usize) {
     let slow = a.slow();
     let next = || {
         // SAFETY: nodes on the list are allocations of this arena that are not given back yet.
@@ -377,7 +377,7 @@ unsafe extern "C" fn cleanup(
     arg: *mut c_void,
 ) -> *mut Cleanup {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     a.enter();
     // While it is for a scope that the room is claimed, nobody holds a range: there is no harm in a cleanup.
     let closed = a.is(BUSY) || (a.is(CLAIMED) && !a.is_claimed_by_scopes());
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn claim_for(
     caller: Caller,
 ) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract; the range is the caller's.
-    let (a, r) = unsafe { (Arena::of(head), &mut *range) };
+    let (a, r) = unsafe { (ArenaPtr::of(head), &mut *range) };
     a.enter();
     let slow = a.slow();
     let held = a.is(CLAIMED);
@@ -465,7 +465,7 @@ pub unsafe extern "C" fn claim_for(
 
 unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     // SAFETY: the table's contract; the range is the caller's.
-    let (a, r) = unsafe { (Arena::of(head), &mut *range) };
+    let (a, r) = unsafe { (ArenaPtr::of(head), &mut *range) };
     a.enter();
     let slow = a.slow();
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
@@ -496,12 +496,12 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
 
 unsafe extern "C" fn contains(head: *const Head, p: *const c_void) -> c_int {
     // SAFETY: the table's contract.
-    unsafe { Arena::of(head.cast_mut()) }.holds(p.addr()) as c_int
+    unsafe { ArenaPtr::of(head.cast_mut()) }.holds(p.addr()) as c_int
 }
 
 unsafe extern "C" fn stats(head: *mut Head, out: *mut Stats, size: usize) -> usize {
     // SAFETY: the table's contract; `out` has `size` bytes.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     a.enter();
     let stats = a.stats();
     a.finish();
@@ -516,7 +516,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
         return abi::ENOSYS;
     }
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head) };
+    let a = unsafe { ArenaPtr::of(head) };
     a.enter();
     let code = match what {
         abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: it has no meaning in an open arena either
@@ -556,7 +556,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
 /// For debuggers: reads the state as it is.
 unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_int {
     // SAFETY: the table's contract.
-    let a = unsafe { Arena::of(head.cast_mut()) };
+    let a = unsafe { ArenaPtr::of(head.cast_mut()) };
     let present = match what {
         abi::SET_BUDGET => a.budget.get(),
         abi::SET_SAMPLE => a.sample(),
@@ -570,5 +570,5 @@ unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_i
 
 unsafe extern "C" fn release(head: *mut Head) {
     // SAFETY: the table's contract.
-    unsafe { Arena::of(head) }.release();
+    unsafe { ArenaPtr::of(head) }.release();
 }

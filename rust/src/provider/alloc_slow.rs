@@ -4,13 +4,13 @@
 
 use core::ptr::NonNull;
 
+use super::instruments::Caller;
 use super::state::*;
-use super::watch::Caller;
 use crate::abi::round8;
 use crate::hook::held;
 use crate::policy::{self, pad, HEADER, HOME};
 
-impl Arena {
+impl ArenaPtr {
     /// After a reset that found home too small: home is full, and `first` says how large the next block is.
     pub fn home_idles(self) -> bool {
         self.is(IDLE) && self.slow().current.get() == self.home()
@@ -169,7 +169,7 @@ impl Arena {
         Some(p)
     }
 
-    /// As [`place`](Arena::place), for a caller that those who watch want to know.
+    /// As [`place`](ArenaPtr::place), for a caller that those who watch want to know.
     #[inline]
     pub fn place_for(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
         if self.is(WATCHED) {

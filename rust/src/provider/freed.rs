@@ -5,8 +5,8 @@
 use alloc::vec::Vec;
 
 use super::damage::Damage;
+use super::instruments::{Fault, Record, Watch, GONE_BYTE};
 use super::state::*;
-use super::watch::{Fault, Record, Watch, GONE_BYTE};
 
 /// Of one block: what was given back, descending, since a block is given back from its end.
 pub struct Shadow {
@@ -49,7 +49,7 @@ impl Watch {
     }
 }
 
-impl Arena {
+impl ArenaPtr {
     /// The bytes of a block up to `end` are about to be handed out again.
     pub fn look_back(self, watch: &Watch, block: Block, end: *mut u8) {
         let mut shadows = watch.gone.borrow_mut();
@@ -88,7 +88,7 @@ impl Arena {
         look(watch, &self.take_gone(block));
     }
 
-    /// As [`part_with`](Arena::part_with) for a block that goes to its source. `true`: it stays in quarantine.
+    /// As [`part_with`](ArenaPtr::part_with) for a block that goes to its source. `true`: it stays in quarantine.
     #[cold]
     #[inline(never)]
     pub extern "C" fn part_for_good(self, block: Block) -> bool {

@@ -7,7 +7,7 @@ use core::mem::{size_of, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::watch::Watch;
+use super::instruments::Watch;
 use crate::abi::{Cleanup, Head, Range};
 use crate::policy::{HEADER, HOME_START};
 use crate::source::Source;
@@ -149,9 +149,9 @@ pub struct State {
     pub home_end: Cell<*mut u8>,
     pub home_size: Cell<usize>,
     /// The arena around this one, of which this is a scope.
-    pub parent: Cell<Option<Arena>>,
+    pub parent: Cell<Option<ArenaPtr>>,
     /// The next scope of the same parent.
-    pub sibling: Cell<Option<Arena>>,
+    pub sibling: Cell<Option<ArenaPtr>>,
     /// Not initialised while `FRESH`: an arena that never needs it never pays for it.
     slow: UnsafeCell<MaybeUninit<Slow>>,
 }
@@ -193,7 +193,7 @@ pub struct Slow {
     /// Serves the others while claimed.
     pub aside: Cell<Option<Block>>,
     /// The scopes that are open, the last one first.
-    pub scopes: Cell<Option<Arena>>,
+    pub scopes: Cell<Option<ArenaPtr>>,
     /// A box, once it was ever watched.
     pub watch: Cell<Option<NonNull<Watch>>>,
     pub home: BlockHeader,
@@ -209,9 +209,9 @@ const _: () = {
 
 /// An arena of this crate, by the address of its state. The pointer may reach all of its home.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Arena(NonNull<State>);
+pub struct ArenaPtr(NonNull<State>);
 
-impl Deref for Arena {
+impl Deref for ArenaPtr {
     type Target = State;
     #[inline(always)]
     fn deref(&self) -> &State {
@@ -220,15 +220,15 @@ impl Deref for Arena {
     }
 }
 
-impl Arena {
+impl ArenaPtr {
     /// The arena whose head users have. Its address is found anew, since a user's pointer may reach the head alone.
     ///
     /// # Safety
     /// `head` is the head of a live arena of this crate.
     #[inline(always)]
-    pub unsafe fn of(head: *mut Head) -> Arena {
+    pub unsafe fn of(head: *mut Head) -> ArenaPtr {
         // SAFETY: the caller's contract: not null.
-        Arena(unsafe { NonNull::new_unchecked(head.cast()) })
+        ArenaPtr(unsafe { NonNull::new_unchecked(head.cast()) })
     }
 
     #[inline(always)]
@@ -250,9 +250,9 @@ impl Arena {
         size: usize,
         source: Option<NonNull<dyn Source>>,
         flags: u32,
-        parent: Option<Arena>,
+        parent: Option<ArenaPtr>,
         epoch: usize,
-    ) -> Arena {
+    ) -> ArenaPtr {
         base.as_ptr().expose_provenance(); // M22
         let at = base.cast::<State>();
         let start = base.as_ptr().wrapping_add(HOME_START);
@@ -277,7 +277,7 @@ impl Arena {
             (&raw mut (*s).parent).write(Cell::new(parent));
             (&raw mut (*s).sibling).write(Cell::new(None));
         }
-        Arena(at)
+        ArenaPtr(at)
     }
 
     #[inline(always)]
@@ -297,7 +297,7 @@ impl Arena {
         self.base().wrapping_add(HOME_START)
     }
 
-    /// The slow half. Every operation begins with [`enter`](Arena::enter), which makes it.
+    /// The slow half. Every operation begins with [`enter`](ArenaPtr::enter), which makes it.
     #[inline(always)]
     pub fn slow(&self) -> &Slow {
         debug_assert!(!self.is(FRESH));

@@ -7,8 +7,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::put;
+use super::ops::run_cleanups;
 use super::state::*;
-use super::table::run_cleanups;
 use crate::heap;
 use crate::hook::held;
 use crate::policy::{self, HOME, HOME_START, MAX_REQUEST};
@@ -42,17 +42,17 @@ fn first_epoch() -> usize {
 
 /// An arena on the heap.
 #[inline]
-pub fn create() -> Option<Arena> {
+pub fn create() -> Option<ArenaPtr> {
     heap::ready().or_else(create_slow)
 }
 
 #[cold]
 #[inline(never)]
-fn create_slow() -> Option<Arena> {
+fn create_slow() -> Option<ArenaPtr> {
     create_on(None)
 }
 
-fn create_on(source: Option<NonNull<dyn Source>>) -> Option<Arena> {
+fn create_on(source: Option<NonNull<dyn Source>>) -> Option<ArenaPtr> {
     let (base, flags) = match source {
         None => (heap::take(HOME), CACHEABLE),
         // SAFETY: the source outlives the arena.
@@ -67,11 +67,11 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<Arena> {
         return None;
     }
     // SAFETY: a block of the source, which is ours.
-    created(unsafe { Arena::write(base, HOME, source, flags, None, first_epoch()) })
+    created(unsafe { ArenaPtr::write(base, HOME, source, flags, None, first_epoch()) })
 }
 
 /// Checked, where the whole process is. `None`: there is no memory for that.
-fn created(a: Arena) -> Option<Arena> {
+fn created(a: ArenaPtr) -> Option<ArenaPtr> {
     if checks() {
         a.enter();
         if a.set_checked(true) != crate::abi::OK {
@@ -88,7 +88,7 @@ fn created(a: Arena) -> Option<Arena> {
 ///
 /// # Safety
 /// The source outlives the arena; or it is a box, which the arena ends.
-pub unsafe fn create_with(settings: &Settings) -> Option<Arena> {
+pub unsafe fn create_with(settings: &Settings) -> Option<ArenaPtr> {
     if settings.reserve > MAX_REQUEST {
         return None;
     }
@@ -119,7 +119,7 @@ pub unsafe fn create_in(
     buffer: NonNull<u8>,
     size: usize,
     overflow: Option<Option<NonNull<dyn Source>>>,
-) -> Option<Arena> {
+) -> Option<ArenaPtr> {
     let skip = policy::pad(buffer.addr().get(), 64);
     if size < skip + HOME_START {
         return None;
@@ -127,7 +127,7 @@ pub unsafe fn create_in(
     // SAFETY: within the buffer, by the caller's contract; and at a multiple of 64.
     unsafe {
         let base = buffer.add(skip);
-        created(Arena::write(
+        created(ArenaPtr::write(
             base,
             (size - skip) & !7,
             overflow.flatten(),
@@ -138,7 +138,7 @@ pub unsafe fn create_in(
     }
 }
 
-impl Arena {
+impl ArenaPtr {
     /// Home itself, as it was made: to the cache, or to where it came from.
     fn put_home(self) {
         let epoch = (self.head.epoch.get() & !1) + 2;
@@ -152,7 +152,7 @@ impl Arena {
         unsafe {
             let base = NonNull::new_unchecked(self.base());
             if self.is(CACHEABLE) && !checks() && heap::takes_ready() {
-                heap::put_ready(Arena::write(base, HOME, None, CACHEABLE, None, epoch));
+                heap::put_ready(ArenaPtr::write(base, HOME, None, CACHEABLE, None, epoch));
             } else {
                 let (source, owned) = (self.source.get(), self.is(OWNS_SOURCE));
                 put(source, base, self.home_size.get());

@@ -10,7 +10,7 @@ use crate::hook::held;
 use crate::policy::{self, SPARE};
 use crate::source::Source;
 
-impl Arena {
+impl ArenaPtr {
     // ---- accounting ----
 
     /// M4: brings live up to the cursor. `allocated` counts what was added since; what was rewound inline between is
@@ -68,7 +68,7 @@ impl Arena {
         self.head.epoch.set(self.epoch() | watched as usize);
     }
 
-    /// The end of an operation: [`aim`](Arena::aim), and what was found in the operation is delivered before.
+    /// The end of an operation: [`aim`](ArenaPtr::aim), and what was found in the operation is delivered before.
     pub fn finish(self) {
         #[cfg(feature = "std")]
         if self.is(WATCHED) && crate::hook::is_due() {
@@ -170,7 +170,7 @@ impl Arena {
         });
     }
 
-    pub fn each_scope(self, mut f: impl FnMut(Arena)) {
+    pub fn each_scope(self, mut f: impl FnMut(ArenaPtr)) {
         let mut at = self.slow().scopes.get();
         while let Some(scope) = at {
             at = scope.sibling.get();

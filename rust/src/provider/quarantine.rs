@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
 use super::damage::Damage;
-use super::watch::{Caller, Fault, Record, GONE_BYTE};
+use super::instruments::{Caller, Fault, Record, GONE_BYTE};
 use crate::policy::MIB;
 use crate::report::Finding;
 use crate::{heap, hook};

@@ -14,7 +14,7 @@ pub struct BlockView {
     pub spare: bool,
 }
 
-impl Arena {
+impl ArenaPtr {
     /// Bytes of `b` that are in use. Home idling holds nothing, though its cursor is at its end.
     fn used_of(self, b: Block) -> usize {
         if b == self.home() && self.is(IDLE) {
@@ -109,9 +109,9 @@ impl Arena {
     }
 }
 
-/// [`Arena::blocks`]
+/// [`ArenaPtr::blocks`]
 pub struct Blocks {
-    arena: Arena,
+    arena: ArenaPtr,
     at: Option<Block>,
 }
 

@@ -2,7 +2,7 @@
 //! Nothing of this exists before. It hooks in by the one compare of the inline path: `aim` lowers the limit to the next
 //! byte that must be seen, and sets the watched bit, so that whatever goes backwards asks the table.
 //!
-//! What the rest of the maker calls is `extern "C"`: not for other languages, but since it must not unwind into them, and
+//! What the rest of the provider calls is `extern "C"`: not for other languages, but since it must not unwind into them, and
 //! nobody else should have to think of it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(improper_ctypes_definitions)]
@@ -18,7 +18,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::damage::Damage;
-use super::gone::Shadow;
+use super::freed::Shadow;
 use super::state::*;
 use crate::abi::{self, round8};
 use crate::policy::{pad, MAX_REQUEST};
@@ -226,7 +226,7 @@ impl Shared {
 
 impl Own {
     /// What there is has no record, and what comes now has.
-    fn begin(&mut self, a: Arena) {
+    fn begin(&mut self, a: ArenaPtr) {
         self.since = a.epoch();
         self.from = a.head.cursor.get().addr();
         self.gone_marks.clear();
@@ -352,7 +352,7 @@ pub fn this_thread() -> usize {
     1
 }
 
-impl Arena {
+impl ArenaPtr {
     /// The watch, if there ever was one. It stays until the arena's end.
     pub fn watch(&self) -> Option<&Watch> {
         // SAFETY: made by `watched` of a box, and freed only by `end_watch`, with the arena.
@@ -418,7 +418,7 @@ impl Arena {
     /// A scope is watched as the arena around it is, and tells it what it finds. `false`: there is no memory for that.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn watch_like(self, parent: Arena) -> bool {
+    pub extern "C" fn watch_like(self, parent: ArenaPtr) -> bool {
         let Some(theirs) = parent.watch().filter(|_| parent.is(WATCHED)) else { return true };
         self.enter();
         let tag = theirs.own.borrow().tag;
@@ -468,7 +468,7 @@ impl Arena {
     fn aim_all(self) {
         self.enter();
         self.aim();
-        self.each_scope(Arena::aim_all);
+        self.each_scope(ArenaPtr::aim_all);
     }
 
     /// Something was switched: is anything on?
@@ -769,13 +769,13 @@ impl Arena {
     }
 
     /// The innermost first.
-    fn and_around(self) -> impl Iterator<Item = Arena> {
+    fn and_around(self) -> impl Iterator<Item = ArenaPtr> {
         core::iter::successors(Some(self), |a| a.parent.get())
     }
 
     /// The outermost that shares what is known: not one that is not watched, or was by itself, around a scope that is.
-    fn root(self) -> Arena {
-        let shared = |a: &Arena| a.watch().map(|watch| watch.shared);
+    fn root(self) -> ArenaPtr {
+        let shared = |a: &ArenaPtr| a.watch().map(|watch| watch.shared);
         let mine = shared(&self);
         self.and_around().take_while(|a| shared(a) == mine).last().unwrap_or(self)
     }
@@ -850,7 +850,7 @@ impl Arena {
     }
 
     /// May the budget of `over` be raised, this arena's or one around?
-    fn ask_about(self, watch: &Watch, over: Arena, size: usize) -> bool {
+    fn ask_about(self, watch: &Watch, over: ArenaPtr, size: usize) -> bool {
         if self.and_around().any(|a| a.is(BUSY)) {
             return false; // of another decision, and open until that is made
         }

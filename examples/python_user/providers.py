@@ -1,6 +1,6 @@
-"""Where the arenas come from: how one is made is no part of the ABI, and each maker has its own way.
+"""Where the arenas come from: how one is made is no part of the ABI, and each provider has its own way.
 
-C's is libtoft, a shared library; Rust's is the crate, which rust_maker/ puts behind one C function. Both ask a Source for their
+C's is libtoft, a shared library; Rust's is the crate, which rust_provider/ puts behind one C function. Both ask a Source for their
 blocks: it counts them, and none of its functions raises.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
@@ -18,7 +18,7 @@ class Source:
 
     def __init__(self, fail_at=()):
         self.held, self.asked, self.fail_at = {}, 0, set(fail_at)
-        self.took, self.gave, self.wrong = [], [], []  # sizes; and what a maker did that it may not
+        self.took, self.gave, self.wrong = [], [], []  # sizes; and what a provider did that it may not
         self.take, self.put = TAKE(self._take), PUT(self._put)
 
     def _take(self, _, size):
@@ -72,7 +72,7 @@ class C:
 
 
 class Rust:
-    """The crate, through rust_maker/."""
+    """The crate, through rust_provider/."""
 
     def __init__(self, library):
         self.library = ctypes.CDLL(library)

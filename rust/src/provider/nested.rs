@@ -12,10 +12,10 @@ use crate::policy::{pad, HOME, HOME_START};
 /// With less room than this in the current block a scope begins in a block of its own.
 const ROOM: usize = HOME_START + 512;
 
-impl Arena {
+impl ArenaPtr {
     /// `None`: no memory, or a cleanup is running.
     #[inline]
-    pub fn begin_scope(self) -> Option<Arena> {
+    pub fn begin_scope(self) -> Option<ArenaPtr> {
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
         let room = self.end.get().addr() - cursor.addr();
@@ -27,7 +27,7 @@ impl Arena {
         // SAFETY: the room of the current block, which is claimed until the scope ends.
         let scope = unsafe {
             let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-            Arena::write(base, room - skip, self.source.get(), BORROWED, Some(self), 2)
+            ArenaPtr::write(base, room - skip, self.source.get(), BORROWED, Some(self), 2)
         };
         self.slow().scopes.set(Some(scope));
         self.claim_for(scope);
@@ -52,7 +52,7 @@ impl Arena {
     }
 
     /// The room is claimed, and by nobody who could give it: until the scopes end.
-    pub fn claim_for(self, scope: Arena) {
+    pub fn claim_for(self, scope: ArenaPtr) {
         let (slow, cursor) = (self.slow(), self.head.cursor.get());
         self.close();
         slow.claim_id.set(scope.base().addr()); // no range that anyone holds says this
@@ -63,7 +63,7 @@ impl Arena {
 
     #[cold]
     #[inline(never)]
-    fn begin_scope_slow(self) -> Option<Arena> {
+    fn begin_scope_slow(self) -> Option<ArenaPtr> {
         self.enter();
         if self.is(BUSY) {
             return None;
@@ -84,14 +84,14 @@ impl Arena {
             // SAFETY: the room of the current block, which is claimed until the scope ends.
             unsafe {
                 let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-                Arena::write(base, room - skip, self.source.get(), flags | BORROWED, Some(self), 2)
+                ArenaPtr::write(base, room - skip, self.source.get(), flags | BORROWED, Some(self), 2)
             }
         } else {
             let block = self.take(HOME)?;
             // SAFETY: a block that was taken for this; its header is not needed before the scope's end.
             unsafe {
                 let base = NonNull::new_unchecked(block.base());
-                Arena::write(base, HOME, self.source.get(), flags, Some(self), 2)
+                ArenaPtr::write(base, HOME, self.source.get(), flags, Some(self), 2)
             }
         };
         scope.sibling.set(slow.scopes.get());
@@ -132,7 +132,7 @@ impl Arena {
     }
 
     /// The end of a scope whose cleanups have run, or which is fresh.
-    pub fn end_scope(self, parent: Arena) {
+    pub fn end_scope(self, parent: ArenaPtr) {
         #[cfg(feature = "std")]
         let watched = self.is(WATCHED);
         parent.enter();
@@ -255,7 +255,7 @@ impl Arena {
         self.finish();
     }
 
-    /// Is this a scope that [`end_leaked`](Arena::end_leaked) ends?
+    /// Is this a scope that [`end_leaked`](ArenaPtr::end_leaked) ends?
     pub fn is_leaked(self) -> bool {
         self.is(LEAKED)
     }
