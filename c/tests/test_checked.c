@@ -141,7 +141,7 @@ static void marks_after_large_allocations(void **state) {
 }
 
 /* Marks with the same cursor stay valid when the arena was rewound there. */
-static void marks_at_one_place(void **state) {
+static void marks_with_the_same_cursor(void **state) {
   (void)state;
   assert_non_null(toft_alloc(a, 16));
   toft_mark one = toft_mark_here(a);
@@ -268,7 +268,7 @@ static void checks_switch_at_any_time(void **state) {
 
 /* An initial block that a reset found too small is unused until a trim; it must be unpoisoned then if the checks ended
  * before. */
-static void home_is_open_after_the_checks(void **state) {
+static void initial_block_is_unpoisoned_after_the_checks(void **state) {
   (void)state;
   toft_arena *b = toft_create();
   assert_non_null(b);
@@ -290,7 +290,7 @@ static void home_is_open_after_the_checks(void **state) {
 }
 
 /* A block whose first byte changed: its former start must be unpoisoned. */
-static void blocks_are_open_after_the_checks(void **state) {
+static void blocks_are_unpoisoned_after_the_checks(void **state) {
   (void)state;
   toft_arena *b = toft_create();
   assert_non_null(b);
@@ -347,14 +347,14 @@ int main(void) {
       test(stale_marks_are_refused),
       test(marks_from_before_a_trim),
       test(marks_after_large_allocations),
-      test(marks_at_one_place),
+      test(marks_with_the_same_cursor),
       test(an_address_without_bytes_can_grow),
       test(wrong_resizes_and_frees_are_refused),
       test(a_shrunk_allocation_has_its_zone_moved),
       test(ranges_are_checked_too),
       test(checks_switch_at_any_time),
-      test(home_is_open_after_the_checks),
-      test(blocks_are_open_after_the_checks),
+      test(initial_block_is_unpoisoned_after_the_checks),
+      test(blocks_are_unpoisoned_after_the_checks),
       test(printf_and_packs_work_when_checked),
       test(a_reserve_is_filled),
   };
