@@ -598,7 +598,7 @@ static void the_arena_is_closed_to_its_cleanups(void **state) {
 
 /* ---- claims ---- */
 
-static void a_claimed_range_is_nobody_elses(void **state) {
+static void a_claimed_range_is_exclusive(void **state) {
   toft_range r, second;
   (void)state;
   void *before = toft_alloc(a, 8);
@@ -737,7 +737,7 @@ static void adopt_refuses_what_it_cannot_do(void **state) {
 }
 
 /* The table of another provider: a copy of the own one, which M20 allows a provider to substitute. */
-static void arenas_of_other_makers_are_adopted_whole(void **state) {
+static void arenas_of_other_providers_are_adopted_whole(void **state) {
   counted other_source;
   int number = 1;
   toft_range r;
@@ -779,7 +779,7 @@ static void on_failure(void *arg, toft_arena *arena, size_t size, size_t align, 
   failed_code = code;
 }
 
-static void failures_are_told(void **state) {
+static void failures_are_reported(void **state) {
   toft_options o = TOFT_OPTIONS;
   (void)state;
   o.failure = on_failure;
@@ -945,7 +945,7 @@ int main(void) {
       test(cleanups_run_once_newest_first),
       test(a_cleanup_in_the_same_block_runs_on_inline_rewind),
       test(the_arena_is_closed_to_its_cleanups),
-      test(a_claimed_range_is_nobody_elses),
+      test(a_claimed_range_is_exclusive),
       test(a_range_grows_while_claimed),
       test(marks_of_a_released_arena_are_stale),
       test(buffers_have_the_room_they_promise),
@@ -955,8 +955,8 @@ int main(void) {
       test(a_range_stays_within_the_budget),
       test(adopted_memory_lives_on),
       test(adopt_refuses_what_it_cannot_do),
-      test(arenas_of_other_makers_are_adopted_whole),
-      test(failures_are_told),
+      test(arenas_of_other_providers_are_adopted_whole),
+      test(failures_are_reported),
       test(a_failure_callback_may_longjmp),
       test(blocks_and_statistics_agree),
       test(contains_knows_its_own),

@@ -5,11 +5,11 @@
 static counted source;
 static toft_arena *a;
 static int codes[16];
-static size_t told;
+static size_t reported;
 
 static void note(void *arg, toft_arena *arena, size_t size, size_t align, int code) {
   (void)arg, (void)arena, (void)size, (void)align;
-  codes[told++ % 16] = code;
+  codes[reported++ % 16] = code;
 }
 
 static int set_up(void **state) {
@@ -18,7 +18,7 @@ static int set_up(void **state) {
   o.source = counted_init(&source);
   o.failure = note;
   o.flags = TOFT_CHECKED;
-  told = 0;
+  reported = 0;
   a = toft_create_with(&o);
   return a == NULL;
 }
@@ -42,7 +42,7 @@ static void every_allocation_is_slow(void **state) {
     assert_true(a->limit == a->cursor && (a->epoch & 1));
   }
   assert_int_equal(toft_reset(a), TOFT_OK);
-  assert_int_equal(told, 0);
+  assert_int_equal(reported, 0);
 }
 
 static void overrun_and_underrun_are_found(void **state) {
@@ -52,9 +52,9 @@ static void overrun_and_underrun_are_found(void **state) {
     unsigned char *p = (unsigned char *)toft_alloc(a, 13);
     if (offset >= 0 && offset < 13) continue;
     write_wrongly(p, offset);
-    told = 0;
+    reported = 0;
     assert_int_equal(toft_rewind(a, m), TOFT_ECORRUPT);
-    assert_true(told == 1 && codes[0] == TOFT_ECORRUPT);
+    assert_true(reported == 1 && codes[0] == TOFT_ECORRUPT);
     assert_int_equal(toft_rewind(a, m), TOFT_OK);
   }
   unsigned char *large = (unsigned char *)toft_alloc(a, 1000000);
@@ -62,9 +62,9 @@ static void overrun_and_underrun_are_found(void **state) {
   assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
   large = (unsigned char *)toft_alloc(a, 100);
   write_wrongly(large, -1);
-  told = 0;
+  reported = 0;
   toft_release(a);
-  assert_int_equal(told, 1);
+  assert_int_equal(reported, 1);
   set_up(state);
 }
 
@@ -80,7 +80,7 @@ static void what_is_given_back_is_poisoned(void **state) {
   p = (unsigned char *)toft_alloc(a, 64);
   assert_int_equal(toft_reset(a), TOFT_OK);
   assert_true(holds_wrongly(p, 64, 0xDD));
-  assert_int_equal(told, 0);
+  assert_int_equal(reported, 0);
 }
 
 static void stale_marks_are_refused(void **state) {
@@ -141,7 +141,7 @@ static void marks_after_large_allocations(void **state) {
 }
 
 /* Marks with the same cursor stay valid when the arena was rewound there. */
-static void marks_at_one_place(void **state) {
+static void marks_with_the_same_cursor(void **state) {
   (void)state;
   assert_non_null(toft_alloc(a, 16));
   toft_mark one = toft_mark_here(a);
@@ -187,7 +187,7 @@ static void an_address_without_bytes_can_grow(void **state) {
   q = (unsigned char *)toft_resize(a, q, 0, 8, 8);
   assert_non_null(q);
   assert_int_equal(toft_reset(a), TOFT_OK);
-  assert_int_equal(told, 0);
+  assert_int_equal(reported, 0);
 }
 
 static void wrong_resizes_and_frees_are_refused(void **state) {
@@ -198,11 +198,11 @@ static void wrong_resizes_and_frees_are_refused(void **state) {
   assert_null(toft_resize(a, foreign, 64, 100, 8));
   assert_null(toft_resize(a, p + 8, 32, 100, 8));
   assert_null(toft_resize(a, p, 41, 100, 8));
-  assert_int_equal(told, 3);
+  assert_int_equal(reported, 3);
   toft_free(a, foreign, 64);
   toft_free(a, p, 39);
-  assert_int_equal(told, 5);
-  for (size_t i = 0; i < told; i++) assert_int_equal(codes[i], TOFT_EARG);
+  assert_int_equal(reported, 5);
+  for (size_t i = 0; i < reported; i++) assert_int_equal(codes[i], TOFT_EARG);
   assert_true(filled(p, 40, 1));
   unsigned char *q = (unsigned char *)toft_resize(a, p, 40, 100, 8);
   assert_true(q != p && filled(q, 40, 1) && holds_wrongly(p, 40, 0xDD));
@@ -210,9 +210,9 @@ static void wrong_resizes_and_frees_are_refused(void **state) {
   q[49] = 1;
   toft_free(a, q, 50);
   toft_free(a, q, 50); /* twice */
-  assert_int_equal(told, 6);
+  assert_int_equal(reported, 6);
   toft_free(a, p, 40); /* moved away by resize */
-  assert_int_equal(told, 7);
+  assert_int_equal(reported, 7);
   assert_int_equal(toft_reset(a), TOFT_OK);
 }
 
@@ -261,14 +261,14 @@ static void checks_switch_at_any_time(void **state) {
     assert_int_equal(ran, added);
     assert_int_equal(toft_get_stats(a).live, 0);
   }
-  assert_int_equal(told, 0);
+  assert_int_equal(reported, 0);
   assert_int_equal(toft_set_checked(a, 0), TOFT_OK);
   assert_true(toft_alloc(a, 8) != NULL && a->limit > a->cursor);
 }
 
 /* An initial block that a reset found too small is unused until a trim; it must be unpoisoned then if the checks ended
  * before. */
-static void home_is_open_after_the_checks(void **state) {
+static void initial_block_is_unpoisoned_after_the_checks(void **state) {
   (void)state;
   toft_arena *b = toft_create();
   assert_non_null(b);
@@ -290,7 +290,7 @@ static void home_is_open_after_the_checks(void **state) {
 }
 
 /* A block whose first byte changed: its former start must be unpoisoned. */
-static void blocks_are_open_after_the_checks(void **state) {
+static void blocks_are_unpoisoned_after_the_checks(void **state) {
   (void)state;
   toft_arena *b = toft_create();
   assert_non_null(b);
@@ -347,14 +347,14 @@ int main(void) {
       test(stale_marks_are_refused),
       test(marks_from_before_a_trim),
       test(marks_after_large_allocations),
-      test(marks_at_one_place),
+      test(marks_with_the_same_cursor),
       test(an_address_without_bytes_can_grow),
       test(wrong_resizes_and_frees_are_refused),
       test(a_shrunk_allocation_has_its_zone_moved),
       test(ranges_are_checked_too),
       test(checks_switch_at_any_time),
-      test(home_is_open_after_the_checks),
-      test(blocks_are_open_after_the_checks),
+      test(initial_block_is_unpoisoned_after_the_checks),
+      test(blocks_are_unpoisoned_after_the_checks),
       test(printf_and_packs_work_when_checked),
       test(a_reserve_is_filled),
   };

@@ -284,7 +284,7 @@ static void what_is_handed_out_again_is_the_users(void **state) {
   assert_int_equal(toft_findings(a, hear_nothing, NULL), 0);
 }
 
-static void misuse_of_free_is_told_apart(void **state) {
+static void misuse_of_free_is_detected(void **state) {
   char other[64];
   (void)state;
   unsigned char *p = (unsigned char *)toft_alloc(a, 40);
@@ -369,7 +369,7 @@ static void a_released_head_says_so(void **state) {
   ONE(TOFT_FOUND_RELEASED, "double release", "noticed by release at again");
 }
 
-static void home_is_looked_at_too(void **state) {
+static void initial_block_is_checked_too(void **state) {
   (void)state;
   unsigned char *p = (unsigned char *)toft_alloc(a, 100);
   assert_int_equal(toft_rewind(a, start), TOFT_OK);
@@ -547,11 +547,11 @@ int main(void) {
       test(late_writes_are_found_when_handed_out),
       test(late_writes_are_found_at_reset_and_release),
       test(what_is_handed_out_again_is_the_users),
-      test(misuse_of_free_is_told_apart),
+      test(misuse_of_free_is_detected),
       test(what_is_older_than_the_checks_may_be_freed),
       test(the_walk_tells_each_once),
       test(a_released_head_says_so),
-      test(home_is_looked_at_too),
+      test(initial_block_is_checked_too),
       test(writes_after_the_release_are_found),
       test(a_buffer_is_given_back_open),
       test(records_are_found_among_many),

@@ -236,17 +236,17 @@ static void told_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) 
 }
 
 static void a_soft_budget_is_reported_in_each_frame(void **state) {
-  int told = 0;
+  int reported = 0;
   (void)state;
   toft_frames *f = toft_frames_create(1, NULL);
-  assert_int_equal(toft_set_soft_budget(toft_frame_arena(f), 1000, told_over, &told), TOFT_OK);
+  assert_int_equal(toft_set_soft_budget(toft_frame_arena(f), 1000, told_over, &reported), TOFT_OK);
   for (int i = 1; i <= 10; i++) {
     for (int k = 0; k < 20; k++) assert_non_null(toft_alloc(toft_frame_arena(f), 100));
-    assert_int_equal(told, i);
+    assert_int_equal(reported, i);
     assert_int_equal(toft_frames_advance(f), TOFT_OK);
     assert_int_equal(toft_frames_advance(f), TOFT_OK); /* a frame that keeps to it */
   }
-  assert_int_equal(told, 10);
+  assert_int_equal(reported, 10);
   assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 

@@ -354,7 +354,7 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
 }
 
 /* A cache whose release was refused has freed the thread's idle arena: the next one exceeds the limit. */
-static void a_source_leases_while_a_thread_leaves(void **state) {
+static void a_source_leases_while_a_thread_ends(void **state) {
   odd_source c;
   toft_leases *l = leases_on(odd_init(&c, NULL, lease_and_trim), 2);
   toft_lease a[3];
@@ -440,13 +440,13 @@ static void bytes_are_bounded(void **state) {
   }
   o.bytes = 1000000;
   o.idle = 0;
-  toft_leases *nobody = toft_leases_create(&o);
-  toft_lease a = toft_lease_get(nobody);
-  assert_int_equal(toft_lease_return(nobody, a), TOFT_OK);
+  toft_leases *ends_at_once = toft_leases_create(&o);
+  toft_lease a = toft_lease_get(ends_at_once);
+  assert_int_equal(toft_lease_return(ends_at_once, a), TOFT_OK);
   assert_int_equal(c.inner.bytes, 0);
   assert_int_equal(toft_leases_release(l), TOFT_OK);
   assert_int_equal(toft_leases_release(none), TOFT_OK);
-  assert_int_equal(toft_leases_release(nobody), TOFT_OK);
+  assert_int_equal(toft_leases_release(ends_at_once), TOFT_OK);
   shared_all_back(&c);
 }
 
@@ -527,7 +527,7 @@ static void no_memory(void **state) {
 }
 
 static int corrupt;
-static void told(void *arg, toft_arena *a, size_t size, size_t align, int code) {
+static void reported(void *arg, toft_arena *a, size_t size, size_t align, int code) {
   (void)a, (void)size, (void)align;
   if (code == TOFT_ECORRUPT) ++*(int *)arg;
 }
@@ -537,7 +537,7 @@ static void checked_leases_see_late_writes(void **state) {
   toft_lease_options o = TOFT_LEASE_OPTIONS;
   (void)state;
   arenas.flags = TOFT_CHECKED;
-  arenas.failure = told;
+  arenas.failure = reported;
   arenas.failure_arg = &corrupt;
   o.arenas = &arenas;
   toft_leases *l = toft_leases_create(&o);
@@ -615,7 +615,7 @@ static void a_pin_ends_with_the_lease(void **state) {
 }
 
 /* Idle arenas stay reserved for their threads; otherwise as many more could be idle. */
-static void a_refused_destroy_changes_nothing(void **state) {
+static void a_refused_release_changes_nothing(void **state) {
   toft_lease_options o = TOFT_LEASE_OPTIONS;
   toft_lease a[3];
   (void)state;
@@ -1080,7 +1080,7 @@ int main(void) {
     cmocka_unit_test(cleanups_run_at_the_return),
     cmocka_unit_test(a_cleanup_trims_the_threads_cache),
     cmocka_unit_test(a_source_trims_the_threads_cache),
-    cmocka_unit_test(a_source_leases_while_a_thread_leaves),
+    cmocka_unit_test(a_source_leases_while_a_thread_ends),
     cmocka_unit_test(a_cache_stays_while_a_call_is_in_it),
     cmocka_unit_test(several_at_a_time_and_two_caches),
     cmocka_unit_test(bytes_are_bounded),
@@ -1091,7 +1091,7 @@ int main(void) {
     cmocka_unit_test(a_lease_is_metered_separately),
     cmocka_unit_test(sampling_leaves_nothing),
     cmocka_unit_test(a_pin_ends_with_the_lease),
-    cmocka_unit_test(a_refused_destroy_changes_nothing),
+    cmocka_unit_test(a_refused_release_changes_nothing),
     cmocka_unit_test(returned_elsewhere),
     cmocka_unit_test(trim_reaches_a_parked_thread),
     cmocka_unit_test(many_threads_come_and_go),

@@ -32,21 +32,21 @@ static int tear_down(void **state) {
 
 /* ---- reports ---- */
 
-typedef struct told {
+typedef struct reported {
   const char *name;
   toft_tag_report report;
   size_t count;
-} told;
+} reported;
 
 static int find_tag(void *arg, const toft_tag_report *r) {
-  told *t = (told *)arg;
+  reported *t = (reported *)arg;
   t->count++;
   if (strcmp(r->name, t->name) == 0) t->report = *r;
   return 0;
 }
 
 static toft_tag_report tag_of(const char *name) {
-  told t;
+  reported t;
   memset(&t, 0, sizeof t);
   t.name = name;
   assert_int_equal(toft_tags(a, find_tag, &t), 0);
@@ -56,7 +56,7 @@ static toft_tag_report tag_of(const char *name) {
 static uint64_t live_of(const char *name) { return tag_of(name).live; }
 
 static size_t tag_count(void) {
-  told t = {"no such tag", {NULL, NULL, 0, 0, 0}, 0};
+  reported t = {"no such tag", {NULL, NULL, 0, 0, 0}, 0};
   assert_int_equal(toft_tags(a, find_tag, &t), 0);
   return t.count;
 }
@@ -183,7 +183,7 @@ static void a_block_ends_its_tag_and_phase(void **state) {
 #endif
 
 /* The bytes of a block of its own are its tag's, whenever it goes. A plain stack would take them off the newest. */
-static void what_has_a_block_of_its_own_goes_alone(void **state) {
+static void dedicated_blocks_are_freed_individually(void **state) {
   (void)state;
   assert_int_equal(toft_tag_push(a, "big"), TOFT_OK);
   void *p = take(1000000);
@@ -201,7 +201,7 @@ static void what_has_a_block_of_its_own_goes_alone(void **state) {
   assert_int_equal(live_of(""), 8);
 }
 
-static void marks_of_a_claim_spare_what_was_served_aside(void **state) {
+static void marks_of_a_claim_spare_the_side_block(void **state) {
   (void)state;
   toft_range r;
   assert_int_equal(toft_claim(a, &r), TOFT_OK);
@@ -311,7 +311,7 @@ static void the_next_arena_is_fresh(void **state) {
   }
 }
 
-static void a_metered_arena_places_as_any_other(void **state) {
+static void metering_does_not_change_placement(void **state) {
   (void)state;
   counted other;
   toft_arena *plain = arena_on(counted_init(&other));
@@ -530,7 +530,7 @@ static void zones_are_asked_about(void **state) {
   assert_int_equal(question.asked, 1);
 }
 
-static void whoever_is_refused_is_asked_about(void **state) {
+static void refusals_call_the_callback(void **state) {
   (void)state;
   memset(&question, 0, sizeof question);
   toft_range r;
@@ -638,7 +638,7 @@ static void a_claimed_arena_is_not_switched(void **state) {
 }
 
 /* An arena of another provider: its table is not this library's. */
-static void another_makers_arena_has_its_own_switches(void **state) {
+static void other_providers_have_their_own_settings(void **state) {
   (void)state;
   toft_arena_ops theirs = *a->ops;
   toft_arena foreign = *a;
@@ -752,13 +752,13 @@ int main(void) {
 #ifdef TOFT_TAG
       test(a_block_ends_its_tag_and_phase),
 #endif
-      test(what_has_a_block_of_its_own_goes_alone),
-      test(marks_of_a_claim_spare_what_was_served_aside),
+      test(dedicated_blocks_are_freed_individually),
+      test(marks_of_a_claim_spare_the_side_block),
       test(an_adopted_arena_is_the_present_tags),
       test(phases_count_entries_allocated_and_kept),
       test(off_is_off),
       test(the_next_arena_is_fresh),
-      test(a_metered_arena_places_as_any_other),
+      test(metering_does_not_change_placement),
       test(a_tags_budget_holds_to_the_byte),
       test(a_tags_budget_holds_for_a_range),
       test(a_soft_budget_tells_once_a_round),
@@ -766,11 +766,11 @@ int main(void) {
       test(zones_are_asked_about),
       test(a_range_is_not_given_in_a_callback),
       test(a_refusal_is_asked_about),
-      test(whoever_is_refused_is_asked_about),
+      test(refusals_call_the_callback),
       test(a_claim_that_did_not_go_on_counts_nothing),
       test(bad_input_changes_nothing),
       test(a_claimed_arena_is_not_switched),
-      test(another_makers_arena_has_its_own_switches),
+      test(other_providers_have_their_own_settings),
       test(tags_by_the_table),
       test(every_set_makes_marks_ask),
       test(a_checked_arena_is_metered_too),

@@ -62,7 +62,7 @@ typedef struct oracle {
   size_t phase_count;
   uint64_t entries[2], phase_allocated[2];
   int64_t kept[2];
-  int told, expected_told;
+  int reported, expected_told;
 } oracle;
 
 static const char *const phase_names[2] = {"load", "draw"};
@@ -165,7 +165,7 @@ static int charge(oracle *o, void *p, size_t size, size_t align, unsigned char *
   return 1;
 }
 
-/* Somebody else's, while a range is out. */
+/* An allocation outside the claimed range. */
 static void charge_aside(oracle *o, void *p, size_t size, size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (size == 0 && q == o->a->cursor) return;
@@ -213,7 +213,7 @@ static void compare(oracle *o) {
   assert_true(o->time > before);
   assert_int_equal(toft_phases(o->a, compare_phase, o), 0);
   assert_true(toft_get_stats(o->a).live == o->all_live);
-  assert_int_equal(o->told, o->expected_told);
+  assert_int_equal(o->reported, o->expected_told);
 }
 
 /* ---- what is done ---- */
@@ -247,7 +247,7 @@ static void within_budgets(const oracle *o, size_t tag) {
 /* The allocation that exceeds the soft budget calls the callback. */
 static void passed_soft(oracle *o) {
   if (o->all_live > o->soft && o->expected_told == 0) o->expected_told = 1;
-  assert_int_equal(o->told, o->expected_told);
+  assert_int_equal(o->reported, o->expected_told);
 }
 
 static void op_alloc(oracle *o) {
@@ -452,7 +452,7 @@ static void round_over(oracle *o) {
   fall_to(o, 0);
   while (o->apart_count != 0) drop_apart(o, o->apart_count - 1);
   o->piece_count = o->mark_count = 0;
-  o->told = o->expected_told = 0;
+  o->reported = o->expected_told = 0;
   assert_int_equal(o->all_live, 0);
 }
 
@@ -518,7 +518,7 @@ static void over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
   assert_true(a == o->a && live > budget && budget == o->soft && toft_get_stats(a).live == live);
   assert_null(toft_alloc(a, 8));
   assert_int_equal(toft_set_soft_budget(a, 0, NULL, NULL), TOFT_EBUSY);
-  o->told++;
+  o->reported++;
 }
 
 /* each: number of steps between comparisons. With 1 the arena is read all the time; with more, bytes that moved inline

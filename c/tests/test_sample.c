@@ -96,8 +96,8 @@ static int add_site(void *arg, const toft_site_report *s) {
   return 0;
 }
 
-static void near(double told, double real) {
-  if (told < 0.95 * real || told > 1.05 * real) fail_msg("%.0f told, %.0f real", told, real);
+static void near(double reported, double real) {
+  if (reported < 0.95 * real || reported > 1.05 * real) fail_msg("%.0f reported, %.0f real", reported, real);
 }
 
 /* Half of the bytes by parse, in pieces of 16 to 256; 30 % by render, in pieces of 8; 20 % by hidden, in pieces of 40

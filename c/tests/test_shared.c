@@ -180,7 +180,7 @@ static void rounds(void **state) {
 
 static void count_up(void *arg) { ++*(int *)arg; }
 
-static void parts(void **state) {
+static void local_arenas(void **state) {
   counted c;
   int ended = 0;
   toft_shared *s = toft_shared_create(counted_init(&c));
@@ -221,7 +221,7 @@ static void parts(void **state) {
 
 /* Blocks that a local arena returns are reused by local arenas; otherwise the rounds of one would exhaust the
  * memory. */
-static void a_part_of_many_rounds(void **state) {
+static void a_local_arena_of_many_rounds(void **state) {
   counted c;
   toft_shared *s = toft_shared_create(counted_init(&c));
   (void)state;
@@ -237,7 +237,7 @@ static void a_part_of_many_rounds(void **state) {
   counted_all_back(&c);
 }
 
-static void checked_parts(void **state) {
+static void checked_local_arenas(void **state) {
   toft_shared *s = toft_shared_create(NULL);
   (void)state;
   toft_arena *part = toft_shared_local(s);
@@ -275,7 +275,7 @@ static void *pin_a_part(void *s) {
 }
 
 /* A pin excludes other threads from the local arena, but not the shared arena. */
-static void pinned_parts_are_ended(void **state) {
+static void pinned_local_arenas_are_released(void **state) {
   pthread_t other;
   void *good;
   (void)state;
@@ -398,12 +398,12 @@ int main(void) {
       cmocka_unit_test(no_memory),
       cmocka_unit_test(rounds),
       cmocka_unit_test(within_a_budget),
-      cmocka_unit_test(parts),
-      cmocka_unit_test(a_part_of_many_rounds),
+      cmocka_unit_test(local_arenas),
+      cmocka_unit_test(a_local_arena_of_many_rounds),
       cmocka_unit_test(at_once),
-      cmocka_unit_test(checked_parts),
+      cmocka_unit_test(checked_local_arenas),
       cmocka_unit_test(cleanups_that_ask),
-      cmocka_unit_test(pinned_parts_are_ended),
+      cmocka_unit_test(pinned_local_arenas_are_released),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void a_symbolizer_finds_an_empty_symbol(void **state) {
   assert_non_null(strstr(text, "\"function\":\"little\",\"offset\":0}"));
 }
 
-static void it_fits_where_it_is_told_to(void **state) {
+static void text_is_truncated_to_the_buffer(void **state) {
   char text[1000], short_text[1000];
   (void)state;
   size_t n = strlen(all_of_it(text, sizeof text, 0));
@@ -182,8 +182,11 @@ static void who_writes_may_stop_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      test(the_text_is_known),           test(names_are_the_symbolizers), test(a_symbolizer_finds_an_empty_symbol),
-      test(it_fits_where_it_is_told_to), test(who_writes_may_stop_it),
+      test(the_text_is_known),
+      test(names_are_the_symbolizers),
+      test(a_symbolizer_finds_an_empty_symbol),
+      test(text_is_truncated_to_the_buffer),
+      test(who_writes_may_stop_it),
   };
   return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
 }

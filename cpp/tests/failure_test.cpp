@@ -52,7 +52,7 @@ TEST(Failure, NoStaleExceptionFromAnotherResource) {
   EXPECT_THROW((void)other.allocate(SIZE_MAX), std::bad_alloc);
 }
 
-TEST(Failure, SynchronizedTellsBadArgumentsAsTheOtherDoes) {
+TEST(Failure, SynchronizedRejectsTheSameArguments) {
   EXPECT_THROW(toft::recycling_resource(1, (std::size_t(1) << 30) + 1), std::invalid_argument);
   EXPECT_THROW(toft::synchronized_recycling_resource(1, (std::size_t(1) << 30) + 1), std::invalid_argument);
   EXPECT_THROW(toft::synchronized_recycling_resource(SIZE_MAX, 1), std::invalid_argument);

@@ -139,7 +139,7 @@ TEST(Frame, AFrameInAFrame) {
   EXPECT_EQ(f.arena().stats().live, 24u);
 }
 
-TEST(Frame, WhoHasEnteredIsNotPulledOut) {
+TEST(Frame, AdvanceFailsWhileAThreadHasEntered) {
   toft::frames f;
   {
     toft::frame_entry in = f.try_enter();
@@ -225,7 +225,7 @@ TEST(Frame, ThreadsHaveTheirOwn) {
 }
 
 // Threads that enter and leave, and one that advances whenever it may.
-TEST(Frame, AdvanceWaitsForNobody) {
+TEST(Frame, AdvanceDoesNotWait) {
   enum { THREADS = 4, ROUNDS = 2000 };
   toft::frames f;
   std::atomic<int> running{THREADS}, wrong{0};

@@ -125,7 +125,7 @@ TEST(Lease, GivenBackOnce) {
   EXPECT_LT(wrong.return_arena(), 0);
   (void)wrong.release();
   EXPECT_EQ(c.return_arena(), TOFT_OK);
-}  // what stale is refused is not told
+}  // what stale is refused is not reported
 
 TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
   toft::leases cache;

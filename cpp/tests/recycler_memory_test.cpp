@@ -73,7 +73,7 @@ TEST(RecyclerMemory, HolesOfCountedBlocksTooSmallForOneRequestServeOthers) {
 }
 
 // If the source has no memory, a few smaller segments are requested.
-TEST(RecyclerMemory, AskedOnceForEachAllocation) {
+TEST(RecyclerMemory, OneSourceCallForEachAllocation) {
   struct counting : toft_source {
     int calls = 0;
     bool full = false;
@@ -102,7 +102,7 @@ TEST(RecyclerMemory, AskedOnceForEachAllocation) {
   }
 }
 
-TEST(RecyclerMemory, TrimKeepsWhatItIsTold) {
+TEST(RecyclerMemory, TrimKeepsTheRequestedBytes) {
   toft::synchronized_recycler r;
   std::vector<void *> v;
   for (int i = 0; i < 10000; i++) v.push_back(r.allocate(1000));

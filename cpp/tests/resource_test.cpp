@@ -90,7 +90,7 @@ TYPED_TEST(Rules, AllocatesNothingBeforeItsFirstAllocation) {
   EXPECT_NE(r.allocate(1, 1), nullptr);
 }
 
-TYPED_TEST(Rules, EqualsItselfAlone) {
+TYPED_TEST(Rules, EqualsItselfOnly) {
   TypeParam a, b;
   EXPECT_TRUE(a.is_equal(a));
   EXPECT_FALSE(a.is_equal(b));
@@ -99,7 +99,7 @@ TYPED_TEST(Rules, EqualsItselfAlone) {
   EXPECT_FALSE(a.is_equal(*std::pmr::new_delete_resource()));
 }
 
-TYPED_TEST(Rules, GivesWhatWasAskedFor) {
+TYPED_TEST(Rules, ReturnsTheRequestedSizeAndAlignment) {
   test::upstream up;
   TypeParam r(&up);
   EXPECT_EQ(r.upstream_resource(), &up);
@@ -266,7 +266,7 @@ TYPED_TEST(Recycling, CountedBlocksDoNotSpill) {
   }
 }
 
-TYPED_TEST(Recycling, BeyondTheCountUpstreamIsAsked) {
+TYPED_TEST(Recycling, BeyondTheCountUpstreamIsCalled) {
   test::upstream up;
   TypeParam r(2, 1000, &up);
   std::size_t at_first = up.bytes;

@@ -58,7 +58,7 @@ TEST(Shared, GivesAndTakesBackTheNewest) {
   EXPECT_EQ(a.stats().reserved, 0u);
 }
 
-TEST(Shared, PartsEndWithTheRound) {
+TEST(Shared, LocalArenasEndWithTheRound) {
   test::shared_source source;
   {
     toft::shared_arena a(&source);
@@ -84,7 +84,7 @@ TEST(Shared, PartsEndWithTheRound) {
   EXPECT_EQ(counted::live, 0);
 }
 
-TEST(Shared, KeepsWhatItIsTold) {
+TEST(Shared, KeepsTheRequestedBytes) {
   toft::shared_arena recent, all;
   for (int round = 0; round < 40; round++) {  // a large round, and small ones
     (void)recent.allocate(round == 0 ? 4000000 : 100);

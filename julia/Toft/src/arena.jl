@@ -1,5 +1,6 @@
 # Arenas: memory that is handed out by moving a pointer and given back at once, outside the garbage collector. The head
-# is the four words that C, C++, Rust and Go see too: Julia moves its cursor inline and calls the provider when room ends.
+# is the four words that C, C++, Rust and Go see too: Julia moves its cursor inline and calls the provider when a block
+# is full.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 include("arena_library.jl")
@@ -88,7 +89,7 @@ const NO_CLEANUPS = Cleanup[]
 
 What went wrong with an arena, but for memory that ran out (`OutOfMemoryError`) and bad arguments (`ArgumentError`).
 `code` is the C library's: `Toft.TOFT_EMARK`, a mark of another arena, from before a reset or already rewound past;
-`Toft.TOFT_EBUSY`, a range of the arena is claimed or a cleanup is running; `Toft.TOFT_ENOSYS`, the arena's provider does
+`Toft.TOFT_EBUSY`, a range of the arena is claimed or a cleanup is running; `Toft.TOFT_ENOSYS`, the provider does
 not offer this; `Toft.TOFT_ECORRUPT`, done, and a checked arena found bytes written outside an allocation. `what` is the
 call.
 """
@@ -272,7 +273,7 @@ function release!(a::Arena)
     isopen(a) || return nothing
     a.owned || throw(ArgumentError("release!: the arena is wrapped, and its provider's to release"))
     code = calling(a, "release!") do head
-        # The provider would refuse without a word, and does not tell of damage. A head that is not watched is not closed.
+        # The provider refuses without an error, and does not report damage. A head that is not watched is open.
         first = isodd(word(head, HEAD_EPOCH)) ? op_reset(head, TOFT_KEEP_BYTES, 0) : TOFT_OK
         first == TOFT_EBUSY || (say_place(a, head); op_release(head))
         first

@@ -1,4 +1,4 @@
-# Cleanups: Julia functions that an arena's provider runs when their point is given back. C gets one static function, and
+# Cleanups: Julia functions that the provider runs when their point is given back. C gets one static function, and
 # as its argument a Cleanup, which the arena keeps; so a cleanup that refers to its arena does not keep that for ever.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 

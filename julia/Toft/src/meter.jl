@@ -19,7 +19,7 @@ end
 
 Switches the accounting by tags, which [`tag`](@ref) begins. What is live then counts for no tag; switched off, all tags
 end. Allocations stay inline, and what gives back becomes a call of the C library. Throws `OutOfMemoryError`,
-`Toft.ArenaError` (`TOFT_EBUSY`), and `ArgumentError` for a released arena or one of another provider, such as Rust, which
+`Toft.ArenaError` (`TOFT_EBUSY`), and `ArgumentError` for a released arena or one of another provider (Rust), which
 has switches of its own. Nothing has changed then.
 """
 function metered!(a::Arena, on::Bool = true)
