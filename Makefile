@@ -144,6 +144,10 @@ check-snapshot: ; $(RUN) --need cargo,gcc abi/check-snapshot
 
 # ---- Rust ----
 
+# Nothing is compiled twice here, and a failed test names its line without debug information.
+export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_DEV_DEBUG := 0
+lines := CARGO_PROFILE_DEV_DEBUG=line-tables-only
 FEATURES := --features allocator-api2,derive,hashbrown,serde
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
@@ -154,10 +158,12 @@ tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
 
-# Streams are short, and the programs that must not compile are left out: check-rust-streams has both.
+# Streams are short and few, and the programs that must not compile are left out: check-rust-streams has all.
 check-rust: ; $(TESTS) --need cargo \
-  "TOFT_SHORT=1 $(rust) test --locked -p toft $(FEATURES) -- --skip each_misuse_is_refused; cargo run --locked -p toft --example collections $(FEATURES)"
-streams := $(addprefix --test ,callbacks_pools frames growth oracle ordered_streams scopes ui)
+  "export TOFT_SHORT=1 PROPTEST_CASES=32; $(rust) test --locked -p toft $(FEATURES) -- \
+  --skip each_misuse_is_refused; cargo run --locked -p toft --example collections $(FEATURES)"
+streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle ordered_streams pool queue recycler ring \
+  scopes shadow shared stack ui)
 check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked -p toft $(FEATURES) $(streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --release -p toft-loom"
@@ -192,12 +198,12 @@ check-rust-miri: ; $(TESTS) --need cargo,rustup \
 check-rust-miri-stacked: ; $(TESTS) --need cargo,rustup \
   "$(nightly) $(call miri,,$(filter-out oracle diagnostics shadow,$(programs)))"
 
-sanitized = RUSTFLAGS='-Zsanitizer=$1 --cfg toft_plain_heap' PROPTEST_CASES=128 TOFT_VECTORS=1 \
+sanitized = $(lines) RUSTFLAGS='-Zsanitizer=$1 --cfg toft_plain_heap' PROPTEST_CASES=128 TOFT_VECTORS=1 \
   cargo +nightly test --locked -p toft $(FEATURES) --target $(host) -Zbuild-std
 check-rust-asan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,address) $(tight); \
   ASAN_OPTIONS=detect_leaks=0 $(call sanitized,address) $(leaks)"
 check-rust-tsan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,thread) $(tight) $(leaks)"
-under_valgrind = CARGO_TARGET_$(shell echo $(host) | tr a-z- A-Z_)_RUNNER='valgrind -q --error-exitcode=99 --leak-check=$1 \
+under_valgrind = $(lines) CARGO_TARGET_$(shell echo $(host) | tr a-z- A-Z_)_RUNNER='valgrind -q --error-exitcode=99 --leak-check=$1 \
   --errors-for-leak-kinds=definite,indirect --fair-sched=yes' RUSTFLAGS='--cfg toft_plain_heap' PROPTEST_CASES=6 \
   TOFT_SHORT=1 TOFT_VECTORS=1 cargo test --locked -p toft $(FEATURES)
 check-rust-valgrind: ; $(TESTS) --need cargo,valgrind "$(call under_valgrind,full) $(tight); $(call under_valgrind,no) $(leaks)"
