@@ -117,12 +117,12 @@ check-cpp-headers: ; $(RUN) --need g++ scripts/check-headers
 check-single: ; $(RUN) --need gcc,g++ scripts/check-single
 check-install: ; $(RUN) --need cmake,ninja,pkg-config scripts/check-install
 check-fast-path: ; $(RUN) --need gcc,objdump scripts/check-fast-path
-check-mutants: ; $(RUN) --need gcc "scripts/mutants $(call unless_full,--some)"
+check-mutants: ; $(RUN) --need gcc "abi/mutants $(call unless_full,--some)"
 check-misuse: ; $(TESTS) --need gcc,g++,valgrind "scripts/check-misuse misuse"
 check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse findings"
 
 cross = @scripts/check --tests --need $2 $(@:check-%=%) "export CMOCKA_SOURCE=\$$(scripts/cmocka-source); \
-  $(call preset,$1,c_tests) $(call unless_full,-E test_rounds)"
+  $(call preset,$1,c_tests) $(call unless_full,-E '$(long_tests)')"
 check-aarch64: ; $(call cross,aarch64,aarch64-linux-gnu-gcc)
 check-armhf: ; $(call cross,armhf,arm-linux-gnueabihf-gcc)
 check-s390x: ; $(call cross,s390x,s390x-linux-gnu-gcc)
@@ -144,6 +144,10 @@ check-snapshot: ; $(RUN) --need cargo,gcc abi/check-snapshot
 
 # ---- Rust ----
 
+# Nothing is compiled twice here, and a failed test names its line without debug information.
+export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_DEV_DEBUG := 0
+lines := CARGO_PROFILE_DEV_DEBUG=line-tables-only
 CRATES := -p toft -p toft-pools
 FEATURES := --features toft/allocator-api2,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
@@ -155,13 +159,15 @@ tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
 
-# Streams are short, and the programs that must not compile are omitted: check-rust-streams has both.
+# Streams are short and few, and the programs that must not compile are omitted: check-rust-streams has all.
 check-rust: ; $(TESTS) --need cargo \
-  "TOFT_SHORT=1 $(rust) test --locked $(CRATES) $(FEATURES) -- --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
-streams := $(addprefix --test ,callbacks_pools frames growth oracle ordered_streams scopes ui)
+  "export TOFT_SHORT=1 PROPTEST_CASES=32; $(rust) test --locked $(CRATES) $(FEATURES) -- \
+  --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
+streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle ordered_streams pool queue recycler ring \
+  scopes shadow shared stack ui)
 check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
-check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --release -p toft-loom"
+check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -p toft-loom"
 check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
@@ -196,12 +202,12 @@ check-rust-miri: ; $(TESTS) --need cargo,rustup \
 check-rust-miri-stacked: ; $(TESTS) --need cargo,rustup \
   "$(nightly) $(call miri,,$(filter-out oracle diagnostics shadow,$(programs)))"
 
-sanitized = RUSTFLAGS='-Zsanitizer=$1 --cfg toft_plain_heap' PROPTEST_CASES=128 TOFT_VECTORS=1 \
+sanitized = $(lines) RUSTFLAGS='-Zsanitizer=$1 --cfg toft_plain_heap' PROPTEST_CASES=128 TOFT_VECTORS=1 \
   cargo +nightly test --locked $(CRATES) $(FEATURES) --target $(host) -Zbuild-std
 check-rust-asan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,address) $(tight); \
   ASAN_OPTIONS=detect_leaks=0 $(call sanitized,address) $(leaks)"
 check-rust-tsan: ; $(TESTS) --need cargo,rustup "$(nightly) $(call sanitized,thread) $(tight) $(leaks)"
-under_valgrind = CARGO_TARGET_$(shell echo $(host) | tr a-z- A-Z_)_RUNNER='valgrind -q --error-exitcode=99 --leak-check=$1 \
+under_valgrind = $(lines) CARGO_TARGET_$(shell echo $(host) | tr a-z- A-Z_)_RUNNER='valgrind -q --error-exitcode=99 --leak-check=$1 \
   --errors-for-leak-kinds=definite,indirect --fair-sched=yes' RUSTFLAGS='--cfg toft_plain_heap' PROPTEST_CASES=6 \
   TOFT_SHORT=1 TOFT_VECTORS=1 cargo test --locked $(CRATES) $(FEATURES)
 check-rust-valgrind: ; $(TESTS) --need cargo,valgrind "$(call under_valgrind,full) $(tight); $(call under_valgrind,no) $(leaks)"

@@ -16,9 +16,12 @@ use toft::{abi, Arena, Finding, Frames, Mark, Options, Report, Scope};
 const MIRI: bool = cfg!(miri);
 const TAGS: [&str; 4] = ["", "world", "sound", "ai"];
 
+fn is_short() -> bool {
+    MIRI || std::env::var_os("TOFT_SHORT").is_some()
+}
+
 fn config(cases: u32) -> Config {
-    let short = MIRI || std::env::var_os("TOFT_SHORT").is_some();
-    Config { cases: if short { 4 } else { cases }, failure_persistence: None, ..Config::default() }
+    Config { cases: if is_short() { 4 } else { cases }, failure_persistence: None, ..Config::default() }
 }
 
 // ---- is everybody on the list? ----
@@ -713,7 +716,8 @@ fn estimates_are_near_for_each_size_and_period() {
 
 #[test]
 fn the_shortest_periods_are_no_less_true() {
-    let n = if MIRI { 10 } else { 100_000u64 };
+    let most = if is_short() { 20_000 } else { 100_000u64 };
+    let n = if MIRI { 10 } else { most };
     for period in [1, 2, 4] {
         let mut arena = Arena::new();
         arena.set_sampling(period).unwrap();

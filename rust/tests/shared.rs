@@ -104,11 +104,22 @@ fn stress<S: Source + Send>(arena: &mut SharedArena<S>, rounds: usize) {
     }
 }
 
+/// Fewer under Miri, and with `TOFT_SHORT`.
+fn rounds(most: usize) -> usize {
+    if MIRI {
+        most / 6
+    } else if std::env::var_os("TOFT_SHORT").is_some() {
+        most / 3
+    } else {
+        most
+    }
+}
+
 #[test]
 fn threads_fill_it_at_once() {
     let source = Blocks::shifted(1);
     let mut arena = SharedArena::from_source(&source);
-    stress(&mut arena, if MIRI { 2 } else { 12 });
+    stress(&mut arena, rounds(12));
     assert_eq!(source.bytes() as u64, arena.stats().reserved);
     drop(arena);
     assert_eq!(source.bytes(), 0);
@@ -116,7 +127,7 @@ fn threads_fill_it_at_once() {
 
 #[test]
 fn on_the_heap() {
-    stress(&mut SharedArena::new(), if MIRI { 1 } else { 6 });
+    stress(&mut SharedArena::new(), rounds(6));
 }
 
 #[test]

@@ -332,7 +332,7 @@ function play(a, o, rng, path, depth)
 end
 
 @testset "random streams" begin
-    for seed in 1:(LONG ? 500 : 25)
+    for seed in 1:(LONG ? 500 : 10)
         rng = MersenneTwister(seed)
         arena() do a
             metered!(a)
