@@ -108,7 +108,7 @@ class Arena:
         if not source.take(INITIAL):
             raise OutOfMemory
         self.source, self.budget = source, budget
-        self.epoch = 2                  # the watched bit is not modelled
+        self.epoch = 2                  # bit 0, instrumented, is not modelled
         initial = Block(INITIAL, 0, self.epoch, True)
         self.blocks = [initial]         # oldest first
         self.current = initial          # the newest regular block

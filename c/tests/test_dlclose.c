@@ -40,7 +40,7 @@ static void unload(plugin *p) {
 
 typedef struct crew {
   pthread_mutex_t lock;
-  pthread_cond_t turn;
+  pthread_cond_t changed;
   pthread_t threads[THREADS];
   plugin *plugin; /* NULL: the thread ends */
   unsigned round, done, failed;
@@ -51,7 +51,7 @@ static void *crew_member(void *arg) {
   unsigned seen = 0;
   pthread_mutex_lock(&c->lock);
   for (;;) {
-    while (c->round == seen) pthread_cond_wait(&c->turn, &c->lock);
+    while (c->round == seen) pthread_cond_wait(&c->changed, &c->lock);
     seen = c->round;
     plugin *p = c->plugin;
     if (p == NULL) break;
@@ -61,7 +61,7 @@ static void *crew_member(void *arg) {
     pthread_mutex_lock(&c->lock);
     c->failed += held == 0;
     c->done++;
-    pthread_cond_broadcast(&c->turn);
+    pthread_cond_broadcast(&c->changed);
   }
   pthread_mutex_unlock(&c->lock);
   return NULL;
@@ -70,7 +70,7 @@ static void *crew_member(void *arg) {
 static void crew_start(crew *c) {
   memset(c, 0, sizeof *c);
   pthread_mutex_init(&c->lock, NULL);
-  pthread_cond_init(&c->turn, NULL);
+  pthread_cond_init(&c->changed, NULL);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&c->threads[i], NULL, crew_member, c), 0);
 }
 
@@ -79,15 +79,15 @@ static void crew_turn(crew *c, plugin *p) {
   c->plugin = p;
   c->done = 0;
   c->round++;
-  pthread_cond_broadcast(&c->turn);
-  while (p != NULL && c->done < THREADS) pthread_cond_wait(&c->turn, &c->lock);
+  pthread_cond_broadcast(&c->changed);
+  while (p != NULL && c->done < THREADS) pthread_cond_wait(&c->changed, &c->lock);
   pthread_mutex_unlock(&c->lock);
 }
 
 static void crew_end(crew *c) {
   crew_turn(c, NULL);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(c->threads[i], NULL), 0);
-  pthread_cond_destroy(&c->turn);
+  pthread_cond_destroy(&c->changed);
   pthread_mutex_destroy(&c->lock);
   assert_int_equal(c->failed, 0);
 }

@@ -347,7 +347,7 @@ typedef struct crew {
   size_t rounds, wrong, ended;
   unsigned char *written[3][THREADS];
   pthread_mutex_t lock;
-  pthread_cond_t turn;
+  pthread_cond_t changed;
   int phase;
 } crew;
 
@@ -469,13 +469,13 @@ static void advance_does_not_wait(void **state) {
 
 static void until(crew *c, int phase) {
   pthread_mutex_lock(&c->lock);
-  while (c->phase < phase) pthread_cond_wait(&c->turn, &c->lock);
+  while (c->phase < phase) pthread_cond_wait(&c->changed, &c->lock);
   pthread_mutex_unlock(&c->lock);
 }
 static void at_phase(crew *c, int phase) {
   pthread_mutex_lock(&c->lock);
   c->phase = phase;
-  pthread_cond_broadcast(&c->turn);
+  pthread_cond_broadcast(&c->changed);
   pthread_mutex_unlock(&c->lock);
 }
 
@@ -496,7 +496,7 @@ static void a_parked_thread_is_emptied_and_trimmed(void **state) {
   memset(&c, 0, sizeof c);
   c.frames = toft_frames_create(1, NULL);
   pthread_mutex_init(&c.lock, NULL);
-  pthread_cond_init(&c.turn, NULL);
+  pthread_cond_init(&c.changed, NULL);
   assert_int_equal(pthread_create(&t, NULL, parked, &c), 0);
   until(&c, 1);
   assert_int_equal(stats_of(c.frames).live, 100000);
@@ -511,7 +511,7 @@ static void a_parked_thread_is_emptied_and_trimmed(void **state) {
   assert_int_equal(stats_of(c.frames).live, 2000);
   assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
   pthread_mutex_destroy(&c.lock);
-  pthread_cond_destroy(&c.turn);
+  pthread_cond_destroy(&c.changed);
 }
 
 static void *outlive(void *arg) {
@@ -533,7 +533,7 @@ static void frames_end_before_their_threads(void **state) {
     memset(&c, 0, sizeof c);
     c.frames = toft_frames_create(3, NULL);
     pthread_mutex_init(&c.lock, NULL);
-    pthread_cond_init(&c.turn, NULL);
+    pthread_cond_init(&c.changed, NULL);
     assert_int_equal(pthread_create(&t, NULL, outlive, &c), 0);
     until(&c, 1);
     assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
@@ -541,7 +541,7 @@ static void frames_end_before_their_threads(void **state) {
     pthread_join(t, &good);
     assert_int_equal((uintptr_t)good, 3);
     pthread_mutex_destroy(&c.lock);
-    pthread_cond_destroy(&c.turn);
+    pthread_cond_destroy(&c.changed);
   }
 }
 
@@ -733,7 +733,7 @@ static void a_child_goes_on(void **state) {
   memset(&c, 0, sizeof c);
   c.frames = toft_frames_create(1, NULL);
   pthread_mutex_init(&c.lock, NULL);
-  pthread_cond_init(&c.turn, NULL);
+  pthread_cond_init(&c.changed, NULL);
   assert_non_null(toft_alloc(toft_frame_arena(c.frames), 1000));
   assert_int_equal(pthread_create(&t, NULL, inside_at_the_fork, &c), 0);
   until(&c, 1);
@@ -757,7 +757,7 @@ static void a_child_goes_on(void **state) {
   assert_null(bad);
   assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
   pthread_mutex_destroy(&c.lock);
-  pthread_cond_destroy(&c.turn);
+  pthread_cond_destroy(&c.changed);
 }
 
 static crew *at_the_fork;
@@ -793,7 +793,7 @@ static void a_child_of_a_thread_that_advances_goes_on(void **state) {
   at_the_fork = &c;
   c.frames = toft_frames_create(1, NULL);
   pthread_mutex_init(&c.lock, NULL);
-  pthread_cond_init(&c.turn, NULL);
+  pthread_cond_init(&c.changed, NULL);
   toft_arena *mine = toft_frame_arena(c.frames);
   assert_non_null(toft_cleanup_add(mine, wait_for_the_fork, NULL));
   assert_int_equal(pthread_create(&t, NULL, advance_once, &c), 0);
@@ -814,7 +814,7 @@ static void a_child_of_a_thread_that_advances_goes_on(void **state) {
   assert_ptr_equal(toft_frame_arena(c.frames), mine);
   assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
   pthread_mutex_destroy(&c.lock);
-  pthread_cond_destroy(&c.turn);
+  pthread_cond_destroy(&c.changed);
 }
 
 static pid_t forked;

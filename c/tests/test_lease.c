@@ -656,20 +656,20 @@ static void returned_elsewhere(void **state) {
 /* A waiting thread with an idle arena reserved for it. */
 static struct parked {
   pthread_mutex_t lock;
-  pthread_cond_t turn;
+  pthread_cond_t changed;
   int phase;
   toft_leases *leases;
 } parked;
 
 static void parked_until(int phase) {
   pthread_mutex_lock(&parked.lock);
-  while (parked.phase < phase) pthread_cond_wait(&parked.turn, &parked.lock);
+  while (parked.phase < phase) pthread_cond_wait(&parked.changed, &parked.lock);
   pthread_mutex_unlock(&parked.lock);
 }
 static void parked_at(int phase) {
   pthread_mutex_lock(&parked.lock);
   parked.phase = phase;
-  pthread_cond_broadcast(&parked.turn);
+  pthread_cond_broadcast(&parked.changed);
   pthread_mutex_unlock(&parked.lock);
 }
 static void *park(void *arg) {
@@ -692,7 +692,7 @@ static void trim_reaches_a_parked_thread(void **state) {
   (void)state;
   parked.leases = leases_on(shared_init(&c), 8);
   pthread_mutex_init(&parked.lock, NULL);
-  pthread_cond_init(&parked.turn, NULL);
+  pthread_cond_init(&parked.changed, NULL);
   assert_int_equal(pthread_create(&t, NULL, park, NULL), 0);
   parked_until(1);
   assert_true(c.inner.bytes > 10000);
@@ -709,7 +709,7 @@ static void trim_reaches_a_parked_thread(void **state) {
   assert_int_equal(toft_lease_return(parked.leases, a), TOFT_OK);
   assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
-  pthread_cond_destroy(&parked.turn);
+  pthread_cond_destroy(&parked.changed);
   shared_all_back(&c);
 }
 
@@ -749,7 +749,7 @@ static void a_cache_ends_before_its_threads(void **state) {
     parked.phase = 0;
     parked.leases = toft_leases_create(NULL);
     pthread_mutex_init(&parked.lock, NULL);
-    pthread_cond_init(&parked.turn, NULL);
+    pthread_cond_init(&parked.changed, NULL);
     assert_int_equal(pthread_create(&t, NULL, outlive, NULL), 0);
     parked_until(1);
     assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
@@ -757,7 +757,7 @@ static void a_cache_ends_before_its_threads(void **state) {
     pthread_join(t, &good);
     assert_int_equal((uintptr_t)good, 4);
     pthread_mutex_destroy(&parked.lock);
-    pthread_cond_destroy(&parked.turn);
+    pthread_cond_destroy(&parked.changed);
   }
 }
 
@@ -916,7 +916,7 @@ static void a_child_goes_on(void **state) {
   parked.phase = 0;
   parked.leases = toft_leases_create(NULL);
   pthread_mutex_init(&parked.lock, NULL);
-  pthread_cond_init(&parked.turn, NULL);
+  pthread_cond_init(&parked.changed, NULL);
   toft_lease held = toft_lease_get(parked.leases);
   assert_int_equal(pthread_create(&t, NULL, hold_one, &theirs), 0);
   parked_until(1);
@@ -935,7 +935,7 @@ static void a_child_goes_on(void **state) {
   assert_null(bad);
   assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
-  pthread_cond_destroy(&parked.turn);
+  pthread_cond_destroy(&parked.changed);
 }
 
 static void wait_for_the_fork(void *arg) {
@@ -957,7 +957,7 @@ static void a_child_does_not_get_what_is_half_returned(void **state) {
   (void)state;
   parked.phase = 0;
   pthread_mutex_init(&parked.lock, NULL);
-  pthread_cond_init(&parked.turn, NULL);
+  pthread_cond_init(&parked.changed, NULL);
   toft_leases *l = toft_leases_create(NULL);
   assert_int_equal(pthread_create(&t, NULL, return_slowly, l), 0);
   parked_until(1);
@@ -977,7 +977,7 @@ static void a_child_does_not_get_what_is_half_returned(void **state) {
   assert_null(bad);
   assert_int_equal(toft_leases_release(l), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
-  pthread_cond_destroy(&parked.turn);
+  pthread_cond_destroy(&parked.changed);
 }
 
 #if defined(__linux__)
@@ -1012,7 +1012,7 @@ static void a_return_goes_on_at_exit(void **state) {
   (void)state;
   parked.phase = 0;
   pthread_mutex_init(&parked.lock, NULL);
-  pthread_cond_init(&parked.turn, NULL);
+  pthread_cond_init(&parked.changed, NULL);
   assert_non_null(lease_once(NULL));
   assert_int_equal(pthread_key_create(&late_key, return_late), 0);
   fflush(NULL);
@@ -1028,7 +1028,7 @@ static void a_return_goes_on_at_exit(void **state) {
   pthread_key_delete(late_key);
   toft_leases_trim(NULL);
   pthread_mutex_destroy(&parked.lock);
-  pthread_cond_destroy(&parked.turn);
+  pthread_cond_destroy(&parked.changed);
 }
 #endif
 

@@ -316,15 +316,15 @@ static void metering_does_not_change_placement(void **state) {
   counted other;
   toft_arena *plain = arena_on(counted_init(&other));
   uint32_t random = 7;
-  int apart = 0;
+  int different = 0;
   for (int i = 0; i < 3000; i++) {
     size_t size = next_random(&random) % (i % 50 ? 300 : 300000);
     unsigned char *p = (unsigned char *)toft_alloc(plain, size), *q = (unsigned char *)take(size);
-    apart += (p - plain->cursor) != (q - a->cursor);
+    different += (p - plain->cursor) != (q - a->cursor);
     if (i % 7 == 0) assert_int_equal(toft_tag_push(a, i % 2 ? "x" : "/y"), TOFT_OK);
     if (i % 7 == 3) toft_tag_pop(a);
   }
-  assert_true(apart < 60); /* blocks of their own lie anywhere */
+  assert_true(different < 60); /* blocks of their own lie anywhere */
   assert_int_equal(toft_get_stats(a).live, toft_get_stats(plain).live);
   assert_int_equal(toft_get_stats(a).reserved, toft_get_stats(plain).reserved);
   assert_int_equal(other.takes, source.takes);

@@ -7,7 +7,7 @@
 #include "support.h"
 
 #define MAX_RUNS 20000
-#define MAX_APART 2000
+#define MAX_DETACHED 2000
 #define MAX_PIECES 4000
 #define MAX_MARKS 40
 #define MAX_TAGS 200
@@ -33,8 +33,8 @@ typedef struct oracle {
     const void *p;
     uint64_t bytes;
     size_t tag, time;
-  } apart[MAX_APART];
-  size_t apart_count, time;
+  } detached[MAX_DETACHED];
+  size_t detached_count, time;
   uint64_t all_live, all_allocated, hard, soft;
 
   struct {
@@ -52,7 +52,7 @@ typedef struct oracle {
 
   toft_range range;
   size_t claim_tag;
-  unsigned char *aside; /* end of the side block; NULL: none */
+  unsigned char *side_block; /* end of the side block; NULL: none */
 
   struct {
     toft_phase phase;
@@ -115,28 +115,28 @@ static void fall_to(oracle *o, uint64_t in_line) {
   }
 }
 
-static void add_apart(oracle *o, const void *p, uint64_t bytes, size_t tag) {
-  assert_true(o->apart_count < MAX_APART);
-  o->apart[o->apart_count].p = p;
-  o->apart[o->apart_count].bytes = bytes;
-  o->apart[o->apart_count].tag = tag;
-  o->apart[o->apart_count++].time = o->time;
+static void add_detached(oracle *o, const void *p, uint64_t bytes, size_t tag) {
+  assert_true(o->detached_count < MAX_DETACHED);
+  o->detached[o->detached_count].p = p;
+  o->detached[o->detached_count].bytes = bytes;
+  o->detached[o->detached_count].tag = tag;
+  o->detached[o->detached_count++].time = o->time;
   count(o, bytes, tag);
 }
 
-static void drop_apart(oracle *o, size_t i) {
-  o->live[o->apart[i].tag] -= o->apart[i].bytes;
-  o->all_live -= o->apart[i].bytes;
-  memmove(&o->apart[i], &o->apart[i + 1], (o->apart_count - i - 1) * sizeof *o->apart);
-  o->apart_count--;
+static void drop_detached(oracle *o, size_t i) {
+  o->live[o->detached[i].tag] -= o->detached[i].bytes;
+  o->all_live -= o->detached[i].bytes;
+  memmove(&o->detached[i], &o->detached[i + 1], (o->detached_count - i - 1) * sizeof *o->detached);
+  o->detached_count--;
 }
 
 static void drop_apart_at(oracle *o, const void *p) {
-  size_t i = o->apart_count;
-  while (i-- > 0 && o->apart[i].p != p) {
+  size_t i = o->detached_count;
+  while (i-- > 0 && o->detached[i].p != p) {
   }
-  assert_true(i < o->apart_count);
-  drop_apart(o, i);
+  assert_true(i < o->detached_count);
+  drop_detached(o, i);
 }
 
 static int first_start(void *arg, const toft_block *b) {
@@ -161,19 +161,19 @@ static int charge(oracle *o, void *p, size_t size, size_t align, unsigned char *
     return 0;
   }
   if (o->a->cursor == cursor && size == 0 && q == cursor) return 0;
-  add_apart(o, p, end + (align > 64 ? align - 64 : 0), tag);
+  add_detached(o, p, end + (align > 64 ? align - 64 : 0), tag);
   return 1;
 }
 
 /* An allocation outside the claimed range. */
-static void charge_aside(oracle *o, void *p, size_t size, size_t align) {
+static void charge_side_block(oracle *o, void *p, size_t size, size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (size == 0 && q == o->a->cursor) return;
-  if (o->aside != NULL && q >= o->aside && (size_t)(q - o->aside) < (align > 8 ? align : 8))
-    add_apart(o, p, (uint64_t)(q - o->aside) + round8(size), o->tag);
+  if (o->side_block != NULL && q >= o->side_block && (size_t)(q - o->side_block) < (align > 8 ? align : 8))
+    add_detached(o, p, (uint64_t)(q - o->side_block) + round8(size), o->tag);
   else
-    add_apart(o, p, round8(size) + (align > 64 ? align - 64 : 0), o->tag);
-  o->aside = q + round8(size);
+    add_detached(o, p, round8(size) + (align > 64 ? align - 64 : 0), o->tag);
+  o->side_block = q + round8(size);
 }
 
 static void remember(oracle *o, void *p, size_t size, int is_apart) {
@@ -333,7 +333,8 @@ static void op_rewind(oracle *o) {
   size_t i = below(o, (uint32_t)o->mark_count);
   assert_int_equal(toft_rewind(o->a, o->marks[i].mark), TOFT_OK);
   fall_to(o, o->marks[i].in_line);
-  while (o->apart_count != 0 && o->apart[o->apart_count - 1].time > o->marks[i].time) drop_apart(o, o->apart_count - 1);
+  while (o->detached_count != 0 && o->detached[o->detached_count - 1].time > o->marks[i].time)
+    drop_detached(o, o->detached_count - 1);
   while (o->piece_count != 0 && o->pieces[o->piece_count - 1].time > o->marks[i].time) o->piece_count--;
   o->mark_count = i + below(o, 2);
 }
@@ -356,7 +357,7 @@ static void op_adopt(oracle *o) {
   uint64_t live = toft_get_stats(donor).live;
   if (toft_adopt(o->a, donor) == TOFT_OK) {
     o->time++;
-    add_apart(o, donor, live, o->tag);
+    add_detached(o, donor, live, o->tag);
     within_budgets(o, o->tag);
     passed_soft(o);
   } else {
@@ -407,7 +408,7 @@ static void op_phase(oracle *o) {
 static void op_claim(oracle *o) {
   if (toft_claim(o->a, &o->range) != TOFT_OK) return;
   o->claim_tag = o->tag;
-  o->aside = NULL;
+  o->side_block = NULL;
   size_t depth = o->depth;
   for (uint32_t n = below(o, 30); n > 0; n--) {
     size_t size = any_size(o);
@@ -419,7 +420,7 @@ static void op_claim(oracle *o) {
       held += (uint64_t)(o->range.cursor - o->a->cursor);
       void *p = toft_alloc_aligned(o->a, size, align);
       if (p != NULL)
-        charge_aside(o, p, size, align), within_budgets(o, o->tag), passed_soft(o);
+        charge_side_block(o, p, size, align), within_budgets(o, o->tag), passed_soft(o);
       else
         refused(o, size, align, o->tag, held);
     } else if (what < 4 && (o->depth == depth || below(o, 2))) {
@@ -450,7 +451,7 @@ static void op_claim(oracle *o) {
 
 static void round_over(oracle *o) {
   fall_to(o, 0);
-  while (o->apart_count != 0) drop_apart(o, o->apart_count - 1);
+  while (o->detached_count != 0) drop_detached(o, o->detached_count - 1);
   o->piece_count = o->mark_count = 0;
   o->reported = o->expected_told = 0;
   assert_int_equal(o->all_live, 0);
@@ -482,7 +483,8 @@ static void op_budgets(oracle *o) {
 
 static void step(oracle *o) {
   uint32_t x = below(o, 1000);
-  if (o->piece_count > MAX_PIECES - 100 || o->run_count > MAX_RUNS - 500 || o->apart_count > MAX_APART - 200) x = 999;
+  if (o->piece_count > MAX_PIECES - 100 || o->run_count > MAX_RUNS - 500 || o->detached_count > MAX_DETACHED - 200)
+    x = 999;
   if (x < 480)
     op_alloc(o);
   else if (x < 560)
@@ -538,7 +540,7 @@ static void run(unsigned seeds, unsigned steps, uint32_t each, int sampled) {
     assert_int_equal(toft_set_metered(o.a, 1), TOFT_OK);
     if (sampled) assert_int_equal(toft_set_sampling(o.a, 1 + below(&o, 5000)), TOFT_OK);
     (void)charge(&o, small, 100, 8, cursor, 0);
-    add_apart(&o, early, 1000000, 0);
+    add_detached(&o, early, 1000000, 0);
     remember(&o, early, 1000000, 1);
     o.allocated[0] = o.all_allocated = 0; /* they were not metered */
     o.soft = 500000 + below(&o, 2000000);

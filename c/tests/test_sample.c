@@ -106,12 +106,9 @@ static void make(double *counts, double *bytes) {
   uint32_t random = 11;
   for (int i = 0; i < PATHS; i++) counts[i] = bytes[i] = 0;
   size_t budget[PATHS] = {40000000, 24000000, 16000000};
-  for (unsigned turn = 0; budget[PARSE] + budget[RENDER] + budget[HIDDEN] != 0; turn++) {
+  for (unsigned n = 0; budget[PARSE] + budget[RENDER] + budget[HIDDEN] != 0; n++) {
     int path = (int)(next_random(&random) % PATHS);
-    size_t size = path == PARSE     ? 16 + next_random(&random) % 31 * 8
-                  : path == RENDER  ? 8
-                  : turn % 512 == 0 ? 20000
-                                    : 40;
+    size_t size = path == PARSE ? 16 + next_random(&random) % 31 * 8 : path == RENDER ? 8 : n % 512 == 0 ? 20000 : 40;
     if (size > budget[path]) size = budget[path];
     if (size == 0) continue;
     functions[path](size);
