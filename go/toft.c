@@ -604,7 +604,7 @@ struct toft_block_header {
   uint32_t index, kind;    /* TOFT_BLOCK_... */
 };
 
-/* What a public toft_cleanup is part of. Its size of four words is part of the vectors. */
+/* Contains a public toft_cleanup. Its size of four words is part of the vectors. */
 typedef struct toft_cleanup_node {
   toft_cleanup user;
   struct toft_cleanup_node *older;
@@ -620,7 +620,7 @@ enum {
   TOFT_BUSY = 4,           /* a cleanup or a callback is running, or the arena was adopted */
   TOFT_IS_CHECKED = 8,     /* every allocation takes the slow path and gets a record */
   TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
-  TOFT_CACHEABLE = 32,     /* from the heap source: may wait in the thread's cache */
+  TOFT_CACHEABLE = 32,     /* from the heap source: the thread's cache may keep it */
   TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
   TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
@@ -2099,7 +2099,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
   return code;
 }
 
-/* ---- the rest ---- */
+/* ---- settings and the table ---- */
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
@@ -2749,9 +2749,9 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  *
  * COST. alloc, free and resize in place take constant time. A 32 KiB block whose objects were freed one by one, but not
  * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
- * the headers of 64; one above TOFT_RECYCLER_DIRECT reads 64 regions of at most 131 objects. It calls the source once
- * at most; if that fails, it requests smaller segments, down to 64 KiB. release and trim are linear in the blocks held,
- * as are statistics.
+ * at most 64 block headers; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the
+ * source at most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and
+ * statistics are linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. A request above
  * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
@@ -3048,7 +3048,7 @@ typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
   size_t count, block_size;   /* take `count` blocks of block_size bytes at once, and use these first; 0: none */
-  uint32_t shards;            /* of a toft_sync_recycler: locks for concurrent allocations; 0: 8, or 1 with count */
+  uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
   { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
@@ -6311,7 +6311,7 @@ static void toft_json_close(toft_json *j, const char *bracket) {
   j->first = 0;
 }
 
-/* ---- the parts ---- */
+/* ---- elements ---- */
 
 static void toft_json_stats(toft_json *j, toft_arena *head) {
   toft_stats s = toft_get_stats(head);

@@ -27,7 +27,8 @@
  *
  * FORK. The child has its own copy; arenas of the parent's other threads are emptied like all others, and stay. If one
  * of those threads was in an EXCLUSIVE call, the arena that it was emptying, trimming or counting is lost to the child
- * (its memory stays, its cleanups do not run), and others may be emptied one frame later: call toft_frame_arena again.
+ * (its memory stays, its cleanups do not run), and others may not be emptied until their
+ * buffer is reused: call toft_frame_arena again.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_FRAME_H

@@ -19,9 +19,9 @@
  *
  * COST. alloc, free and resize in place take constant time. A 32 KiB block whose objects were freed one by one, but not
  * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
- * the headers of 64; one above TOFT_RECYCLER_DIRECT reads 64 regions of at most 131 objects. It calls the source once
- * at most; if that fails, it requests smaller segments, down to 64 KiB. release and trim are linear in the blocks held,
- * as are statistics.
+ * at most 64 block headers; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the
+ * source at most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and
+ * statistics are linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. A request above
  * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
@@ -53,7 +53,7 @@ typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
   size_t count, block_size;   /* take `count` blocks of block_size bytes at once, and use these first; 0: none */
-  uint32_t shards;            /* of a toft_sync_recycler: locks for concurrent allocations; 0: 8, or 1 with count */
+  uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
   { sizeof(toft_recycler_options), NULL, 0, 0, 0 }

@@ -21,7 +21,7 @@ struct toft_block_header {
   uint32_t index, kind;    /* TOFT_BLOCK_... */
 };
 
-/* What a public toft_cleanup is part of. Its size of four words is part of the vectors. */
+/* Contains a public toft_cleanup. Its size of four words is part of the vectors. */
 typedef struct toft_cleanup_node {
   toft_cleanup user;
   struct toft_cleanup_node *older;
@@ -37,7 +37,7 @@ enum {
   TOFT_BUSY = 4,           /* a cleanup or a callback is running, or the arena was adopted */
   TOFT_IS_CHECKED = 8,     /* every allocation takes the slow path and gets a record */
   TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
-  TOFT_CACHEABLE = 32,     /* from the heap source: may wait in the thread's cache */
+  TOFT_CACHEABLE = 32,     /* from the heap source: the thread's cache may keep it */
   TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
   TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */

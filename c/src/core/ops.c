@@ -478,7 +478,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
   return code;
 }
 
-/* ---- the rest ---- */
+/* ---- settings and the table ---- */
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);

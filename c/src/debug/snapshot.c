@@ -118,7 +118,7 @@ static void toft_json_close(toft_json *j, const char *bracket) {
   j->first = 0;
 }
 
-/* ---- the parts ---- */
+/* ---- elements ---- */
 
 static void toft_json_stats(toft_json *j, toft_arena *head) {
   toft_stats s = toft_get_stats(head);
