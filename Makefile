@@ -122,7 +122,7 @@ check-misuse: ; $(TESTS) --need gcc,g++,valgrind "scripts/check-misuse misuse"
 check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse findings"
 
 cross = @scripts/check --tests --need $2 $(@:check-%=%) "export CMOCKA_SOURCE=\$$(scripts/cmocka-source); \
-  $(call preset,$1,c_tests) $(call unless_full,-E test_rounds)"
+  $(call preset,$1,c_tests) $(call unless_full,-E '$(long_tests)')"
 check-aarch64: ; $(call cross,aarch64,aarch64-linux-gnu-gcc)
 check-armhf: ; $(call cross,armhf,arm-linux-gnueabihf-gcc)
 check-s390x: ; $(call cross,s390x,s390x-linux-gnu-gcc)
@@ -166,7 +166,7 @@ streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle or
   scopes shadow shared stack ui)
 check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked -p toft $(FEATURES) $(streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
-check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --release -p toft-loom"
+check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -p toft-loom"
 check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked -p toft --lib --no-default-features; \
