@@ -113,11 +113,11 @@ check-valgrind: ; $(TESTS) --need valgrind "cmake --preset gcc && cmake --build 
   failed=0; for test in c/tests/test_* cpp/tests/toft_cpp_tests; do \
     $(call unless_full,if [[ \$$test =~ $(long_tests)|test_dlclose ]]; then continue; fi;) \
     $(memcheck) \$$test || test \$$? = 77 || { echo \"FAILED: \$$test\"; failed=1; }; done; exit \$$failed"
-check-cpp-headers: ; $(RUN) --need g++ scripts/check-headers
+check-cpp-headers: ; $(RUN) --need g++ cpp/check-headers
 check-single: ; $(RUN) --need gcc,g++ scripts/check-single
 check-install: ; $(RUN) --need cmake,ninja,pkg-config scripts/check-install
 check-fast-path: ; $(RUN) --need gcc,objdump scripts/check-fast-path
-check-mutants: ; $(RUN) --need gcc "scripts/mutants $(call unless_full,--some)"
+check-mutants: ; $(RUN) --need gcc "abi/mutants $(call unless_full,--some)"
 check-misuse: ; $(TESTS) --need gcc,g++,valgrind "scripts/check-misuse misuse"
 check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse findings"
 
@@ -254,7 +254,7 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
-check-docs: ; $(RUN) --need mkdocs,doxygen,cargo scripts/docs
+check-docs: ; $(RUN) --need mkdocs,doxygen,cargo docs/site/build
 check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps packaging/check-dist
 check-format: ; $(RUN) "scripts/lint format"
 check-lint: ; $(RUN) "scripts/lint analysis"
@@ -275,7 +275,7 @@ bench:
 
 docs:
 	@scripts/bootstrap docs
-	@. scripts/paths; scripts/docs
+	@. scripts/paths; docs/site/build
 
 dist:
 	@scripts/bootstrap dist
