@@ -88,7 +88,8 @@ export TOFT_LONG := $(if $(FULL),1,0)
 # ---- C and C++: a preset of CMakePresets.json each ----
 
 preset = cmake --preset $1 $3 && cmake --build build/$1 -j 2 --target $2 && ctest --preset $1
-long_tests := test_(vectors|(meter_)?streams|rounds)
+streams := test_((meter_)?streams|rounds)
+long_tests := test_vectors|$(streams)
 unless_full = $(if $(FULL),,$1)
 
 check-c: ; $(TESTS) "$(call preset,gcc,c_tests) -L '^c$$'"
@@ -113,7 +114,7 @@ check-valgrind: ; $(TESTS) --need valgrind "cmake --preset gcc && cmake --build 
   failed=0; for test in c/tests/test_* cpp/tests/toft_cpp_tests; do \
     $(call unless_full,if [[ \$$test =~ $(long_tests)|test_dlclose ]]; then continue; fi;) \
     $(memcheck) \$$test || test \$$? = 77 || { echo \"FAILED: \$$test\"; failed=1; }; done; exit \$$failed"
-check-cpp-headers: ; $(RUN) --need g++ scripts/check-headers
+check-cpp-headers: ; $(RUN) --need g++ cpp/check-headers
 check-single: ; $(RUN) --need gcc,g++ scripts/check-single
 check-install: ; $(RUN) --need cmake,ninja,pkg-config scripts/check-install
 check-fast-path: ; $(RUN) --need gcc,objdump scripts/check-fast-path
@@ -122,7 +123,7 @@ check-misuse: ; $(TESTS) --need gcc,g++,valgrind "scripts/check-misuse misuse"
 check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse findings"
 
 cross = @scripts/check --tests --need $2 $(@:check-%=%) "export CMOCKA_SOURCE=\$$(scripts/cmocka-source); \
-  $(call preset,$1,c_tests) $(call unless_full,-E '$(long_tests)')"
+  $(call preset,$1,c_tests) $(call unless_full,-E '$(streams)')"
 check-aarch64: ; $(call cross,aarch64,aarch64-linux-gnu-gcc)
 check-armhf: ; $(call cross,armhf,arm-linux-gnueabihf-gcc)
 check-s390x: ; $(call cross,s390x,s390x-linux-gnu-gcc)
@@ -163,9 +164,9 @@ nightly := scripts/rust-toolchain nightly miri rust-src;
 check-rust: ; $(TESTS) --need cargo \
   "export TOFT_SHORT=1 PROPTEST_CASES=32; $(rust) test --locked $(CRATES) $(FEATURES) -- \
   --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
-streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle ordered_streams pool queue recycler ring \
+rust_streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle ordered_streams pool queue recycler ring \
   scopes shadow shared stack ui)
-check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(streams)"
+check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -p toft-loom"
 check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
@@ -258,7 +259,7 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
-check-docs: ; $(RUN) --need mkdocs,doxygen,cargo scripts/docs
+check-docs: ; $(RUN) --need mkdocs,doxygen,cargo docs/site/build
 check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps packaging/check-dist
 check-format: ; $(RUN) "scripts/lint format"
 check-lint: ; $(RUN) "scripts/lint analysis"
@@ -279,7 +280,7 @@ bench:
 
 docs:
 	@scripts/bootstrap docs
-	@. scripts/paths; scripts/docs
+	@. scripts/paths; docs/site/build
 
 dist:
 	@scripts/bootstrap dist
