@@ -117,7 +117,7 @@ check-valgrind: ; $(TESTS) --need valgrind "cmake --preset gcc && cmake --build 
 check-cpp-headers: ; $(RUN) --need g++ cpp/check-headers
 check-single: ; $(RUN) --need gcc,g++ scripts/check-single
 check-install: ; $(RUN) --need cmake,ninja,pkg-config scripts/check-install
-check-fast-path: ; $(RUN) --need gcc,objdump scripts/check-fast-path
+check-fast-path: ; $(RUN) --need gcc,objdump c/tests/check-fast-path
 check-mutants: ; $(RUN) --need gcc "abi/mutants $(call unless_full,--some)"
 check-misuse: ; $(TESTS) --need gcc,g++,valgrind "scripts/check-misuse misuse"
 check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse findings"

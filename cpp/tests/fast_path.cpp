@@ -1,4 +1,4 @@
-// Not a program: compiled to assembly by scripts/check-fast-path. For each toft_X there is a floor_X, the same written
+// Not a program: compiled to assembly by c/tests/check-fast-path. For each toft_X there is a floor_X, the same written
 // by hand on structures of its own. The hot path of both must be the same instructions.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <cstddef>
