@@ -199,7 +199,7 @@ miri = for test in $2; do leaks=; case ' $(leaking) ' in *\" \$$test \"*) leaks=
   MIRIFLAGS=\"$1 \$$leaks -Zmiri-disable-isolation\" PROPTEST_CASES=2 RUST_BACKTRACE=0 TOFT_VECTORS=1 \
   cargo +nightly miri test --locked $(CRATES) $(FEATURES) --test \$$test; done
 check-rust-miri: ; $(TESTS) --need cargo,rustup \
-  "$(nightly) $(call miri,-Zmiri-tree-borrows,$(if $(FULL),$(filter-out oracle,$(programs)),strict drops))"
+  "$(nightly) $(call miri,-Zmiri-tree-borrows,$(if $(FULL),$(filter-out oracle,$(programs)),strict))"
 check-rust-miri-stacked: ; $(TESTS) --need cargo,rustup \
   "$(nightly) $(call miri,,$(filter-out oracle diagnostics shadow,$(programs)))"
 
