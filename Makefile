@@ -29,7 +29,8 @@ TEST_CPP := check-cpp
 TEST_RUST := check-rust
 TEST_GO := check-go
 TEST_JULIA := check-julia
-TEST := check-julia check-rust check-c check-cpp check-go check-conformance check-format check-vectors check-fast-path \
+# The longest first, the short ones last.
+TEST := check-rust check-c check-cpp check-julia check-go check-conformance check-vectors check-format check-fast-path \
   check-copies
 
 CROSS := check-aarch64 check-armhf check-s390x check-m32 check-musl check-mingw
