@@ -152,9 +152,9 @@ const std::map<std::string, void (*)()> rows = {
     {"wrong size", [] { arena->deallocate(bytes(*arena), 24); }},
     {"stale mark",
      [] {
-       toft::mark outer = arena->here();
+       toft::mark outer = arena->mark_here();
        bytes(*arena);
-       toft::mark inner = arena->here();
+       toft::mark inner = arena->mark_here();
        arena->rewind(outer);
        bytes(*arena);
        arena->rewind(inner);

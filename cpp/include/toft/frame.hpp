@@ -145,7 +145,7 @@ inline frame_entry frames::try_enter() noexcept { return frame_entry(*this); }
 // frame must not end before it.
 class frame_scope : public arena_ref {
  public:
-  // Throws std::bad_alloc, as here() does.
+  // Throws std::bad_alloc, as arena() does.
   explicit frame_scope(const frames &f) : arena_ref(f.arena()), scope_(arena_) {}
   frame_scope(const frame_scope &) = delete;
   frame_scope &operator=(const frame_scope &) = delete;
