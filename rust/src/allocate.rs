@@ -11,37 +11,39 @@ use core::slice;
 
 use crate::abi;
 use crate::arena::Arena;
-use crate::error::{sure, AllocError, InitError, Refuse};
-use crate::room::{borrowing, By, Room};
+use crate::construct::{construct_methods, CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 
 // ---- the bodies ----
 
-impl Room for Arena {
+impl Construct for Arena {
     const REPORTS_LEAKS: bool = true;
 
     // A size of 0 is a size like another: an address that is not read, and moves with the cursor.
     #[inline(always)]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
-        unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), by.at, by.drops) }
+        unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), site.location, site.drops) }
     }
 
     #[inline(always)]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
     }
 
     #[inline(always)]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
-        unsafe { abi::resize_by(self.head(), p.as_ptr(), old.size(), new.size(), new.align(), by.at, by.drops) }
+        unsafe {
+            abi::resize_by(self.head(), p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
+        }
     }
 
     /// Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and one add.
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
@@ -55,13 +57,13 @@ impl Room for Arena {
         };
         match p {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(Layout::new::<T>())),
+            None => Err(E::out_of_memory(Layout::new::<T>())),
         }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_slice<T, E: ErrorMode>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
@@ -76,24 +78,24 @@ impl Room for Arena {
         };
         match p {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(layout)),
+            None => Err(E::out_of_memory(layout)),
         }
     }
 }
 
-borrowing!([] Arena);
+construct_methods!([] Arena);
 
 impl Arena {
     #[inline(always)]
     #[track_caller]
-    fn uninit<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
+    fn uninit<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
         // SAFETY: new memory for n of T, or dangling for none.
-        Ok(unsafe { slice::from_raw_parts_mut(self.rooms::<T, E>(n, false)?.as_ptr().cast(), n) })
+        Ok(unsafe { slice::from_raw_parts_mut(self.reserve_slice::<T, E>(n, false)?.as_ptr().cast(), n) })
     }
 
     #[inline(always)]
     #[track_caller]
-    fn zeroed<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
+    fn zeroed<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
         let slice = self.uninit::<T, E>(n)?;
         // SAFETY: memory for n of T; uninitialised ones may have any bytes.
         unsafe { slice.as_mut_ptr().write_bytes(0, n) };
@@ -118,7 +120,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc<T>(&self, value: T) -> &mut T {
-        sure(self.left(|| value))
+        unwrap_infallible(self.alloc_no_drop(|| value))
     }
 
     /// As [`alloc`](Arena::alloc), with an error instead of the panic. `value` is lost then.
@@ -132,7 +134,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.left(|| value)
+        self.alloc_no_drop(|| value)
     }
 
     /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself. Where it panics, here
@@ -146,7 +148,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        sure(self.left(make))
+        unwrap_infallible(self.alloc_no_drop(make))
     }
 
     /// As [`alloc_with`](Arena::alloc_with), with an error instead of the panic; `make` does not run then.
@@ -160,7 +162,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
-        self.left(make)
+        self.alloc_no_drop(make)
     }
 
     /// Makes a value that may fail; then nothing of the arena is used up.
@@ -204,7 +206,7 @@ impl Arena {
     #[track_caller]
     pub fn alloc_uninit<T>(&self) -> &mut MaybeUninit<T> {
         // SAFETY: new memory for a T.
-        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>(false)).as_ptr() }
+        unsafe { &mut *unwrap_infallible(self.reserve_one::<MaybeUninit<T>, _>(false)).as_ptr() }
     }
 
     /// As [`alloc_uninit`](Arena::alloc_uninit), with an error instead of the panic.
@@ -219,7 +221,7 @@ impl Arena {
     #[track_caller]
     pub fn try_alloc_uninit<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
-        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>(false)?.as_ptr() })
+        Ok(unsafe { &mut *self.reserve_one::<MaybeUninit<T>, _>(false)?.as_ptr() })
     }
 
     /// Zeroed memory for a T: call `assume_init_mut` where zeroes are a valid T.
@@ -234,7 +236,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_zeroed<T>(&self) -> &mut MaybeUninit<T> {
-        &mut sure(self.zeroed(1))[0]
+        &mut unwrap_infallible(self.zeroed(1))[0]
     }
 
     /// As [`alloc_zeroed`](Arena::alloc_zeroed), with an error instead of the panic.
@@ -262,7 +264,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Arena::alloc_layout), with an error instead of the panic.
@@ -293,7 +295,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
-        sure(self.copied(src))
+        unwrap_infallible(self.copied(src))
     }
 
     /// As [`alloc_slice_copy`](Arena::alloc_slice_copy), with an error instead of the panic.
@@ -320,7 +322,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
-        sure(self.filled(src.len(), |i| src[i].clone()))
+        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
     }
 
     /// As [`alloc_slice_clone`](Arena::alloc_slice_clone), with an error instead of the panic.
@@ -346,7 +348,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &mut [T] {
-        sure(self.filled(n, |_| value.clone()))
+        unwrap_infallible(self.filled(n, |_| value.clone()))
     }
 
     /// As [`alloc_slice_fill`](Arena::alloc_slice_fill), with an error instead of the panic.
@@ -372,7 +374,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
-        sure(self.filled(n, make))
+        unwrap_infallible(self.filled(n, make))
     }
 
     /// As [`alloc_slice_fill_with`](Arena::alloc_slice_fill_with), with an error instead of the panic.
@@ -398,7 +400,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_default<T: Default>(&self, n: usize) -> &mut [T] {
-        sure(self.filled(n, |_| T::default()))
+        unwrap_infallible(self.filled(n, |_| T::default()))
     }
 
     /// As [`alloc_slice_default`](Arena::alloc_slice_default), with an error instead of the panic.
@@ -425,7 +427,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        sure(self.collected(iter.into_iter(), needs_drop::<T>()))
+        unwrap_infallible(self.collected(iter.into_iter(), needs_drop::<T>()))
     }
 
     /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
@@ -454,7 +456,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_uninit_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
-        sure(self.uninit(n))
+        unwrap_infallible(self.uninit(n))
     }
 
     /// As [`alloc_uninit_slice`](Arena::alloc_uninit_slice), with an error instead of the panic.
@@ -482,7 +484,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_zeroed_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
-        sure(self.zeroed(n))
+        unwrap_infallible(self.zeroed(n))
     }
 
     /// As [`alloc_zeroed_slice`](Arena::alloc_zeroed_slice), with an error instead of the panic.
@@ -514,7 +516,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_str(&self, s: &str) -> &mut str {
-        sure(self.text(s))
+        unwrap_infallible(self.text(s))
     }
 
     /// As [`alloc_str`](Arena::alloc_str), with an error instead of the panic.
@@ -542,7 +544,7 @@ impl Arena {
     /// If the arena has no memory, or a formatting trait returns an error.
     #[track_caller]
     pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
-        sure(self.formatted(args))
+        unwrap_infallible(self.formatted(args))
     }
 
     /// As [`alloc_fmt`](Arena::alloc_fmt), with an error instead of the first panic.

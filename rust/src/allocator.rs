@@ -13,8 +13,8 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
+use crate::construct::{CallSite, Construct};
 use crate::recycler::Recycler;
-use crate::room::{By, Room};
 use crate::source::Source;
 
 macro_rules! allocator {
@@ -23,20 +23,20 @@ macro_rules! allocator {
         unsafe impl<$($generics)*> $api for &$of {
             #[inline(always)]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $error> {
-                let p = self.obtain(layout, By::caller(false)).ok_or($error)?;
+                let p = self.raw_alloc(layout, CallSite::caller(false)).ok_or($error)?;
                 Ok(NonNull::slice_from_raw_parts(p, layout.size()))
             }
 
             #[inline(always)]
             unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: the caller's contract.
-                unsafe { self.return_(p, layout) }
+                unsafe { self.raw_free(p, layout) }
             }
 
             #[inline(always)]
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract.
-                let p = unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or($error)?;
+                let p = unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or($error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
             }
 
@@ -44,7 +44,7 @@ macro_rules! allocator {
             unsafe fn grow_zeroed(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract; the new bytes are this allocation's.
                 unsafe {
-                    let p = self.refit(p, old, new, By::caller(false)).ok_or($error)?;
+                    let p = self.raw_realloc(p, old, new, CallSite::caller(false)).ok_or($error)?;
                     p.as_ptr().add(old.size()).write_bytes(0, new.size() - old.size());
                     Ok(NonNull::slice_from_raw_parts(p, new.size()))
                 }
@@ -52,17 +52,17 @@ macro_rules! allocator {
 
             #[inline(always)]
             unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
-                if <$of as Room>::FREES && new.size() == 0 {
+                if <$of as Construct>::FREES && new.size() == 0 {
                     // allocator-api2's `Vec` does not give back what has no bytes.
                     // SAFETY: the caller's contract; an alignment is not 0.
                     unsafe {
-                        self.return_(p, old);
-                        let nowhere = NonNull::new_unchecked(core::ptr::without_provenance_mut(new.align()));
-                        return Ok(NonNull::slice_from_raw_parts(nowhere, 0));
+                        self.raw_free(p, old);
+                        let dangling = NonNull::new_unchecked(core::ptr::without_provenance_mut(new.align()));
+                        return Ok(NonNull::slice_from_raw_parts(dangling, 0));
                     }
                 }
                 // SAFETY: the caller's contract.
-                let p = unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or($error)?;
+                let p = unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or($error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
             }
         }

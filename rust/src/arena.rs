@@ -9,7 +9,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use crate::abi::{self, Head};
-use crate::drops::carrying;
+use crate::drops::resuming_panics;
 use crate::error::AllocError;
 use crate::options::Options;
 use crate::provider;
@@ -215,7 +215,7 @@ impl Arena {
     /// leaked: it stays claimed.
     #[inline]
     pub fn reset(&mut self) {
-        if !self.reset_short() {
+        if !self.reset_fast() {
             self.reset_slow();
         }
     }
@@ -508,21 +508,21 @@ impl Arena {
 
     /// A reset that is like the last one, if it may be so short. The caller has the arena exclusively.
     #[inline(always)]
-    pub(crate) fn reset_short(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_short())
+    pub(crate) fn reset_fast(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_fast())
     }
 
-    /// The same where [`reset_short`](Arena::reset_short) had to count; it runs nothing of anybody either.
-    pub(crate) fn reset_again(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_again())
+    /// The same where [`reset_fast`](Arena::reset_fast) had to count; it runs nothing of anybody either.
+    pub(crate) fn reset_steady(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_steady())
     }
 
     /// Ends scopes and cursors that were forgotten: an exclusive borrow of the arena says that they are not in use.
     #[inline]
     pub(crate) fn end_leaked(&mut self) {
         // SAFETY: the head is alive.
-        let watched = unsafe { (*self.head.as_ptr()).epoch.get() } & 1 != 0;
-        if watched {
+        let instrumented = unsafe { (*self.head.as_ptr()).epoch.get() } & 1 != 0;
+        if instrumented {
             self.end_leaked_slow();
         }
     }
@@ -530,7 +530,7 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {
-        if !self.reset_again() {
+        if !self.reset_steady() {
             self.reset_with(Keep::Recent);
         }
     }
@@ -556,7 +556,7 @@ impl Arena {
     fn running_drops<R>(&self, f: impl FnOnce() -> R) -> R {
         match self.own() {
             Some(a) if !a.has_cleanups() => f(),
-            _ => carrying(f),
+            _ => resuming_panics(f),
         }
     }
 }
@@ -573,7 +573,7 @@ impl Drop for Arena {
         match self.own() {
             Some(a) if !a.has_cleanups() => a.release(),
             // SAFETY: the arena is alive, and nobody uses it any more.
-            _ => carrying(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
+            _ => resuming_panics(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
         }
     }
 }

@@ -5,7 +5,7 @@
 use core::array;
 
 use crate::arena::Arena;
-use crate::error::{sure, AllocError};
+use crate::error::{unwrap_infallible, AllocError};
 
 impl Arena {
     /// Moves `N` values into the arena, side by side, by one allocation: one compare for all of them. Each is borrowed
@@ -27,7 +27,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_batch<T, const N: usize>(&self, values: [T; N]) -> [&mut T; N] {
-        sure(self.left(|| values)).each_mut()
+        unwrap_infallible(self.alloc_no_drop(|| values)).each_mut()
     }
 
     /// As [`alloc_batch`](Arena::alloc_batch), with an error instead of the panic. All `values` are lost then.
@@ -42,7 +42,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc_batch<T, const N: usize>(&self, values: [T; N]) -> Result<[&mut T; N], AllocError> {
-        Ok(self.left(|| values)?.each_mut())
+        Ok(self.alloc_no_drop(|| values)?.each_mut())
     }
 
     /// Makes `N` values in the arena, by their index.
@@ -60,7 +60,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_batch_with<T, const N: usize>(&self, make: impl FnMut(usize) -> T) -> [&mut T; N] {
-        sure(self.left(|| array::from_fn(make))).each_mut()
+        unwrap_infallible(self.alloc_no_drop(|| array::from_fn(make))).each_mut()
     }
 
     /// As [`alloc_batch_with`](Arena::alloc_batch_with), with an error instead of the panic; `make` does not run then.
@@ -78,6 +78,6 @@ impl Arena {
         &self,
         make: impl FnMut(usize) -> T,
     ) -> Result<[&mut T; N], AllocError> {
-        Ok(self.left(|| array::from_fn(make))?.each_mut())
+        Ok(self.alloc_no_drop(|| array::from_fn(make))?.each_mut())
     }
 }

@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll};
 
 use crate::arena::Arena;
-use crate::error::{sure, AllocError};
+use crate::error::{unwrap_infallible, AllocError};
 
 /// A value in an arena that is dropped with the box. One word for sized types, no reference to the arena.
 ///
@@ -53,7 +53,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
-        Box::of(sure(self.value(|| value)))
+        Box::of(unwrap_infallible(self.value(|| value)))
     }
 
     /// As [`boxed`](Arena::boxed), with an error instead of the panic.
@@ -81,7 +81,7 @@ impl Arena {
     /// If the arena has no memory.
     #[track_caller]
     pub fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<'_, [T]> {
-        Box::of(sure(self.collected(iter.into_iter(), false)))
+        Box::of(unwrap_infallible(self.collected(iter.into_iter(), false)))
     }
 
     /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. What was yielded is dropped then.

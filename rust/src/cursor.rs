@@ -11,9 +11,9 @@ use core::ptr::NonNull;
 
 use crate::abi::{round8, Head, Range};
 use crate::arena::Arena;
-use crate::error::{sure, AllocError, Refuse};
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::provider::{self, Caller};
-use crate::room::Room;
 
 /// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
 /// registers, so that an allocation costs no load and no store of its own. Dropping it gives the rest back.
@@ -49,7 +49,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn cursor(&self) -> Cursor<'_> {
-        let range = self.own().and_then(|a| a.claim_usual());
+        let range = self.own().and_then(|a| a.claim_fast());
         let Range { cursor, limit, claim } = range.unwrap_or_else(|| {
             let mut range = Range::EMPTY;
             // SAFETY: the arena is alive; the range is new.
@@ -93,7 +93,7 @@ unsafe fn more(
 impl<'a> Cursor<'a> {
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&mut self) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&mut self) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
@@ -112,7 +112,7 @@ impl<'a> Cursor<'a> {
         let range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
         // SAFETY: the arena is alive while 'a is; the range is this cursor's.
         let (p, range) = unsafe { more(self.head, range, Layout::new::<T>(), Location::caller()) };
-        let Some(p) = NonNull::new(p.cast()) else { return Err(E::refuse(Layout::new::<T>())) };
+        let Some(p) = NonNull::new(p.cast()) else { return Err(E::out_of_memory(Layout::new::<T>())) };
         self.cursor = range.cursor;
         self.limit = range.limit;
         Ok(p)
@@ -120,8 +120,8 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     #[track_caller]
-    fn value<T, E: Refuse>(&mut self, value: T) -> Result<&'a mut T, E> {
-        let p = self.room::<T, E>()?;
+    fn value<T, E: ErrorMode>(&mut self, value: T) -> Result<&'a mut T, E> {
+        let p = self.reserve_one::<T, E>()?;
         // SAFETY: new memory for a T, which lives while the arena is borrowed.
         unsafe {
             p.as_ptr().write(value);
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc<T>(&mut self, value: T) -> &'a mut T {
-        sure(self.value(value))
+        unwrap_infallible(self.value(value))
     }
 
     /// As [`alloc`](Cursor::alloc), with an error instead of the panic.
@@ -170,7 +170,7 @@ impl<'a> Cursor<'a> {
     #[track_caller]
     pub fn alloc_uninit<T>(&mut self) -> &'a mut MaybeUninit<T> {
         // SAFETY: new memory for a T.
-        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>()).as_ptr() }
+        unsafe { &mut *unwrap_infallible(self.reserve_one::<MaybeUninit<T>, _>()).as_ptr() }
     }
 
     /// As [`alloc_uninit`](Cursor::alloc_uninit), with an error instead of the panic.
@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
     #[track_caller]
     pub fn try_alloc_uninit<T>(&mut self) -> Result<&'a mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
-        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>()?.as_ptr() })
+        Ok(unsafe { &mut *self.reserve_one::<MaybeUninit<T>, _>()?.as_ptr() })
     }
 }
 
@@ -195,7 +195,7 @@ impl Drop for Cursor<'_> {
             let mut range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
             // SAFETY: the arena is alive; the range is of its claim.
             unsafe {
-                if !crate::provider::own(self.head).is_some_and(|a| a.give_usual(&range)) {
+                if !crate::provider::own(self.head).is_some_and(|a| a.unclaim_fast(&range)) {
                     ((*(*self.head.as_ptr()).ops.get()).give)(self.head.as_ptr(), &mut range);
                 }
             }
@@ -249,7 +249,7 @@ impl Arena {
 impl<'a> Pack<'a> {
     #[inline(always)]
     #[track_caller]
-    fn room<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
+    fn reserve_one<E: ErrorMode>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let p = self.cursor.get();
         if self.room.get() < size {
             return self.more(size);
@@ -264,13 +264,13 @@ impl<'a> Pack<'a> {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn more<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
+    fn more<E: ErrorMode>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let chunk = self.chunk.get();
         if size > chunk / 4 {
-            return self.arena.rooms::<u8, E>(size, false);
+            return self.arena.reserve_slice::<u8, E>(size, false);
         }
-        let Ok(p) = self.arena.rooms::<u8, AllocError>(chunk, false) else {
-            return self.arena.rooms::<u8, E>(size, false);
+        let Ok(p) = self.arena.reserve_slice::<u8, AllocError>(chunk, false) else {
+            return self.arena.reserve_slice::<u8, E>(size, false);
         };
         self.cursor.set(p.as_ptr().wrapping_add(size));
         self.room.set(chunk - size);
@@ -280,8 +280,8 @@ impl<'a> Pack<'a> {
 
     #[inline(always)]
     #[track_caller]
-    fn copied<E: Refuse>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
-        let p = self.room::<E>(bytes.len())?;
+    fn copied<E: ErrorMode>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
+        let p = self.reserve_one::<E>(bytes.len())?;
         // SAFETY: new memory for as many, which lives while the arena is borrowed.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), p.as_ptr(), bytes.len());
@@ -302,7 +302,7 @@ impl<'a> Pack<'a> {
     #[track_caller]
     pub fn alloc_str(&self, s: &str) -> &'a mut str {
         // SAFETY: a copy of a string's bytes.
-        unsafe { core::str::from_utf8_unchecked_mut(sure(self.copied(s.as_bytes()))) }
+        unsafe { core::str::from_utf8_unchecked_mut(unwrap_infallible(self.copied(s.as_bytes()))) }
     }
 
     /// As [`alloc_str`](Pack::alloc_str), with an error instead of the panic.
@@ -331,7 +331,7 @@ impl<'a> Pack<'a> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_bytes(&self, bytes: &[u8]) -> &'a mut [u8] {
-        sure(self.copied(bytes))
+        unwrap_infallible(self.copied(bytes))
     }
 
     /// As [`alloc_bytes`](Pack::alloc_bytes), with an error instead of the panic.

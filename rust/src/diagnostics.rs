@@ -188,9 +188,9 @@ impl Arena {
         &self,
         mut decide: impl FnMut(Refusal) -> Option<u64> + Send + 'static,
     ) -> Result<(), SwitchError> {
-        let ask = provider::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
-        let mut ask: Option<provider::Ask> = Some(ask.ok_or(SwitchError::Memory)?);
-        self.switch(|a| a.set_ask(&mut ask))
+        let hook = provider::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
+        let mut hook: Option<provider::RefusalHook> = Some(hook.ok_or(SwitchError::Memory)?);
+        self.switch(|a| a.set_refusal_hook(&mut hook))
     }
 
     fn set_by_table(&self, what: u32, value: u64) -> Result<(), SwitchError> {
@@ -198,22 +198,22 @@ impl Arena {
         switched(unsafe { (self.table().set)(self.head().as_ptr(), what, value, core::ptr::null(), 0) })
     }
 
-    fn switch(&self, throw: impl FnOnce(provider::ArenaPtr) -> c_int) -> Result<(), SwitchError> {
+    fn switch(&self, apply: impl FnOnce(provider::ArenaPtr) -> c_int) -> Result<(), SwitchError> {
         let Some(a) = self.own() else { return Err(SwitchError::Unsupported) };
         if a.is_closed() {
             return Err(SwitchError::Busy);
         }
-        a.enter();
-        let code = throw(a);
-        a.finish();
+        a.sync_in();
+        let code = apply(a);
+        a.end_op();
         switched(code)
     }
 
-    /// This thread alone may allocate, by [`provider::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of
+    /// This thread alone may allocate, by [`provider::thread_id`]; 0: whoever has the arena. A checked `Frames` says so of
     /// its arenas.
     #[cfg(feature = "std")]
     pub(crate) fn pin_thread(&self, thread: usize) {
-        if thread != 0 || self.own().is_some_and(|a| a.was_watched()) {
+        if thread != 0 || self.own().is_some_and(|a| a.has_instruments()) {
             let _ = self.switch(|a| a.pin_thread(thread));
         }
     }
@@ -283,7 +283,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn tag(&self, name: &str) -> Tag<'_> {
-        Tag { arena: if self.is_watched() { self.tag_slow(name) } else { None } }
+        Tag { arena: if self.is_instrumented() { self.tag_slow(name) } else { None } }
     }
 
     /// Counts what is allocated until the phase is dropped. Does nothing while the arena is not
@@ -298,11 +298,11 @@ impl Arena {
     /// ```
     #[inline]
     pub fn phase(&self, name: &'static str) -> Phase<'_> {
-        Phase { arena: if self.is_watched() { self.phase_slow(name) } else { None } }
+        Phase { arena: if self.is_instrumented() { self.phase_slow(name) } else { None } }
     }
 
     #[inline(always)]
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(crate) fn is_instrumented(&self) -> bool {
         // SAFETY: the head is alive.
         unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
     }
@@ -311,9 +311,9 @@ impl Arena {
     #[inline(never)]
     fn tag_slow(&self, name: &str) -> Option<(&Arena, usize)> {
         let a = self.own().filter(|a| a.is_metered())?;
-        a.enter();
+        a.sync_in();
         let before = a.enter_tag(name);
-        a.aim();
+        a.set_limit();
         Some((self, before?))
     }
 
@@ -321,9 +321,9 @@ impl Arena {
     #[inline(never)]
     fn phase_slow(&self, name: &'static str) -> Option<(&Arena, &'static str, (u64, u64))> {
         let a = self.own().filter(|a| a.is_metered())?;
-        a.enter();
+        a.sync_in();
         let began = a.begin_phase();
-        a.aim();
+        a.set_limit();
         Some((self, name, began?))
     }
 }
@@ -332,9 +332,9 @@ impl Drop for Tag<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((Some(a), before)) = self.arena.map(|(arena, before)| (arena.own(), before)) {
-            a.enter();
+            a.sync_in();
             a.change_tag(before);
-            a.aim();
+            a.set_limit();
         }
     }
 }
@@ -343,9 +343,9 @@ impl Drop for Phase<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((Some(a), name, began)) = self.arena.map(|(arena, name, began)| (arena.own(), name, began)) {
-            a.enter();
+            a.sync_in();
             a.end_phase(name, began);
-            a.aim();
+            a.set_limit();
         }
     }
 }
@@ -374,7 +374,7 @@ impl Arena {
     /// assert_eq!((report.stats.live, report.sites.len()), (8, 0)); // nothing is switched on
     /// ```
     pub fn report(&self) -> Report {
-        self.tell(false)
+        self.make_report(false)
     }
 
     /// As [`report`](Arena::report), and what was allocated until now counts no more: for a report of each frame.
@@ -388,17 +388,17 @@ impl Arena {
     /// # Ok::<(), toft::SwitchError>(())
     /// ```
     pub fn take_report(&self) -> Report {
-        self.tell(true)
+        self.make_report(true)
     }
 
-    fn tell(&self, clear: bool) -> Report {
+    fn make_report(&self, clear: bool) -> Report {
         let stats = self.stats();
-        let Some(a) = self.own().filter(|a| a.was_watched()) else { return Report { stats, ..Report::default() } };
-        a.enter();
-        let tags = a.look(|shared| shared.tags.len()).unwrap_or(0);
+        let Some(a) = self.own().filter(|a| a.has_instruments()) else { return Report { stats, ..Report::default() } };
+        a.sync_in();
+        let tags = a.with_shared(|shared| shared.tags.len()).unwrap_or(0);
         let live: Vec<u64> = (0..tags).map(|tag| a.live_of_tag(tag)).collect();
-        let report = a.look(|shared| Report::of(a, shared, stats, &live, clear));
-        a.aim();
+        let report = a.with_shared(|shared| Report::of(a, shared, stats, &live, clear));
+        a.set_limit();
         report.unwrap_or_default()
     }
 
@@ -417,10 +417,10 @@ impl Arena {
     /// # Ok::<(), toft::SwitchError>(())
     /// ```
     pub fn findings(&self) -> Vec<Finding> {
-        let Some(a) = self.own().filter(|a| a.was_watched()) else { return Vec::new() };
-        a.enter();
+        let Some(a) = self.own().filter(|a| a.has_instruments()) else { return Vec::new() };
+        a.sync_in();
         let mut found = a
-            .look(|shared| {
+            .with_shared(|shared| {
                 let mut found: Vec<Finding> = shared.faults.drain(..).map(Finding::of).collect();
                 let count = core::mem::take(&mut shared.faults_lost);
                 if count != 0 {
@@ -429,11 +429,11 @@ impl Arena {
                 found
             })
             .unwrap_or_default();
-        let calls = a.take_strangers();
+        let calls = a.take_wrong_thread_calls();
         if calls != 0 {
             found.push(Finding::WrongThread { calls });
         }
-        a.aim();
+        a.set_limit();
         found
     }
 
@@ -451,7 +451,7 @@ impl Arena {
     /// ```
     pub fn allocations(&self) -> Vec<Allocation> {
         let mut all = Vec::new();
-        if let Some(a) = self.own().filter(|a| a.was_watched()) {
+        if let Some(a) = self.own().filter(|a| a.has_instruments()) {
             a.each_record(&mut |at, size, caller| all.push(Allocation { at, size, site: Site::of(caller) }));
         }
         all

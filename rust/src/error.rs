@@ -52,8 +52,8 @@ impl<E: fmt::Display> fmt::Display for InitError<E> {
 impl<E: core::error::Error> core::error::Error for InitError<E> {}
 
 /// How a request that cannot be served ends. `Never`: the call panics, and its result has no error to carry.
-pub(crate) trait Refuse: Sized {
-    fn refuse(layout: Layout) -> Self;
+pub(crate) trait ErrorMode: Sized {
+    fn out_of_memory(layout: Layout) -> Self;
     fn overflow() -> Self;
     /// No destructor can be registered now.
     fn closed() -> Self {
@@ -63,11 +63,11 @@ pub(crate) trait Refuse: Sized {
 
 pub(crate) enum Never {}
 
-impl Refuse for Never {
+impl ErrorMode for Never {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn refuse(layout: Layout) -> Never {
+    fn out_of_memory(layout: Layout) -> Never {
         panic!("toft: out of memory: {} bytes aligned to {}, or over the budget", layout.size(), layout.align())
     }
 
@@ -86,9 +86,9 @@ impl Refuse for Never {
     }
 }
 
-impl Refuse for AllocError {
+impl ErrorMode for AllocError {
     #[inline(always)]
-    fn refuse(_: Layout) -> AllocError {
+    fn out_of_memory(_: Layout) -> AllocError {
         AllocError
     }
 
@@ -100,7 +100,7 @@ impl Refuse for AllocError {
 
 /// The value of a call that cannot fail but by panic.
 #[inline(always)]
-pub(crate) fn sure<T>(result: Result<T, Never>) -> T {
+pub(crate) fn unwrap_infallible<T>(result: Result<T, Never>) -> T {
     match result {
         Ok(value) => value,
         Err(never) => match never {},

@@ -7,7 +7,7 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 
 use crate::abi::{self, Head, Mark, Range};
-use crate::policy::{HOME, HOME_START};
+use crate::policy::{BLOCK_MIN, INITIAL_START};
 use crate::provider;
 use crate::source::Source;
 
@@ -18,11 +18,11 @@ pub struct Outer {
     mark: Mark,
     range: Cell<Range>,
     /// Where the last claim began: so much of the scope can be given back whatever happened meanwhile.
-    back: Cell<*mut u8>,
+    claim_start: Cell<*mut u8>,
     /// The epoch when the claim went on last. Another one says that somebody was served aside since.
-    seen: Cell<usize>,
+    epoch_seen: Cell<usize>,
     /// Somebody was: what they got lies above the mark, and must stay.
-    others: Cell<bool>,
+    shared: Cell<bool>,
 }
 
 /// `size` bytes at a multiple of 64, and a claim of what room there is behind them. Where somebody else holds a claim:
@@ -30,13 +30,20 @@ pub struct Outer {
 ///
 /// # Safety
 /// `head` is that of a live arena, and the range is that of its claim or empty.
-unsafe fn take(head: NonNull<Head>, range: &mut Range, back: &Cell<*mut u8>, size: usize) -> Option<NonNull<u8>> {
+unsafe fn take(
+    head: NonNull<Head>,
+    range: &mut Range,
+    claim_start: &Cell<*mut u8>,
+    size: usize,
+) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
         let p = NonNull::new((table.claim)(head.as_ptr(), range, size, 64).cast::<u8>());
         match p {
-            Some(p) => back.set(if p.as_ptr().wrapping_add(size) == range.cursor { p.as_ptr() } else { range.cursor }),
+            Some(p) => {
+                claim_start.set(if p.as_ptr().wrapping_add(size) == range.cursor { p.as_ptr() } else { range.cursor })
+            }
             None if range.claim == 0 => return NonNull::new((table.alloc)(head.as_ptr(), size, 64, 0, 0).cast()),
             None => (),
         }
@@ -57,21 +64,21 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::ArenaPtr, NonNull<
     // SAFETY: the caller's contract. The memory is new.
     unsafe {
         let mark = abi::mark(head);
-        let (mut range, back) = (Range::EMPTY, Cell::new(core::ptr::null_mut()));
-        let outer = take(head, &mut range, &back, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
+        let (mut range, claim_start) = (Range::EMPTY, Cell::new(core::ptr::null_mut()));
+        let outer = take(head, &mut range, &claim_start, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
         let refused = Cell::new(range.claim == 0);
-        let mut home = NonNull::new(range.cursor);
+        let mut initial = NonNull::new(range.cursor);
         let mut size = range.limit.addr() - range.cursor.addr();
-        if size >= HOME_START + 512 {
+        if size >= INITIAL_START + 512 {
             range.cursor = range.limit;
         } else {
-            home = take(head, &mut range, &back, HOME);
-            size = HOME;
+            initial = take(head, &mut range, &claim_start, BLOCK_MIN);
+            size = BLOCK_MIN;
         }
-        let seen = Cell::new(epoch(head));
-        outer.write(Outer { head, mark, range: Cell::new(range), back, seen, others: refused });
+        let epoch_seen = Cell::new(epoch(head));
+        outer.write(Outer { head, mark, range: Cell::new(range), claim_start, epoch_seen, shared: refused });
         let source: NonNull<dyn Source> = outer;
-        let arena = home.and_then(|home| provider::create_in(home, size, Some(Some(source))));
+        let arena = initial.and_then(|initial| provider::create_in(initial, size, Some(Some(source))));
         if arena.is_none() {
             end(outer);
         }
@@ -87,35 +94,35 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::ArenaPtr, NonNull<
 pub unsafe fn end(outer: NonNull<Outer>) {
     // SAFETY: the caller's contract. The outer is read before its memory goes.
     unsafe {
-        outer.as_ref().look();
-        let Outer { head, mark, range, back, others, .. } = outer.read();
+        outer.as_ref().check_epoch();
+        let Outer { head, mark, range, claim_start, shared, .. } = outer.read();
         let mut range = range.into_inner();
         if range.claim == 0 {
             return; // somebody else's claim is open, or was
         }
-        range.cursor = back.get();
+        range.cursor = claim_start.get();
         ((*(*head.as_ptr()).ops.get()).give)(head.as_ptr(), &mut range);
-        if !others.get() {
+        if !shared.get() {
             abi::rewind(head, mark);
         }
     }
 }
 
 impl Outer {
-    fn look(&self) {
-        self.others.set(self.others.get() || self.seen.get() != epoch(self.head));
+    fn check_epoch(&self) {
+        self.shared.set(self.shared.get() || self.epoch_seen.get() != epoch(self.head));
     }
 }
 
 // SAFETY: the memory is the claim's until the scope ends; nothing here unwinds.
 unsafe impl Source for Outer {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        self.look();
+        self.check_epoch();
         let mut range = self.range.replace(Range::EMPTY);
         // SAFETY: the range is of the claim.
-        let p = unsafe { take(self.head, &mut range, &self.back, size) };
+        let p = unsafe { take(self.head, &mut range, &self.claim_start, size) };
         self.range.set(range);
-        self.seen.set(epoch(self.head));
+        self.epoch_seen.set(epoch(self.head));
         p
     }
 

@@ -17,8 +17,8 @@ use crate::error::AllocError;
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
-mod presence;
-use presence::{Door, Presence};
+mod thread_flag;
+use thread_flag::{AnyExited, ThreadFlag};
 
 /// Memory that is emptied at the end of each frame, on all threads at once.
 ///
@@ -55,22 +55,22 @@ pub struct Frames {
     id: u64,
     number: u64,
     make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
-    seats: Mutex<Vec<Seat>>,
+    slots: Mutex<Vec<ThreadSlot>>,
     /// Knocked at when a seat may become free.
-    door: Door,
+    any_exited: AnyExited,
     switches: Switches,
     /// Any of them is on.
-    watched: bool,
+    instrumented: bool,
     pub(crate) last: Option<Box<Summary>>,
 }
 
 /// A thread's arena, at an address of its own.
-struct Seat {
+struct ThreadSlot {
     arena: ptr::NonNull<Arena>,
     /// Shared with the thread that sits here; it clears it when it ends.
-    presence: Presence,
+    flag: ThreadFlag,
     /// Of a thread whose locals are gone already: it has no flag to clear.
-    stray: bool,
+    transient: bool,
     /// For the next thread. Seats become free between frames only: a thread that has said that it ends may run more
     /// destructors, and use an arena that it still borrows.
     free: bool,
@@ -82,9 +82,9 @@ struct Seat {
 
 // SAFETY: `here` gives an arena to the one thread that has its seat; `&mut Frames` reaches all of them, and then no thread
 // borrows any. An arena is `Send`.
-unsafe impl Send for Seat {}
+unsafe impl Send for ThreadSlot {}
 
-impl Seat {
+impl ThreadSlot {
     /// With the `Frames` held exclusively.
     #[inline(always)]
     fn arena(&self) -> &Arena {
@@ -93,7 +93,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ThreadSlot {
     fn drop(&mut self) {
         // SAFETY: it came from a box, and nobody borrows it: `Frames` is borrowed exclusively.
         drop(unsafe { Box::from_raw(self.arena.as_ptr()) });
@@ -106,17 +106,17 @@ static LAST_ID: Mutex<u64> = Mutex::new(0);
 std::thread_local! {
     /// Where this thread was last: a `Frames`' id, and its arena there.
     static LAST: Cell<(u64, *const Arena)> = const { Cell::new((0, ptr::null())) };
-    static SEATS: RefCell<Seats> = const { RefCell::new(Seats(Vec::new())) };
+    static OWN_SLOTS: RefCell<OwnSlots> = const { RefCell::new(OwnSlots(Vec::new())) };
 }
 
 /// A thread's seats. The arenas are those of `Frames`; if it is gone, nobody else has the flag.
-struct Seats(Vec<(u64, *const Arena, Presence)>);
+struct OwnSlots(Vec<(u64, *const Arena, ThreadFlag)>);
 
-impl Drop for Seats {
+impl Drop for OwnSlots {
     fn drop(&mut self) {
         LAST.with(|last| last.set((0, ptr::null()))); // a destructor that runs later must not come here
-        for (_, _, presence) in &self.0 {
-            presence.leave();
+        for (_, _, flag) in &self.0 {
+            flag.set_exited();
         }
     }
 }
@@ -147,10 +147,10 @@ impl Frames {
             id: *last,
             number: 0,
             make: Box::new(make),
-            seats: Mutex::new(Vec::new()),
-            door: Door::new(),
+            slots: Mutex::new(Vec::new()),
+            any_exited: AnyExited::new(),
             switches: Switches::default(),
-            watched: false,
+            instrumented: false,
             last: None,
         }
     }
@@ -195,19 +195,20 @@ impl Frames {
             // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
             return Ok(unsafe { &*arena });
         }
-        self.find()
+        self.lookup()
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self) -> Result<&Arena, AllocError> {
-        let found = SEATS.try_with(|seats| seats.borrow().0.iter().find(|seat| seat.0 == self.id).map(|seat| seat.1));
+    fn lookup(&self) -> Result<&Arena, AllocError> {
+        let found =
+            OWN_SLOTS.try_with(|slots| slots.borrow().0.iter().find(|slot| slot.0 == self.id).map(|slot| slot.1));
         let arena = match found {
             Ok(Some(arena)) => arena,
-            Ok(None) => self.sit(false)?,
+            Ok(None) => self.register_thread(false)?,
             Err(_) => {
                 // The thread is ending. Nobody will say when it has ended: it sits until the frame ends.
-                let arena = self.sit(true)?;
+                let arena = self.register_thread(true)?;
                 // SAFETY: a seat that is nobody else's before `advance`, which wants `self` exclusively.
                 return Ok(unsafe { &*arena });
             }
@@ -218,56 +219,56 @@ impl Frames {
     }
 
     /// A seat whose thread has ended, or a new one.
-    fn sit(&self, stray: bool) -> Result<*const Arena, AllocError> {
+    fn register_thread(&self, transient: bool) -> Result<*const Arena, AllocError> {
         // Of a thread that has no handle of itself any more, there is no name.
-        let name = if stray { None } else { std::thread::current().name().map(String::from) };
+        let name = if transient { None } else { std::thread::current().name().map(String::from) };
         let mut free = None;
-        for seat in self.lock().iter_mut() {
-            if mem::take(&mut seat.free) {
-                seat.presence.come();
-                seat.stray = stray;
-                seat.name = name.clone();
-                seat.thread = provider::this_thread();
-                free = Some((seat.arena.as_ptr().cast_const(), seat.presence.clone()));
+        for slot in self.lock().iter_mut() {
+            if mem::take(&mut slot.free) {
+                slot.flag.set_running();
+                slot.transient = transient;
+                slot.name = name.clone();
+                slot.thread = provider::thread_id();
+                free = Some((slot.arena.as_ptr().cast_const(), slot.flag.clone()));
                 break;
             }
         }
-        let (arena, presence) = match free {
-            Some(seat) => seat,
+        let (arena, flag) = match free {
+            Some(slot) => slot,
             None => {
                 let arena = (self.make)()?; // nothing is locked meanwhile
-                let _ = self.switches.throw(&arena); // one of another provider may not know them
+                let _ = self.switches.apply(&arena); // one of another provider may not know them
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
-                let presence = Presence::new(self.door.clone());
-                let thread = provider::this_thread();
-                self.lock().push(Seat { arena, presence: presence.clone(), stray, free: false, name, thread });
-                (arena.as_ptr().cast_const(), presence)
+                let flag = ThreadFlag::new(self.any_exited.clone());
+                let thread = provider::thread_id();
+                self.lock().push(ThreadSlot { arena, flag: flag.clone(), transient, free: false, name, thread });
+                (arena.as_ptr().cast_const(), flag)
             }
         };
         if self.switches.checked {
             // SAFETY: this thread's seat.
-            unsafe { &*arena }.pin_thread(provider::this_thread());
+            unsafe { &*arena }.pin_thread(provider::thread_id());
         }
-        if stray {
-            self.door.knock(); // it is free when the frame ends
+        if transient {
+            self.any_exited.set(); // it is free when the frame ends
         } else {
-            SEATS.with(|seats| {
-                let mut seats = seats.borrow_mut();
-                seats.0.retain(|seat| seat.2.is_shared()); // those of `Frames` that are gone
-                seats.0.push((self.id, arena, presence));
+            OWN_SLOTS.with(|slots| {
+                let mut slots = slots.borrow_mut();
+                slots.0.retain(|slot| slot.2.is_shared()); // those of `Frames` that are gone
+                slots.0.push((self.id, arena, flag));
             });
         }
         Ok(arena)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Seat>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<ThreadSlot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The arenas of all threads.
     #[inline(always)]
-    fn seats(&mut self) -> &mut Vec<Seat> {
-        self.seats.get_mut().unwrap_or_else(PoisonError::into_inner)
+    fn slots_mut(&mut self) -> &mut Vec<ThreadSlot> {
+        self.slots.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the frame: the arenas of all threads are emptied, as by [`Arena::reset`], and the next frame begins.
@@ -294,17 +295,17 @@ impl Frames {
     #[inline]
     pub fn advance(&mut self) {
         self.number += 1;
-        if self.watched {
-            return self.advance_watched();
+        if self.instrumented {
+            return self.advance_instrumented();
         }
-        if !self.door.is_quiet() {
+        if !self.any_exited.is_clear() {
             return self.each(0, Arena::reset);
         }
         // Most frames are like those before: nobody went, and nothing that is called runs code of others.
-        let seats = self.seats();
-        for (done, seat) in seats.iter().enumerate() {
-            if !seat.arena().reset_short() {
-                return self.advance_from(done);
+        let slots = self.slots_mut();
+        for (reset_count, slot) in slots.iter().enumerate() {
+            if !slot.arena().reset_fast() {
+                return self.advance_from(reset_count);
             }
         }
     }
@@ -312,15 +313,15 @@ impl Frames {
     #[cold]
     #[inline(never)]
     fn advance_from(&mut self, from: usize) {
-        let short = |seat: &&Seat| seat.arena().reset_short() || seat.arena().reset_again();
-        let done = from + self.seats()[from..].iter().take_while(short).count();
-        if done < self.seats().len() {
-            self.each(done, Arena::reset);
+        let reset = |slot: &&ThreadSlot| slot.arena().reset_fast() || slot.arena().reset_steady();
+        let reset_count = from + self.slots_mut()[from..].iter().take_while(reset).count();
+        if reset_count < self.slots_mut().len() {
+            self.each(reset_count, Arena::reset);
         }
     }
 
     #[cold]
-    fn advance_watched(&mut self) {
+    fn advance_instrumented(&mut self) {
         /// What is found when memory is given back belongs to the summary, also when a destructor panics.
         struct Findings<'a>(&'a mut Frames, Box<Summary>);
         impl Drop for Findings<'_> {
@@ -348,10 +349,10 @@ impl Frames {
     /// ```
     pub fn trim(&mut self, keep: usize) {
         self.each(0, |arena| arena.trim(keep));
-        self.seats().retain(|seat| {
+        self.slots_mut().retain(|slot| {
             // SAFETY: nobody else has it while `self` is borrowed exclusively.
-            let live = unsafe { seat.arena.as_ref() }.stats().live;
-            live != 0 || !seat.free
+            let live = unsafe { slot.arena.as_ref() }.stats().live;
+            live != 0 || !slot.free
         });
     }
 
@@ -365,7 +366,7 @@ impl Frames {
     /// ```
     pub fn arenas(&mut self) -> impl Iterator<Item = &Arena> {
         // SAFETY: no other thread has any of them while `self` is borrowed exclusively.
-        self.seats().iter().map(|seat| unsafe { seat.arena.as_ref() })
+        self.slots_mut().iter().map(|slot| unsafe { slot.arena.as_ref() })
     }
 
     /// How often the frames have advanced.
@@ -381,24 +382,24 @@ impl Frames {
 
     pub(crate) fn named_arenas(&mut self) -> impl Iterator<Item = (Option<String>, &Arena)> {
         // SAFETY: as in `arenas`.
-        self.seats().iter().map(|seat| (seat.name.clone(), unsafe { seat.arena.as_ref() }))
+        self.slots_mut().iter().map(|slot| (slot.name.clone(), unsafe { slot.arena.as_ref() }))
     }
 
     /// Changes what is switched on, for the arenas that there are and those to come.
     pub(crate) fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
         change(&mut self.switches);
         let switches = self.switches;
-        self.watched = switches.any();
-        if !self.watched {
+        self.instrumented = switches.any();
+        if !self.instrumented {
             self.last = None;
         }
         let mut result = Ok(());
-        for seat in self.seats() {
+        for slot in self.slots_mut() {
             // SAFETY: nobody else has it while `self` is borrowed exclusively.
-            let arena = unsafe { seat.arena.as_mut() };
+            let arena = unsafe { slot.arena.as_mut() };
             arena.end_leaked();
-            result = result.and(switches.throw(arena));
-            arena.pin_thread(if switches.checked { seat.thread } else { 0 });
+            result = result.and(switches.apply(arena));
+            arena.pin_thread(if switches.checked { slot.thread } else { 0 });
         }
         result
     }
@@ -406,17 +407,17 @@ impl Frames {
     /// Does `f` to each arena from a seat on, to all of them even when it panics.
     #[cold]
     fn each(&mut self, from: usize, f: impl Fn(&mut Arena)) {
-        struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, Seat>, F);
+        struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, ThreadSlot>, F);
         impl<F: Fn(&mut Arena)> Rest<'_, F> {
             #[inline(always)]
             fn go(&mut self) {
-                for seat in self.0.by_ref() {
+                for slot in self.0.by_ref() {
                     // Nobody borrows an arena now.
-                    if mem::take(&mut seat.stray) || !seat.presence.is_here() {
-                        seat.free = true;
+                    if mem::take(&mut slot.transient) || !slot.flag.is_running() {
+                        slot.free = true;
                     }
                     // SAFETY: nobody else has it while `Frames` is borrowed exclusively.
-                    self.1(unsafe { seat.arena.as_mut() });
+                    self.1(unsafe { slot.arena.as_mut() });
                 }
             }
         }
@@ -427,9 +428,9 @@ impl Frames {
             }
         }
         if from == 0 {
-            self.door.hush(); // all seats are looked at
+            self.any_exited.clear(); // all seats are looked at
         }
-        let mut rest = Rest(self.seats()[from..].iter_mut(), f);
+        let mut rest = Rest(self.slots_mut()[from..].iter_mut(), f);
         rest.go();
         mem::forget(rest); // nothing is left
     }

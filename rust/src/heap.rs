@@ -34,7 +34,7 @@ unsafe fn put_global(block: NonNull<u8>, size: usize, align: usize) {
 fn take_fresh(size: usize, align: usize) -> Option<NonNull<u8>> {
     if size < CAP {
         take_global(size, align)
-    } else if cache::SPLITS && size == cache::HALF && cache::takes(size) {
+    } else if cache::SPLITS && size == cache::HALF && cache::accepts(size) {
         // Half of a huge page; its other half waits in the cache.
         let pair = crate::os::map(crate::os::HUGE_PAGE, true)?;
         // SAFETY: the second half of it, which nobody has.
@@ -77,7 +77,7 @@ pub unsafe fn put(block: NonNull<u8>, size: usize) {
 /// # Safety
 /// As for [`put`].
 #[cfg(feature = "std")]
-pub unsafe fn put_past(block: NonNull<u8>, size: usize) {
+pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's contract.
     unsafe { put_fresh(block, size, LINE) }
 }
@@ -103,7 +103,7 @@ pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
 }
 
 #[cfg(feature = "std")]
-pub use cache::{put_ready, ready, takes_ready};
+pub use cache::{accepts_arena, put_arena, take_arena};
 
 #[cfg(not(feature = "std"))]
 mod uncached {
@@ -118,15 +118,15 @@ mod uncached {
         unsafe { put_global(block, size, align) }
     }
 
-    pub fn ready() -> Option<ArenaPtr> {
+    pub fn take_arena() -> Option<ArenaPtr> {
         None
     }
 
-    pub fn takes_ready() -> bool {
+    pub fn accepts_arena() -> bool {
         false
     }
 
-    pub unsafe fn put_ready(_arena: ArenaPtr) {}
+    pub unsafe fn put_arena(_arena: ArenaPtr) {}
 }
 #[cfg(not(feature = "std"))]
 pub use uncached::*;
@@ -135,14 +135,14 @@ pub use uncached::*;
 pub mod cache {
     //! What each thread keeps: initialised arenas and blocks, in all up to a limit.
     use super::*;
-    use crate::policy::{HOME, MIB};
+    use crate::policy::{BLOCK_MIN, MIB};
     use core::cell::Cell;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
     /// Sizes from 4 KiB to 16 MiB, by power of two.
     const BINS: usize = 13;
     /// Blocks of a bin looked at for one of exactly the size.
-    const LOOKS: usize = 16;
+    const PROBES_MAX: usize = 16;
     pub const HALF: usize = crate::os::HUGE_PAGE / 2;
     const HALF_BIN: usize = 8;
     const SMALL: usize = 64 << 10;
@@ -159,10 +159,10 @@ pub mod cache {
     }
 
     struct Cache {
-        /// Fresh arenas, linked by `anchor`, which is of no use in a fresh arena at rest.
+        /// Fresh arenas, linked by `synced`, which is of no use in a fresh arena at rest.
         ready: Cell<*mut u8>,
         /// Bytes, ready arenas included.
-        held: Cell<usize>,
+        bytes: Cell<usize>,
         bins: [Cell<Option<NonNull<Cached>>>; BINS],
     }
 
@@ -170,7 +170,7 @@ pub mod cache {
         static CACHE: Cache = const {
             Cache {
                 ready: Cell::new(core::ptr::null_mut()),
-                held: Cell::new(0),
+                bytes: Cell::new(0),
                 bins: [const { Cell::new(None) }; BINS],
             }
         };
@@ -189,21 +189,21 @@ pub mod cache {
     }
 
     fn bin(size: usize) -> usize {
-        (size / HOME).checked_ilog2().map_or(0, |n| n as usize)
+        (size / BLOCK_MIN).checked_ilog2().map_or(0, |n| n as usize)
     }
 
     impl Cache {
         #[inline(always)]
-        fn takes(&self, size: usize) -> bool {
-            self.held.get() + size <= LIMIT.load(Ordering::Relaxed) // sizes are below usize::MAX / 4
+        fn accepts(&self, size: usize) -> bool {
+            self.bytes.get() + size <= LIMIT.load(Ordering::Relaxed) // sizes are below usize::MAX / 4
         }
 
-        fn hold(&self, size: usize) {
-            self.held.set(self.held.get() + size);
+        fn add_bytes(&self, size: usize) {
+            self.bytes.set(self.bytes.get() + size);
         }
 
-        fn let_go(&self, size: usize) {
-            self.held.set(self.held.get() - size);
+        fn sub_bytes(&self, size: usize) {
+            self.bytes.set(self.bytes.get() - size);
         }
 
         fn take(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
@@ -215,7 +215,7 @@ pub mod cache {
             let head = self.bins.get(bin)?;
             let mut before: Option<NonNull<Cached>> = None;
             let mut at = head.get();
-            for _ in 0..LOOKS {
+            for _ in 0..PROBES_MAX {
                 let b = at?;
                 // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
                 let (next, size, suits) = unsafe { (b.as_ref().next, b.as_ref().size, suits(b.as_ref())) };
@@ -225,7 +225,7 @@ pub mod cache {
                         // SAFETY: as above.
                         Some(before) => unsafe { (*before.as_ptr()).next = next },
                     }
-                    self.let_go(size);
+                    self.sub_bytes(size);
                     return Some(b.cast());
                 }
                 before = at;
@@ -237,7 +237,7 @@ pub mod cache {
         /// Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it.
         fn drop_pair(&self) -> bool {
             let mut at = self.bins[HALF_BIN].get();
-            for _ in 0..LOOKS {
+            for _ in 0..PROBES_MAX {
                 let Some(high) = at else { return false };
                 // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
                 let (next, size) = unsafe { (high.as_ref().next, high.as_ref().size) };
@@ -259,7 +259,7 @@ pub mod cache {
         /// A cache full of large blocks would leave none to small ones, of which there are more: one of 1 MiB or more
         /// goes, the largest first, for one of 64 KiB or less. Ready arenas count as such.
         #[cold]
-        fn make_room(&self, size: usize) -> bool {
+        fn evict_large(&self, size: usize) -> bool {
             if size > SMALL {
                 return false;
             }
@@ -269,7 +269,7 @@ pub mod cache {
                     // SAFETY: it is the first of its bin.
                     unsafe { self.drop_first(bin, b) };
                 }
-                return self.takes(size);
+                return self.accepts(size);
             }
             false
         }
@@ -281,7 +281,7 @@ pub mod cache {
             unsafe {
                 let Cached { next, size, align } = b.read();
                 self.bins[bin].set(next);
-                self.let_go(size);
+                self.sub_bytes(size);
                 put_fresh(b.cast(), size, align);
             }
         }
@@ -294,13 +294,13 @@ pub mod cache {
             // SAFETY: the caller's contract.
             unsafe { b.write(Cached { next: bin.get(), size, align }) };
             bin.set(Some(b));
-            self.hold(size);
+            self.add_bytes(size);
         }
 
         unsafe fn put(&self, block: NonNull<u8>, size: usize, align: usize) -> bool {
-            let fits = self.takes(size)
-                || (SPLITS && size == HALF && self.drop_pair() && self.takes(size))
-                || self.make_room(size);
+            let fits = self.accepts(size)
+                || (SPLITS && size == HALF && self.drop_pair() && self.accepts(size))
+                || self.evict_large(size);
             if !fits || bin(size) >= BINS {
                 return false;
             }
@@ -310,9 +310,9 @@ pub mod cache {
         }
 
         fn trim(&self) {
-            while let Some(a) = self.ready() {
+            while let Some(a) = self.take_arena() {
                 // SAFETY: an arena in the cache is a block of the heap.
-                unsafe { put_fresh(NonNull::new_unchecked(a.base()), HOME, LINE) };
+                unsafe { put_fresh(NonNull::new_unchecked(a.base()), BLOCK_MIN, LINE) };
             }
             for bin in 0..BINS {
                 while let Some(b) = self.bins[bin].get() {
@@ -323,19 +323,19 @@ pub mod cache {
         }
 
         #[inline(always)]
-        fn ready(&self) -> Option<ArenaPtr> {
+        fn take_arena(&self) -> Option<ArenaPtr> {
             let base = NonNull::new(self.ready.get())?;
             // SAFETY: what waits there is a fresh arena.
             let a = unsafe { ArenaPtr::of(base.as_ptr().cast()) };
-            self.ready.set(a.anchor.get());
-            self.let_go(HOME);
-            a.anchor.set(a.home_start());
+            self.ready.set(a.synced.get());
+            self.sub_bytes(BLOCK_MIN);
+            a.synced.set(a.initial_start());
             Some(a)
         }
     }
 
-    pub fn takes(size: usize) -> bool {
-        with(|c| c.takes(size)).unwrap_or(false)
+    pub fn accepts(size: usize) -> bool {
+        with(|c| c.accepts(size)).unwrap_or(false)
     }
 
     pub fn take(size: usize, align: usize) -> Option<NonNull<u8>> {
@@ -349,25 +349,25 @@ pub mod cache {
 
     /// An initialised arena, if one waits.
     #[inline(always)]
-    pub fn ready() -> Option<ArenaPtr> {
-        with(Cache::ready).flatten()
+    pub fn take_arena() -> Option<ArenaPtr> {
+        with(Cache::take_arena).flatten()
     }
 
     /// May an arena wait?
     #[inline(always)]
-    pub fn takes_ready() -> bool {
-        with(|c| c.takes(HOME) || c.make_room(HOME)).unwrap_or(false)
+    pub fn accepts_arena() -> bool {
+        with(|c| c.accepts(BLOCK_MIN) || c.evict_large(BLOCK_MIN)).unwrap_or(false)
     }
 
     /// # Safety
-    /// The arena is fresh, on the heap, and nothing is allocated in it; [`takes_ready`] allowed it.
+    /// The arena is fresh, on the heap, and nothing is allocated in it; [`accepts_arena`] allowed it.
     #[inline(always)]
-    pub unsafe fn put_ready(a: ArenaPtr) {
+    pub unsafe fn put_arena(a: ArenaPtr) {
         a.head.epoch.set(a.head.epoch.get() + 2); // marks of it are stale
         with(|c| {
-            a.anchor.set(c.ready.get());
+            a.synced.set(c.ready.get());
             c.ready.set(a.base());
-            c.hold(HOME);
+            c.add_bytes(BLOCK_MIN);
         });
     }
 
@@ -380,7 +380,7 @@ pub mod cache {
 
     /// The bytes that this thread keeps now.
     pub fn held() -> usize {
-        with(|c| c.held.get()).unwrap_or(0)
+        with(|c| c.bytes.get()).unwrap_or(0)
     }
 
     /// Returns all that this thread keeps to the system. A thread that ends does so by itself.

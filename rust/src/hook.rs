@@ -28,7 +28,7 @@ std::thread_local! {
     /// A box, while something waits.
     static QUEUE: Cell<*mut Vec<Waiting>> = const { Cell::new(null_mut()) };
     /// While this is not 0, nothing is delivered.
-    static HOLDS: Cell<usize> = const { Cell::new(0) };
+    static DEFERRALS: Cell<usize> = const { Cell::new(0) };
     static IN_HOOK: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn found(finding: impl FnOnce() -> Finding) {
 /// Whether [`deliver`] would do anything.
 #[inline]
 pub(crate) fn is_due() -> bool {
-    !QUEUE.get().is_null() && HOLDS.get() == 0 && !IN_HOOK.get()
+    !QUEUE.get().is_null() && DEFERRALS.get() == 0 && !IN_HOOK.get()
 }
 
 /// Delivers what waits, also what is made meanwhile. Arenas in the midst of an operation are closed by the caller.
@@ -101,7 +101,7 @@ pub(crate) fn deliver() {
         for Waiting { finding, by_hook } in *waiting {
             if let Some(hook) = hook().filter(|_| !by_hook) {
                 IN_HOOK.set(true);
-                crate::drops::stop_panic(|| hook(&finding));
+                crate::drops::catch_panic(|| hook(&finding));
                 IN_HOOK.set(false);
             }
             process::write(&finding);
@@ -111,13 +111,13 @@ pub(crate) fn deliver() {
 }
 
 /// While it lives, this thread's findings wait: something is in a state, or locked, that a hook must not meet. What waits
-/// is delivered at the next occasion, or by [`Hold::end`].
-pub(crate) struct Hold(());
+/// is delivered at the next occasion, or by [`DeferReports::end`].
+pub(crate) struct DeferReports(());
 
-impl Hold {
-    pub fn new() -> Hold {
-        HOLDS.set(HOLDS.get() + 1);
-        Hold(())
+impl DeferReports {
+    pub fn new() -> DeferReports {
+        DEFERRALS.set(DEFERRALS.get() + 1);
+        DeferReports(())
     }
 
     pub fn end(self) {
@@ -126,14 +126,14 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for DeferReports {
     fn drop(&mut self) {
-        HOLDS.set(HOLDS.get() - 1);
+        DEFERRALS.set(DEFERRALS.get() - 1);
     }
 }
 
 /// Calls a source, which may use other arenas: in the midst of an operation of the arena that asks it.
-pub(crate) fn held<R>(call: impl FnOnce() -> R) -> R {
-    let _hold = Hold::new();
+pub(crate) fn call_source<R>(call: impl FnOnce() -> R) -> R {
+    let _deferred = DeferReports::new();
     call()
 }

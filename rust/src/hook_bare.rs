@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 /// Calls a source.
-pub(crate) fn held<R>(call: impl FnOnce() -> R) -> R {
+pub(crate) fn call_source<R>(call: impl FnOnce() -> R) -> R {
     call()
 }

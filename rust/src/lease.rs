@@ -13,16 +13,16 @@ use crate::abi::Head;
 use crate::arena::{Arena, Keep};
 use crate::error::AllocError;
 use crate::options::Options;
-use crate::policy::HOME;
+use crate::policy::BLOCK_MIN;
 use crate::provider;
 
 mod slots;
-use slots::{Kept, Line, Slots};
+use slots::{Line, ReservedSlot, Slots};
 
 const LINES: usize = 16;
-const WIDE: usize = 8;
-type Waiting = Slots<Head, LINES, WIDE>;
-type Place<'l> = Kept<'l, Head>;
+const SLOTS_PER_LINE: usize = 8;
+type IdleSlots = Slots<Head, LINES, SLOTS_PER_LINE>;
+type Reserved<'l> = ReservedSlot<'l, Head>;
 
 /// A cache of arenas that all threads take from and return to.
 ///
@@ -53,9 +53,9 @@ type Place<'l> = Kept<'l, Head>;
 /// assert!(LEASES.idle() >= 1);
 /// ```
 pub struct Leases {
-    waiting: Waiting,
-    idle: usize,
-    bytes: usize,
+    idle_slots: IdleSlots,
+    idle_max: usize,
+    bytes_max: usize,
     budget: u64,
     counts: Counts,
 }
@@ -130,9 +130,9 @@ impl Leases {
     /// ```
     pub const fn new() -> Leases {
         Leases {
-            waiting: Slots::of([const { Line::of([const { AtomicPtr::new(null_mut()) }; WIDE]) }; LINES]),
-            idle: 64,
-            bytes: 256 << 10,
+            idle_slots: Slots::of([const { Line::of([const { AtomicPtr::new(null_mut()) }; SLOTS_PER_LINE]) }; LINES]),
+            idle_max: 64,
+            bytes_max: 256 << 10,
             budget: u64::MAX,
             counts: Counts { made: AtomicUsize::new(0), ended: AtomicUsize::new(0) },
         }
@@ -148,7 +148,7 @@ impl Leases {
     /// ```
     #[must_use]
     pub const fn keep_idle(mut self, arenas: usize) -> Leases {
-        self.idle = if arenas < Waiting::ALL { arenas } else { Waiting::ALL };
+        self.idle_max = if arenas < IdleSlots::CAPACITY { arenas } else { IdleSlots::CAPACITY };
         self
     }
 
@@ -162,7 +162,7 @@ impl Leases {
     /// ```
     #[must_use]
     pub const fn keep_bytes(mut self, bytes: usize) -> Leases {
-        self.bytes = bytes;
+        self.bytes_max = bytes;
         self
     }
 
@@ -208,12 +208,12 @@ impl Leases {
     /// ```
     #[inline]
     pub fn try_get(&self) -> Result<Lease<'_>, AllocError> {
-        let (arena, place) = match self.waiting.take(hint(), self.idle) {
+        let (arena, slot) = match self.idle_slots.take(hint(), self.idle_max) {
             // SAFETY: it was in a slot.
-            Some((head, place)) => (unsafe { arena_of(head) }, place),
+            Some((head, slot)) => (unsafe { arena_of(head) }, slot),
             None => (self.make()?, None),
         };
-        Ok(Lease { arena: ManuallyDrop::new(arena), place, leases: self })
+        Ok(Lease { arena: ManuallyDrop::new(arena), slot, leases: self })
     }
 
     #[cold]
@@ -237,7 +237,7 @@ impl Leases {
     /// assert_eq!(leases.idle(), 1);
     /// ```
     pub fn idle(&self) -> usize {
-        self.waiting.full()
+        self.idle_slots.full()
     }
 
     /// How many bytes the arenas that wait hold. To look at each, it is taken for a moment: a thread that wants one
@@ -256,7 +256,7 @@ impl Leases {
             held += arena.stats().reserved as usize;
             Some(head)
         };
-        self.waiting.each(look);
+        self.idle_slots.each(look);
         held
     }
 
@@ -289,82 +289,82 @@ impl Leases {
     pub fn trim(&self) {
         let end = |head| {
             // SAFETY: it was in a slot.
-            self.end(unsafe { arena_of(head) });
+            self.release(unsafe { arena_of(head) });
             None
         };
-        self.waiting.each(end);
+        self.idle_slots.each(end);
     }
 
     // ---- taking back ----
 
     /// For an arena that is empty, and the place that was kept for it.
     #[inline]
-    fn put(&self, arena: Arena, place: Option<Place<'_>>) {
+    fn put(&self, arena: Arena, slot: Option<Reserved<'_>>) {
         let arena = ManuallyDrop::new(arena);
-        match place {
-            Some(place) => place.fill(arena.head()),
-            None if self.waiting.put(hint(), self.idle, arena.head()) => {}
-            None => self.end(ManuallyDrop::into_inner(arena)),
+        match slot {
+            Some(slot) => slot.fill(arena.head()),
+            None if self.idle_slots.put(hint(), self.idle_max, arena.head()) => {}
+            None => self.release(ManuallyDrop::into_inner(arena)),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end(&self, arena: Arena) {
+    fn release(&self, arena: Arena) {
         self.counts.ended.fetch_add(1, Ordering::Relaxed);
         drop(arena);
     }
 
     #[cold]
-    fn end_unfit(&self, arena: Arena, place: Option<Place<'_>>) {
-        if let Some(place) = place {
-            place.leave();
+    fn release_unfit(&self, arena: Arena, slot: Option<Reserved<'_>>) {
+        if let Some(slot) = slot {
+            slot.abandon();
         }
-        self.end(arena);
+        self.release(arena);
     }
 
     /// The way back after a round that was as those before: what is kept is what was kept, and the budget too, since a
-    /// change of it is an event that `reset_short` does not overlook.
+    /// change of it is an event that `reset_fast` does not overlook.
     #[inline]
-    fn take_back(&self, arena: Arena, place: Option<Place<'_>>) {
-        let again = arena.own().is_some_and(|a| a.reset_short() && a.is_as_leased(self.bytes.max(HOME)));
-        if again {
-            self.put(arena, place);
+    fn return_arena(&self, arena: Arena, slot: Option<Reserved<'_>>) {
+        let done = arena.own().is_some_and(|a| a.reset_fast() && a.fits_idle_limit(self.bytes_max.max(BLOCK_MIN)));
+        if done {
+            self.put(arena, slot);
         } else {
-            self.take_back_slow(arena, place);
+            self.return_slow(arena, slot);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn take_back_slow(&self, arena: Arena, place: Option<Place<'_>>) {
+    fn return_slow(&self, arena: Arena, slot: Option<Reserved<'_>>) {
         /// Also when a destructor panics: the arena is empty then.
-        struct Back<'a>(&'a Leases, ManuallyDrop<Arena>, Option<Place<'a>>);
-        impl Drop for Back<'_> {
+        struct Return<'a>(&'a Leases, ManuallyDrop<Arena>, Option<Reserved<'a>>);
+        impl Drop for Return<'_> {
             fn drop(&mut self) {
                 // SAFETY: taken once.
                 let arena = unsafe { ManuallyDrop::take(&mut self.1) };
-                self.0.take_back_empty(arena, self.2.take());
+                self.0.return_empty(arena, self.2.take());
             }
         }
-        let mut back = Back(self, ManuallyDrop::new(arena), place);
-        back.1.reset();
+        let mut guard = Return(self, ManuallyDrop::new(arena), slot);
+        guard.1.reset();
     }
 
-    fn take_back_empty(&self, mut arena: Arena, place: Option<Place<'_>>) {
+    fn return_empty(&self, mut arena: Arena, slot: Option<Reserved<'_>>) {
         // A range that unsafe code claimed and did not give makes the arena unfit. And what a holder switched on, or
         // the function it gave for a passed budget, is not for the next: an arena that was watched ends.
-        let fit = arena.own().filter(|a| !a.has_leaked() && !a.was_watched());
-        let Some(a) = fit else { return self.end_unfit(arena, place) };
+        let fit = arena.own().filter(|a| !a.has_leaked() && !a.has_instruments());
+        let Some(a) = fit else { return self.release_unfit(arena, slot) };
         if a.budget.get() != self.budget && arena.set_budget(Some(self.budget)).is_err() {
-            return self.end_unfit(arena, place);
+            return self.release_unfit(arena, slot);
         }
         let slow = a.slow();
-        let most = slow.first.get().max(slow.current.get().size.get()).max(slow.spare_bytes.get());
-        if most > self.bytes.max(HOME) {
-            arena.reset_with(Keep::Bytes(self.bytes)); // of which the need of recent rounds is a part
+        let most = slow.first_size.get().max(slow.current.get().size.get()).max(slow.spare_bytes.get());
+        if most > self.bytes_max.max(BLOCK_MIN) {
+            arena.reset_with(Keep::Bytes(self.bytes_max)); // of which the need of recent rounds is a part
         }
-        self.put(arena, place);
+        self.put(arena, slot);
     }
 }
 
@@ -372,8 +372,8 @@ impl provider::ArenaPtr {
     /// Of an arena that a reset left with one block and nothing else: may it wait? It is not large, and was never
     /// watched.
     #[inline(always)]
-    fn is_as_leased(self, bytes: usize) -> bool {
-        self.end.get().addr() - self.head.cursor.get().addr() <= bytes && self.slow().watch.get().is_none()
+    fn fits_idle_limit(self, bytes: usize) -> bool {
+        self.end.get().addr() - self.head.cursor.get().addr() <= bytes && self.slow().instruments.get().is_none()
     }
 }
 
@@ -446,7 +446,7 @@ impl fmt::Debug for Leases {
 pub struct Lease<'l> {
     /// No `&mut` to it gets out: whoever had two could swap them, and return one to the other's cache.
     arena: ManuallyDrop<Arena>,
-    place: Option<Place<'l>>,
+    slot: Option<Reserved<'l>>,
     leases: &'l Leases,
 }
 
@@ -454,8 +454,8 @@ impl<'l> Lease<'l> {
     /// Its parts; `of` puts them together again. Its place is anybody's.
     pub(crate) fn into_parts(self) -> (Arena, &'l Leases) {
         let mut this = ManuallyDrop::new(self);
-        if let Some(place) = this.place.take() {
-            place.leave();
+        if let Some(slot) = this.slot.take() {
+            slot.abandon();
         }
         // SAFETY: taken once.
         (unsafe { ManuallyDrop::take(&mut this.arena) }, this.leases)
@@ -463,7 +463,7 @@ impl<'l> Lease<'l> {
 
     /// A lease of an arena that came out of one.
     pub(crate) fn of(arena: Arena, leases: &'l Leases) -> Lease<'l> {
-        Lease { arena: ManuallyDrop::new(arena), place: None, leases }
+        Lease { arena: ManuallyDrop::new(arena), slot: None, leases }
     }
 
     /// As [`Arena::reset`].
@@ -546,7 +546,7 @@ impl Drop for Lease<'_> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: taken once.
-        self.leases.take_back(unsafe { ManuallyDrop::take(&mut self.arena) }, self.place.take());
+        self.leases.return_arena(unsafe { ManuallyDrop::take(&mut self.arena) }, self.slot.take());
     }
 }
 

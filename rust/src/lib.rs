@@ -128,6 +128,7 @@ mod boxed;
 mod buffered;
 pub mod bumpalo;
 pub mod collections;
+mod construct;
 mod cursor;
 mod diagnostics;
 mod drops;
@@ -159,7 +160,6 @@ mod promote;
 mod provider;
 mod recycler;
 mod report;
-mod room;
 mod scope;
 #[cfg(feature = "std")]
 mod shared;

@@ -8,7 +8,7 @@ use super::{yield_now, SPINS};
 pub struct Lock(AtomicBool);
 
 /// Lets go when it is dropped, also by a panic.
-pub struct Held<'a>(&'a Lock);
+pub struct Guard<'a>(&'a Lock);
 
 impl Lock {
     pub const fn of(taken: AtomicBool) -> Lock {
@@ -17,23 +17,23 @@ impl Lock {
 
     /// If nobody has it. Acquire: the other half of letting go.
     #[inline(always)]
-    pub fn attempt(&self) -> Option<Held<'_>> {
+    pub fn try_take(&self) -> Option<Guard<'_>> {
         match self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Some(Held(self)), // not before: it lets go when it is dropped
+            Ok(_) => Some(Guard(self)), // not before: it lets go when it is dropped
             Err(_) => None,
         }
     }
 
     #[inline(always)]
-    pub fn take(&self) -> Held<'_> {
-        match self.attempt() {
-            Some(held) => held,
+    pub fn take(&self) -> Guard<'_> {
+        match self.try_take() {
+            Some(guard) => guard,
             None => self.wait(),
         }
     }
 
     #[cold]
-    fn wait(&self) -> Held<'_> {
+    fn wait(&self) -> Guard<'_> {
         loop {
             // An exchange takes the line away from who has the lock, a look does not.
             let free = (0..SPINS).any(|_| {
@@ -43,14 +43,14 @@ impl Lock {
             if !free {
                 yield_now();
             }
-            if let Some(held) = self.attempt() {
-                return held;
+            if let Some(guard) = self.try_take() {
+                return guard;
             }
         }
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Guard<'_> {
     /// Release: who has it next sees what was done.
     #[inline(always)]
     fn drop(&mut self) {

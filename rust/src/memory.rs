@@ -6,9 +6,9 @@ use core::ptr::NonNull;
 
 use crate::abi;
 use crate::arena::Arena;
+use crate::construct::{CallSite, Construct};
 use crate::heap;
 use crate::recycler::{Recycler, UNIT};
-use crate::room::{By, Room};
 use crate::source::Source;
 
 /// Memory by its layout, that can be returned: [`Heap`], `&Arena`, a reference to a recycler or a shared arena, [`Blocks`] of
@@ -114,18 +114,18 @@ macro_rules! memory {
         // SAFETY: what it gives is nobody else's until it is given back; while it is borrowed it is not emptied.
         unsafe impl<S: Source> Memory for &$of {
             fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-                self.obtain(layout, By::caller(false))
+                self.raw_alloc(layout, CallSite::caller(false))
             }
 
             unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: the caller's contract.
-                unsafe { self.return_(p, layout) }
+                unsafe { self.raw_free(p, layout) }
             }
 
             /// In place when it is the newest allocation and there is room.
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
                 // SAFETY: the caller's contract.
-                unsafe { self.refit(p, old, new, By::caller(false)) }
+                unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }
             }
         }
     };

@@ -7,10 +7,10 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
+use crate::construct::Construct;
 use crate::error::{AllocError, InitError};
 use crate::lease::{Lease, Leases};
 use crate::owner::{Keeper, Root, Rooted};
-use crate::room::Room;
 
 /// A leased arena and a value that borrows it, in one: a message whose parts lie in an arena, say. Whoever has it may
 /// look at it, change it, send it on; when it is dropped, on whatever thread, the arena returns to its cache.
@@ -171,7 +171,7 @@ unsafe impl Keeper for Leased<'_> {
 
 impl<'l> Leased<'l> {
     fn try_new(lease: Lease<'l>) -> Result<Leased<'l>, AllocError> {
-        let at = lease.room::<Arena, AllocError>(false)?;
+        let at = lease.reserve_one::<Arena, AllocError>(false)?;
         let (arena, leases) = lease.into_parts();
         // SAFETY: memory for it. The arena drops no such value: its end is `into_lease`.
         unsafe { at.write(arena) };

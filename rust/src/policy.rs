@@ -13,9 +13,9 @@ pub const MERGE: usize = 64 * MIB;
 /// P12: bytes an arena keeps of what rewinds give back.
 pub const SPARE: usize = 4 * MIB;
 /// P2: the block that an arena is made in.
-pub const HOME: usize = 4096;
+pub const BLOCK_MIN: usize = 4096;
 /// P2: what of it holds the head and the provider's state.
-pub const HOME_START: usize = 512;
+pub const INITIAL_START: usize = 512;
 /// P3: what lies in front of a block's first byte, at least.
 pub const HEADER: usize = 64;
 /// M9: so that no sum of two requests wraps.
@@ -59,7 +59,7 @@ pub const fn usable(block_size: usize) -> usize {
 
 /// P5: the size that growth asks for, after a block of `current` bytes.
 pub fn next_size(current: usize) -> usize {
-    (2 * round(current.min(CAP), HOME)).min(CAP)
+    (2 * round(current.min(CAP), BLOCK_MIN)).min(CAP)
 }
 
 /// P5, P6: the regular block that takes `need` bytes; `None`: P7, a block of its own. `next`: what growth asks for.
@@ -74,8 +74,8 @@ pub fn regular_size(need: usize, next: usize, idle: bool) -> Option<usize> {
 }
 
 /// P7
-pub const fn oneoff_size(need: usize) -> usize {
-    round(need + HEADER, HOME)
+pub const fn dedicated_size(need: usize) -> usize {
+    round(need + HEADER, BLOCK_MIN)
 }
 
 /// P10: the one block that holds a round of `high` bytes.
@@ -90,7 +90,7 @@ pub fn merged_size(high: u64) -> usize {
 }
 
 fn pow2(n: usize) -> usize {
-    n.next_power_of_two().max(HOME)
+    n.next_power_of_two().max(BLOCK_MIN)
 }
 
 /// P10: what stays for the next round.
@@ -107,14 +107,14 @@ pub struct Keep {
 pub struct Round {
     pub high: u64,
     pub others: usize,
-    pub one_offs: usize,
+    pub dedicated_count: usize,
     pub spare_bytes: usize,
 }
 
 /// P10, for a policy of `reset` and its bytes.
 pub fn keep(round_: &Round, policy: u32, bytes: usize) -> Keep {
-    let &Round { high, others, one_offs, spare_bytes } = round_;
-    let alike = one_offs == 0 && others > CAP;
+    let &Round { high, others, dedicated_count, spare_bytes } = round_;
+    let alike = dedicated_count == 0 && others > CAP;
     let above = high > MERGE as u64;
     let wanted = merged_size(high);
     // A half more than the round, as P6 may waste a quarter of each block.
@@ -130,7 +130,7 @@ pub fn keep(round_: &Round, policy: u32, bytes: usize) -> Keep {
         },
         crate::abi::KEEP_BYTES => {
             let bound = bytes.min(MAX_REQUEST);
-            let wanted = wanted.min(round(bound, HOME).max(HOME));
+            let wanted = wanted.min(round(bound, BLOCK_MIN).max(BLOCK_MIN));
             Keep {
                 wanted,
                 most: (4 * wanted).min(wanted.max(bound)),
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(regular_size(100_000, 8192, false), Some(512 << 10));
         assert_eq!(regular_size(CAP / 4 + 1, 8192, false), None);
         assert_eq!(regular_size(MERGE - 512, MERGE, true), Some(MERGE));
-        assert_eq!((oneoff_size(4032), oneoff_size(4033)), (4096, 8192));
+        assert_eq!((dedicated_size(4032), dedicated_size(4033)), (4096, 8192));
         assert_eq!((merged_size(1), merged_size(5000), merged_size(CAP as u64 + 1)), (4096, 8192, 2 * CAP));
         assert_eq!(merged_size(u64::MAX), MERGE);
     }

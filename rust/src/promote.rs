@@ -6,8 +6,8 @@ use core::ptr::{self, NonNull};
 
 use crate::arena::Arena;
 use crate::boxed::Box;
-use crate::error::{sure, Refuse};
-use crate::room::Room;
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, ErrorMode};
 
 /// What a box can take to another arena: values of sized types, slices, text.
 ///
@@ -61,7 +61,10 @@ impl Arena {
     /// Moves the value of `b` here, and the box with it. If that cannot be, `b` stays as it is.
     #[inline(always)]
     #[track_caller]
-    fn taken<'a, 'b, T: Promote + ?Sized, E: Refuse>(&'b self, b: Box<'a, T>) -> Result<Box<'b, T>, (Box<'a, T>, E)> {
+    fn taken<'a, 'b, T: Promote + ?Sized, E: ErrorMode>(
+        &'b self,
+        b: Box<'a, T>,
+    ) -> Result<Box<'b, T>, (Box<'a, T>, E)> {
         let layout = Layout::for_value::<T>(&b);
         let at = match self.bytes::<E>(layout) {
             Ok(at) => at,
@@ -110,7 +113,7 @@ impl<'a, T: Promote + ?Sized> Box<'a, T> {
     #[inline]
     #[track_caller]
     pub fn promote<'b>(b: Box<'a, T>, to: &'b Arena) -> Box<'b, T> {
-        sure(to.taken(b).map_err(|(_, never)| never))
+        unwrap_infallible(to.taken(b).map_err(|(_, never)| never))
     }
 
     /// As [`promote`](Box::promote), with the box as it was instead of the panic.

@@ -304,7 +304,7 @@ impl Drop for Scope<'_> {
     #[inline]
     fn drop(&mut self) {
         // As it began, which most scopes are at their end: nothing can be on its list, or open in it.
-        if self.arena.own().is_some_and(|a| a.end_fresh_scope()) {
+        if self.arena.own().is_some_and(|a| a.end_pristine_scope()) {
             return;
         }
         struct End(Option<NonNull<foreign::Outer>>);

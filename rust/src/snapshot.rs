@@ -92,8 +92,8 @@ impl Switches {
     }
 
     /// Called on the arena's thread, or with the `Frames` held exclusively.
-    pub(crate) fn throw(self, arena: &Arena) -> Result<(), SwitchError> {
-        if !self.any() && arena.own().is_none_or(|a| !a.was_watched()) {
+    pub(crate) fn apply(self, arena: &Arena) -> Result<(), SwitchError> {
+        if !self.any() && arena.own().is_none_or(|a| !a.has_instruments()) {
             return Ok(());
         }
         arena.set_metered(self.metered)?;

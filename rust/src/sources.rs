@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::AllocError;
 use crate::os;
-use crate::policy::{HOME, MAX_REQUEST};
+use crate::policy::{BLOCK_MIN, MAX_REQUEST};
 use crate::source::Source;
 
 /// Blocks straight from the system, in whole pages, and straight back.
@@ -94,7 +94,7 @@ impl Reserve {
         if max == 0 || max > MAX_REQUEST {
             return Err(AllocError);
         }
-        let max = max.max(HOME).next_multiple_of(os::page_size());
+        let max = max.max(BLOCK_MIN).next_multiple_of(os::page_size());
         let base = os::reserve(max).ok_or(AllocError)?;
         Ok(Reserve { base, max, committed: Cell::new(0), taken: Cell::new(false) })
     }

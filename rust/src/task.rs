@@ -25,10 +25,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi::Stats;
 use crate::arena::Arena;
 use crate::boxed::Box;
-use crate::error::{sure, AllocError, Refuse};
-use crate::hook::Hold;
+use crate::construct::{construct_methods, CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError, ErrorMode};
+use crate::hook::DeferReports;
 use crate::lease::{Lease, Leases};
-use crate::room::{borrowing, By, Room};
 
 /// An arena behind a lock: `Send` and `Sync`, so that a reference to it may live across an await and be given to the
 /// futures inside a task, on whatever threads they are polled. What is allocated lives as long as the arena is
@@ -246,18 +246,18 @@ impl TaskArena<'_> {
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         let arena = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        if !arena.is_watched() {
+        if !arena.is_instrumented() {
             return f(&arena);
         }
-        let hold = Hold::new();
+        let deferred = DeferReports::new();
         let result = f(&arena);
         drop(arena);
-        hold.end();
+        deferred.end();
         result
     }
 
     /// The arena takes an empty place first: what it cannot take must be dropped outside the lock.
-    fn dropped<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+    fn alloc_dropped<T: Send + 'static, E: ErrorMode>(&self, value: T) -> Result<&mut T, E> {
         if !needs_drop::<T>() {
             return self.value(|| value);
         }
@@ -268,38 +268,38 @@ impl TaskArena<'_> {
     }
 }
 
-impl Room for TaskArena<'_> {
+impl Construct for TaskArena<'_> {
     #[inline]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // Refused outside: to refuse may be to panic, and a panic runs its hook.
-        self.locked(|arena| arena.obtain(layout, by))
+        self.locked(|arena| arena.raw_alloc(layout, site))
     }
 
     #[inline]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        self.locked(|arena| unsafe { arena.return_(p, layout) });
+        self.locked(|arena| unsafe { arena.raw_free(p, layout) });
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
-        self.locked(|arena| unsafe { arena.refit(p, old, new, by) })
+        self.locked(|arena| unsafe { arena.raw_realloc(p, old, new, site) })
     }
 
     /// A size that is constant folds, under the lock too.
     #[inline]
     #[track_caller]
-    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
-        let p = self.locked(|arena| arena.room::<T, AllocError>(drops));
-        p.map_err(|_| E::refuse(Layout::new::<T>()))
+        let p = self.locked(|arena| arena.reserve_one::<T, AllocError>(drops));
+        p.map_err(|_| E::out_of_memory(Layout::new::<T>()))
     }
 }
 
-borrowing!([] TaskArena<'_>);
+construct_methods!([] TaskArena<'_>);
 
 // ---- allocating ----
 
@@ -317,7 +317,7 @@ impl TaskArena<'_> {
     /// If the arena has no memory, as all calls here without `try`.
     #[inline]
     pub fn alloc<T>(&self, value: T) -> &mut T {
-        sure(self.value(|| value))
+        unwrap_infallible(self.value(|| value))
     }
 
     /// As [`alloc`](TaskArena::alloc), with an error instead of the panic. `value` is lost then.
@@ -343,7 +343,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        sure(self.value(make))
+        unwrap_infallible(self.value(make))
     }
 
     /// As [`alloc_with`](TaskArena::alloc_with), with an error instead of the panic; `make` does not run then.
@@ -368,7 +368,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](TaskArena::alloc_layout), with an error instead of the panic.
@@ -391,7 +391,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
-        sure(self.copied(src))
+        unwrap_infallible(self.copied(src))
     }
 
     /// As [`alloc_slice_copy`](TaskArena::alloc_slice_copy), with an error instead of the panic.
@@ -413,7 +413,7 @@ impl TaskArena<'_> {
     /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
     /// ```
     pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
-        sure(self.filled(src.len(), |i| src[i].clone()))
+        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
     }
 
     /// As [`alloc_slice_clone`](TaskArena::alloc_slice_clone), with an error instead of the panic.
@@ -434,7 +434,7 @@ impl TaskArena<'_> {
     /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
     /// ```
     pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
-        sure(self.filled(n, make))
+        unwrap_infallible(self.filled(n, make))
     }
 
     /// As [`alloc_slice_fill_with`](TaskArena::alloc_slice_fill_with), with an error instead of the panic.
@@ -457,7 +457,7 @@ impl TaskArena<'_> {
     /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
     /// ```
     pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        sure(self.collected(iter.into_iter(), false))
+        unwrap_infallible(self.collected(iter.into_iter(), false))
     }
 
     /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
@@ -482,7 +482,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_str(&self, s: &str) -> &mut str {
-        sure(self.text(s))
+        unwrap_infallible(self.text(s))
     }
 
     /// As [`alloc_str`](TaskArena::alloc_str), with an error instead of the panic.
@@ -507,7 +507,7 @@ impl TaskArena<'_> {
     /// # Panics
     /// If the arena has no memory, or a formatting trait returns an error.
     pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
-        sure(self.formatted(args))
+        unwrap_infallible(self.formatted(args))
     }
 
     /// As [`alloc_fmt`](TaskArena::alloc_fmt), with an error instead of the first panic.
@@ -559,7 +559,7 @@ impl TaskArena<'_> {
     /// assert_eq!(Arc::strong_count(&shared), 1);
     /// ```
     pub fn alloc_drop<T: Send + 'static>(&self, value: T) -> &mut T {
-        sure(self.dropped(value))
+        unwrap_infallible(self.alloc_dropped(value))
     }
 
     /// As [`alloc_drop`](TaskArena::alloc_drop), with an error instead of the panic.
@@ -569,7 +569,7 @@ impl TaskArena<'_> {
     /// assert!(leases.task().try_alloc_drop(String::from("dropped now")).is_err());
     /// ```
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.dropped(value)
+        self.alloc_dropped(value)
     }
 
     /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, say.

@@ -8,19 +8,19 @@ use core::ptr::{self, NonNull};
 
 /// The slots that share a line: of two lines, since processors fetch them in pairs.
 #[repr(align(128))]
-pub struct Line<T, const WIDE: usize>([AtomicPtr<T>; WIDE]);
+pub struct Line<T, const SLOTS_PER_LINE: usize>([AtomicPtr<T>; SLOTS_PER_LINE]);
 
-impl<T, const WIDE: usize> Line<T, WIDE> {
-    pub const fn of(slots: [AtomicPtr<T>; WIDE]) -> Line<T, WIDE> {
+impl<T, const SLOTS_PER_LINE: usize> Line<T, SLOTS_PER_LINE> {
+    pub const fn of(slots: [AtomicPtr<T>; SLOTS_PER_LINE]) -> Line<T, SLOTS_PER_LINE> {
         Line(slots)
     }
 }
 
 /// A slot that is kept for what was taken out of it: nobody else puts into it or takes from it. Whoever has it either
 /// fills it or leaves it; if neither, it is lost.
-pub struct Kept<'a, T>(&'a AtomicPtr<T>);
+pub struct ReservedSlot<'a, T>(&'a AtomicPtr<T>);
 
-impl<T> Kept<'_, T> {
+impl<T> ReservedSlot<'_, T> {
     /// Release: the other half of `take_from`. A store will do, since nobody else writes here now.
     #[inline(always)]
     pub fn fill(self, one: NonNull<T>) {
@@ -28,7 +28,7 @@ impl<T> Kept<'_, T> {
     }
 
     /// It is empty, and anybody's.
-    pub fn leave(self) {
+    pub fn abandon(self) {
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
@@ -38,15 +38,15 @@ impl<T> Kept<'_, T> {
 ///
 /// Of all slots the first `bound` are used, counted across the lines before along them: threads that begin at different
 /// lines are apart even when few slots are used.
-pub struct Slots<T, const LINES: usize, const WIDE: usize>([Line<T, WIDE>; LINES]);
+pub struct Slots<T, const LINES: usize, const SLOTS_PER_LINE: usize>([Line<T, SLOTS_PER_LINE>; LINES]);
 
-impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
-    pub const ALL: usize = LINES * WIDE;
+impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_PER_LINE> {
+    pub const CAPACITY: usize = LINES * SLOTS_PER_LINE;
     /// With so many slots the first ones of the lines are kept for what was taken there. The others, as many at least, are
     /// anybody's: what is out for long must not keep all.
-    pub const MANY: usize = 2 * LINES;
+    pub const RESERVE_MIN: usize = 2 * LINES;
 
-    pub const fn of(lines: [Line<T, WIDE>; LINES]) -> Slots<T, LINES, WIDE> {
+    pub const fn of(lines: [Line<T, SLOTS_PER_LINE>; LINES]) -> Slots<T, LINES, SLOTS_PER_LINE> {
         Slots(lines)
     }
 
@@ -64,7 +64,7 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
     /// The slots that are used: those of a line, and of the lines after it. Threads that only take must find what others
     /// only put. Most are full, or empty, and not written then: to look at them is cheap beside the page faults of new
     /// memory.
-    fn from(&self, line: usize, bound: usize) -> impl Iterator<Item = &AtomicPtr<T>> {
+    fn slots_from(&self, line: usize, bound: usize) -> impl Iterator<Item = &AtomicPtr<T>> {
         let lines = LINES.min(bound);
         (0..lines).map(move |i| (line + i) % lines).flat_map(move |line| {
             let used = (bound - line).div_ceil(LINES);
@@ -74,11 +74,11 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
 
     /// Takes one out, if one is there; and with it, perhaps, its slot.
     #[inline]
-    pub fn take(&self, hint: usize, bound: usize) -> Option<(NonNull<T>, Option<Kept<'_, T>>)> {
-        if bound >= Self::MANY {
+    pub fn take(&self, hint: usize, bound: usize) -> Option<(NonNull<T>, Option<ReservedSlot<'_, T>>)> {
+        if bound >= Self::RESERVE_MIN {
             let slot = &self.0[hint % LINES].0[0];
-            if let Some(one) = take_from(slot, kept()) {
-                return Some((one, Some(Kept(slot))));
+            if let Some(one) = take_from(slot, reserved()) {
+                return Some((one, Some(ReservedSlot(slot))));
             }
         }
         self.take_other(hint, bound).map(|one| (one, None))
@@ -90,7 +90,7 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
         if bound == 0 {
             return None;
         }
-        self.from(Self::line(hint, bound), bound).find_map(|slot| take_from(slot, ptr::null_mut()))
+        self.slots_from(Self::line(hint, bound), bound).find_map(|slot| take_from(slot, ptr::null_mut()))
     }
 
     /// Puts one in, and says so: if not, no slot was empty, and it is the caller's as before.
@@ -107,16 +107,16 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
     #[cold]
     #[inline(never)]
     fn put_other(&self, line: usize, bound: usize, one: NonNull<T>) -> bool {
-        self.from(line, bound).any(|slot| put_in(slot, one))
+        self.slots_from(line, bound).any(|slot| put_in(slot, one))
     }
 
     /// Takes out all, one by one; what is put in meanwhile may stay. What `look` returns goes back to where it was.
     pub fn each(&self, mut look: impl FnMut(NonNull<T>) -> Option<NonNull<T>>) {
         for slot in self.0.iter().flat_map(|line| &line.0) {
-            if let Some(one) = take_from(slot, kept()) {
+            if let Some(one) = take_from(slot, reserved()) {
                 match look(one) {
-                    Some(back) => Kept(slot).fill(back),
-                    None => Kept(slot).leave(),
+                    Some(one) => ReservedSlot(slot).fill(one),
+                    None => ReservedSlot(slot).abandon(),
                 }
             }
         }
@@ -131,7 +131,7 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
 
 /// In a slot that is kept. Nothing that waits is at this address.
 #[inline(always)]
-fn kept<T>() -> *mut T {
+fn reserved<T>() -> *mut T {
     ptr::without_provenance_mut(1)
 }
 
@@ -143,12 +143,12 @@ fn is_full<T>(there: *mut T) -> bool {
 /// Acquire: what was written before the pointer was put is seen by whoever takes it. The load before is a guess, which
 /// spares the exchange: an exchange takes the line away from the other processors even where it finds nothing.
 #[inline(always)]
-fn take_from<T>(slot: &AtomicPtr<T>, left: *mut T) -> Option<NonNull<T>> {
+fn take_from<T>(slot: &AtomicPtr<T>, replacement: *mut T) -> Option<NonNull<T>> {
     let there = slot.load(Ordering::Relaxed);
     if !is_full(there) {
         return None;
     }
-    slot.compare_exchange(there, left, Ordering::Acquire, Ordering::Relaxed).ok().and_then(NonNull::new)
+    slot.compare_exchange(there, replacement, Ordering::Acquire, Ordering::Relaxed).ok().and_then(NonNull::new)
 }
 
 /// Release: the other half of `take_from`. Nothing is read through what was there, so a failure orders nothing.

@@ -1,12 +1,12 @@
 //! The list of blocks, the accounting by subtraction, and the one writer of `limit`. Every operation begins with
-//! `enter` and ends with `finish`.
+//! `sync_in` and ends with `end_op`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
 use super::state::*;
 use crate::heap;
-use crate::hook::held;
+use crate::hook::call_source;
 use crate::policy::{self, SPARE};
 use crate::source::Source;
 
@@ -17,25 +17,25 @@ impl ArenaPtr {
     /// not seen.
     pub fn sync(self) {
         let slow = self.slow();
-        let moved = self.head.cursor.get().addr().wrapping_sub(self.anchor.get().addr()) as isize;
+        let moved = self.head.cursor.get().addr().wrapping_sub(self.synced.get().addr()) as isize;
         if moved > 0 {
             slow.allocated.set(slow.allocated.get() + moved as u64);
         }
-        let settled = slow.settled.get();
-        if settled.is_null() {
+        let steady_start = slow.steady_start.get();
+        if steady_start.is_null() {
             slow.live.set(slow.live.get().wrapping_add_signed(moved as i64));
         } else {
-            slow.live.set((self.head.cursor.get().addr() - settled.addr()) as u64);
-            self.settled_top.set(0); // the next reset must see how far the cursor came from here
+            slow.live.set((self.head.cursor.get().addr() - steady_start.addr()) as u64);
+            self.steady_top.set(0); // the next reset must see how far the cursor came from here
         }
-        self.anchor.set(self.head.cursor.get());
+        self.synced.set(self.head.cursor.get());
         if slow.live.get() > slow.peak.get() {
             slow.peak.set(slow.live.get());
         }
     }
 
-    pub fn enter(self) {
-        if self.is(FRESH) {
+    pub fn sync_in(self) {
+        if self.is(PRISTINE) {
             self.prepare();
         }
         self.sync();
@@ -43,38 +43,38 @@ impl ArenaPtr {
 
     /// M2: the room of the inline path: up to the block's end, as far as the budget goes, or none while something must
     /// be slow.
-    pub fn aim(self) {
+    pub fn set_limit(self) {
         let cursor = self.head.cursor.get();
-        let mut room = (self.end.get().addr() - cursor.addr()) as u64;
+        let mut remaining = (self.end.get().addr() - cursor.addr()) as u64;
         let closed = self.is(CLAIMED | BUSY);
-        let mut watched = closed;
+        let mut instrumented = closed;
         if self.budget.get() != u64::MAX || self.is(BUDGETED) {
-            let left = self.left();
-            watched |= left.is_none(); // else an inline free would open room that is not there (M12)
-            room = room.min(left.unwrap_or(0) & !7);
+            let left = self.remaining_budget();
+            instrumented |= left.is_none(); // else an inline free would open room that is not there (M12)
+            remaining = remaining.min(left.unwrap_or(0) & !7);
             if self.shares_budget() {
-                room = 0;
+                remaining = 0;
             }
-            self.aim_scopes();
+            self.set_scope_limits();
         }
-        if self.is(WATCHED) {
-            watched = true;
-            room = self.aim_watch(room);
+        if self.is(INSTRUMENTED) {
+            instrumented = true;
+            remaining = self.instrumented_limit(remaining);
         }
         if closed {
-            room = 0;
+            remaining = 0;
         }
-        self.head.limit.set(cursor.wrapping_add(room as usize));
-        self.head.epoch.set(self.epoch() | watched as usize);
+        self.head.limit.set(cursor.wrapping_add(remaining as usize));
+        self.head.epoch.set(self.epoch() | instrumented as usize);
     }
 
-    /// The end of an operation: [`aim`](ArenaPtr::aim), and what was found in the operation is delivered before.
-    pub fn finish(self) {
+    /// The end of an operation: [`set_limit`](ArenaPtr::set_limit), and what was found in the operation is delivered before.
+    pub fn end_op(self) {
         #[cfg(feature = "std")]
-        if self.is(WATCHED) && crate::hook::is_due() {
+        if self.is(INSTRUMENTED) && crate::hook::is_due() {
             self.deliver();
         }
-        self.aim();
+        self.set_limit();
     }
 
     pub fn epoch(self) -> usize {
@@ -82,13 +82,13 @@ impl ArenaPtr {
     }
 
     /// M11: marks from before this point must ask the table.
-    pub fn bump_epoch(self) {
-        self.unsettle();
+    pub fn next_epoch(self) {
+        self.leave_steady();
         self.head.epoch.set(self.head.epoch.get().wrapping_add(2));
     }
 
     /// P10: what a round needs.
-    pub fn note_peak(self, live: u64) {
+    pub fn update_round_peak(self, live: u64) {
         let slow = self.slow();
         if live > slow.round_peak.get() {
             slow.round_peak.set(live);
@@ -101,30 +101,30 @@ impl ArenaPtr {
     pub fn live_with_scopes(self) -> u64 {
         let mut live = self.slow().live.get();
         self.each_scope(|scope| {
-            scope.enter();
+            scope.sync_in();
             live += scope.live_with_scopes();
         });
         live
     }
 
     /// The same, with what the ranges that are out may come to.
-    pub fn live_and_held(self) -> u64 {
-        let mut live = self.slow().live.get() + self.held() as u64;
+    pub fn live_and_claimed(self) -> u64 {
+        let mut live = self.slow().live.get() + self.claimed_bytes() as u64;
         self.each_scope(|scope| {
-            scope.enter();
-            live += scope.live_and_held();
+            scope.sync_in();
+            live += scope.live_and_claimed();
         });
         live
     }
 
     /// The bytes that the budget of this arena and of those around it leaves; `None`: there is more than it allows. All
     /// of a claimed range counts as used until it is given.
-    fn left(self) -> Option<u64> {
+    fn remaining_budget(self) -> Option<u64> {
         let mut left = u64::MAX;
         let mut at = Some(self);
         while let Some(a) = at {
             if a.budget.get() != u64::MAX {
-                left = left.min(a.budget.get().checked_sub(a.live_and_held())?);
+                left = left.min(a.budget.get().checked_sub(a.live_and_claimed())?);
             }
             at = a.parent.get();
         }
@@ -132,18 +132,18 @@ impl ArenaPtr {
     }
 
     /// May `charge` bytes more be live? What costs nothing is always affordable.
-    pub fn affords(self, charge: usize) -> bool {
-        if charge == 0 || (self.is(WATCHED) && !self.tag_affords(charge)) {
+    pub fn fits_budget(self, charge: usize) -> bool {
+        if charge == 0 || (self.is(INSTRUMENTED) && !self.fits_tag_budget(charge)) {
             return charge == 0;
         }
         if self.budget.get() == u64::MAX && !self.is(BUDGETED) {
             return true;
         }
-        self.left().is_some_and(|left| left >= charge as u64)
+        self.remaining_budget().is_some_and(|left| left >= charge as u64)
     }
 
     /// What the range that is out may come to. It may be out while scopes are open that began beside it.
-    pub fn held(self) -> usize {
+    pub fn claimed_bytes(self) -> usize {
         if self.is(CLAIMED) && !self.is_claimed_by_scopes() {
             self.slow().claim_limit.get().addr() - self.head.cursor.get().addr()
         } else {
@@ -163,10 +163,10 @@ impl ArenaPtr {
         false
     }
 
-    fn aim_scopes(self) {
+    fn set_scope_limits(self) {
         self.each_scope(|scope| {
-            scope.enter();
-            scope.aim();
+            scope.sync_in();
+            scope.set_limit();
         });
     }
 
@@ -190,16 +190,16 @@ impl ArenaPtr {
     }
 
     pub fn start_of(self, b: Block) -> *mut u8 {
-        if b == self.home() {
-            self.home_start()
+        if b == self.initial() {
+            self.initial_start()
         } else {
             b.base().wrapping_add(self.offset(b))
         }
     }
 
     pub fn end_of(self, b: Block) -> *mut u8 {
-        if b == self.home() {
-            self.home_end.get()
+        if b == self.initial() {
+            self.initial_end.get()
         } else if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
             b.base().wrapping_add(self.offset(b) + policy::usable(b.size.get()))
         } else {
@@ -207,17 +207,17 @@ impl ArenaPtr {
         }
     }
 
-    pub fn top_of(self, b: Block) -> *mut u8 {
+    pub fn used_end_of(self, b: Block) -> *mut u8 {
         if b == self.slow().current.get() {
             self.head.cursor.get()
         } else {
-            b.left.get()
+            b.used_end.get()
         }
     }
 
     /// Where `b` really begins: its base, which for home is the arena's.
     pub fn base_of(self, b: Block) -> *mut u8 {
-        if b == self.home() {
+        if b == self.initial() {
             self.base()
         } else {
             b.base()
@@ -244,7 +244,7 @@ impl ArenaPtr {
         let base = match self.source.get() {
             None => heap::take(size)?,
             // SAFETY: a source outlives its arenas.
-            Some(source) => unsafe { held(|| source.as_ref().take(size))? },
+            Some(source) => unsafe { call_source(|| source.as_ref().take(size))? },
         };
         if base.addr().get() & 63 != 0 {
             // SAFETY: just taken.
@@ -266,8 +266,8 @@ impl ArenaPtr {
                     Some(before) => before.next.set(b.next.get()),
                 }
                 slow.spare_bytes.set(slow.spare_bytes.get() - size);
-                if self.is(WATCHED) {
-                    self.part_with(b); // a scope may use it, whose home has no records
+                if self.is(INSTRUMENTED) {
+                    self.drop_block_log(b); // a scope may use it, whose home has no records
                 }
                 return Some(b);
             }
@@ -280,10 +280,10 @@ impl ArenaPtr {
     /// Puts a taken block on top of the list.
     pub fn push(self, b: Block, kind: Kind) {
         let slow = self.slow();
-        self.bump_epoch();
+        self.next_epoch();
         b.kind.set(kind);
         b.index.set(slow.newest.get().index.get() + 1);
-        b.born.set(self.epoch());
+        b.epoch.set(self.epoch());
         b.charge.set(0);
         b.next.set(Some(slow.newest.get()));
         b.below.set(Some(slow.current.get()));
@@ -293,14 +293,14 @@ impl ArenaPtr {
     pub fn make_current(self, b: Block, cursor: *mut u8) {
         self.slow().current.set(b);
         self.head.cursor.set(cursor);
-        self.anchor.set(cursor);
+        self.synced.set(cursor);
         self.end.set(self.end_of(b));
     }
 
     // ---- giving back ----
 
     pub fn put(self, b: Block) {
-        if self.is(WATCHED) && self.part_for_good(b) {
+        if self.is(INSTRUMENTED) && self.quarantine_block(b) {
             return;
         }
         // SAFETY: a block of this arena's source, which has no header any more once it is put.
@@ -310,8 +310,8 @@ impl ArenaPtr {
     /// P12: what is not needed now is a spare. Of more than the bound allows, the newest stay.
     pub fn drop_block(self, b: Block) {
         let slow = self.slow();
-        self.unsettle(); // of a scope's block the arena around has heard nothing yet: the next reset decides about it
-        let bound = SPARE.max(slow.spare_keep.get()).max(slow.first.get()) as u64;
+        self.leave_steady(); // of a scope's block the arena around has heard nothing yet: the next reset decides about it
+        let bound = SPARE.max(slow.spare_keep.get()).max(slow.first_size.get()) as u64;
         let bound = bound.max(slow.round_peak.get().saturating_mul(2));
         b.kind.set(Kind::Spare);
         b.next.set(slow.spares.get());
@@ -356,15 +356,15 @@ impl ArenaPtr {
         let below = b.next.get().unwrap_or(b);
         slow.newest.set(below);
         if b.kind.get() == Kind::Regular {
-            b.left.set(self.head.cursor.get());
-            let used = b.left.get().addr() - self.start_of(b).addr();
+            b.used_end.set(self.head.cursor.get());
+            let used = b.used_end.get().addr() - self.start_of(b).addr();
             slow.live.set(slow.live.get() - used as u64);
             let below = b.below.get().unwrap_or(below);
-            self.make_current(below, below.left.get());
+            self.make_current(below, below.used_end.get());
         } else {
             slow.live.set(slow.live.get() - b.charge.get() as u64);
-            if self.is(WATCHED) {
-                self.end_apart(b);
+            if self.is(INSTRUMENTED) {
+                self.detached_remove(b);
             }
         }
         b
@@ -380,7 +380,7 @@ pub unsafe fn put(source: Option<NonNull<dyn Source>>, base: NonNull<u8>, size: 
     unsafe {
         match source {
             None => heap::put(base, size),
-            Some(source) => held(|| source.as_ref().put(base, size)),
+            Some(source) => call_source(|| source.as_ref().put(base, size)),
         }
     }
 }

@@ -17,10 +17,10 @@ pub struct BlockView {
 impl ArenaPtr {
     /// Bytes of `b` that are in use. Home idling holds nothing, though its cursor is at its end.
     fn used_of(self, b: Block) -> usize {
-        if b == self.home() && self.is(IDLE) {
+        if b == self.initial() && self.is(INITIAL_IDLE) {
             return 0;
         }
-        self.top_of(b).addr() - self.start_of(b).addr()
+        self.used_end_of(b).addr() - self.start_of(b).addr()
     }
 
     fn each_block(self, mut f: impl FnMut(Block)) {
@@ -34,12 +34,12 @@ impl ArenaPtr {
     /// Would giving back everything run somebody's function?
     #[inline]
     pub fn has_cleanups(self) -> bool {
-        !self.is(FRESH) && (self.slow().cleanups.get().is_some() || self.slow().scopes.get().is_some())
+        !self.is(PRISTINE) && (self.slow().cleanups.get().is_some() || self.slow().scopes.get().is_some())
     }
 
     pub fn holds(self, address: usize) -> bool {
-        if self.is(FRESH) {
-            return address >= self.home_start().addr() && address < self.head.cursor.get().addr();
+        if self.is(PRISTINE) {
+            return address >= self.initial_start().addr() && address < self.head.cursor.get().addr();
         }
         let mut holds = false;
         self.each_block(|b| holds |= address.wrapping_sub(self.start_of(b).addr()) < self.used_of(b));
@@ -68,9 +68,9 @@ impl ArenaPtr {
             }
         });
         self.each_scope(|scope| {
-            scope.enter();
+            scope.sync_in();
             let inner = scope.stats();
-            let lent = if scope.is(BORROWED) { scope.home_size.get() as u64 } else { 0 };
+            let lent = if scope.is(BORROWED) { scope.initial_size.get() as u64 } else { 0 };
             s.live += inner.live;
             s.allocated += inner.allocated;
             s.reserved += inner.reserved - lent;
@@ -78,7 +78,7 @@ impl ArenaPtr {
             s.blocks += inner.blocks - scope.is(BORROWED) as u64;
             s.source_calls += inner.source_calls - !scope.is(BORROWED) as u64;
         });
-        s.peak = s.peak.max(s.live).max(slow.settled_peak.get() as u64);
+        s.peak = s.peak.max(s.live).max(slow.steady_peak.get() as u64);
         slow.peak.set(s.peak);
         s
     }
@@ -95,15 +95,15 @@ impl ArenaPtr {
 
     /// The blocks that are not spares, newest first, as they are while nobody else uses the arena.
     pub fn blocks(self) -> Blocks {
-        self.enter();
-        self.aim();
+        self.sync_in();
+        self.set_limit();
         Blocks { arena: self, at: Some(self.slow().newest.get()) }
     }
 
     /// What is left of the current block; or while home idles, what the next one will have.
-    pub fn room_ahead(self) -> usize {
-        if self.home_idles() {
-            return policy::usable(self.slow().first.get());
+    pub fn remaining_ahead(self) -> usize {
+        if self.initial_is_idle() {
+            return policy::usable(self.slow().first_size.get());
         }
         self.end.get().addr() - self.head.cursor.get().addr()
     }

@@ -21,10 +21,10 @@ pub(crate) use create_release::{create, create_in, create_with, Settings};
 pub(crate) use damage::Damage;
 pub(crate) use inspect::Blocks;
 #[cfg(feature = "std")]
-pub(crate) use instruments::this_thread;
-pub(crate) use instruments::{boxed, Ask, Caller, Fault, Shared};
+pub(crate) use instruments::thread_id;
+pub(crate) use instruments::{boxed, Caller, Fault, RefusalHook, Shared};
 #[cfg(feature = "std")]
-pub(crate) use instruments::{GONE_BYTE, NEW_BYTE, ZONE, ZONE_BYTE};
+pub(crate) use instruments::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
 pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
 pub(crate) use state::ArenaPtr;
 

@@ -22,7 +22,7 @@ pub const fn is_direct(size: usize, align: usize) -> bool {
 
 /// What a request takes: a size of 0 counts as 1.
 #[inline(always)]
-pub const fn taken(size: usize) -> usize {
+pub const fn rounded_size(size: usize) -> usize {
     (size + (size == 0) as usize + 7) & !7
 }
 
@@ -39,7 +39,7 @@ fn stagger(unit: usize) -> usize {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ListName {
     /// Filled, or about to be.
     Open,
     Full,
@@ -56,14 +56,14 @@ const WORDS: usize = UNIT / 512;
 pub struct Block {
     /// What is not free; what a range has yet to hand out is not.
     pub live: i32,
-    /// [`State::noticed`](super::state::State) is called when `live` falls to this or below.
-    pub notice: i32,
+    /// [`State::update_block`](super::state::State) is called when `live` falls to this or below.
+    pub threshold: i32,
     /// All holes are narrower; 0: nobody has looked, or there are more by now.
     pub widest: u32,
     pub capacity: u32,
     /// Which shard of a synchronized recycler has it. Written before anybody knows of the block.
     pub owner: u32,
-    pub place: Place,
+    pub list: ListName,
     /// Since it was empty, its holes were filled.
     pub swept: bool,
     pub base: *mut u8,
@@ -88,11 +88,11 @@ impl Block {
     pub fn sentinel(base: *mut u8) -> Block {
         Block {
             live: 0,
-            notice: i32::MAX,
+            threshold: i32::MAX,
             widest: 0,
             capacity: 0,
             owner: 0,
-            place: Place::Open,
+            list: ListName::Open,
             swept: false,
             base,
             segment: core::ptr::null_mut(),
@@ -221,7 +221,7 @@ impl Segment {
     /// The memory is the caller's, at a multiple of 64, and a unit or more.
     pub unsafe fn make(memory: NonNull<u8>, size: usize) -> *mut Segment {
         let s = memory.cast::<Segment>().as_ptr();
-        let (first, end) = bounds(memory.addr().get(), size);
+        let (first, end) = units_of(memory.addr().get(), size);
         // SAFETY: the caller's contract.
         unsafe {
             s.write(Segment { next: core::ptr::null_mut(), size, busy: 0, count: (end - first) as u32, cut: 0 });
@@ -233,7 +233,7 @@ impl Segment {
     ///
     /// # Safety
     /// Of each: the segment is alive, and `i` below `count`.
-    pub unsafe fn is_of_use(s: *mut Segment) -> bool {
+    pub unsafe fn fits_any_request(s: *mut Segment) -> bool {
         // SAFETY: the caller's contract.
         unsafe { (0..(*s).count).any(|i| Self::extent(s, i).1 >= DIRECT) }
     }
@@ -246,7 +246,7 @@ impl Segment {
     /// The unit of a block.
     pub unsafe fn unit(s: *mut Segment, i: u32) -> usize {
         // SAFETY: the caller's contract.
-        bounds(s.addr(), unsafe { (*s).size }).0 + i as usize
+        units_of(s.addr(), unsafe { (*s).size }).0 + i as usize
     }
 
     /// Where a block's bytes begin, counted from the segment, and how many they are.
@@ -266,11 +266,11 @@ impl Segment {
             let (start, capacity) = Self::extent(s, i);
             b.write(Block {
                 live: 0,
-                notice: 0,
+                threshold: 0,
                 widest: 0,
                 capacity: capacity as u32,
                 owner,
-                place: Place::Open,
+                list: ListName::Open,
                 swept: false,
                 base: s.cast::<u8>().add(start),
                 segment: s,
@@ -292,7 +292,7 @@ const fn front(blocks: usize) -> usize {
 
 /// The first unit of a segment and the one behind its last. A unit's end must be in the segment: so no two segments have
 /// parts of one unit. And the first must leave more than its front takes.
-fn bounds(address: usize, size: usize) -> (usize, usize) {
+fn units_of(address: usize, size: usize) -> (usize, usize) {
     let (first, end) = (address / UNIT, (address + size) / UNIT);
     let room = (first + 1) * UNIT - address;
     (if room < front(end - first) + LEAST { first + 1 } else { first }, end)
@@ -310,7 +310,7 @@ mod tests {
         assert!(is_direct(0, 1) && is_direct(DIRECT, 64) && is_direct(DIRECT - 64, 128) && is_direct(64, DIRECT));
         assert!(!is_direct(DIRECT + 1, 1) && !is_direct(DIRECT - 63, 128) && !is_direct(8, 1 << 15));
         assert!(!is_direct(8, 1 << (usize::BITS - 1)) && !is_direct(usize::MAX, 8));
-        assert_eq!((taken(0), taken(1), taken(8), taken(9)), (8, 8, 8, 16));
+        assert_eq!((rounded_size(0), rounded_size(1), rounded_size(8), rounded_size(9)), (8, 8, 8, 16));
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         for size in [2 * UNIT, 4 * UNIT, 32 * UNIT] {
             for line in 0..UNIT / LINE {
                 let address = 7 * UNIT + line * LINE;
-                let (first, end) = bounds(address, size);
+                let (first, end) = units_of(address, size);
                 let front = front(end - first);
                 let mut largest = 0;
                 for unit in first..end {
@@ -331,7 +331,7 @@ mod tests {
             }
         }
         // Aligned, one unit will do.
-        let (first, end) = bounds(8 * UNIT, UNIT);
+        let (first, end) = units_of(8 * UNIT, UNIT);
         assert!(end - first == 1 && UNIT - front(1) >= DIRECT);
     }
 

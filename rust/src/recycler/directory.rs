@@ -110,7 +110,7 @@ impl<T, const FEW: usize> Directory<T, FEW> {
 
     /// Makes sure of room for `more` keys: the bytes of a table to [`renew`](Directory::renew) with; 0: there is room. A
     /// table is at most half full.
-    pub fn wants(&self, more: usize) -> usize {
+    pub fn table_bytes_for(&self, more: usize) -> usize {
         let count = self.count.load(Ordering::Relaxed) + more;
         let (_, mask) = self.slots();
         if 2 * count <= mask + 1 {
@@ -125,7 +125,7 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     /// # Safety
     /// `memory` has `bytes` bytes, as [`wants`](Directory::wants) said, at a multiple of 64, until `clear` returns it.
     /// Nobody else adds or removes meanwhile.
-    pub unsafe fn renew(&self, memory: NonNull<u8>, bytes: usize) {
+    pub unsafe fn grow(&self, memory: NonNull<u8>, bytes: usize) {
         let room = (bytes - size_of::<Table<T>>()) / size_of::<Slot<T>>();
         let mask = (room + 1).next_power_of_two() / 2 - 1;
         let table = memory.cast::<Table<T>>().as_ptr();

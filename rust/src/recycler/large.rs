@@ -7,7 +7,7 @@ use core::ptr::{null_mut, NonNull};
 use super::block::{self, LINE};
 use super::state::State;
 use super::supply::Supply;
-use crate::policy::{round, HOME, MIB};
+use crate::policy::{round, BLOCK_MIN, MIB};
 
 /// How many blocks are kept.
 const SPARES: usize = 16;
@@ -59,7 +59,7 @@ pub struct Count {
 }
 
 /// Where the object is in a block: behind its line.
-fn place(base: usize, total: usize, size: usize, align: usize) -> Option<usize> {
+fn object_start(base: usize, total: usize, size: usize, align: usize) -> Option<usize> {
     Some(LINE + block::fit(base + LINE, total - LINE, size, align)?)
 }
 
@@ -76,7 +76,7 @@ impl Larges {
     }
 
     /// Takes a kept block out; younger ones move up.
-    fn out(&self, i: usize) -> Spare {
+    fn take_spare(&self, i: usize) -> Spare {
         let spare = self.spares[i].get();
         let count = self.spare_count.get() - 1;
         (i..count).for_each(|k| self.spares[k].set(self.spares[k + 1].get()));
@@ -86,7 +86,7 @@ impl Larges {
     }
 
     fn put_spare(&self, state: &State, supply: &Supply<'_>, i: usize) {
-        let Spare { base, size } = self.out(i);
+        let Spare { base, size } = self.take_spare(i);
         // SAFETY: it was taken with that size, and its object is gone.
         unsafe { supply.put_large(state, NonNull::new_unchecked(base), size) }
     }
@@ -100,9 +100,9 @@ impl Larges {
 
     /// The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches.
     fn find(&self, size: usize, align: usize, most: usize) -> Option<Spare> {
-        let fits = |s: Spare| s.size <= most && place(s.base.addr(), s.size, size, align).is_some();
+        let fits = |s: Spare| s.size <= most && object_start(s.base.addr(), s.size, size, align).is_some();
         let i = (0..self.spare_count.get()).rev().find(|i| fits(self.spares[*i].get()))?;
-        Some(self.out(i))
+        Some(self.take_spare(i))
     }
 
     /// Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if
@@ -111,7 +111,7 @@ impl Larges {
     pub fn alloc(&self, state: &State, supply: &Supply<'_>, size: usize, align: usize) -> Option<NonNull<u8>> {
         let align = align.max(LINE);
         let need = LINE.checked_add(size)?.checked_add(align - LINE)?;
-        let mut step = HOME;
+        let mut step = BLOCK_MIN;
         while step < need / 16 {
             step *= 2;
         }
@@ -123,7 +123,7 @@ impl Larges {
         let spare = spare.or_else(|| self.find(size, align, usize::MAX))?;
         // SAFETY: the block is this call's, and the object and the line before it fit in it.
         unsafe {
-            let p = spare.base.add(place(spare.base.addr(), spare.size, size, align).unwrap_unchecked());
+            let p = spare.base.add(object_start(spare.base.addr(), spare.size, size, align).unwrap_unchecked());
             let l = p.cast::<Large>().sub(1);
             l.write(Large {
                 next: self.first.get(),
@@ -133,7 +133,7 @@ impl Larges {
                 used: size,
                 owner: supply.owner,
             });
-            if !supply.enroll(key_of(p.addr()), NonNull::new_unchecked(l)) {
+            if !supply.register(key_of(p.addr()), NonNull::new_unchecked(l)) {
                 supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
                 return None;
             }
@@ -174,7 +174,7 @@ impl Larges {
         // SAFETY: the caller's contract: the object is known.
         let spare = unsafe {
             let l = supply.index.larges.find(key);
-            supply.strike(key);
+            supply.unregister(key);
             self.unlink(l.as_ptr())
         };
         if self.spare_count.get() == SPARES {
@@ -219,7 +219,7 @@ impl Larges {
         while let Some(l) = NonNull::new(self.first.get()) {
             // SAFETY: the caller's contract.
             unsafe {
-                supply.strike(key_of(l.add(1).addr().get()));
+                supply.unregister(key_of(l.add(1).addr().get()));
                 let spare = self.unlink(l.as_ptr());
                 supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
             }

@@ -16,23 +16,23 @@ mod block;
 mod checked;
 mod directory;
 mod large;
-mod life;
 mod range;
 mod state;
 mod supply;
 #[cfg(feature = "std")]
 mod sync;
+mod trim_release;
 
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic;
 
-use crate::error::{sure, AllocError};
+use crate::construct::{CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError};
 use crate::memory::Heap;
-use crate::room::{By, Room};
 use crate::source::Source;
-use block::{Place, Segment};
+use block::{ListName, Segment};
 use state::State;
 use supply::{Index, Supply};
 
@@ -165,8 +165,8 @@ impl RecyclerStats {
                         continue;
                     }
                     let b = Segment::block(s, i);
-                    let is_empty = (*b).place == Place::Empty;
-                    let live = if is_empty { 0 } else { (*b).live as u64 - state.rest(units, b) as u64 };
+                    let is_empty = (*b).list == ListName::Empty;
+                    let live = if is_empty { 0 } else { (*b).live as u64 - state.unallocated(units, b) as u64 };
                     self.live += live;
                     *(if live != 0 { &mut self.pinned } else { &mut self.kept }) += capacity - live;
                     *(if live != 0 { &mut self.blocks } else { &mut self.idle_blocks }) += 1;
@@ -200,14 +200,14 @@ impl State {
     /// Makes it larger or smaller where it is. `false`: it is as it was.
     ///
     /// # Safety
-    /// As for [`return_`](Room::return_), of the bytes behind `new`, in this state.
+    /// As for [`raw_free`](Construct::raw_free), of the bytes behind `new`, in this state.
     #[inline(always)]
-    unsafe fn fits(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
-            return checked.fits(p.addr().get(), old.size(), new.size());
+            return checked.resize_in_place(p.addr().get(), old.size(), new.size());
         }
-        let (at, was, now) = (p.addr().get(), block::taken(old.size()), block::taken(new.size()));
+        let (at, was, now) = (p.addr().get(), block::rounded_size(old.size()), block::rounded_size(new.size()));
         let direct = |layout: Layout| block::is_direct(layout.size(), layout.align());
         // SAFETY: the caller's contract.
         unsafe {
@@ -271,8 +271,8 @@ impl<S: Source> Recycler<S> {
 
     #[cold]
     #[inline(never)]
-    fn obtain_slow(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        self.state.more(&self.supply(), layout.size(), layout.align(), by)
+    fn raw_alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        self.state.alloc_slow(&self.supply(), layout.size(), layout.align(), site)
     }
 
     /// An object with a block of its own.
@@ -284,7 +284,7 @@ impl<S: Source> Recycler<S> {
     unsafe fn free_large(&self, at: usize, size: usize) {
         #[cfg(feature = "std")]
         if let Some(checked) = self.state.checked() {
-            return self.state.free_checked(checked, at, block::taken(size));
+            return self.state.free_checked(checked, at, block::rounded_size(size));
         }
         let _ = size;
         // SAFETY: the caller's contract.
@@ -306,7 +306,7 @@ impl<S: Source> Recycler<S> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Recycler::alloc_layout), with an error instead of the panic.
@@ -339,7 +339,7 @@ impl<S: Source> Recycler<S> {
     #[inline(always)]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.return_(p, layout) }
+        unsafe { self.raw_free(p, layout) }
     }
 
     /// Makes an allocation larger or smaller: in place if it shrinks, or is the newest and there is room; else it moves,
@@ -360,7 +360,7 @@ impl<S: Source> Recycler<S> {
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or(AllocError)
+        unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
     }
 
     /// Returns memory that holds no live object to the source, in whole segments and large blocks, until about `keep`
@@ -415,19 +415,19 @@ impl<S: Source> Recycler<S> {
     }
 }
 
-impl<S: Source> Room for Recycler<S> {
+impl<S: Source> Construct for Recycler<S> {
     const FREES: bool = true;
 
     #[inline(always)]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         match self.state.bump(layout.size(), layout.align()) {
             Some(p) => Some(p),
-            None => self.obtain_slow(layout, by),
+            None => self.raw_alloc_slow(layout, site),
         }
     }
 
     #[inline(always)]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         if is_dangling(p, layout) {
             return;
         }
@@ -435,7 +435,7 @@ impl<S: Source> Room for Recycler<S> {
         // SAFETY: the caller's contract.
         unsafe {
             if block::is_direct(layout.size(), layout.align()) {
-                self.state.free(&self.index.units, at, block::taken(layout.size()));
+                self.state.free(&self.index.units, at, block::rounded_size(layout.size()));
             } else {
                 self.free_large(at, layout.size());
             }
@@ -443,13 +443,13 @@ impl<S: Source> Room for Recycler<S> {
     }
 
     #[inline(always)]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.state.fits(&self.supply(), p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.state.resize_in_place(&self.supply(), p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }

@@ -4,10 +4,10 @@
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
-use super::block::{self, Block, Place};
+use super::block::{self, Block, ListName};
 
 /// No hole is there.
-const NOWHERE: usize = usize::MAX;
+const NO_HOLE: usize = usize::MAX;
 
 /// What is being filled.
 pub struct Range {
@@ -25,7 +25,7 @@ impl Range {
             cursor: Cell::new(null_mut()),
             limit: Cell::new(0),
             block: Cell::new(null_mut()),
-            sweep: Cell::new(NOWHERE),
+            sweep: Cell::new(NO_HOLE),
         }
     }
 
@@ -34,7 +34,7 @@ impl Range {
         self.cursor.set(null_mut());
         self.limit.set(0);
         self.block.set(null_mut());
-        self.sweep.set(NOWHERE);
+        self.sweep.set(NO_HOLE);
     }
 
     pub fn left(&self) -> usize {
@@ -56,7 +56,7 @@ impl Range {
     }
 
     /// A request that fits.
-    pub fn place(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub fn alloc(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let (p, b) = (self.cursor.get(), self.block.get());
         let pad = block::fit(p.addr(), self.left(), size, align)?;
         // SAFETY: it fits, so there is a block, and the bytes are free and in it.
@@ -85,7 +85,7 @@ impl Range {
 
     /// Are holes of its block being filled?
     pub fn is_sweeping(&self) -> bool {
-        self.sweep.get() != NOWHERE
+        self.sweep.get() != NO_HOLE
     }
 
     /// The holes of a block are to be filled.
@@ -115,7 +115,7 @@ impl Range {
                     if from == 0 {
                         (*b).widest = (size + align - 8) as u32; // what is narrower may be there
                     }
-                    self.sweep.set(NOWHERE);
+                    self.sweep.set(NO_HOLE);
                 }
             }
         }
@@ -142,11 +142,11 @@ impl Range {
         // SAFETY: the block is empty, and this thread's.
         unsafe {
             (*b).live = (*b).capacity as i32;
-            (*b).notice = i32::MIN; // not while it is filled
+            (*b).threshold = i32::MIN; // not while it is filled
             Block::fill_all(b);
             (*b).swept = false;
             (*b).widest = 0;
-            (*b).place = Place::Open;
+            (*b).list = ListName::Open;
             self.clear();
             self.block.set(b);
             self.span(b, 0, (*b).capacity as usize);
@@ -170,10 +170,10 @@ impl List {
         self.last.set(null_mut());
     }
 
-    pub fn push(&self, b: *mut Block, place: Place) {
+    pub fn push(&self, b: *mut Block, list: ListName) {
         // SAFETY: as of the next two: a block in a list is alive and this thread's, and in one list.
         unsafe {
-            (*b).place = place;
+            (*b).list = list;
             (*b).previous = null_mut();
             (*b).next = self.first.get();
             match self.first.get() {
@@ -184,10 +184,10 @@ impl List {
         self.first.set(b);
     }
 
-    pub fn append(&self, b: *mut Block, place: Place) {
+    pub fn append(&self, b: *mut Block, list: ListName) {
         // SAFETY: as above.
         unsafe {
-            (*b).place = place;
+            (*b).list = list;
             (*b).next = null_mut();
             (*b).previous = self.last.get();
             match self.last.get() {
@@ -209,7 +209,7 @@ impl List {
                 after if after.is_null() => self.last.set((*b).previous),
                 after => (*after).previous = (*b).previous,
             }
-            (*b).place = Place::Open;
+            (*b).list = ListName::Open;
         }
     }
 }

@@ -5,40 +5,40 @@
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
-use super::block::{self, Block, Place, Segment, DIRECT, UNIT};
+use super::block::{self, Block, ListName, Segment, DIRECT, UNIT};
 #[cfg(feature = "std")]
 use super::checked::Checked;
 use super::large::Larges;
 use super::range::{List, Range};
 use super::supply::{Supply, Units};
+use crate::construct::CallSite;
 use crate::policy::{is_request, CAP};
-use crate::room::By;
 
 /// Blocks of a list that are looked at, for one in which a request fits.
-const LOOKS: usize = 16;
+const PROBES_MAX: usize = 16;
 /// Sparse blocks that are looked at before another is filled.
-const TRIES: usize = 4;
+const SWEEPS_MAX: usize = 4;
 /// Requests up to this go into holes first; larger ones rarely find room there.
-const TINY: usize = 512;
+const SMALL_MAX: usize = 512;
 /// Larger requests are served aside.
-const LITTLE: usize = 4096;
+const MEDIUM_MAX: usize = 4096;
 
 /// No unit.
-const NOWHERE: usize = usize::MAX;
+const NO_UNIT: usize = usize::MAX;
 
 /// What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. Addresses;
 /// none: both are 0, where no allocation ends or starts.
-pub struct Gone {
+pub struct Pending {
     pub first: Cell<usize>,
     pub end: Cell<usize>,
 }
 
 pub struct State {
-    pub now: Range,
-    pub gone: Gone,
-    pub aside: Range,
+    pub main: Range,
+    pub pending: Pending,
+    pub medium: Range,
     /// The block that was looked for last, and its unit.
-    pub seen: Cell<(usize, *mut Block)>,
+    pub last_block: Cell<(usize, *mut Block)>,
     /// Blocks worth a sweep.
     pub sparse: List,
     pub empty: List,
@@ -61,10 +61,10 @@ pub struct State {
 impl State {
     pub const fn new() -> State {
         State {
-            now: Range::new(),
-            gone: Gone { first: Cell::new(0), end: Cell::new(0) },
-            aside: Range::new(),
-            seen: Cell::new((NOWHERE, null_mut())),
+            main: Range::new(),
+            pending: Pending { first: Cell::new(0), end: Cell::new(0) },
+            medium: Range::new(),
+            last_block: Cell::new((NO_UNIT, null_mut())),
             sparse: List::new(),
             empty: List::new(),
             segments: Cell::new(null_mut()),
@@ -91,17 +91,17 @@ impl State {
     /// What needs no slow call; `None` where one is needed: so does 0, which counts as 1. `align` is a power of two.
     #[inline(always)]
     pub fn bump(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let p = self.now.cursor.get();
-        let mut apart = size.wrapping_sub(1) >= self.now.limit.get() - p.addr();
+        let p = self.main.cursor.get();
+        let mut slow = size.wrapping_sub(1) >= self.main.limit.get() - p.addr();
         // What has a block of its own must not come in here, though there may be room: a free would not find it.
-        apart |= !block::is_direct(size, align);
+        slow |= !block::is_direct(size, align);
         if align > 8 {
-            apart |= p.addr() & (align - 1) != 0;
+            slow |= p.addr() & (align - 1) != 0;
         }
-        if apart {
+        if slow {
             return None;
         }
-        self.now.cursor.set(p.wrapping_add((size + 7) & !7));
+        self.main.cursor.set(p.wrapping_add((size + 7) & !7));
         // SAFETY: where there is room there is a block.
         Some(unsafe { NonNull::new_unchecked(p) })
     }
@@ -114,23 +114,23 @@ impl State {
     /// used no more.
     #[inline(always)]
     pub unsafe fn free(&self, units: &Units, at: usize, bytes: usize) {
-        let cursor = self.now.cursor.get();
+        let cursor = self.main.cursor.get();
         if at + bytes == cursor.addr() {
             // The newest, or next to a range in the midst of a block: as good.
-            self.now.cursor.set(cursor.wrapping_sub(bytes));
+            self.main.cursor.set(cursor.wrapping_sub(bytes));
             return;
         }
-        let (first, end) = (self.gone.first.get(), self.gone.end.get());
+        let (first, end) = (self.pending.first.get(), self.pending.end.get());
         if at + bytes == first {
-            self.gone.first.set(at);
+            self.pending.first.set(at);
             return;
         }
         if at == end {
-            self.gone.end.set(at + bytes);
+            self.pending.end.set(at + bytes);
             return;
         }
-        self.gone.first.set(at);
-        self.gone.end.set(at + bytes);
+        self.pending.first.set(at);
+        self.pending.end.set(at + bytes);
         if first != end {
             // SAFETY: it was freed, in a block of this state.
             unsafe { self.give(units, first, end - first) };
@@ -146,8 +146,8 @@ impl State {
             let live = (*b).live - bytes as i32;
             (*b).live = live;
             Block::free(b, at - (*b).base.addr(), bytes);
-            if live <= (*b).notice {
-                self.noticed(b);
+            if live <= (*b).threshold {
+                self.update_block(b);
             }
         }
     }
@@ -155,21 +155,21 @@ impl State {
     #[inline(always)]
     pub unsafe fn block_of(&self, units: &Units, address: usize) -> *mut Block {
         let unit = block::unit_of(address);
-        let (seen, b) = self.seen.get();
+        let (seen, b) = self.last_block.get();
         if unit == seen {
             return b;
         }
         // SAFETY: the caller's contract: a block of this unit is known.
         let b = unsafe { units.find(unit) }.as_ptr();
-        self.seen.set((unit, b));
+        self.last_block.set((unit, b));
         b
     }
 }
 
 impl State {
     /// A unit may be another block's from now on.
-    pub fn overlook(&self) {
-        self.seen.set((NOWHERE, null_mut()));
+    pub fn forget_last_block(&self) {
+        self.last_block.set((NO_UNIT, null_mut()));
     }
 }
 
@@ -177,48 +177,48 @@ impl State {
 
 impl State {
     /// To be noticed again when an eighth more is free, or all.
-    unsafe fn watch(b: *mut Block) {
+    unsafe fn set_threshold(b: *mut Block) {
         // SAFETY: the caller's contract: a block of this state.
         unsafe {
             let eighth = ((*b).capacity / 8) as i32;
-            (*b).notice = ((*b).live - eighth).max(0);
+            (*b).threshold = ((*b).live - eighth).max(0);
         }
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn noticed(&self, b: *mut Block) {
+    unsafe fn update_block(&self, b: *mut Block) {
         #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
-            return self.noticed_checked(checked);
+            return self.update_block_checked(checked);
         }
         // SAFETY: as above.
         unsafe {
-            let listed = (*b).place == Place::Sparse;
+            let listed = (*b).list == ListName::Sparse;
             if (*b).live == 0 {
                 if listed {
                     self.sparse.unlink(b);
                 }
-                self.emptied(b);
+                self.block_emptied(b);
                 return;
             }
             (*b).widest = 0;
-            Self::watch(b);
+            Self::set_threshold(b);
             if !listed {
-                self.sparse.push(b, Place::Sparse);
+                self.sparse.push(b, ListName::Sparse);
             }
         }
     }
 
-    unsafe fn emptied(&self, b: *mut Block) {
+    unsafe fn block_emptied(&self, b: *mut Block) {
         // SAFETY: as above; its segment is alive.
         unsafe { (*(*b).segment).busy -= 1 };
-        self.empty.push(b, Place::Empty);
+        self.empty.push(b, ListName::Empty);
     }
 
     /// What was freed last reaches its block.
-    pub unsafe fn settle(&self, units: &Units) {
-        let (first, end) = (self.gone.first.replace(0), self.gone.end.replace(0));
+    pub unsafe fn flush_pending(&self, units: &Units) {
+        let (first, end) = (self.pending.first.replace(0), self.pending.end.replace(0));
         if first != end {
             // SAFETY: it was freed, in a block of this state.
             unsafe { self.give(units, first, end - first) };
@@ -237,16 +237,16 @@ impl State {
         // SAFETY: a range's block is of this state.
         unsafe {
             range.clear();
-            (*b).place = Place::Full;
-            (*b).notice = ((*b).capacity - (*b).capacity / 4) as i32;
-            if (*b).live > (*b).notice {
+            (*b).list = ListName::Full;
+            (*b).threshold = ((*b).capacity - (*b).capacity / 4) as i32;
+            if (*b).live > (*b).threshold {
                 return;
             }
             if (*b).swept && (*b).live != 0 {
-                Self::watch(b);
-                self.sparse.append(b, Place::Sparse);
+                Self::set_threshold(b);
+                self.sparse.append(b, ListName::Sparse);
             } else {
-                self.noticed(b);
+                self.update_block(b);
             }
         }
     }
@@ -256,7 +256,7 @@ impl State {
     unsafe fn sweep(&self, range: &Range, b: *mut Block, size: usize, align: usize) -> bool {
         // SAFETY: the caller's contract: a block of this state.
         unsafe {
-            (*b).notice = i32::MIN;
+            (*b).threshold = i32::MIN;
             (*b).swept = true;
         }
         range.sweep(b);
@@ -272,8 +272,8 @@ impl State {
 
 impl State {
     /// From the holes of sparse blocks, a few of which are looked at.
-    fn sparse_place(&self, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        for _ in 0..TRIES {
+    fn alloc_from_sparse(&self, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
+        for _ in 0..SWEEPS_MAX {
             let b = self.sparse.first.get();
             if b.is_null() {
                 return None;
@@ -283,13 +283,13 @@ impl State {
                 let widest = (*b).widest as usize;
                 if widest != 0 && size + align - 8 >= widest {
                     self.sparse.unlink(b);
-                    self.sparse.append(b, Place::Sparse);
+                    self.sparse.append(b, ListName::Sparse);
                     continue; // seen, and too narrow
                 }
                 self.close(range);
                 self.sparse.unlink(b);
                 if self.sweep(range, b, size, align) {
-                    return range.place(size, align);
+                    return range.alloc(size, align);
                 }
             }
         }
@@ -303,7 +303,7 @@ impl State {
             unsafe { block::fit((*b).base.addr(), (*b).capacity as usize, size, align).is_some() }
         };
         let mut b = self.empty.first.get();
-        for _ in 0..LOOKS {
+        for _ in 0..PROBES_MAX {
             if b.is_null() {
                 break;
             }
@@ -325,7 +325,7 @@ impl State {
                 return Some(b);
             }
             // SAFETY: it was just made.
-            unsafe { self.emptied(b) };
+            unsafe { self.block_emptied(b) };
         }
         None
     }
@@ -356,35 +356,35 @@ impl State {
 
     /// Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last.
     fn fill(&self, supply: &Supply<'_>, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let holes_first = size <= TINY;
-        if let Some(p) = range.place(size, align) {
+        let holes_first = size <= SMALL_MAX;
+        if let Some(p) = range.alloc(size, align) {
             return Some(p);
         }
         if range.next_hole(size, align) {
-            return range.place(size, align);
+            return range.alloc(size, align);
         }
         if range.is_idle() {
             // All of it was freed meanwhile.
             range.open(range.block.get());
-            if let Some(p) = range.place(size, align) {
+            if let Some(p) = range.alloc(size, align) {
                 return Some(p);
             }
         }
         if holes_first {
-            if let Some(p) = self.sparse_place(range, size, align) {
+            if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
             }
         }
         let mut b = self.find(supply, size, align);
         if b.is_none() && !holes_first {
-            if let Some(p) = self.sparse_place(range, size, align) {
+            if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
             }
         }
         if b.is_none() {
             // The block that was filled may itself be worth a sweep by now.
             self.close(range);
-            if let Some(p) = self.sparse_place(range, size, align) {
+            if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
             }
             if self.take_segment(supply) {
@@ -394,41 +394,41 @@ impl State {
         let b = b?;
         self.close(range);
         range.open(b);
-        range.place(size, align)
+        range.alloc(size, align)
     }
 
     /// Large ones have a range of their own, and those that are not small while holes are filled.
     fn range_for(&self, size: usize) -> &Range {
-        if size > LITTLE || (size > TINY && self.now.is_sweeping()) {
-            &self.aside
+        if size > MEDIUM_MAX || (size > SMALL_MAX && self.main.is_sweeping()) {
+            &self.medium
         } else {
-            &self.now
+            &self.main
         }
     }
 
     #[cold]
     #[inline(never)]
-    pub fn more(&self, supply: &Supply<'_>, size: usize, align: usize, by: By) -> Option<NonNull<u8>> {
+    pub fn alloc_slow(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
         if !is_request(size, align) {
             return None;
         }
         #[cfg(feature = "std")]
-        if let Some(checked) = self.checked_now().ok()? {
-            let p = checked.alloc(supply, size, align, by);
+        if let Some(checked) = self.decide_checked().ok()? {
+            let p = checked.alloc(supply, size, align, site);
             crate::hook::deliver();
             return p;
         }
-        let _ = by;
-        let bytes = block::taken(size);
+        let _ = site;
+        let bytes = block::rounded_size(size);
         let align = align.max(8);
         if !block::is_direct(size, align) {
             return self.larges.alloc(self, supply, bytes, align);
         }
         // SAFETY: what was freed is of this state, and `supply` knows its blocks.
-        unsafe { self.settle(&supply.index.units) };
+        unsafe { self.flush_pending(&supply.index.units) };
         if align > 8 {
             // With some bytes cut off it may fit.
-            if let Some(p) = self.now.place(bytes, align) {
+            if let Some(p) = self.main.alloc(bytes, align) {
                 return Some(p);
             }
         }
@@ -441,7 +441,7 @@ impl State {
     /// As for [`free`](State::free), of the bytes behind `now`.
     #[inline]
     pub unsafe fn resize(&self, units: &Units, at: usize, was: usize, now: usize) -> bool {
-        let cursor = self.now.cursor.get();
+        let cursor = self.main.cursor.get();
         if now <= was {
             if now < was {
                 // SAFETY: the caller's contract.
@@ -449,12 +449,12 @@ impl State {
             }
             return true;
         }
-        let fits = at + was == cursor.addr() && self.now.left() >= now - was;
+        let fits = at + was == cursor.addr() && self.main.left() >= now - was;
         if fits {
-            self.now.cursor.set(cursor.wrapping_add(now - was));
+            self.main.cursor.set(cursor.wrapping_add(now - was));
         }
         fits
     }
 }
 
-const _: () = assert!(DIRECT > LITTLE && LITTLE > TINY);
+const _: () = assert!(DIRECT > MEDIUM_MAX && MEDIUM_MAX > SMALL_MAX);

@@ -9,7 +9,7 @@ use super::block::{Block, Segment};
 use super::directory::{Directory, Slot};
 use super::large::Large;
 use super::state::State;
-use crate::hook::held;
+use crate::hook::call_source;
 #[cfg(feature = "std")]
 use crate::lock::Lock;
 use crate::source::Source;
@@ -54,13 +54,13 @@ pub struct Supply<'a> {
 
 impl Supply<'_> {
     #[cfg(feature = "std")]
-    fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _held = self.lock.map(Lock::take);
+    fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _guard = self.lock.map(Lock::take);
         f()
     }
 
     #[cfg(not(feature = "std"))]
-    fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
         f()
     }
 
@@ -68,19 +68,19 @@ impl Supply<'_> {
     ///
     /// Behind the lock, as the next two.
     fn reserve<T>(&self, directory: &Directory<T, FEW>, more: usize) -> bool {
-        let bytes = directory.wants(more);
+        let bytes = directory.table_bytes_for(more);
         if bytes == 0 {
             return true;
         }
-        let Some(memory) = held(|| self.source.take(bytes)) else { return false };
+        let Some(memory) = call_source(|| self.source.take(bytes)) else { return false };
         // SAFETY: the source's memory, which `clear` puts back.
-        unsafe { directory.renew(memory, bytes) };
+        unsafe { directory.grow(memory, bytes) };
         true
     }
 
     fn take(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         state.source_calls.set(state.source_calls.get() + 1);
-        let p = held(|| self.source.take(size))?;
+        let p = call_source(|| self.source.take(size))?;
         state.reserved.set(state.reserved.get() + size);
         state.peak.set(state.peak.get().max(state.reserved.get()));
         Some(p)
@@ -89,12 +89,12 @@ impl Supply<'_> {
     unsafe fn put(&self, state: &State, p: NonNull<u8>, size: usize) {
         state.reserved.set(state.reserved.get() - size);
         // SAFETY: the caller's contract: taken with that size.
-        unsafe { held(|| self.source.put(p, size)) }
+        unsafe { call_source(|| self.source.put(p, size)) }
     }
 
     /// A segment, and its blocks are known. `None`: there is no memory, or no whole block would be in it.
     pub fn take_segment(&self, state: &State, size: usize) -> Option<*mut Segment> {
-        self.alone(|| {
+        self.locked(|| {
             if !self.reserve(&self.index.units, size / super::block::UNIT + 1) {
                 return None;
             }
@@ -102,7 +102,7 @@ impl Supply<'_> {
             // SAFETY: it was just taken; its units are known to nobody; there is room for their keys.
             unsafe {
                 let s = Segment::make(memory, size);
-                if !Segment::is_of_use(s) {
+                if !Segment::fits_any_request(s) {
                     self.put(state, memory, size);
                     return None;
                 }
@@ -118,7 +118,7 @@ impl Supply<'_> {
     /// Nothing of the segment is used, nor looked for.
     pub unsafe fn put_segment(&self, state: &State, s: *mut Segment) {
         // SAFETY: the caller's contract.
-        self.alone(|| unsafe {
+        self.locked(|| unsafe {
             (0..(*s).count).for_each(|i| self.index.units.remove(Segment::unit(s, i)));
             self.put(state, NonNull::new_unchecked(s.cast()), (*s).size);
         });
@@ -126,22 +126,22 @@ impl Supply<'_> {
 
     /// A block of its own for a large object, which `place` makes known.
     pub fn take_large(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
-        self.alone(|| self.take(state, size))
+        self.locked(|| self.take(state, size))
     }
 
     /// # Safety
     /// It came of `take_large` with that size, and is used no more.
     pub unsafe fn put_large(&self, state: &State, p: NonNull<u8>, size: usize) {
         // SAFETY: the caller's contract.
-        self.alone(|| unsafe { self.put(state, p, size) });
+        self.locked(|| unsafe { self.put(state, p, size) });
     }
 
     /// Notes an object; `false`: there is no memory for that.
     ///
     /// # Safety
     /// The key is not there.
-    pub unsafe fn enroll(&self, key: usize, large: NonNull<Large>) -> bool {
-        self.alone(|| {
+    pub unsafe fn register(&self, key: usize, large: NonNull<Large>) -> bool {
+        self.locked(|| {
             let room = self.reserve(&self.index.larges, 1);
             if room {
                 // SAFETY: the caller's contract.
@@ -153,9 +153,9 @@ impl Supply<'_> {
 
     /// # Safety
     /// The key is there, and nobody looks for it.
-    pub unsafe fn strike(&self, key: usize) {
+    pub unsafe fn unregister(&self, key: usize) {
         // SAFETY: the caller's contract.
-        self.alone(|| unsafe { self.index.larges.remove(key) });
+        self.locked(|| unsafe { self.index.larges.remove(key) });
     }
 
     /// Returns the memory of the directories.
@@ -165,8 +165,8 @@ impl Supply<'_> {
     pub unsafe fn clear(&self) {
         // SAFETY: the caller's contract: the source gave it.
         unsafe {
-            self.index.units.clear(|p, size| held(|| self.source.put(p, size)));
-            self.index.larges.clear(|p, size| held(|| self.source.put(p, size)));
+            self.index.units.clear(|p, size| call_source(|| self.source.put(p, size)));
+            self.index.larges.clear(|p, size| call_source(|| self.source.put(p, size)));
         }
     }
 }

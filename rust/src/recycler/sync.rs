@@ -9,12 +9,12 @@ use core::sync::atomic::AtomicBool;
 use super::state::State;
 use super::supply::{Index, Supply};
 use super::{block, checked, is_dangling, large, RecyclerStats};
-use crate::error::{sure, AllocError};
-use crate::hook::Hold;
+use crate::construct::{CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError};
+use crate::hook::DeferReports;
 use crate::lease::hint;
-use crate::lock::{Held, Lock};
+use crate::lock::{Guard, Lock};
 use crate::memory::Heap;
-use crate::room::{By, Room};
 use crate::source::Source;
 
 const SHARDS: usize = 8;
@@ -91,18 +91,18 @@ impl<S: Source> SyncRecycler<S> {
 
     /// A shard to allocate from: the thread's own, or one that nobody has.
     #[inline(always)]
-    fn some_shard(&self) -> (Held<'_>, usize) {
+    fn some_shard(&self) -> (Guard<'_>, usize) {
         let own = hint() % SHARDS;
-        match self.shards[own].lock.attempt() {
-            Some(held) => (held, own),
+        match self.shards[own].lock.try_take() {
+            Some(guard) => (guard, own),
             None => self.another_shard(own),
         }
     }
 
     #[cold]
-    fn another_shard(&self, own: usize) -> (Held<'_>, usize) {
+    fn another_shard(&self, own: usize) -> (Guard<'_>, usize) {
         let others = (1..SHARDS).map(|i| (own + i) % SHARDS);
-        let free = others.map(|i| (self.shards[i].lock.attempt(), i)).find_map(|(held, i)| Some((held?, i)));
+        let free = others.map(|i| (self.shards[i].lock.try_take(), i)).find_map(|(guard, i)| Some((guard?, i)));
         free.unwrap_or_else(|| (self.shards[own].lock.take(), own))
     }
 
@@ -128,11 +128,11 @@ impl<S: Source> SyncRecycler<S> {
     /// Where the shard has nothing at hand. Findings are delivered when its lock is released.
     #[cold]
     #[inline(never)]
-    fn obtain_slow(&self, held: Held<'_>, i: usize, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        let hold = Hold::new();
-        let p = self.shards[i].state.more(&self.supply(i), layout.size(), layout.align(), by);
-        drop(held);
-        hold.end();
+    fn raw_alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let deferred = DeferReports::new();
+        let p = self.shards[i].state.alloc_slow(&self.supply(i), layout.size(), layout.align(), site);
+        drop(guard);
+        deferred.end();
         p
     }
 
@@ -143,32 +143,32 @@ impl<S: Source> SyncRecycler<S> {
         if !crate::process::checks() {
             return;
         }
-        let hold = Hold::new();
-        let bytes = block::taken(layout.size());
+        let deferred = DeferReports::new();
+        let bytes = block::rounded_size(layout.size());
         let freed = self.shards.iter().any(|shard| {
-            let _held = shard.lock.take();
+            let _guard = shard.lock.take();
             shard.state.checked().is_some_and(|checked| checked.free(p.addr().get(), bytes))
         });
         if !freed {
             checked::bad_free(bytes);
         }
-        hold.end();
+        deferred.end();
     }
 
     /// # Safety
     /// As for `State::fits`.
     #[inline]
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
             let Some(i) = self.shard_of(p, old) else {
                 return self.shards.iter().any(|shard| {
-                    let _held = shard.lock.take();
-                    shard.state.checked().is_some_and(|it| it.fits(p.addr().get(), old.size(), new.size()))
+                    let _guard = shard.lock.take();
+                    shard.state.checked().is_some_and(|it| it.resize_in_place(p.addr().get(), old.size(), new.size()))
                 });
             };
-            let _held = self.shards[i].lock.take();
-            self.shards[i].state.fits(&self.supply(i), p, old, new)
+            let _guard = self.shards[i].lock.take();
+            self.shards[i].state.resize_in_place(&self.supply(i), p, old, new)
         }
     }
 
@@ -186,7 +186,7 @@ impl<S: Source> SyncRecycler<S> {
     #[inline]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](SyncRecycler::alloc_layout), with an error instead of the panic.
@@ -219,7 +219,7 @@ impl<S: Source> SyncRecycler<S> {
     #[inline]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.return_(p, layout) }
+        unsafe { self.raw_free(p, layout) }
     }
 
     /// Makes an allocation larger or smaller: as [`Recycler::resize`](crate::Recycler::resize).
@@ -240,7 +240,7 @@ impl<S: Source> SyncRecycler<S> {
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or(AllocError)
+        unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
     }
 
     /// Returns memory that holds no live object to the source, until about `keep` bytes of it are left. Others may go on
@@ -257,13 +257,13 @@ impl<S: Source> SyncRecycler<S> {
     /// assert_eq!(recycler.stats().kept, 0);
     /// ```
     pub fn trim(&self, keep: usize) {
-        let hold = Hold::new();
+        let deferred = DeferReports::new();
         let mut keep = keep;
         for (i, shard) in self.shards.iter().enumerate() {
-            let _held = shard.lock.take();
+            let _guard = shard.lock.take();
             keep -= shard.state.trim(&self.supply(i), keep).min(keep);
         }
-        hold.end();
+        deferred.end();
     }
 
     /// Returns all memory to the source, whether it was freed or not.
@@ -296,27 +296,27 @@ impl<S: Source> SyncRecycler<S> {
     pub fn stats(&self) -> RecyclerStats {
         let mut stats = RecyclerStats::default();
         for shard in &self.shards {
-            let _held = shard.lock.take();
+            let _guard = shard.lock.take();
             stats.add(&shard.state, &self.index.units);
         }
         stats.finish(&self.index)
     }
 }
 
-impl<S: Source> Room for SyncRecycler<S> {
+impl<S: Source> Construct for SyncRecycler<S> {
     const FREES: bool = true;
 
     #[inline]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        let (held, i) = self.some_shard();
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let (guard, i) = self.some_shard();
         match self.shards[i].state.bump(layout.size(), layout.align()) {
             Some(p) => Some(p),
-            None => self.obtain_slow(held, i, layout, by),
+            None => self.raw_alloc_slow(guard, i, layout, site),
         }
     }
 
     #[inline]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         if is_dangling(p, layout) {
             return;
         }
@@ -324,10 +324,10 @@ impl<S: Source> Room for SyncRecycler<S> {
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
             let Some(i) = self.shard_of(p, layout) else { return self.return_unknown(p, layout) };
-            let _held = self.shards[i].lock.take();
+            let _guard = self.shards[i].lock.take();
             let state = &self.shards[i].state;
             if block::is_direct(layout.size(), layout.align()) {
-                state.free(&self.index.units, at, block::taken(layout.size()));
+                state.free(&self.index.units, at, block::rounded_size(layout.size()));
             } else {
                 state.larges.free(state, &self.supply(i), at);
             }
@@ -335,13 +335,13 @@ impl<S: Source> Room for SyncRecycler<S> {
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: as above.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }

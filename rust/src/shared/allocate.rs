@@ -7,8 +7,8 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use super::{Local, SharedArena};
-use crate::error::{sure, AllocError};
-use crate::room::Room;
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, AllocError};
 use crate::source::Source;
 
 macro_rules! allocating {
@@ -57,7 +57,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> &$lives mut T {
                 // SAFETY: new, and written; it lives as long as the arena is borrowed.
-                unsafe { sure(Room::value(self, make, false)).as_mut() }
+                unsafe { unwrap_infallible(Construct::value(self, make, false)).as_mut() }
             }
 
             /// As `alloc_with`, with an error instead of the panic; `make` does not run then.
@@ -71,7 +71,7 @@ macro_rules! allocating {
             #[inline]
             pub fn try_alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> Result<&$lives mut T, AllocError> {
                 // SAFETY: as above.
-                Room::value(self, make, false).map(|mut p| unsafe { p.as_mut() })
+                Construct::value(self, make, false).map(|mut p| unsafe { p.as_mut() })
             }
 
             /// Memory of a layout, to be written.
@@ -86,7 +86,7 @@ macro_rules! allocating {
             #[inline]
             #[track_caller]
             pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-                sure(self.bytes(layout))
+                unwrap_infallible(self.bytes(layout))
             }
 
             /// As `alloc_layout`, with an error instead of the panic.
@@ -113,7 +113,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_slice_copy<T: Copy>(&$self_ self, src: &[T]) -> &$lives mut [T] {
                 // SAFETY: as above.
-                unsafe { sure(self.copied(src)).as_mut() }
+                unsafe { unwrap_infallible(self.copied(src)).as_mut() }
             }
 
             /// As `alloc_slice_copy`, with an error instead of the panic.
@@ -141,7 +141,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_slice_fill_with<T>(&$self_ self, n: usize, make: impl FnMut(usize) -> T) -> &$lives mut [T] {
                 // SAFETY: as above.
-                unsafe { sure(self.filled(n, make)).as_mut() }
+                unsafe { unwrap_infallible(self.filled(n, make)).as_mut() }
             }
 
             /// As `alloc_slice_fill_with`, with an error instead of the panic.
@@ -202,7 +202,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_fmt(&$self_ self, args: fmt::Arguments<'_>) -> &$lives mut str {
                 // SAFETY: bytes of strings, for as long as the arena is borrowed.
-                unsafe { core::str::from_utf8_unchecked_mut(sure(self.formatted(args)).as_mut()) }
+                unsafe { core::str::from_utf8_unchecked_mut(unwrap_infallible(self.formatted(args)).as_mut()) }
             }
 
             /// As `alloc_fmt`, with an error instead of the first panic.

@@ -45,11 +45,11 @@ impl Block {
         let mut used = self.used.load(Ordering::Relaxed);
         loop {
             let pad = (self.base.addr() + used).wrapping_neg() & (align - 1);
-            let room = self.capacity - used;
-            if pad > room || least > room - pad {
+            let remaining = self.capacity - used;
+            if pad > remaining || least > remaining - pad {
                 return None;
             }
-            let size = most.min(room - pad);
+            let size = most.min(remaining - pad);
             // Acquire: the other half of `give`.
             match self.used.compare_exchange_weak(used, used + pad + size, Ordering::Acquire, Ordering::Relaxed) {
                 // SAFETY: the bytes are in the block, and nobody else's.
@@ -60,16 +60,16 @@ impl Block {
     }
 
     /// The place of an address in the block, if it is there.
-    fn place(&self, at: usize) -> Option<usize> {
-        let place = at.wrapping_sub(self.base.addr());
-        (place <= self.capacity).then_some(place)
+    fn offset_of(&self, at: usize) -> Option<usize> {
+        let offset = at.wrapping_sub(self.base.addr());
+        (offset <= self.capacity).then_some(offset)
     }
 
     /// Takes back what was given out last, from `at` to `end`. `false`: something else was. Release: who is given these
     /// bytes next comes after who had them.
     #[inline]
-    pub fn give(&self, at: usize, end: usize) -> bool {
-        let (Some(at), Some(end)) = (self.place(at), self.place(end)) else { return false };
+    pub fn free_newest(&self, at: usize, end: usize) -> bool {
+        let (Some(at), Some(end)) = (self.offset_of(at), self.offset_of(end)) else { return false };
         self.used.load(Ordering::Relaxed) == end
             && self.used.compare_exchange(end, at, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -77,7 +77,7 @@ impl Block {
     /// Makes what was given out last end at `to` instead of `end`, above it, if there is room.
     #[inline]
     pub fn extend(&self, end: usize, to: usize) -> bool {
-        let (Some(end), Some(to)) = (self.place(end), self.place(to)) else { return false };
+        let (Some(end), Some(to)) = (self.offset_of(end), self.offset_of(to)) else { return false };
         self.used.compare_exchange(end, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
@@ -124,7 +124,7 @@ impl Current {
         align: usize,
         make: impl FnOnce() -> Option<NonNull<Block>>,
     ) -> Option<(NonNull<u8>, usize)> {
-        let _held = self.lock.take();
+        let _guard = self.lock.take();
         // Somebody else may have put a new one there meanwhile.
         if let Some(taken) = self.block().and_then(|block| block.take(least, most, align)) {
             return Some(taken);
@@ -138,7 +138,7 @@ impl Current {
     }
 
     /// None is filled. Nobody else looks.
-    pub fn leave(&self) {
+    pub fn clear(&self) {
         self.block.store(null_mut(), Ordering::Relaxed);
     }
 }

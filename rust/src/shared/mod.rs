@@ -18,20 +18,20 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
 use crate::abi::{round8, Stats};
 use crate::arena::Keep;
-use crate::hook::held;
+use crate::construct::{CallSite, Construct};
+use crate::hook::call_source;
 use crate::lock::Lock;
 use crate::memory::Heap;
-use crate::policy::{is_request, merged_size, round, stagger, CAP, HEADER, HOME, MERGE};
-use crate::room::{By, Room};
+use crate::policy::{is_request, merged_size, round, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
 use crate::source::Source;
 use crate::{atomic, lock};
 use blocks::{Block, Current};
 pub use local::Local;
 
 /// The first block.
-const FIRST: usize = 16 << 10;
+const FIRST_BLOCK: usize = 16 << 10;
 /// What takes more has a block of its own.
-const LARGE: usize = 64 << 10;
+const LARGE_MIN: usize = 64 << 10;
 
 /// An arena that many threads fill at once: `&SharedArena` is all that they need.
 ///
@@ -72,12 +72,12 @@ const LARGE: usize = 64 << 10;
 /// [`TaskArena`](crate::TaskArena).
 pub struct SharedArena<S: Source = Heap> {
     current: Current,
-    ground: Ground,
+    guarded: Guarded,
     source: S,
 }
 
 /// What is looked at behind the lock alone, or by who has the arena exclusively.
-struct Ground {
+struct Guarded {
     /// Blocks of this round, and those that are kept for later.
     used: Cell<*mut Block>,
     spare: Cell<*mut Block>,
@@ -138,10 +138,10 @@ impl<S: Source> SharedArena<S> {
     /// assert!(tight.try_alloc([0u8; 20_000]).is_err());
     /// ```
     pub const fn from_source(source: S) -> SharedArena<S> {
-        let ground = Ground {
+        let guarded = Guarded {
             used: Cell::new(null_mut()),
             spare: Cell::new(null_mut()),
-            next_size: Cell::new(FIRST),
+            next_size: Cell::new(FIRST_BLOCK),
             count: Cell::new(0),
             reserved: Cell::new(0),
             source_calls: Cell::new(0),
@@ -150,7 +150,7 @@ impl<S: Source> SharedArena<S> {
             recent: Cell::new(0),
         };
         let current = Current::of(AtomicPtr::new(null_mut()), Lock::of(AtomicBool::new(false)));
-        SharedArena { current, ground, source }
+        SharedArena { current, guarded, source }
     }
 
     /// A part for one thread, which takes memory of the arena as it needs it: some KiB at a time, up to 32. It may be sent
@@ -202,14 +202,14 @@ impl<S: Source> SharedArena<S> {
     /// assert_eq!(arena.stats().reserved, 0);
     /// ```
     pub fn reset_with(&mut self, keep: Keep) {
-        let (live, ground) = (self.live(), &self.ground);
-        ground.allocated.set(ground.allocated.get() + live);
-        ground.peak.set(ground.peak.get().max(live));
-        let recent = ground.recent.get();
-        ground.recent.set(live.max(recent - recent / 8));
-        self.current.leave();
-        while let Some(block) = pop(&ground.used) {
-            push(&ground.spare, block);
+        let (live, guarded) = (self.live(), &self.guarded);
+        guarded.allocated.set(guarded.allocated.get() + live);
+        guarded.peak.set(guarded.peak.get().max(live));
+        let recent = guarded.recent.get();
+        guarded.recent.set(live.max(recent - recent / 8));
+        self.current.clear();
+        while let Some(block) = pop(&guarded.used) {
+            push(&guarded.spare, block);
         }
         self.keep(keep);
     }
@@ -237,30 +237,30 @@ impl<S: Source> SharedArena<S> {
     /// assert_eq!((stats.live, stats.blocks, stats.reserved), (104, 1, 16 << 10));
     /// ```
     pub fn stats(&self) -> Stats {
-        let _held = self.current.lock.take();
-        let ground = &self.ground;
+        let _guard = self.current.lock.take();
+        let guarded = &self.guarded;
         let (live, mut blocks, mut ends) = (self.live(), 0, 0);
         let filled = self.current.block().map(core::ptr::from_ref);
-        each(&ground.used, |block| {
+        each(&guarded.used, |block| {
             blocks += 1;
             let end = if Some(core::ptr::from_ref(block)) == filled { 0 } else { block.capacity - block.used() };
             ends += block.size - block.capacity + end;
         });
         Stats {
             live,
-            allocated: ground.allocated.get() + live,
-            peak: ground.peak.get().max(live),
+            allocated: guarded.allocated.get() + live,
+            peak: guarded.peak.get().max(live),
             budget: u64::MAX,
-            reserved: ground.reserved.get() as u64,
+            reserved: guarded.reserved.get() as u64,
             wasted: ends as u64,
             blocks,
-            source_calls: ground.source_calls.get(),
+            source_calls: guarded.source_calls.get(),
         }
     }
 
     fn live(&self) -> u64 {
         let mut live = 0;
-        each(&self.ground.used, |block| live += block.used() as u64);
+        each(&self.guarded.used, |block| live += block.used() as u64);
         live
     }
 }
@@ -269,20 +269,20 @@ impl<S: Source> SharedArena<S> {
 
 impl<S: Source> SharedArena<S> {
     /// A block, of those that are kept or of the source, in which `need` bytes fit from a line on.
-    fn block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
-        let block = match self.spare(need) {
+    fn obtain_block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+        let block = match self.take_spare(need) {
             Some(block) => block,
-            None => self.take(need, least)?,
+            None => self.take_new(need, least)?,
         };
-        push(&self.ground.used, block);
+        push(&self.guarded.used, block);
         Some(block)
     }
 
     /// The first kept one that fits.
-    fn spare(&self, need: usize) -> Option<NonNull<Block>> {
+    fn take_spare(&self, need: usize) -> Option<NonNull<Block>> {
         let mut found = None;
         let mut others = null_mut();
-        while let Some(block) = pop(&self.ground.spare) {
+        while let Some(block) = pop(&self.guarded.spare) {
             // SAFETY: it was in a list.
             let fits = unsafe { block.as_ref() }.capacity >= need;
             if fits && found.is_none() {
@@ -297,19 +297,19 @@ impl<S: Source> SharedArena<S> {
         }
         let list = Cell::new(others);
         while let Some(block) = pop(&list) {
-            push(&self.ground.spare, block);
+            push(&self.guarded.spare, block);
         }
         found
     }
 
-    fn take(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
-        let ground = &self.ground;
-        let size = round(need + 8 * HEADER, HOME).max(least);
-        ground.source_calls.set(ground.source_calls.get() + 1);
-        let memory = held(|| self.source.take(size))?;
-        let front = stagger(size, ground.count.get());
-        ground.count.set(ground.count.get().wrapping_add(1));
-        ground.reserved.set(ground.reserved.get() + size);
+    fn take_new(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+        let guarded = &self.guarded;
+        let size = round(need + 8 * HEADER, BLOCK_MIN).max(least);
+        guarded.source_calls.set(guarded.source_calls.get() + 1);
+        let memory = call_source(|| self.source.take(size))?;
+        let front = stagger(size, guarded.count.get());
+        guarded.count.set(guarded.count.get().wrapping_add(1));
+        guarded.reserved.set(guarded.reserved.get() + size);
         // SAFETY: the memory is as large as that, and this arena's; the block is at its front, a line or more.
         unsafe {
             let block = memory.cast::<Block>();
@@ -322,13 +322,13 @@ impl<S: Source> SharedArena<S> {
         // SAFETY: it is in no list any more, and was taken with that size.
         unsafe {
             let size = block.as_ref().size;
-            self.ground.reserved.set(self.ground.reserved.get() - size);
-            held(|| self.source.put(block.cast(), size));
+            self.guarded.reserved.set(self.guarded.reserved.get() - size);
+            call_source(|| self.source.put(block.cast(), size));
         }
     }
 
     fn keep(&mut self, keep: Keep) {
-        let recent = self.ground.recent.get();
+        let recent = self.guarded.recent.get();
         match keep {
             Keep::All => {}
             Keep::Bytes(bytes) => self.keep_bytes(bytes),
@@ -339,7 +339,7 @@ impl<S: Source> SharedArena<S> {
                 // One block that would do for a round; if there is none, the next round begins with it.
                 let wanted = merged_size(recent + 8 * HEADER as u64);
                 let (mut one, mut many) = (None, false);
-                while let Some(block) = pop(&self.ground.spare) {
+                while let Some(block) = pop(&self.guarded.spare) {
                     // SAFETY: it was in a list.
                     let size = unsafe { block.as_ref() }.size;
                     if one.is_none() && (wanted..=4 * wanted).contains(&size) {
@@ -350,9 +350,9 @@ impl<S: Source> SharedArena<S> {
                     }
                 }
                 if let Some(block) = one {
-                    push(&self.ground.spare, block);
+                    push(&self.guarded.spare, block);
                 } else if many {
-                    self.ground.next_size.set(wanted.max(FIRST));
+                    self.guarded.next_size.set(wanted.max(FIRST_BLOCK));
                 }
             }
         }
@@ -360,7 +360,7 @@ impl<S: Source> SharedArena<S> {
 
     fn keep_bytes(&mut self, bytes: usize) {
         let (mut kept, list) = (0usize, Cell::new(null_mut()));
-        while let Some(block) = pop(&self.ground.spare) {
+        while let Some(block) = pop(&self.guarded.spare) {
             // SAFETY: it was in a list.
             let size = unsafe { block.as_ref() }.size;
             if size <= bytes - kept {
@@ -370,17 +370,17 @@ impl<S: Source> SharedArena<S> {
                 self.put(block);
             }
         }
-        self.ground.spare.set(list.get());
-        if list.get().is_null() && self.ground.used.get().is_null() {
-            self.ground.next_size.set(FIRST);
+        self.guarded.spare.set(list.get());
+        if list.get().is_null() && self.guarded.used.get().is_null() {
+            self.guarded.next_size.set(FIRST_BLOCK);
         }
     }
 
     /// The next block to be filled.
     fn next_block(&self, need: usize) -> Option<NonNull<Block>> {
-        let size = self.ground.next_size.get();
-        let block = self.block(need, size).or_else(|| self.block(need, 0))?;
-        self.ground.next_size.set((2 * size).min(CAP.max(size)));
+        let size = self.guarded.next_size.get();
+        let block = self.obtain_block(need, size).or_else(|| self.obtain_block(need, 0))?;
+        self.guarded.next_size.set((2 * size).min(CAP.max(size)));
         Some(block)
     }
 
@@ -388,7 +388,7 @@ impl<S: Source> SharedArena<S> {
     #[inline]
     fn range(&self, least: usize, most: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let need = least + align.saturating_sub(HEADER);
-        if need <= LARGE {
+        if need <= LARGE_MIN {
             return self.current.take(least, most, align, || self.next_block(need));
         }
         self.large(need, least, align)
@@ -401,8 +401,8 @@ impl<S: Source> SharedArena<S> {
             return self.current.take(size, size, align, || self.next_block(need));
         };
         filled.take(size, size, align).or_else(|| {
-            let _held = self.current.lock.take();
-            let block = self.block(need, 0)?;
+            let _guard = self.current.lock.take();
+            let block = self.obtain_block(need, 0)?;
             // SAFETY: it was just made or taken out of a list, and nobody else fills it.
             unsafe { block.as_ref() }.take(size, size, align)
         })
@@ -410,55 +410,55 @@ impl<S: Source> SharedArena<S> {
 }
 
 /// Sizes as they are taken: a size of 0 is not, and has an address all the same.
-fn taken(layout: Layout) -> usize {
+fn rounded_size(layout: Layout) -> usize {
     round8(layout.size())
 }
 
-impl<S: Source> Room for SharedArena<S> {
+impl<S: Source> Construct for SharedArena<S> {
     #[inline]
-    fn obtain(&self, layout: Layout, _: By) -> Option<NonNull<u8>> {
-        self.served(layout)
+    fn raw_alloc(&self, layout: Layout, _: CallSite) -> Option<NonNull<u8>> {
+        self.alloc_bytes(layout)
     }
 
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         let at = p.addr().get();
         if let Some(block) = self.current.block() {
-            block.give(at, at + taken(layout).max(8));
+            block.free_newest(at, at + rounded_size(layout).max(8));
         }
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }
 
 impl<S: Source> SharedArena<S> {
     #[inline]
-    fn served(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn alloc_bytes(&self, layout: Layout) -> Option<NonNull<u8>> {
         if !is_request(layout.size(), layout.align()) {
             return None;
         }
-        let size = taken(layout).max(8);
+        let size = rounded_size(layout).max(8);
         Some(self.range(size, size, layout.align().max(8))?.0)
     }
 
     /// Makes it larger or smaller where it is. `false`: it is as it was.
     ///
     /// # Safety
-    /// As for [`return_`](Room::return_), of the bytes behind `new`.
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
-        let (at, was, now) = (p.addr().get(), taken(old).max(8), taken(new).max(8));
+    /// As for [`raw_free`](Construct::raw_free), of the bytes behind `new`.
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        let (at, was, now) = (p.addr().get(), rounded_size(old).max(8), rounded_size(new).max(8));
         match self.current.block() {
             Some(block) if now > was => block.extend(at + was, at + now),
             Some(block) if now < was => {
-                block.give(at + now, at + was);
+                block.free_newest(at + now, at + was);
                 true
             }
             _ => now <= was,
@@ -474,7 +474,7 @@ unsafe impl<S: Source + Send> Sync for SharedArena<S> {}
 
 impl<S: Source> Drop for SharedArena<S> {
     fn drop(&mut self) {
-        while let Some(block) = pop(&self.ground.used).or_else(|| pop(&self.ground.spare)) {
+        while let Some(block) = pop(&self.guarded.used).or_else(|| pop(&self.guarded.spare)) {
             self.put(block);
         }
     }

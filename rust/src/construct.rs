@@ -10,26 +10,26 @@ use core::mem::{align_of, needs_drop, size_of, ManuallyDrop};
 use core::panic::Location;
 use core::ptr::{self, NonNull};
 
-use crate::error::Refuse;
+use crate::error::ErrorMode;
 
 /// What an arena that is checked wants to know of an allocation.
 #[derive(Clone, Copy)]
-pub(crate) struct By {
-    pub at: &'static Location<'static>,
+pub(crate) struct CallSite {
+    pub location: &'static Location<'static>,
     /// It is for a value with a destructor that will not run.
     pub drops: bool,
 }
 
-impl By {
+impl CallSite {
     #[inline(always)]
     #[track_caller]
-    pub fn caller(drops: bool) -> By {
-        By { at: Location::caller(), drops }
+    pub fn caller(drops: bool) -> CallSite {
+        CallSite { location: Location::caller(), drops }
     }
 }
 
 /// Memory by its layout, for as long as this is borrowed at the least.
-pub(crate) trait Room {
+pub(crate) trait Construct {
     /// An arena that is checked reports values whose destructors did not run.
     const REPORTS_LEAKS: bool = false;
 
@@ -37,83 +37,83 @@ pub(crate) trait Room {
     #[allow(dead_code)] // without an allocator of a feature
     const FREES: bool = false;
 
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>>;
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>>;
 
     /// Takes it back, if it is the newest.
     ///
     /// # Safety
-    /// `p` came from `obtain` or `refit` with that layout, and is used no more.
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout);
+    /// `p` came from `raw_alloc` or `raw_realloc` with that layout, and is used no more.
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout);
 
     /// In place, or a copy. `None`: it is as it was.
     ///
     /// # Safety
-    /// `p` came from `obtain` or `refit` with the layout `old`, and is used no more but at the address that is returned.
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>>;
+    /// `p` came from `raw_alloc` or `raw_realloc` with the layout `old`, and is used no more but at the address that is returned.
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>>;
 
-    /// A copy elsewhere: for [`refit`](Room::refit), where nothing can be done in place.
+    /// A copy elsewhere: for [`raw_realloc`](Construct::raw_realloc), where nothing can be done in place.
     ///
     /// # Safety
-    /// As for `refit`.
+    /// As for `raw_realloc`.
     #[inline]
-    unsafe fn moved(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
-        let to = self.obtain(new, by)?;
+    unsafe fn realloc_by_copy(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let to = self.raw_alloc(new, site)?;
         // SAFETY: the caller's contract; what is new is apart from what is old.
         unsafe {
             to.copy_from_nonoverlapping(p, old.size().min(new.size()));
-            self.return_(p, old);
+            self.raw_free(p, old);
         }
         Some(to)
     }
 
     /// Where values without a size are.
     #[inline(always)]
-    fn nowhere<T>() -> NonNull<T> {
+    fn dangling<T>() -> NonNull<T> {
         NonNull::dangling()
     }
 
     #[inline(always)]
     #[track_caller]
-    fn bytes<E: Refuse>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
-        match self.obtain(layout, By::caller(false)) {
+    fn bytes<E: ErrorMode>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
+        match self.raw_alloc(layout, CallSite::caller(false)) {
             Some(p) => Ok(p),
-            None => Err(E::refuse(layout)),
+            None => Err(E::out_of_memory(layout)),
         }
     }
 
     /// Memory for a T.
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
-            return Ok(Self::nowhere());
+            return Ok(Self::dangling());
         }
-        match self.obtain(Layout::new::<T>(), By::caller(drops)) {
+        match self.raw_alloc(Layout::new::<T>(), CallSite::caller(drops)) {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(Layout::new::<T>())),
+            None => Err(E::out_of_memory(Layout::new::<T>())),
         }
     }
 
     /// Memory for `n` of T.
     #[inline(always)]
     #[track_caller]
-    fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_slice<T, E: ErrorMode>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 {
-            return Ok(Self::nowhere());
+            return Ok(Self::dangling());
         }
-        match self.obtain(layout, By::caller(drops)) {
+        match self.raw_alloc(layout, CallSite::caller(drops)) {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(layout)),
+            None => Err(E::out_of_memory(layout)),
         }
     }
 
     /// A value. The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
     #[inline(always)]
     #[track_caller]
-    fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T, drops: bool) -> Result<NonNull<T>, E> {
-        let p = self.room::<T, E>(drops)?;
-        let unused = Unused { room: self, at: p.cast(), layout: Layout::new::<T>() };
+    fn value<T, E: ErrorMode>(&self, make: impl FnOnce() -> T, drops: bool) -> Result<NonNull<T>, E> {
+        let p = self.reserve_one::<T, E>(drops)?;
+        let unused = Reserved { arena: self, at: p.cast(), layout: Layout::new::<T>() };
         // SAFETY: new memory for a T.
         unsafe { p.write(make()) };
         core::mem::forget(unused);
@@ -122,8 +122,8 @@ pub(crate) trait Room {
 
     #[inline(always)]
     #[track_caller]
-    fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<NonNull<[T]>, E> {
-        let p = self.rooms::<T, E>(src.len(), false)?;
+    fn copied<T: Copy, E: ErrorMode>(&self, src: &[T]) -> Result<NonNull<[T]>, E> {
+        let p = self.reserve_slice::<T, E>(src.len(), false)?;
         // SAFETY: new memory for as many.
         unsafe { ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len()) };
         Ok(NonNull::slice_from_raw_parts(p, src.len()))
@@ -132,17 +132,17 @@ pub(crate) trait Room {
     /// `n` values, by their index.
     #[inline(always)]
     #[track_caller]
-    fn filled<T, E: Refuse>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<NonNull<[T]>, E> {
-        let p = self.rooms::<T, E>(n, Self::REPORTS_LEAKS && needs_drop::<T>())?;
+    fn filled<T, E: ErrorMode>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<NonNull<[T]>, E> {
+        let p = self.reserve_slice::<T, E>(n, Self::REPORTS_LEAKS && needs_drop::<T>())?;
         // SAFETY: new memory for n of T.
-        let made = unsafe { Filling::of(self, p, n) }.fill(|i| Ok::<T, core::convert::Infallible>(make(i)));
+        let made = unsafe { PartialSlice::of(self, p, n) }.fill(|i| Ok::<T, core::convert::Infallible>(make(i)));
         match made {
             Ok(made) => Ok(made),
             Err(never) => match never {},
         }
     }
 
-    /// As [`filled`](Room::filled), up to the first error of `make`. The memory is there already: see `rooms`.
+    /// As [`filled`](Construct::filled), up to the first error of `make`. The memory is there already: see `reserve_slice`.
     ///
     /// # Safety
     /// `p` is memory of this room for `n` of T, new.
@@ -154,129 +154,129 @@ pub(crate) trait Room {
         make: impl FnMut(usize) -> Result<T, F>,
     ) -> Result<NonNull<[T]>, F> {
         // SAFETY: the caller's contract.
-        unsafe { Filling::of(self, p, n) }.fill(make)
+        unsafe { PartialSlice::of(self, p, n) }.fill(make)
     }
 
     /// All that an iterator yields. Grows in place unless the iterator allocates here too.
     #[inline]
     #[track_caller]
-    fn collected<T, E: Refuse>(&self, iter: impl Iterator<Item = T>, drops: bool) -> Result<NonNull<[T]>, E> {
+    fn collected<T, E: ErrorMode>(&self, iter: impl Iterator<Item = T>, drops: bool) -> Result<NonNull<[T]>, E> {
         let (least, most) = iter.size_hint();
-        let mut tip = Tip::<Self, T>::new(self, drops);
-        tip.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
+        let mut slice = GrowingSlice::<Self, T>::new(self, drops);
+        slice.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
         for value in iter {
-            if tip.len == tip.room {
-                tip.grow::<E>((tip.room * 2).max(4))?;
+            if slice.len == slice.capacity {
+                slice.grow::<E>((slice.capacity * 2).max(4))?;
             }
             // SAFETY: there is room for one more.
-            unsafe { tip.at.add(tip.len).write(value) };
-            tip.len += 1;
+            unsafe { slice.at.add(slice.len).write(value) };
+            slice.len += 1;
         }
-        Ok(tip.done())
+        Ok(slice.done())
     }
 
     #[track_caller]
-    fn formatted<E: Refuse>(&self, args: fmt::Arguments<'_>) -> Result<NonNull<[u8]>, E> {
+    fn formatted<E: ErrorMode>(&self, args: fmt::Arguments<'_>) -> Result<NonNull<[u8]>, E> {
         if let Some(s) = args.as_str() {
             return self.copied(s.as_bytes());
         }
-        let mut text = Text { tip: Tip::new(self, false), refused: None::<E> };
+        let mut text = Text { slice: GrowingSlice::new(self, false), refused: None::<E> };
         let done = fmt::write(&mut text, args);
         if let Some(e) = text.refused {
             return Err(e);
         }
         assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
-        Ok(text.tip.done())
+        Ok(text.slice.done())
     }
 }
 
-/// The calls of [`Room`], of what they make borrowed for as long as the arena is.
-macro_rules! borrowing {
+/// The calls of [`Construct`], of what they make borrowed for as long as the arena is.
+macro_rules! construct_methods {
     ([$($generics:tt)*] $of:ty) => {
         #[allow(clippy::mut_from_ref, dead_code)] // what is returned is new
         impl<$($generics)*> $of {
             /// A value whose destructor is called by something else.
             #[inline(always)]
             #[track_caller]
-            pub(crate) fn value<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+            pub(crate) fn value<T, E: ErrorMode>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
                 // SAFETY: new, and written.
-                Ok(unsafe { Room::value(self, make, false)?.as_mut() })
+                Ok(unsafe { Construct::value(self, make, false)?.as_mut() })
             }
 
             /// A value that is not dropped.
             #[inline(always)]
             #[track_caller]
-            pub(crate) fn left<T, E: Refuse>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
+            pub(crate) fn alloc_no_drop<T, E: ErrorMode>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
                 // SAFETY: as above.
-                Ok(unsafe { Room::value(self, make, Self::REPORTS_LEAKS && core::mem::needs_drop::<T>())?.as_mut() })
+                Ok(unsafe { Construct::value(self, make, Self::REPORTS_LEAKS && core::mem::needs_drop::<T>())?.as_mut() })
             }
 
             #[inline(always)]
             #[track_caller]
-            pub(crate) fn copied<T: Copy, E: Refuse>(&self, src: &[T]) -> Result<&mut [T], E> {
+            pub(crate) fn copied<T: Copy, E: ErrorMode>(&self, src: &[T]) -> Result<&mut [T], E> {
                 // SAFETY: as above.
-                Ok(unsafe { Room::copied(self, src)?.as_mut() })
+                Ok(unsafe { Construct::copied(self, src)?.as_mut() })
             }
 
             #[inline(always)]
             #[track_caller]
-            fn filled<T, E: Refuse>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
+            fn filled<T, E: ErrorMode>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
                 // SAFETY: as above.
-                Ok(unsafe { Room::filled(self, n, make)?.as_mut() })
+                Ok(unsafe { Construct::filled(self, n, make)?.as_mut() })
             }
 
             #[inline]
             #[track_caller]
-            pub(crate) fn collected<T, E: Refuse>(
+            pub(crate) fn collected<T, E: ErrorMode>(
                 &self,
                 iter: impl Iterator<Item = T>,
                 drops: bool,
             ) -> Result<&mut [T], E> {
                 // SAFETY: as above.
-                Ok(unsafe { Room::collected(self, iter, drops)?.as_mut() })
+                Ok(unsafe { Construct::collected(self, iter, drops)?.as_mut() })
             }
 
             #[inline(always)]
             #[track_caller]
-            fn text<E: Refuse>(&self, s: &str) -> Result<&mut str, E> {
+            fn text<E: ErrorMode>(&self, s: &str) -> Result<&mut str, E> {
                 // SAFETY: a copy of a string's bytes.
                 Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
             }
 
             #[track_caller]
-            fn formatted<E: Refuse>(&self, args: core::fmt::Arguments<'_>) -> Result<&mut str, E> {
+            fn formatted<E: ErrorMode>(&self, args: core::fmt::Arguments<'_>) -> Result<&mut str, E> {
                 // SAFETY: bytes of strings.
-                Ok(unsafe { core::str::from_utf8_unchecked_mut(Room::formatted(self, args)?.as_mut()) })
+                Ok(unsafe { core::str::from_utf8_unchecked_mut(Construct::formatted(self, args)?.as_mut()) })
             }
         }
     };
 }
-pub(crate) use borrowing;
+pub(crate) use construct_methods;
 
 /// Memory that is given back when this is dropped.
-struct Unused<'a, R: Room + ?Sized> {
-    room: &'a R,
+struct Reserved<'a, R: Construct + ?Sized> {
+    arena: &'a R,
     at: NonNull<u8>,
     layout: Layout,
 }
 
-impl<R: Room + ?Sized> Drop for Unused<'_, R> {
+impl<R: Construct + ?Sized> Drop for Reserved<'_, R> {
     #[inline]
     fn drop(&mut self) {
         if self.layout.size() != 0 {
             // SAFETY: of this room with that layout, and not used.
-            unsafe { self.room.return_(self.at, self.layout) };
+            unsafe { self.arena.raw_free(self.at, self.layout) };
         }
     }
 }
 
 /// Values that are dropped when this is.
-struct Made<T> {
+struct Initialized<T> {
     at: NonNull<T>,
     len: usize,
 }
 
-impl<T> Drop for Made<T> {
+impl<T> Drop for Initialized<T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: so many are written, and referred to by nothing else.
@@ -285,20 +285,20 @@ impl<T> Drop for Made<T> {
 }
 
 /// A slice that is being made. The fields are dropped in this order, also if a destructor panics.
-struct Filling<'a, R: Room + ?Sized, T> {
-    made: Made<T>,
-    memory: Unused<'a, R>,
+struct PartialSlice<'a, R: Construct + ?Sized, T> {
+    made: Initialized<T>,
+    memory: Reserved<'a, R>,
     n: usize,
 }
 
-impl<'a, R: Room + ?Sized, T> Filling<'a, R, T> {
+impl<'a, R: Construct + ?Sized, T> PartialSlice<'a, R, T> {
     /// # Safety
     /// `at` is memory of the room for `n` of T.
     #[inline(always)]
-    unsafe fn of(room: &'a R, at: NonNull<T>, n: usize) -> Filling<'a, R, T> {
+    unsafe fn of(arena: &'a R, at: NonNull<T>, n: usize) -> PartialSlice<'a, R, T> {
         // SAFETY: memory for as many was served, so this is a layout.
         let layout = unsafe { Layout::from_size_align_unchecked(n * size_of::<T>(), align_of::<T>()) };
-        Filling { made: Made { at, len: 0 }, memory: Unused { room, at: at.cast(), layout }, n }
+        PartialSlice { made: Initialized { at, len: 0 }, memory: Reserved { arena, at: at.cast(), layout }, n }
     }
 
     #[inline(always)]
@@ -308,7 +308,7 @@ impl<'a, R: Room + ?Sized, T> Filling<'a, R, T> {
             unsafe { self.made.at.add(i).write(make(i)?) };
             self.made.len = i + 1;
         }
-        let Filling { made, memory, n } = self;
+        let PartialSlice { made, memory, n } = self;
         core::mem::forget(memory);
         Ok(NonNull::slice_from_raw_parts(ManuallyDrop::new(made).at, n))
     }
@@ -316,47 +316,47 @@ impl<'a, R: Room + ?Sized, T> Filling<'a, R, T> {
 
 /// An array that grows, in place while nothing else allocates. If it is dropped before it is done, it drops what is in it,
 /// and gives back its memory.
-struct Tip<'a, R: Room + ?Sized, T> {
+struct GrowingSlice<'a, R: Construct + ?Sized, T> {
     arena: &'a R,
     at: NonNull<T>,
     len: usize,
-    room: usize,
-    by: By,
+    capacity: usize,
+    site: CallSite,
 }
 
-impl<'a, R: Room + ?Sized, T> Tip<'a, R, T> {
+impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
     #[track_caller]
-    fn new(arena: &'a R, drops: bool) -> Tip<'a, R, T> {
-        Tip { arena, at: R::nowhere(), len: 0, room: 0, by: By::caller(drops) }
+    fn new(arena: &'a R, drops: bool) -> GrowingSlice<'a, R, T> {
+        GrowingSlice { arena, at: R::dangling(), len: 0, capacity: 0, site: CallSite::caller(drops) }
     }
 
     /// Of `room` elements, for which there was memory.
-    fn layout(room: usize) -> Layout {
+    fn layout(capacity: usize) -> Layout {
         // SAFETY: there was memory for it.
-        unsafe { Layout::from_size_align_unchecked(room * size_of::<T>(), align_of::<T>()) }
+        unsafe { Layout::from_size_align_unchecked(capacity * size_of::<T>(), align_of::<T>()) }
     }
 
     /// Room for `room` elements, which is not less than there are.
-    fn resize(&mut self, room: usize) -> Result<(), Option<Layout>> {
-        let Ok(layout) = Layout::array::<T>(room) else { return Err(None) };
-        if size_of::<T>() != 0 && room != self.room {
-            let p = if self.room == 0 {
-                self.arena.obtain(layout, self.by)
+    fn resize(&mut self, capacity: usize) -> Result<(), Option<Layout>> {
+        let Ok(layout) = Layout::array::<T>(capacity) else { return Err(None) };
+        if size_of::<T>() != 0 && capacity != self.capacity {
+            let p = if self.capacity == 0 {
+                self.arena.raw_alloc(layout, self.site)
             } else {
                 // SAFETY: of the arena with that layout, and forgotten.
-                unsafe { self.arena.refit(self.at.cast(), Self::layout(self.room), layout, self.by) }
+                unsafe { self.arena.raw_realloc(self.at.cast(), Self::layout(self.capacity), layout, self.site) }
             };
             self.at = p.ok_or(Some(layout))?.cast();
         }
-        self.room = room;
+        self.capacity = capacity;
         Ok(())
     }
 
     #[track_caller]
-    fn grow<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
-        match self.resize(room) {
+    fn grow<E: ErrorMode>(&mut self, capacity: usize) -> Result<(), E> {
+        match self.resize(capacity) {
             Ok(()) => Ok(()),
-            Err(Some(layout)) => Err(E::refuse(layout)),
+            Err(Some(layout)) => Err(E::out_of_memory(layout)),
             Err(None) => Err(E::overflow()),
         }
     }
@@ -365,40 +365,40 @@ impl<'a, R: Room + ?Sized, T> Tip<'a, R, T> {
     fn done(mut self) -> NonNull<[T]> {
         let len = self.len;
         if len == 0 {
-            return NonNull::slice_from_raw_parts(R::nowhere(), 0); // all of it is given back
+            return NonNull::slice_from_raw_parts(R::dangling(), 0); // all of it is given back
         }
         let _ = self.resize(len); // where an end cannot be given back, it is as it was
         NonNull::slice_from_raw_parts(ManuallyDrop::new(self).at, len)
     }
 }
 
-impl<R: Room + ?Sized, T> Drop for Tip<'_, R, T> {
+impl<R: Construct + ?Sized, T> Drop for GrowingSlice<'_, R, T> {
     fn drop(&mut self) {
-        let has = if size_of::<T>() == 0 { 0 } else { self.room };
-        let _memory = Unused { room: self.arena, at: self.at.cast(), layout: Self::layout(has) };
-        drop(Made { at: self.at, len: self.len });
+        let has = if size_of::<T>() == 0 { 0 } else { self.capacity };
+        let _memory = Reserved { arena: self.arena, at: self.at.cast(), layout: Self::layout(has) };
+        drop(Initialized { at: self.at, len: self.len });
     }
 }
 
-struct Text<'a, R: Room + ?Sized, E> {
-    tip: Tip<'a, R, u8>,
+struct Text<'a, R: Construct + ?Sized, E> {
+    slice: GrowingSlice<'a, R, u8>,
     refused: Option<E>,
 }
 
-impl<R: Room + ?Sized, E: Refuse> fmt::Write for Text<'_, R, E> {
+impl<R: Construct + ?Sized, E: ErrorMode> fmt::Write for Text<'_, R, E> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        let tip = &mut self.tip;
-        if s.len() > tip.room - tip.len {
+        let slice = &mut self.slice;
+        if s.len() > slice.capacity - slice.len {
             // Below usize::MAX: both are isize::MAX at most.
-            let room = (tip.len + s.len()).max(tip.room * 2).max(32);
-            if let Err(e) = tip.grow(room) {
+            let capacity = (slice.len + s.len()).max(slice.capacity * 2).max(32);
+            if let Err(e) = slice.grow(capacity) {
                 self.refused = Some(e);
                 return Err(fmt::Error);
             }
         }
         // SAFETY: there is room for s.
-        unsafe { tip.at.add(tip.len).copy_from_nonoverlapping(NonNull::from(s).cast(), s.len()) };
-        tip.len += s.len();
+        unsafe { slice.at.add(slice.len).copy_from_nonoverlapping(NonNull::from(s).cast(), s.len()) };
+        slice.len += s.len();
         Ok(())
     }
 }

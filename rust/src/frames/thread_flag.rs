@@ -8,61 +8,61 @@ use super::Arc;
 /// Shared by a `Frames` and all threads that sit there: has any of them left since it was last asked? What most frames
 /// look at, instead of a flag for each thread.
 #[derive(Clone)]
-pub struct Door(Arc<AtomicBool>);
+pub struct AnyExited(Arc<AtomicBool>);
 
-impl Door {
-    pub fn new() -> Door {
-        Door(Arc::new(AtomicBool::new(false)))
+impl AnyExited {
+    pub fn new() -> AnyExited {
+        AnyExited(Arc::new(AtomicBool::new(false)))
     }
 
     /// Nobody has left.
     #[inline(always)]
-    pub fn is_quiet(&self) -> bool {
+    pub fn is_clear(&self) -> bool {
         !self.0.load(Ordering::Relaxed)
     }
 
     /// Somebody has left. An exchange: who asks sees of all that knocked before what they had said, not only of the last.
-    pub fn knock(&self) {
+    pub fn set(&self) {
         self.0.swap(true, Ordering::Release);
     }
 
-    /// Before it is looked who has left. Acquire: the other half of `knock`. Who leaves after this knocks again.
-    pub fn hush(&self) {
+    /// Before it is looked who has left. Acquire: the other half of `set`. Who leaves after this knocks again.
+    pub fn clear(&self) {
         self.0.swap(false, Ordering::Acquire);
     }
 }
 
 /// Shared by a seat and the thread that sits there.
 #[derive(Clone)]
-pub struct Presence {
-    here: Arc<AtomicBool>,
-    door: Door,
+pub struct ThreadFlag {
+    running: Arc<AtomicBool>,
+    any_exited: AnyExited,
 }
 
-impl Presence {
-    pub fn new(door: Door) -> Presence {
-        Presence { here: Arc::new(AtomicBool::new(true)), door }
+impl ThreadFlag {
+    pub fn new(any_exited: AnyExited) -> ThreadFlag {
+        ThreadFlag { running: Arc::new(AtomicBool::new(true)), any_exited }
     }
 
     /// The thread has ended, but for destructors that borrow what is borrowed for good. Release: what it did to its arena
     /// comes before.
-    pub fn leave(&self) {
-        self.here.store(false, Ordering::Release);
-        self.door.knock();
+    pub fn set_exited(&self) {
+        self.running.store(false, Ordering::Release);
+        self.any_exited.set();
     }
 
     /// Acquire: the other half of `leave`.
-    pub fn is_here(&self) -> bool {
-        self.here.load(Ordering::Acquire)
+    pub fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
     }
 
     /// For the next thread. Relaxed: who gives it the seat orders that by a lock.
-    pub fn come(&self) {
-        self.here.store(true, Ordering::Relaxed);
+    pub fn set_running(&self) {
+        self.running.store(true, Ordering::Relaxed);
     }
 
     /// Does the other side still have it?
     pub fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.here) > 1
+        Arc::strong_count(&self.running) > 1
     }
 }

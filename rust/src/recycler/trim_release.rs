@@ -10,7 +10,7 @@ use super::supply::{Supply, Units};
 
 impl State {
     /// A range in a block without live objects lets go of it.
-    fn leave(&self, range: &Range) {
+    fn close_if_idle(&self, range: &Range) {
         if range.is_idle() {
             self.close(range);
         }
@@ -25,9 +25,9 @@ impl State {
             return left;
         }
         // SAFETY: as in `more`.
-        unsafe { self.settle(&supply.index.units) };
-        self.leave(&self.now);
-        self.leave(&self.aside);
+        unsafe { self.flush_pending(&supply.index.units) };
+        self.close_if_idle(&self.main);
+        self.close_if_idle(&self.medium);
         let (mut idle, mut left) = (self.larges.trim(self, supply, self.idle_bytes(), keep), 0);
         let (mut before, mut s): (*mut Segment, _) = (null_mut(), self.segments.get());
         while !s.is_null() {
@@ -41,7 +41,7 @@ impl State {
                         true => self.segments.set(next),
                         false => (*before).next = next,
                     }
-                    self.overlook();
+                    self.forget_last_block();
                     supply.put_segment(self, s);
                 } else {
                     left += size;
@@ -83,12 +83,12 @@ impl State {
     /// # Safety
     /// Nothing that was allocated is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
-        for range in [&self.now, &self.aside] {
+        for range in [&self.main, &self.medium] {
             range.clear();
         }
-        self.gone.first.set(0);
-        self.gone.end.set(0);
-        self.overlook();
+        self.pending.first.set(0);
+        self.pending.end.set(0);
+        self.forget_last_block();
         for list in [&self.sparse, &self.empty] {
             list.clear();
         }
@@ -111,11 +111,11 @@ impl State {
     }
 
     /// Bytes of a block that a range has yet to hand out, and those that it does not know to be gone.
-    pub fn rest(&self, units: &Units, b: *mut Block) -> usize {
+    pub fn unallocated(&self, units: &Units, b: *mut Block) -> usize {
         let of = |range: &Range| if range.block.get() == b { range.left() } else { 0 };
-        let (first, end) = (self.gone.first.get(), self.gone.end.get());
+        let (first, end) = (self.pending.first.get(), self.pending.end.get());
         // SAFETY: what was freed is of this state, and its block known.
-        let gone = first != end && unsafe { self.block_of(units, first) } == b;
-        of(&self.now) + of(&self.aside) + if gone { end - first } else { 0 }
+        let is_pending = first != end && unsafe { self.block_of(units, first) } == b;
+        of(&self.main) + of(&self.medium) + if is_pending { end - first } else { 0 }
     }
 }
