@@ -1,6 +1,7 @@
-//! Allocating. Each call has a twin that returns an error; one generic body is behind both: `room.rs`.
+//! Allocation of values, slices and text in an [`Arena`]. Each call has a variant that returns an error; `construct.rs`
+//! has one generic body for both.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
 
 use core::alloc::Layout;
 use core::fmt;
@@ -14,15 +15,15 @@ use crate::arena::Arena;
 use crate::construct::{construct_methods, CallSite, Construct};
 use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 
-// ---- the bodies ----
+// ---- implementation ----
 
 impl Construct for Arena {
     const REPORTS_LEAKS: bool = true;
 
-    // A size of 0 is a size like another: an address that is not read, and moves with the cursor.
+    // A size of 0 is not a special case: the address is the cursor, and must not be read.
     #[inline(always)]
     fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
+        // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
         unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), site.location, site.drops) }
     }
 
@@ -40,7 +41,7 @@ impl Construct for Arena {
         }
     }
 
-    /// Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and one add.
+    /// Size and alignment are constants here: with an alignment up to 8 this is one compare and one add.
     #[inline(always)]
     #[track_caller]
     fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
@@ -89,7 +90,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     fn uninit<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
-        // SAFETY: new memory for n of T, or dangling for none.
+        // SAFETY: new memory for n of T; dangling if it has no bytes.
         Ok(unsafe { slice::from_raw_parts_mut(self.reserve_slice::<T, E>(n, false)?.as_ptr().cast(), n) })
     }
 
@@ -123,7 +124,7 @@ impl Arena {
         unwrap_infallible(self.alloc_no_drop(|| value))
     }
 
-    /// As [`alloc`](Arena::alloc), with an error instead of the panic. `value` is lost then.
+    /// As [`alloc`](Arena::alloc), with an error instead of the panic; `value` is dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(16).create()?;
@@ -137,8 +138,8 @@ impl Arena {
         self.alloc_no_drop(|| value)
     }
 
-    /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself. Where it panics, here
-    /// and in all calls that run code of the program, there is [a rule](crate#panics).
+    /// Constructs a value in the arena, without a copy from the stack. `make` may use the arena itself. For panics of
+    /// `make`, here and in all calls that run user code, see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -165,7 +166,7 @@ impl Arena {
         self.alloc_no_drop(make)
     }
 
-    /// Makes a value that may fail; then nothing of the arena is used up.
+    /// Constructs a value that may fail; a failure allocates nothing.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -195,7 +196,7 @@ impl Arena {
         self.try_alloc(value).map_err(InitError::Alloc)
     }
 
-    /// Memory for a T, to be written.
+    /// Returns uninitialised memory for a T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -224,7 +225,7 @@ impl Arena {
         Ok(unsafe { &mut *self.reserve_one::<MaybeUninit<T>, _>(false)?.as_ptr() })
     }
 
-    /// Zeroed memory for a T: call `assume_init_mut` where zeroes are a valid T.
+    /// Returns zeroed memory for a T: call `assume_init_mut` if zeroes are a valid T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -253,7 +254,7 @@ impl Arena {
         Ok(&mut self.zeroed(1)?[0])
     }
 
-    /// Memory of any layout. For a size of 0: an address that must not be read.
+    /// Returns memory of any layout. For a size of 0: an address that must not be read.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -286,7 +287,7 @@ impl Arena {
 // ---- slices ----
 
 impl Arena {
-    /// A copy of a slice.
+    /// Copies a slice into the arena.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -312,7 +313,7 @@ impl Arena {
         self.copied(src)
     }
 
-    /// A clone of each element.
+    /// Clones each element of a slice into the arena.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -339,7 +340,7 @@ impl Arena {
         self.filled(src.len(), |i| src[i].clone())
     }
 
-    /// `n` clones of a value.
+    /// Returns `n` clones of a value.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -365,7 +366,7 @@ impl Arena {
         self.filled(n, |_| value.clone())
     }
 
-    /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
+    /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -391,7 +392,7 @@ impl Arena {
         self.filled(n, make)
     }
 
-    /// `n` values of `T::default()`.
+    /// Returns `n` values of `T::default()`.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -417,7 +418,7 @@ impl Arena {
         self.filled(n, |_| T::default())
     }
 
-    /// All that an iterator yields, however many: the slice grows in place, or moves when the iterator allocates here.
+    /// Collects an iterator of any length: the slice grows in place, and moves if the iterator allocates here.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -430,8 +431,8 @@ impl Arena {
         unwrap_infallible(self.collected(iter.into_iter(), needs_drop::<T>()))
     }
 
-    /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
-    /// is dropped then.
+    /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. The yielded
+    /// values are dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(16).create()?;
@@ -445,7 +446,7 @@ impl Arena {
         self.collected(iter.into_iter(), needs_drop::<T>())
     }
 
-    /// Memory for `n` of T, to be written.
+    /// Returns uninitialised memory for `n` of T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -473,7 +474,7 @@ impl Arena {
         self.uninit(n)
     }
 
-    /// Zeroed memory for `n` of T.
+    /// Returns zeroed memory for `n` of T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -505,7 +506,7 @@ impl Arena {
 // ---- text ----
 
 impl Arena {
-    /// A copy of a string, at the next multiple of 8. [`pack`](Arena::pack) puts strings side by side.
+    /// Copies a string, to a multiple of 8. [`pack`](Arena::pack) stores strings without padding.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -533,7 +534,7 @@ impl Arena {
         self.text(s)
     }
 
-    /// Formatted text: what [`format_in!`](crate::format_in) calls.
+    /// Returns formatted text; [`format_in!`](crate::format_in) calls it.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -561,7 +562,7 @@ impl Arena {
     }
 }
 
-/// `format!` into an arena: `&mut str`, with no `String` in between.
+/// `format!` into an arena: returns `&mut str`, without a `String`.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -575,7 +576,7 @@ macro_rules! format_in {
     };
 }
 
-/// As [`format_in!`](crate::format_in), with an error instead of the panic when there is no memory.
+/// As [`format_in!`](crate::format_in), with an error instead of the panic if there is no memory.
 ///
 /// ```
 /// let tight = toft::Options::new().budget(16).create()?;

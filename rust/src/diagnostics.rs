@@ -362,7 +362,7 @@ impl fmt::Debug for Phase<'_> {
     }
 }
 
-// ---- telling ----
+// ---- reports ----
 
 impl Arena {
     /// What the arena holds and allocated, with the scopes that are open.

@@ -225,7 +225,7 @@ impl Leases {
         Ok(arena)
     }
 
-    // ---- looking ----
+    // ---- queries ----
 
     /// How many arenas wait. While others take and return, a guess.
     ///
@@ -295,7 +295,7 @@ impl Leases {
         self.idle_slots.each(end);
     }
 
-    // ---- taking back ----
+    // ---- returning ----
 
     /// For an arena that is empty, and the place that was kept for it.
     #[inline]

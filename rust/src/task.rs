@@ -93,7 +93,7 @@ impl Deref for Inside<'_> {
     }
 }
 
-// ---- making, emptying, looking ----
+// ---- create, reset, queries ----
 
 impl Leases {
     /// Leases an arena for a task and the futures in it.
@@ -238,7 +238,7 @@ impl fmt::Debug for TaskArena<'_> {
     }
 }
 
-// ---- the bodies ----
+// ---- implementation ----
 
 impl TaskArena<'_> {
     /// `f` is code of this file, and does not panic. Should it, the arena is as good as before: it is no reason for

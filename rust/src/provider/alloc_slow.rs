@@ -1,5 +1,5 @@
-//! Where an allocation goes when the inline path has no answer. Fit is decided against the block's true end, never
-//! against `limit` (M3): a budget or a claim does not move anything.
+//! The slow path of allocation. Whether a request fits is decided against the block's true end, never against `limit`
+//! (M3), so that budgets and claims do not move a placement.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
@@ -11,7 +11,8 @@ use crate::hook::call_source;
 use crate::policy::{self, pad, BLOCK_MIN, HEADER};
 
 impl ArenaPtr {
-    /// After a reset that found home too small: home is full, and `first` says how large the next block is.
+    /// After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the
+    /// next block.
     pub fn initial_is_idle(self) -> bool {
         self.is(INITIAL_IDLE) && self.slow().current.get() == self.initial()
     }
@@ -25,7 +26,7 @@ impl ArenaPtr {
         pad <= remaining && round8(size) <= remaining - pad
     }
 
-    /// P4: in the current block; `None` if it does not fit or is not affordable.
+    /// P4: allocates in the current block; `None`: it does not fit, or exceeds the budget.
     pub fn alloc_in_current(self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let at = self.head.cursor.get().addr();
         let (pad, size) = (pad(at, align), round8(size));
@@ -37,7 +38,7 @@ impl ArenaPtr {
         NonNull::new(self.in_current(at + pad))
     }
 
-    /// P7: a block of its own; the current one stays.
+    /// P7: allocates in a dedicated or side block; the current block stays.
     fn alloc_detached(self, size: usize, align: usize, kind: Kind) -> Option<NonNull<u8>> {
         let need = policy::need(size, align);
         if !self.fits_budget(need) || (self.is(INSTRUMENTED) && !self.reserve_detached()) {
@@ -58,14 +59,14 @@ impl ArenaPtr {
         NonNull::new(p)
     }
 
-    /// The current block grows where it stands, when its source can do that.
+    /// Extends the current block in place, if its source can extend it.
     pub fn extend_current(self, size: usize, align: usize) -> bool {
         let cursor = self.head.cursor.get().addr();
         self.is(EXTENDS) && !self.initial_is_idle() && self.grow_to(cursor + pad(cursor, align) + round8(size))
     }
 
-    /// The end of the current block goes up to this address at least: by half the block, as reallocs do, or by what is
-    /// needed. A scope's first block grows with the block that it lies in.
+    /// Extends the current block to at least this end: by half its size, or by as much as needed. The initial block of
+    /// a scope is extended with the outer block that contains it.
     fn grow_to(self, end: usize) -> bool {
         let b = self.slow().current.get();
         if b == self.initial() && self.is(BORROWED) {
@@ -92,7 +93,7 @@ impl ArenaPtr {
         true
     }
 
-    /// A block, or what a scope has of one, has another size now.
+    /// Updates the size of a block, or of a scope's part of one.
     pub fn resized(self, b: Block, size: usize) {
         b.size.set(size);
         let end = self.base_of(b).wrapping_add(size);
@@ -103,10 +104,10 @@ impl ArenaPtr {
         self.end.set(end);
     }
 
-    /// P8: a further regular block, which becomes current.
+    /// P8: allocates in a new regular block, which becomes current.
     fn alloc_regular(self, size: usize, align: usize, block_size: usize) -> Option<NonNull<u8>> {
         let slow = self.slow();
-        // P9: the budget is asked before the source; where the base decides the padding, bases are taken as pages.
+        // P9: the budget is checked before the source is called, with the padding of a page-aligned base.
         let start = policy::stagger(block_size, slow.newest.get().index.get() + 1);
         if !self.fits_budget((pad(start, align) & (BLOCK_MIN - 1)) + round8(size)) {
             return None;
@@ -117,7 +118,7 @@ impl ArenaPtr {
         self.make_current(b, self.start_of(b));
         let p = self.alloc_in_current(size, align);
         if p.is_none() {
-            let b = self.pop(); // the base was no page, and the padding above the budget
+            let b = self.pop(); // the base was not page-aligned, and the padding exceeded the budget
             self.drop_block(b);
         }
         p
@@ -130,9 +131,9 @@ impl ArenaPtr {
         let next = if idle { slow.first_size.get() } else { policy::next_size(slow.current.get().size.get()) };
         let mut block_size = policy::regular_size(need, next, idle);
         if block_size.is_none() && self.is(EXTENDS) {
-            block_size = Some(policy::dedicated_size(need)); // one block for good
+            block_size = Some(policy::dedicated_size(need)); // the only block
         }
-        // P10: what the block that is too small would have had to hold
+        // P10: what the current block would have needed
         let wanted = slow.live.get() + (pad(self.head.cursor.get().addr(), align) + round8(size)) as u64;
         let p = match block_size {
             Some(block_size) => self.alloc_regular(size, align, block_size),
@@ -142,7 +143,8 @@ impl ArenaPtr {
         Some(p)
     }
 
-    /// P14: while a range is claimed the others are served outside it, and outside the blocks it may grow into.
+    /// P14: while a range is claimed, other requests are served from a separate block, which the range cannot grow
+    /// into.
     fn alloc_in_side_block(self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let slow = self.slow();
         if let Some(b) = slow.side_block.get() {
@@ -169,7 +171,7 @@ impl ArenaPtr {
         Some(p)
     }
 
-    /// As [`place`](ArenaPtr::alloc_slow), for a caller that those who watch want to know.
+    /// As [`alloc_slow`](ArenaPtr::alloc_slow), for a caller that instruments record.
     #[inline]
     pub fn alloc_slow_for(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
         if self.is(INSTRUMENTED) {
@@ -179,7 +181,7 @@ impl ArenaPtr {
         }
     }
 
-    /// The whole rule: a request by [`policy::is_request`], in an arena that is not busy. `None`: nothing changed.
+    /// Precondition: [`policy::is_request`] holds, and the arena is not busy. `None`: nothing changed.
     pub fn alloc_slow(self, size: usize, align: usize) -> Option<NonNull<u8>> {
         if self.is(CLAIMED) {
             self.alloc_in_side_block(size, align)

@@ -1,5 +1,5 @@
-//! The list of blocks, the accounting by subtraction, and the one writer of `limit`. Every operation begins with
-//! `sync_in` and ends with `end_op`.
+//! The block list, its accounting by subtraction, and `set_limit`, the one function that writes `limit`. Every
+//! operation begins with `sync_in` and ends with `end_op`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
@@ -13,8 +13,7 @@ use crate::source::Source;
 impl ArenaPtr {
     // ---- accounting ----
 
-    /// M4: brings live up to the cursor. `allocated` counts what was added since; what was rewound inline between is
-    /// not seen.
+    /// M4: brings live up to the cursor. `allocated` misses what was allocated and rewound inline since.
     pub fn sync(self) {
         let slow = self.slow();
         let moved = self.head.cursor.get().addr().wrapping_sub(self.synced.get().addr()) as isize;
@@ -26,7 +25,7 @@ impl ArenaPtr {
             slow.live.set(slow.live.get().wrapping_add_signed(moved as i64));
         } else {
             slow.live.set((self.head.cursor.get().addr() - steady_start.addr()) as u64);
-            self.steady_top.set(0); // the next reset must see how far the cursor came from here
+            self.steady_top.set(0); // the next reset must count the bytes up to here
         }
         self.synced.set(self.head.cursor.get());
         if slow.live.get() > slow.peak.get() {
@@ -36,13 +35,13 @@ impl ArenaPtr {
 
     pub fn sync_in(self) {
         if self.is(PRISTINE) {
-            self.prepare();
+            self.complete_state();
         }
         self.sync();
     }
 
-    /// M2: the room of the inline path: up to the block's end, as far as the budget goes, or none while something must
-    /// be slow.
+    /// M2: sets limit to the lowest of block end, budget and the instruments' limit, or to the cursor if every
+    /// allocation must take the slow path; sets bit 0 of the epoch if rewinds must call ops too.
     pub fn set_limit(self) {
         let cursor = self.head.cursor.get();
         let mut remaining = (self.end.get().addr() - cursor.addr()) as u64;
@@ -50,7 +49,7 @@ impl ArenaPtr {
         let mut instrumented = closed;
         if self.budget.get() != u64::MAX || self.is(BUDGETED) {
             let left = self.remaining_budget();
-            instrumented |= left.is_none(); // else an inline free would open room that is not there (M12)
+            instrumented |= left.is_none(); // above the budget an inline free would expose bytes beyond it (M12)
             remaining = remaining.min(left.unwrap_or(0) & !7);
             if self.shares_budget() {
                 remaining = 0;
@@ -68,7 +67,7 @@ impl ArenaPtr {
         self.head.epoch.set(self.epoch() | instrumented as usize);
     }
 
-    /// The end of an operation: [`set_limit`](ArenaPtr::set_limit), and what was found in the operation is delivered before.
+    /// Ends an operation: delivers its findings, then calls [`set_limit`](ArenaPtr::set_limit).
     pub fn end_op(self) {
         #[cfg(feature = "std")]
         if self.is(INSTRUMENTED) && crate::hook::is_due() {
@@ -81,13 +80,13 @@ impl ArenaPtr {
         self.head.epoch.get() & !1
     }
 
-    /// M11: marks from before this point must ask the table.
+    /// M11: makes older marks take the slow path.
     pub fn next_epoch(self) {
         self.leave_steady();
         self.head.epoch.set(self.head.epoch.get().wrapping_add(2));
     }
 
-    /// P10: what a round needs.
+    /// P10: updates the peak of this round.
     pub fn update_round_peak(self, live: u64) {
         let slow = self.slow();
         if live > slow.round_peak.get() {
@@ -97,7 +96,7 @@ impl ArenaPtr {
 
     // ---- budgets, and those of the arenas around ----
 
-    /// What is live here and in the scopes that are open.
+    /// Live bytes of the arena and its open scopes.
     pub fn live_with_scopes(self) -> u64 {
         let mut live = self.slow().live.get();
         self.each_scope(|scope| {
@@ -107,7 +106,7 @@ impl ArenaPtr {
         live
     }
 
-    /// The same, with what the ranges that are out may come to.
+    /// Live bytes of the arena and its open scopes, with the claimed ranges counted as used.
     pub fn live_and_claimed(self) -> u64 {
         let mut live = self.slow().live.get() + self.claimed_bytes() as u64;
         self.each_scope(|scope| {
@@ -117,8 +116,8 @@ impl ArenaPtr {
         live
     }
 
-    /// The bytes that the budget of this arena and of those around it leaves; `None`: there is more than it allows. All
-    /// of a claimed range counts as used until it is given.
+    /// The bytes that the budgets of this arena and its outer ones leave; `None`: the use exceeds a budget. A claimed
+    /// range counts as used until it is returned.
     fn remaining_budget(self) -> Option<u64> {
         let mut left = u64::MAX;
         let mut at = Some(self);
@@ -131,7 +130,7 @@ impl ArenaPtr {
         Some(left)
     }
 
-    /// May `charge` bytes more be live? What costs nothing is always affordable.
+    /// Whether `charge` more bytes fit the budgets. 0 always fits.
     pub fn fits_budget(self, charge: usize) -> bool {
         if charge == 0 || (self.is(INSTRUMENTED) && !self.fits_tag_budget(charge)) {
             return charge == 0;
@@ -142,7 +141,7 @@ impl ArenaPtr {
         self.remaining_budget().is_some_and(|left| left >= charge as u64)
     }
 
-    /// What the range that is out may come to. It may be out while scopes are open that began beside it.
+    /// Unused bytes of the claimed range. A range may be claimed while scopes are open that began after it.
     pub fn claimed_bytes(self) -> usize {
         if self.is(CLAIMED) && !self.is_claimed_by_scopes() {
             self.slow().claim_limit.get().addr() - self.head.cursor.get().addr()
@@ -151,7 +150,8 @@ impl ArenaPtr {
         }
     }
 
-    /// Two scopes under one budget: each must ask for every byte, or both could spend the last. So must the scopes in them.
+    /// Whether two scopes share a budget: then each allocation takes the slow path, or both scopes could use the same
+    /// bytes. The same holds for the scopes in them.
     fn shares_budget(self) -> bool {
         let mut at = self;
         while let (true, Some(parent)) = (at.is(BUDGETED), at.parent.get()) {
@@ -180,7 +180,8 @@ impl ArenaPtr {
 
     // ---- geometry ----
 
-    /// A source that extends its blocks in place gives one block for good: no stagger, which would depend on its size.
+    /// A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend
+    /// on the size.
     fn offset(self, b: Block) -> usize {
         if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
             policy::stagger(b.size.get(), b.index.get())
@@ -215,7 +216,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Where `b` really begins: its base, which for home is the arena's.
+    /// The first byte of the block's memory; for the initial block the arena's state.
     pub fn base_of(self, b: Block) -> *mut u8 {
         if b == self.initial() {
             self.base()
@@ -224,14 +225,14 @@ impl ArenaPtr {
         }
     }
 
-    /// A pointer into the current block, by its address (M22: the cursor's own provenance may be a user's).
+    /// A pointer into the current block for an address (M22: the cursor may have a client's provenance).
     pub fn in_current(self, address: usize) -> *mut u8 {
         self.base_of(self.slow().current.get()).with_addr(address)
     }
 
     // ---- taking ----
 
-    /// A block of exactly `size` bytes: one kept for later, here or in an arena around, or the source's.
+    /// Takes a block of exactly `size` bytes: a spare of this or an outer arena, or a new one from the source.
     pub fn take(self, size: usize) -> Option<Block> {
         if let Some(b) = self.take_spare(size) {
             return Some(b);
@@ -248,10 +249,10 @@ impl ArenaPtr {
         };
         if base.addr().get() & 63 != 0 {
             // SAFETY: just taken.
-            unsafe { put(self.source.get(), base, size) }; // no block by the source's contract
+            unsafe { put(self.source.get(), base, size) }; // violates the source's contract
             return None;
         }
-        // SAFETY: a block of the source, which is ours.
+        // SAFETY: a block of the source, owned by this arena.
         Some(unsafe { Block::write(base, size) })
     }
 
@@ -267,7 +268,7 @@ impl ArenaPtr {
                 }
                 slow.spare_bytes.set(slow.spare_bytes.get() - size);
                 if self.is(INSTRUMENTED) {
-                    self.drop_block_log(b); // a scope may use it, whose home has no records
+                    self.drop_block_log(b); // a scope may use it as its initial block, which has no records
                 }
                 return Some(b);
             }
@@ -277,7 +278,7 @@ impl ArenaPtr {
         self.parent.get()?.take_spare(size)
     }
 
-    /// Puts a taken block on top of the list.
+    /// Pushes a taken block onto the list.
     pub fn push(self, b: Block, kind: Kind) {
         let slow = self.slow();
         self.next_epoch();
@@ -297,20 +298,20 @@ impl ArenaPtr {
         self.end.set(self.end_of(b));
     }
 
-    // ---- giving back ----
+    // ---- returning ----
 
     pub fn put(self, b: Block) {
         if self.is(INSTRUMENTED) && self.quarantine_block(b) {
             return;
         }
-        // SAFETY: a block of this arena's source, which has no header any more once it is put.
+        // SAFETY: a block of this arena's source, which is no longer used.
         unsafe { put(self.source.get(), NonNull::new_unchecked(b.base()), b.size.get()) }
     }
 
-    /// P12: what is not needed now is a spare. Of more than the bound allows, the newest stay.
+    /// P12: makes a block a spare, and returns the oldest spares above the bound.
     pub fn drop_block(self, b: Block) {
         let slow = self.slow();
-        self.leave_steady(); // of a scope's block the arena around has heard nothing yet: the next reset decides about it
+        self.leave_steady(); // the outer arena has not counted the scope's blocks: the next reset must be a full one
         let bound = SPARE.max(slow.spare_keep.get()).max(slow.first_size.get()) as u64;
         let bound = bound.max(slow.round_peak.get().saturating_mul(2));
         b.kind.set(Kind::Spare);
@@ -338,7 +339,7 @@ impl ArenaPtr {
         self.put(last);
     }
 
-    /// P13: the first in the list goes first.
+    /// P13: returns spares until `keep` bytes are left, the one kept last first.
     pub fn put_spares(self, keep: usize) {
         let slow = self.slow();
         while slow.spare_bytes.get() > keep {
@@ -349,7 +350,8 @@ impl ArenaPtr {
         }
     }
 
-    /// Takes the newest block off the list, out of live, and makes what lies under it current. Not for home.
+    /// Removes the newest block from the list and from live, and makes the one below it current. Precondition: not the
+    /// initial block.
     pub fn pop(self) -> Block {
         let slow = self.slow();
         let b = slow.newest.get();
@@ -371,7 +373,7 @@ impl ArenaPtr {
     }
 }
 
-/// Returns a block to where it came from.
+/// Returns a block to its source.
 ///
 /// # Safety
 /// As for [`Source::put`].

@@ -1,5 +1,5 @@
-//! Create and release. The fast way through both ends: an arena that never saw a slow call is still as it was made, so
-//! releasing it is a push on the thread's cache and creating the next one a pop.
+//! Create and release of arenas. An arena without a slow call is still in its initial state, so releasing it is a push
+//! onto the thread's cache, and creating the next one is a pop.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -21,18 +21,18 @@ fn checks() -> bool {
     false
 }
 
-/// What an arena is made with, beside its home.
+/// The settings of a new arena.
 pub struct Settings {
     /// `None`: the heap.
     pub source: Option<NonNull<dyn Source>>,
     pub reserve: usize,
     pub budget: u64,
-    /// The source is a box, which ends with the arena.
+    /// The source is a box, which the arena drops on release.
     pub owns_source: bool,
 }
 
-/// The first epoch of the next arena. An arena must refuse the marks of one that was released at its address, so first
-/// epochs are far apart, and above what released arenas came to.
+/// The first epoch of the next arena. An arena must refuse marks of a released arena at the same address, so first
+/// epochs are far apart, and above the last epochs of released arenas.
 static EPOCHS: AtomicUsize = AtomicUsize::new(0);
 const EPOCH_STEP: usize = 1 << (usize::BITS / 4);
 
@@ -40,7 +40,7 @@ fn first_epoch() -> usize {
     EPOCHS.fetch_add(EPOCH_STEP, Ordering::Relaxed) | 2
 }
 
-/// An arena on the heap.
+/// Creates an arena on the heap.
 #[inline]
 pub fn create() -> Option<ArenaPtr> {
     heap::take_arena().or_else(create_slow)
@@ -66,11 +66,11 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<ArenaPtr> {
         unsafe { put(source, base, BLOCK_MIN) };
         return None;
     }
-    // SAFETY: a block of the source, which is ours.
+    // SAFETY: a block of the source, owned by this arena.
     created(unsafe { ArenaPtr::write(base, BLOCK_MIN, source, flags, None, first_epoch()) })
 }
 
-/// Checked, where the whole process is. `None`: there is no memory for that.
+/// Makes the arena checked if the whole process is. `None`: no memory for that.
 fn created(a: ArenaPtr) -> Option<ArenaPtr> {
     if checks() {
         a.sync_in();
@@ -84,10 +84,10 @@ fn created(a: ArenaPtr) -> Option<ArenaPtr> {
     Some(a)
 }
 
-/// An arena by its settings.
+/// Creates an arena. `None`: no memory.
 ///
 /// # Safety
-/// The source outlives the arena; or it is a box, which the arena ends.
+/// The source outlives the arena; or it is a box that the arena may drop.
 pub unsafe fn create_with(settings: &Settings) -> Option<ArenaPtr> {
     if settings.reserve > MAX_REQUEST {
         return None;
@@ -111,10 +111,10 @@ pub unsafe fn create_with(settings: &Settings) -> Option<ArenaPtr> {
     Some(a)
 }
 
-/// An arena in memory of the caller's; `None`: too small.
+/// Creates an arena in the caller's memory. `None`: it is too small.
 ///
 /// # Safety
-/// The buffer is valid for reads and writes, and nobody else's, until the arena is released.
+/// The buffer is valid for reads and writes, and used by no other code, until the arena is released.
 pub unsafe fn create_in(
     buffer: NonNull<u8>,
     size: usize,
@@ -139,7 +139,7 @@ pub unsafe fn create_in(
 }
 
 impl ArenaPtr {
-    /// Home itself, as it was made: to the cache, or to where it came from.
+    /// Returns the initial block: as a ready arena to the cache, or to its source.
     fn put_initial(self) {
         let epoch = (self.head.epoch.get() & !1) + 2;
         if epoch > EPOCHS.load(Ordering::Relaxed) {
@@ -148,7 +148,7 @@ impl ArenaPtr {
         if self.is(BORROWED) {
             return;
         }
-        // SAFETY: home is a block of the source; the arena ends with it.
+        // SAFETY: the initial block is the source's; the arena is not used any more.
         unsafe {
             let base = NonNull::new_unchecked(self.base());
             if self.is(CACHEABLE) && !checks() && heap::accepts_arena() {
@@ -201,15 +201,15 @@ impl ArenaPtr {
             self.put_initial();
         }
         #[cfg(feature = "std")]
-        crate::hook::deliver(); // nothing is left that a hook could meet
+        crate::hook::deliver(); // the arena no longer exists, so a hook cannot use it
     }
 
-    /// All cleanups run, all memory goes back, the head too. Ignored while the arena is closed.
+    /// Runs all cleanups, and returns all memory, the head included. Ignored while the arena is closed.
     #[inline]
     pub fn release(self) {
         if self.flags.get() == PRISTINE | CACHEABLE && heap::accepts_arena() {
             self.head.cursor.set(self.initial_start());
-            // SAFETY: as it was made, on the heap.
+            // SAFETY: in its initial state, on the heap.
             unsafe { heap::put_arena(self) };
         } else if !self.end_pristine_scope() {
             self.release_slow();

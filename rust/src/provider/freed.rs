@@ -1,6 +1,6 @@
-//! What a checked arena gave back, and looks at again before it is handed out: whoever wrote there meanwhile is found.
+//! The log of freed regions of a checked arena, and the check for late writes before they are used again.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(improper_ctypes_definitions)] // as in watch.rs
+#![allow(improper_ctypes_definitions)] // as in instruments.rs
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use super::damage::Damage;
 use super::instruments::{Fault, Instruments, Record, FREED_BYTE};
 use super::state::*;
 
-/// Of one block: what was given back, descending, since a block is given back from its end.
+/// Freed regions of a block, in descending order, since a block is freed from its end.
 pub struct BlockLog {
     block: Block,
     records: Vec<Record>,
@@ -21,18 +21,18 @@ fn verify_log(instruments: &Instruments, records: &[Record]) {
 }
 
 impl Record {
-    /// Was it written since it was given back? What was written is filled again.
+    /// Finds a write after the free, and fills the bytes again.
     pub fn find_late_write(&self, from: *mut u8, to: *mut u8) -> Option<Fault> {
-        // SAFETY: bytes of a block of the arena, which nobody uses: they were given back.
+        // SAFETY: freed bytes of a block of the arena, which are not used.
         let damage = unsafe { Damage::of(self.p, from, to, |_| FREED_BYTE) }?;
-        // SAFETY: as above. It is told of once.
+        // SAFETY: as above. Each write is reported once.
         unsafe { from.write_bytes(FREED_BYTE, to.addr() - from.addr()) };
         Some(Fault::LateWrite { caller: self.caller, size: self.size, damage })
     }
 }
 
 impl Instruments {
-    /// The record's place is filled. Without memory for it nobody looks there again.
+    /// Logs a region that was filled. If this allocation fails the region is no longer checked.
     pub fn log_freed(logs: &mut Vec<BlockLog>, block: Option<Block>, record: Record) {
         let Some(block) = block else { return };
         let at = logs.iter().position(|log| log.block == block).unwrap_or_else(|| {
@@ -50,7 +50,7 @@ impl Instruments {
 }
 
 impl ArenaPtr {
-    /// The bytes of a block up to `end` are about to be handed out again.
+    /// Verifies the log up to `end` before these bytes of the block are used again.
     pub fn verify_before_reuse(self, instruments: &Instruments, block: Block, end: *mut u8) {
         let mut logs = instruments.freed.borrow_mut();
         let Some(log) = logs.iter_mut().find(|log| log.block == block) else { return };
@@ -67,7 +67,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Looks at what was given back in all blocks. `false`: something was written.
+    /// Verifies the freed regions of all blocks. `false`: something was written.
     pub fn verify_freed(self) -> bool {
         let Some(instruments) = self.instruments() else { return true };
         let mut intact = true;
@@ -80,7 +80,7 @@ impl ArenaPtr {
         intact
     }
 
-    /// The block goes, or is to be used for something that has no records.
+    /// Verifies and drops a block's log, before the block is returned or used without records.
     #[cold]
     #[inline(never)]
     pub extern "C" fn drop_block_log(self, block: Block) {
@@ -88,7 +88,8 @@ impl ArenaPtr {
         verify_log(instruments, &self.take_block_log(block));
     }
 
-    /// As [`drop_block_log`](ArenaPtr::drop_block_log) for a block that goes to its source. `true`: it stays in quarantine.
+    /// As [`drop_block_log`](ArenaPtr::drop_block_log), for a block that is returned to its source. `true`: the
+    /// quarantine keeps the block.
     #[cold]
     #[inline(never)]
     pub extern "C" fn quarantine_block(self, block: Block) -> bool {
@@ -98,7 +99,7 @@ impl ArenaPtr {
         self.quarantine(block, records)
     }
 
-    /// What is known of a block's past, from now on the caller's.
+    /// Removes a block's log from the arena.
     pub fn take_block_log(self, block: Block) -> Vec<Record> {
         let Some(instruments) = self.instruments() else { return Vec::new() };
         let mut logs = instruments.freed.borrow_mut();
@@ -122,7 +123,7 @@ impl ArenaPtr {
         false
     }
 
-    /// All of it is to be used without records.
+    /// Drops all logs: the memory is used without records from now on.
     pub fn clear_freed(self) {
         if let Some(instruments) = self.instruments() {
             instruments.freed.borrow_mut().clear();

@@ -1,11 +1,11 @@
-//! Looking at an arena: membership, statistics, the walk over blocks.
+//! Queries: membership, statistics, iteration over blocks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::state::*;
 use crate::abi::Stats;
 use crate::policy;
 
-/// A block as the walk shows it.
+/// A block, as the iteration returns it.
 pub struct BlockView {
     pub base: *mut u8,
     pub size: usize,
@@ -15,7 +15,7 @@ pub struct BlockView {
 }
 
 impl ArenaPtr {
-    /// Bytes of `b` that are in use. Home idling holds nothing, though its cursor is at its end.
+    /// Allocated bytes of `b`. An idle initial block has none, though the cursor is at its end.
     fn used_of(self, b: Block) -> usize {
         if b == self.initial() && self.is(INITIAL_IDLE) {
             return 0;
@@ -31,7 +31,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Would giving back everything run somebody's function?
+    /// Whether freeing everything would run user code.
     #[inline]
     pub fn has_cleanups(self) -> bool {
         !self.is(PRISTINE) && (self.slow().cleanups.get().is_some() || self.slow().scopes.get().is_some())
@@ -47,7 +47,7 @@ impl ArenaPtr {
         holds
     }
 
-    /// Scopes that are open count with the arena around them.
+    /// Statistics of the arena, open scopes included.
     pub fn stats(self) -> Stats {
         let slow = self.slow();
         let mut s = Stats {
@@ -83,7 +83,7 @@ impl ArenaPtr {
         s
     }
 
-    /// All blocks, newest first, then the spares. Not those of scopes.
+    /// Calls f for all blocks, newest first, then the spares. Excludes the blocks of scopes.
     pub fn walk(self, mut f: impl FnMut(BlockView)) {
         self.blocks().for_each(&mut f);
         let mut at = self.slow().spares.get();
@@ -93,14 +93,14 @@ impl ArenaPtr {
         }
     }
 
-    /// The blocks that are not spares, newest first, as they are while nobody else uses the arena.
+    /// Iterates over the blocks in use, newest first. The arena must not be used during the iteration.
     pub fn blocks(self) -> Blocks {
         self.sync_in();
         self.set_limit();
         Blocks { arena: self, at: Some(self.slow().newest.get()) }
     }
 
-    /// What is left of the current block; or while home idles, what the next one will have.
+    /// Remaining bytes of the current block; while the initial block is idle, those of the next block.
     pub fn remaining_ahead(self) -> usize {
         if self.initial_is_idle() {
             return policy::usable(self.slow().first_size.get());
@@ -109,7 +109,7 @@ impl ArenaPtr {
     }
 }
 
-/// [`ArenaPtr::blocks`]
+/// The iterator of [`ArenaPtr::blocks`].
 pub struct Blocks {
     arena: ArenaPtr,
     at: Option<Block>,

@@ -1,9 +1,10 @@
-//! What an arena knows of its allocations once somebody asks: records with red zones, samples, bytes by tag and phase.
-//! Nothing of this exists before. It hooks in by the one compare of the inline path: `set_limit` lowers the limit to the next
-//! byte that must be seen, and sets the watched bit, so that whatever goes backwards asks the table.
+//! The instruments of an arena: records with red zones, samples, bytes by tag and phase, budgets of tags. They are
+//! allocated when the first one is switched on. Their only hook is the compare of the inline path: `set_limit` lowers
+//! the limit to the next byte that an instrument must see, and sets the instrumented bit, so that rewinds, resizes and
+//! frees call ops.
 //!
-//! What the rest of the provider calls is `extern "C"`: not for other languages, but since it must not unwind into them, and
-//! nobody else should have to think of it.
+//! Functions called by the rest of the provider are `extern "C"`, which prevents unwinding into clients in other
+//! languages.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(improper_ctypes_definitions)]
 
@@ -23,25 +24,26 @@ use super::state::*;
 use crate::abi::{self, round8};
 use crate::policy::{pad, MAX_REQUEST};
 
-/// Around each allocation of a checked arena. The one in front ends with the number of its record and a word of pattern.
+/// Size of the red zones around an allocation of a checked arena. The one in front ends with the number of the record,
+/// masked.
 pub const REDZONE: usize = 16;
 const NUMBER: usize = size_of::<usize>();
-/// Over the number, so that it looks like the rest.
+/// Makes a small number look like the rest of the red zone.
 const MASK: usize = usize::from_ne_bytes([REDZONE_BYTE; NUMBER]);
 pub const REDZONE_BYTE: u8 = 0xFD;
 pub const UNINIT_BYTE: u8 = 0xCD;
 pub const FREED_BYTE: u8 = 0xDD;
-/// So many stretches of marks that followed what is gone are told apart: of those from before no more is known.
+/// Ranges of stale marks that are remembered; older ones are forgotten.
 const STALE_MARKS_MAX: usize = 4096;
-/// More findings than this are counted, not kept.
+/// Further findings are counted, not kept.
 const FINDINGS_MAX: usize = 1000;
 
-/// Who asked for memory: a place in Rust code, or what code in another language gave as `site`.
+/// The call site of an allocation: a location in Rust code, or the `site` of code in another language.
 #[derive(Clone, Copy)]
 pub struct Caller {
     pub location: Option<&'static Location<'static>>,
     pub site: usize,
-    /// The value that is put there has a destructor that nobody will run.
+    /// The value has a destructor that will not run.
     pub drops: bool,
 }
 
@@ -53,19 +55,19 @@ impl Caller {
     }
 }
 
-/// An allocation of a checked arena, live or given back.
+/// A live or freed allocation of a checked arena.
 #[derive(Clone, Copy)]
 pub struct Record {
-    /// Zone, `size` bytes at `p`, zone up to `end`.
+    /// A red zone, `size` bytes at `p`, a red zone up to `end`.
     pub start: *mut u8,
     pub p: *mut u8,
     pub size: usize,
     pub end: *mut u8,
     epoch: usize,
-    /// The arena's, just after: what a mark taken then holds.
+    /// The arena's cursor after the allocation, as in a mark taken then.
     cursor: usize,
     freed: bool,
-    /// The arena's own.
+    /// An allocation of the arena's own.
     hidden: bool,
     pub caller: Caller,
 }
@@ -79,7 +81,7 @@ pub enum Fault {
     OverBudget { caller: Caller, live: u64, budget: u64 },
 }
 
-/// Allocations by who asked, and under which tag.
+/// Allocations by call site and tag.
 pub struct Count {
     pub caller: Caller,
     pub tag: usize,
@@ -101,7 +103,7 @@ pub struct Phase {
     pub kept: i64,
 }
 
-/// Of an arena and the scopes in it.
+/// The part of the instruments that an arena shares with its scopes.
 pub struct Shared {
     pub tags: Vec<Tag>,
     pub counts: Vec<Count>,
@@ -115,45 +117,44 @@ pub struct Shared {
     refusal_hook: Option<RefusalHook>,
 }
 
-/// Told live bytes, the budget and the size that is asked for, it may answer with another budget.
+/// Called with the live bytes, the budget and the requested size; `Some` is the new budget.
 pub type RefusalHook = Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>;
 
-/// What an arena that is watched has. Made when it is first switched on; ends with the arena.
+/// The instruments of an arena. Created when one is first switched on; released with the arena.
 pub struct Instruments {
-    /// A box of the outermost arena's that is watched: see `root`.
+    /// A box of the outermost instrumented arena: see `root`.
     shared: NonNull<RefCell<Shared>>,
     own: RefCell<Own>,
     pub freed: RefCell<Vec<BlockLog>>,
     metered: Cell<bool>,
     period: Cell<u64>,
-    /// The thread that the arena is pinned to, by the address of one of its locals; 0: none.
+    /// The thread that the arena is pinned to, as of `thread_id`; 0: none.
     thread: Cell<usize>,
-    /// Calls by other threads, and where the last one was.
+    /// Number of calls by other threads.
     wrong_thread_calls: AtomicUsize,
 }
 
 struct Own {
     records: Vec<Record>,
-    /// The epoch when the checks began, or the arena was last reset, and the cursor then: what is older has no record.
+    /// The epoch and the cursor at the last reset, or when the checks began: older allocations have no record.
     since: usize,
     from: usize,
-    /// `from`, until a trim took the empty arena's block.
+    /// `from`, before trim returned the block of an empty arena.
     before: usize,
-    /// Epochs, from the first up to the second, of marks that are stale though their place may be good: what they followed
-    /// lay in a block of its own, moved no cursor, and was given back. Ascending, and apart.
+    /// Half-open ranges of epochs whose marks are stale although their cursor is valid: allocations in dedicated blocks
+    /// were freed after them, which does not move the cursor. Ascending and disjoint.
     stale_marks: Vec<(usize, usize)>,
-    /// The next sample is due when so much was allocated.
+    /// The value of `allocated` at which the next sample is due.
     next_sample: u64,
-    /// Where on the way from 0 to the bytes in line which tag begins: in line are those in regular blocks, which go from
-    /// their end alone.
+    /// For bytes in regular blocks, counted from 0 and freed from the end: where the bytes of each tag begin.
     tag_stack: Vec<(u64, usize)>,
-    /// The others, in the order in which they came: their block, tag and bytes.
+    /// Bytes in detached blocks in order of allocation: block, tag, size.
     detached: Vec<(usize, usize, u64)>,
     detached_bytes: u64,
     tag: usize,
-    /// The present tag when the range that is out was claimed.
+    /// The tag at the time of the present claim.
     claim_tag: usize,
-    /// `allocated` as far as it is counted for a tag.
+    /// The value of `allocated` up to which tags are counted.
     counted: u64,
 }
 
@@ -225,14 +226,14 @@ impl Shared {
 }
 
 impl Own {
-    /// What there is has no record, and what comes now has.
+    /// Older allocations have no record.
     fn begin(&mut self, a: ArenaPtr) {
         self.since = a.epoch();
         self.from = a.head.cursor.get().addr();
         self.stale_marks.clear();
     }
 
-    /// A rewind to the present epoch forgot what was allocated from `epoch` on.
+    /// Marks of these epochs are stale: a rewind to the present cursor freed the allocations after them.
     fn add_stale_marks(&mut self, epoch: usize, now: usize) {
         while self.stale_marks.last().is_some_and(|range| range.0 > epoch) {
             self.stale_marks.pop();
@@ -250,7 +251,7 @@ impl Own {
         older.checked_sub(1).is_some_and(|last| epoch < self.stale_marks[last].1)
     }
 
-    /// SPEC 6: what lies above is forgotten, and what comes now is the present tag's.
+    /// SPEC 6: drops the bytes above `live` from their tags; later ones belong to the present tag.
     fn cut_tags(&mut self, live: u64) {
         let in_regular = live.saturating_sub(self.detached_bytes);
         while self.tag_stack.last().is_some_and(|top| top.0 >= in_regular) {
@@ -269,7 +270,7 @@ impl Own {
         detached + stretches.map(|(entry, end)| end.saturating_sub(entry.0)).sum::<u64>()
     }
 
-    /// There is room: see `reserve_detached`.
+    /// Precondition: `reserve_detached` returned true.
     fn detached_add(&mut self, block: Block, tag: usize, bytes: u64) {
         let block = block.base().addr();
         match self.detached.last_mut().filter(|last| last.0 == block && last.1 == tag) {
@@ -286,15 +287,16 @@ impl Own {
 }
 
 impl Shared {
-    /// Bytes to the next sample: `period` on average, and without memory. So a scope may begin anew, and end in any order,
-    /// and no pattern of a program is missed.
+    /// Returns the bytes to the next sample, `period` on average, exponentially distributed. The distribution is
+    /// memoryless, so scopes may start with a fresh distance and end in any order, and no pattern of a program is
+    /// missed.
     fn distance(&mut self, period: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let u = (self.random >> 32) | 1; // of 2^32
         let whole = u.ilog2() as u64;
-        // The logarithm's bits behind the point, by squaring: there is no ln without std.
+        // The fraction bits of the logarithm, by squaring: without std there is no ln.
         let (mut log, mut y) = (whole << 16, u << (31 - whole));
         for bit in (0..16).rev() {
             y = (y * y) >> 31;
@@ -304,20 +306,21 @@ impl Shared {
             }
         }
         let nats = ((32 << 16) - log) as f64 / 65536.0 * core::f64::consts::LN_2;
-        // Whole numbers have no memory if each byte has the same chance: nats / ln(1 + 1 / period), by its first terms.
+        // The geometric distribution, with the same chance for each byte: nats / ln(1 + 1 / period), by its first
+        // terms.
         let middle = period as f64 + 0.5;
         let y = 0.25 / (middle * middle);
         (nats * middle / (1.0 + y / 3.0 + y * y / 5.0)) as u64
     }
 }
 
-/// A box, if there is memory for it.
+/// Allocates a box. `None`: no memory.
 pub fn boxed<T>(value: T) -> Option<Box<T>> {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {
-        return Some(Box::new(value)); // takes none
+        return Some(Box::new(value)); // takes no memory
     }
-    // SAFETY: the size is not 0; then memory for a T, as a box has it.
+    // SAFETY: the size is not 0, and a box has memory of this layout.
     unsafe {
         let at = NonNull::new(alloc::alloc::alloc(layout).cast::<T>())?;
         at.write(value);
@@ -325,7 +328,8 @@ pub fn boxed<T>(value: T) -> Option<Box<T>> {
     }
 }
 
-/// An allocation's bytes with its zones, of which the one in front is as large as the alignment. `None`: too many.
+/// Returns the size of an allocation with its red zones, of which the one in front is as large as the alignment.
+/// `None`: too large.
 fn size_with_redzones(size: usize, align: usize) -> Option<usize> {
     align.max(REDZONE).checked_add(round8(size))?.checked_add(REDZONE).filter(|whole| *whole <= MAX_REQUEST)
 }
@@ -336,12 +340,12 @@ impl Instruments {
     }
 
     fn shared(&self) -> &RefCell<Shared> {
-        // SAFETY: it ends with the outermost arena, after all scopes.
+        // SAFETY: it is released with the outermost arena, after all scopes.
         unsafe { self.shared.as_ref() }
     }
 }
 
-/// An address that no other thread has while this one lives.
+/// An address that is unique among the running threads.
 pub fn thread_id() -> usize {
     #[cfg(feature = "std")]
     {
@@ -353,9 +357,9 @@ pub fn thread_id() -> usize {
 }
 
 impl ArenaPtr {
-    /// The watch, if there ever was one. It stays until the arena's end.
+    /// The instruments, if they were ever created.
     pub fn instruments(&self) -> Option<&Instruments> {
-        // SAFETY: made by `instrumented` of a box, and freed only by `release_instruments`, with the arena.
+        // SAFETY: a box made by `instruments_or_new`, and freed only by `release_instruments`, with the arena.
         self.slow().instruments.get().map(|instruments| unsafe { instruments.as_ref() })
     }
 
@@ -378,7 +382,7 @@ impl ArenaPtr {
             };
             let shared = NonNull::from(Box::leak(boxed(RefCell::new(shared))?));
             if !self.attach_instruments(shared, 0) {
-                // SAFETY: just made of a box.
+                // SAFETY: made from a box just now.
                 drop(unsafe { Box::from_raw(shared.as_ptr()) });
             }
         }
@@ -415,7 +419,7 @@ impl ArenaPtr {
         true
     }
 
-    /// A scope is watched as the arena around it is, and tells it what it finds. `false`: there is no memory for that.
+    /// Gives a scope the instruments of its outer arena, to which it reports. `false`: no memory.
     #[cold]
     #[inline(never)]
     pub extern "C" fn inherit_instruments(self, parent: ArenaPtr) -> bool {
@@ -434,7 +438,7 @@ impl ArenaPtr {
         true
     }
 
-    /// The arena ends.
+    /// Releases the instruments, with the arena.
     #[cold]
     #[inline(never)]
     pub extern "C" fn release_instruments(self) {
@@ -444,17 +448,17 @@ impl ArenaPtr {
             parent.add_scope_bytes(self.slow().allocated.get());
         }
         if let Some(instruments) = self.slow().instruments.take() {
-            // SAFETY: made of boxes; nobody refers to them between operations, and the scopes have ended.
+            // SAFETY: made from boxes; no reference to them exists between operations, and the scopes have ended.
             let instruments = unsafe { Box::from_raw(instruments.as_ptr()) };
             if owns_shared {
                 // SAFETY: as above.
                 let shared = unsafe { Box::from_raw(instruments.shared.as_ptr()) };
-                crate::drops::catch_panic(|| drop(shared)); // what a decision about refusals captured may panic
+                crate::drops::catch_panic(|| drop(shared)); // a destructor of the refusal hook's captures may panic
             }
         }
     }
 
-    /// A scope ends that allocated so much, which was counted for its tags, and sampled.
+    /// Adds the bytes that a scope allocated, which were counted for its tags and sampled.
     fn add_scope_bytes(self, allocated: u64) {
         if let Some(instruments) = self.instruments() {
             self.slow().allocated.set(self.slow().allocated.get() + allocated);
@@ -464,14 +468,14 @@ impl ArenaPtr {
         }
     }
 
-    /// What is shared changed: nobody goes on inline as before.
+    /// Applies a change of the shared part to all limits.
     fn set_all_limits(self) {
         self.sync_in();
         self.set_limit();
         self.each_scope(ArenaPtr::set_all_limits);
     }
 
-    /// Something was switched: is anything on?
+    /// Updates the flag INSTRUMENTED after a switch.
     fn update_instrumented(&self, instruments: &Instruments) {
         let shared = instruments.shared().borrow();
         let on = instruments.metered.get()
@@ -496,7 +500,9 @@ impl ArenaPtr {
         self.verify_freed();
         self.lower(CHECKED);
         let code = self.check_records(0);
-        self.clear_freed(); // none is filled, and what is allocated now has no records, or begins to
+        // the present regions are not filled, and what is allocated from now on has no records, or is the first to have
+        // them
+        self.clear_freed();
         let mut own = instruments.own.borrow_mut();
         own.begin(self);
         drop(own);
@@ -534,7 +540,7 @@ impl ArenaPtr {
             own.tag = 0;
             own.tag_stack.clear();
             let detached = own.detached_bytes;
-            own.cut_tags(detached); // at 0 in line
+            own.cut_tags(detached); // at 0 bytes in regular blocks
             own.counted = self.slow().allocated.get();
         }
         self.next_epoch();
@@ -542,7 +548,7 @@ impl ArenaPtr {
         abi::OK
     }
 
-    /// All that lies apart already is nobody's. `false`: there is no memory to note it.
+    /// Counts all present detached blocks for no tag. `false`: no memory.
     fn detached_add_all(self, own: &mut Own) -> bool {
         let mut at = Some(self.slow().newest.get());
         while let Some(b) = at {
@@ -557,14 +563,14 @@ impl ArenaPtr {
         true
     }
 
-    /// Allocations from now on count for the tag of this number and path; the one before, by its number here.
+    /// Switches to the tag of this number and path. Returns the previous one's index.
     pub fn set_tag(self, number: u64, path: &str) -> Option<usize> {
         let instruments = self.instruments_or_new()?;
         let tag = instruments.shared().borrow_mut().tag_named(Some(number), path.strip_prefix('/').unwrap_or(path))?;
         Some(self.change_tag(tag))
     }
 
-    /// The same for a name within the present tag, or a path that begins with `/`.
+    /// As `set_tag`, for a name within the present tag, or a path that begins with `/`.
     pub fn enter_tag(self, name: &str) -> Option<usize> {
         let instruments = self.instruments_or_new()?;
         let outer = instruments.own.borrow().tag;
@@ -581,7 +587,7 @@ impl ArenaPtr {
         before
     }
 
-    /// A range is claimed under the present tag.
+    /// Records the present tag for a claim.
     #[cold]
     #[inline(never)]
     pub extern "C" fn save_claim_tag(self) {
@@ -591,7 +597,7 @@ impl ArenaPtr {
         }
     }
 
-    /// What the range that is out took is counted next: for the tag that it was claimed under. The present one comes back.
+    /// Switches to the tag of the claim, so that the range's bytes are counted for it. Returns the present tag.
     #[cold]
     #[inline(never)]
     pub extern "C" fn enter_claim_tag(self) -> Option<usize> {
@@ -628,7 +634,7 @@ impl ArenaPtr {
         abi::OK
     }
 
-    /// The one before comes back: its captures may have destructors, which run when the arena is in order again.
+    /// Swaps the hook. The caller drops the previous one, whose captures may have destructors, after the operation.
     pub fn set_refusal_hook(self, refusal_hook: &mut Option<RefusalHook>) -> i32 {
         let Some(instruments) = self.instruments_or_new() else { return abi::ENOMEM };
         core::mem::swap(&mut instruments.shared().borrow_mut().refusal_hook, refusal_hook);
@@ -636,7 +642,7 @@ impl ArenaPtr {
         abi::OK
     }
 
-    /// From now on only this thread may allocate; 0: every one that has the arena.
+    /// Restricts allocation to this thread; 0: no restriction.
     #[cfg(feature = "std")]
     pub fn pin_thread(self, thread: usize) -> i32 {
         let Some(instruments) = self.instruments_or_new() else { return abi::ENOMEM };
@@ -645,14 +651,14 @@ impl ArenaPtr {
         abi::OK
     }
 
-    /// Delivers the findings of the operation that ends here. Until that is done nothing allocates here and in the arenas
-    /// around: a caller that is to rewind must not rewind what a hook has allocated.
+    /// Delivers the findings of the operation that ends here. This arena and its outer ones are closed during the
+    /// delivery: a caller that is about to rewind must not free what a hook allocated.
     #[cfg(feature = "std")]
     #[cold]
     #[inline(never)]
     pub extern "C" fn deliver(self) {
         if self.is(BUSY) {
-            return; // the operation that it runs in is not over
+            return; // the operation that it is part of has not ended
         }
         for a in self.self_and_outer().filter(|a| !a.is(BUSY)) {
             a.raise(BUSY | IN_HOOK);
@@ -666,7 +672,7 @@ impl ArenaPtr {
 
     // ---- the hooks ----
 
-    /// Is it a thread that the arena is not pinned to? Asked before anything is touched.
+    /// Whether the arena is pinned to another thread. Called before anything is changed.
     #[cold]
     #[inline(never)]
     pub extern "C" fn is_wrong_thread(self) -> bool {
@@ -679,12 +685,12 @@ impl ArenaPtr {
         #[cfg(feature = "std")]
         {
             crate::hook::found(|| crate::report::Finding::WrongThread { calls: 1 });
-            crate::hook::deliver(); // nothing of the arena is touched
+            crate::hook::deliver(); // nothing of the arena has changed
         }
         true
     }
 
-    /// Is there memory to note one more block that lies apart?
+    /// Reserves memory for the entry of one more detached block. `false`: no memory.
     #[cold]
     #[inline(never)]
     pub extern "C" fn reserve_detached(self) -> bool {
@@ -693,7 +699,7 @@ impl ArenaPtr {
         })
     }
 
-    /// Its bytes were added to live, and are not in line.
+    /// Counts bytes of a detached block that were added to live.
     #[cold]
     #[inline(never)]
     pub extern "C" fn detached_add(self, block: Block, bytes: usize) {
@@ -704,7 +710,7 @@ impl ArenaPtr {
         }
     }
 
-    /// They were taken from live. It is among the last.
+    /// Subtracts a block whose bytes were subtracted from live. Its entries are among the last.
     #[cold]
     #[inline(never)]
     pub extern "C" fn detached_remove(self, block: Block) {
@@ -718,7 +724,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Part of `set_limit`: how far the inline path may go.
+    /// Part of `set_limit`: the bytes up to the next one that an instrument must see.
     #[cold]
     #[inline(never)]
     pub extern "C" fn instrumented_limit(self, mut remaining: u64) -> u64 {
@@ -733,7 +739,7 @@ impl ArenaPtr {
             return 0;
         }
         if instruments.period.get() != 0 {
-            // The allocation that passes the next sample is seen.
+            // The allocation that contains the next sample takes the slow path.
             remaining = remaining.min(own.next_sample.saturating_sub(slow.allocated.get()) & !7);
         }
         let shares = self.parent.get().is_some() || slow.scopes.get().is_some();
@@ -750,13 +756,13 @@ impl ArenaPtr {
     fn sync_tag(self, instruments: &Instruments) {
         let mut own = instruments.own.borrow_mut();
         let allocated = self.slow().allocated.get();
-        let more = allocated.wrapping_sub(own.counted); // less than nothing if a range did not go on
+        let more = allocated.wrapping_sub(own.counted); // negative if a claim was not extended
         let counted = &mut instruments.shared().borrow_mut().tags[own.tag].allocated;
         *counted = counted.wrapping_add(more);
         own.counted = allocated;
     }
 
-    /// Does the present tag's budget allow it?
+    /// Whether the present tag's budget allows `charge` more bytes.
     #[cold]
     #[inline(never)]
     pub extern "C" fn fits_tag_budget(self, charge: usize) -> bool {
@@ -772,19 +778,20 @@ impl ArenaPtr {
         budget == u64::MAX || used().saturating_add(charge as u64) <= budget
     }
 
-    /// The innermost first.
+    /// This arena and its outer ones, innermost first.
     fn self_and_outer(self) -> impl Iterator<Item = ArenaPtr> {
         core::iter::successors(Some(self), |a| a.parent.get())
     }
 
-    /// The outermost that shares what is known: not one that is not watched, or was by itself, around a scope that is.
+    /// The outermost arena with the same shared part. An outer arena that was instrumented later, or not at all, is
+    /// excluded.
     fn root(self) -> ArenaPtr {
         let shared = |a: &ArenaPtr| a.instruments().map(|instruments| instruments.shared);
         let mine = shared(&self);
         self.self_and_outer().take_while(|a| shared(a) == mine).last().unwrap_or(self)
     }
 
-    /// Here and in the scopes that are open.
+    /// Live bytes of a tag, open scopes included.
     pub fn live_of_tag(self, tag: usize) -> u64 {
         let Some(instruments) = self.instruments() else { return 0 };
         self.sync();
@@ -793,7 +800,7 @@ impl ArenaPtr {
         live
     }
 
-    /// What the ranges that are out may come to, here and in the scopes that are open.
+    /// Unused bytes of the claimed ranges of a tag, open scopes included.
     fn claimed_of_tag(self, tag: usize) -> u64 {
         let Some(instruments) = self.instruments() else { return 0 };
         let mut held = if instruments.own.borrow().claim_tag == tag { self.claimed_bytes() as u64 } else { 0 };
@@ -801,7 +808,7 @@ impl ArenaPtr {
         held
     }
 
-    /// As `place`, seen.
+    /// As `alloc_slow`, for the instruments.
     #[cold]
     #[inline(never)]
     pub extern "C" fn alloc_instrumented(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
@@ -832,7 +839,8 @@ impl ArenaPtr {
         alloc().or_else(|| if self.raise_budgets(instruments, size, align) { alloc() } else { None })
     }
 
-    /// It was refused: for budgets, here or around, and are all of them raised?
+    /// Called after a refusal. Whether budgets of this arena or outer ones were the reason, and all of them were
+    /// raised.
     fn raise_budgets(self, instruments: &Instruments, size: usize, align: usize) -> bool {
         let (charge, align) = match self.is(CHECKED) {
             true => (size_with_redzones(size, align), align.max(REDZONE)),
@@ -853,21 +861,21 @@ impl ArenaPtr {
         raised
     }
 
-    /// May the budget of `over` be raised, this arena's or one around?
+    /// Calls the refusal hook for the budget of `over`, this arena or an outer one. Returns whether it was raised.
     fn call_refusal_hook(self, instruments: &Instruments, over: ArenaPtr, size: usize) -> bool {
         if self.self_and_outer().any(|a| a.is(BUSY)) {
-            return false; // of another decision, and open until that is made
+            return false; // called by a hook that has not returned yet
         }
         let Some(mut refusal_hook) = instruments.shared().borrow_mut().refusal_hook.take() else { return false };
         let (live, budget) = (over.live_with_scopes(), over.budget.get());
-        self.self_and_outer().for_each(|a| a.raise(BUSY)); // it may look at them, not allocate there
+        self.self_and_outer().for_each(|a| a.raise(BUSY)); // the hook may query the arenas, not allocate there
         self.set_limit();
         let mut answer = None;
         crate::drops::catch_panic(|| answer = refusal_hook(live, budget, size));
         self.self_and_outer().for_each(|a| a.lower(BUSY));
         let replaced = instruments.shared().borrow().refusal_hook.is_some();
         if replaced {
-            crate::drops::catch_panic(|| drop(refusal_hook)); // by itself
+            crate::drops::catch_panic(|| drop(refusal_hook)); // the hook replaced itself
         } else {
             instruments.shared().borrow_mut().refusal_hook = Some(refusal_hook);
         }
@@ -880,7 +888,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Counts what was just placed: `before` is what was allocated until then.
+    /// Counts an allocation. `before`: the value of `allocated` before it.
     fn count_allocation(self, instruments: &Instruments, size: usize, caller: Caller, before: u64) {
         let mut own = instruments.own.borrow_mut();
         let allocated = self.slow().allocated.get();
@@ -891,15 +899,16 @@ impl ArenaPtr {
             let mut hits = 0;
             let many = allocated.saturating_sub(own.next_sample.max(before)) / period;
             if many > 256 {
-                hits = many; // as good as one by one, and not so slow
+                hits = many; // an approximation for many samples
                 own.next_sample = allocated.saturating_add(instruments.shared().borrow_mut().distance(period));
             }
             while own.next_sample < allocated {
-                hits += (own.next_sample >= before) as u64; // else it was in a range, or the arena's own
+                // else the sample was in a range, or in an allocation of the arena's own
+                hits += (own.next_sample >= before) as u64;
                 let distance = instruments.shared().borrow_mut().distance(period);
                 own.next_sample = own.next_sample.saturating_add(distance);
             }
-            // One of `charge` bytes is met once in period / charge times.
+            // An allocation of `charge` bytes is sampled once in period / charge times.
             let charge = allocated.saturating_sub(before).max(1);
             if hits != 0 {
                 let count = hits as f64 * period as f64 / charge as f64;
@@ -918,7 +927,7 @@ impl ArenaPtr {
         }
     }
 
-    /// What a growth in place added.
+    /// Counts a growth in place.
     #[cold]
     #[inline(never)]
     pub extern "C" fn count_growth(self, more: usize, caller: Caller, before: u64) {
@@ -952,7 +961,7 @@ impl ArenaPtr {
             p.sub(REDZONE).cast::<usize>().write_unaligned(number ^ MASK);
             p.write_bytes(UNINIT_BYTE, size);
         }
-        self.next_epoch(); // a mark between any two allocations tells them apart
+        self.next_epoch(); // distinguishes marks before and after the allocation
         instruments.own.borrow_mut().records.push(Record {
             start,
             p,
@@ -967,7 +976,7 @@ impl ArenaPtr {
         NonNull::new(p)
     }
 
-    /// For the arena's own: nobody counts it.
+    /// Allocates for the arena itself; not counted.
     #[cold]
     #[inline(never)]
     pub extern "C" fn alloc_hidden(self, size: usize, align: usize) -> Option<NonNull<u8>> {
@@ -977,8 +986,8 @@ impl ArenaPtr {
         }
     }
 
-    /// Forgets the records that were born after `epoch`, and says what they show. Their memory is given back, unless the
-    /// arena is checked no more.
+    /// Checks and drops the records made after `epoch`, and returns a code. Their memory is logged as freed, unless the
+    /// checks were switched off.
     #[cold]
     #[inline(never)]
     pub extern "C" fn check_records(self, epoch: usize) -> i32 {
@@ -998,9 +1007,9 @@ impl ArenaPtr {
                 shared.fault(fault);
             }
             if !self.is(CHECKED) {
-                continue; // the checks end, and the value lives on
+                continue; // the checks end, but the allocation stays
             }
-            self.poison(record.start, record.end); // what was served aside is not below the cursor
+            self.poison(record.start, record.end); // side blocks are not below the cursor
             Instruments::log_freed(&mut instruments.freed.borrow_mut(), self.block_of(record.start.addr()), record);
             if record.caller.drops && !record.freed {
                 shared.fault(Fault::Leak { caller: record.caller, size: record.size });
@@ -1008,19 +1017,19 @@ impl ArenaPtr {
         }
         let cursor = own.records.last().map_or(own.from, |below| below.cursor);
         if let Some((_, epoch)) = last.filter(|last| last.0 == cursor) {
-            self.next_epoch(); // marks that are taken now are good
+            self.next_epoch(); // marks taken from now on are valid
             own.add_stale_marks(epoch, self.epoch());
         }
         code
     }
 
-    /// A round is over.
+    /// Begins a round.
     #[cold]
     #[inline(never)]
     pub extern "C" fn begin_round(self) {
         if let Some(instruments) = self.instruments() {
             if self.root() == self {
-                instruments.shared().borrow_mut().soft_passed = false; // a scope's reset ends no round of the arena's
+                instruments.shared().borrow_mut().soft_passed = false; // a scope's reset does not end the arena's round
             }
             let mut own = instruments.own.borrow_mut();
             own.detached_clear();
@@ -1028,7 +1037,7 @@ impl ArenaPtr {
         }
     }
 
-    /// A rewind to this mark, which may be older than the checks.
+    /// Called after a rewind to a mark, which may be older than the checks.
     #[cold]
     #[inline(never)]
     pub extern "C" fn after_rewind(self, epoch: usize) {
@@ -1040,7 +1049,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Nothing is live, and the cursor is elsewhere.
+    /// Called after trim returned the block of an empty arena.
     #[cold]
     #[inline(never)]
     pub extern "C" fn after_trim(self) {
@@ -1051,7 +1060,8 @@ impl ArenaPtr {
         }
     }
 
-    /// Each allocation has an epoch of its own, so a mark that is not stale names the cursor that followed it.
+    /// Whether a mark is stale. Each allocation has an epoch of its own, so a valid mark has the cursor after the last
+    /// allocation before it.
     #[cold]
     #[inline(never)]
     pub extern "C" fn mark_is_stale(self, cursor: usize, epoch: usize) -> bool {
@@ -1069,12 +1079,12 @@ impl ArenaPtr {
     #[inline(never)]
     pub extern "C" fn poison(self, from: *mut u8, to: *mut u8) {
         if self.is(CHECKED) && from.addr() < to.addr() {
-            // SAFETY: part of a block of this arena that nothing uses any more.
+            // SAFETY: part of a block of this arena that is not used any more.
             unsafe { from.write_bytes(FREED_BYTE, to.addr() - from.addr()) };
         }
     }
 
-    /// The bytes of a block that are in use.
+    /// Fills the allocated bytes of a block.
     #[cold]
     #[inline(never)]
     pub extern "C" fn poison_block(self, b: Block) {
@@ -1108,7 +1118,7 @@ impl ArenaPtr {
     ) -> Option<NonNull<u8>> {
         let instruments = self.instruments()?;
         if old == 0 {
-            // An address without bytes has no record.
+            // An allocation of 0 bytes has no record.
             return if new == 0 && pad(p.addr(), align) == 0 {
                 NonNull::new(p)
             } else if flags & abi::STAY != 0 {
@@ -1124,7 +1134,7 @@ impl ArenaPtr {
         if new <= old && pad(p.addr(), align) == 0 {
             if let Some(at) = at {
                 let record = &mut instruments.own.borrow_mut().records[at];
-                // SAFETY: the record's own bytes, of which the caller gave these up.
+                // SAFETY: the record's own bytes, which the caller no longer uses.
                 unsafe { record.p.wrapping_add(new).write_bytes(REDZONE_BYTE, old - new) };
                 record.size = new;
             }
@@ -1138,7 +1148,7 @@ impl ArenaPtr {
         unsafe { q.as_ptr().copy_from_nonoverlapping(p, old.min(new)) };
         if let Some(at) = at {
             let record = &mut instruments.own.borrow_mut().records[at];
-            // SAFETY: the record's own bytes, which the caller gave up.
+            // SAFETY: the record's own bytes, which the caller no longer uses.
             unsafe { record.p.write_bytes(FREED_BYTE, old) };
             record.freed = true;
         }
@@ -1154,13 +1164,14 @@ impl ArenaPtr {
         };
         if let Some(at) = self.find_record(instruments, p, size, Caller::UNKNOWN) {
             let record = &mut instruments.own.borrow_mut().records[at];
-            // SAFETY: the record's own bytes, which the caller gave up. Its place goes with the arena's.
+            // SAFETY: the record's own bytes, which the caller no longer uses. They are returned with the arena's
+            // memory.
             unsafe { record.p.write_bytes(FREED_BYTE, size) };
             record.freed = true;
         }
     }
 
-    /// The block that an address is in.
+    /// The block that contains an address.
     pub fn block_of(self, address: usize) -> Option<Block> {
         let mut at = Some(self.slow().newest.get());
         while let Some(b) = at.filter(|b| address.wrapping_sub(self.base_of(*b).addr()) >= b.size.get()) {
@@ -1169,7 +1180,7 @@ impl ArenaPtr {
         at
     }
 
-    /// Was it allocated before the checks began?
+    /// Whether p was allocated before the checks began.
     fn is_older(self, instruments: &Instruments, p: *mut u8) -> bool {
         let Some(b) = self.block_of(p.addr()).filter(|_| self.holds(p.addr())) else { return false };
         let own = instruments.own.borrow();
@@ -1177,13 +1188,15 @@ impl ArenaPtr {
         b.epoch.get() <= own.since && !(there && p.addr() >= own.from)
     }
 
-    /// The record of a live allocation of that size; else a finding.
+    /// The record of a live allocation of that size; reports a bad free if there is none.
     fn find_record(self, instruments: &Instruments, p: *mut u8, size: usize, caller: Caller) -> Option<usize> {
         let own = instruments.own.borrow();
         let number = || {
             let block = self.block_of(p.addr()).filter(|_| p.addr() & 7 == 0 && self.holds(p.addr()))?;
-            let zone = self.base_of(block).with_addr(p.addr() - REDZONE); // blocks begin with more than that
-                                                                          // SAFETY: within the block. If it is no record's zone, it is some number that the record below does not fit.
+            let zone = self.base_of(block).with_addr(p.addr() - REDZONE); // more than that precedes each allocation
+                                                                          // SAFETY: within the block. If it is not a
+                                                                          // red zone, the number does not match a
+                                                                          // record.
             Some(unsafe { zone.cast::<usize>().read_unaligned() } ^ MASK)
         };
         let is_it = |at: &usize| own.records.get(*at).is_some_and(|r| r.p.addr() == p.addr() && !r.hidden);
@@ -1197,7 +1210,7 @@ impl ArenaPtr {
 
     // ---- phases ----
 
-    /// What was allocated and what is live, now: `end_phase` subtracts.
+    /// The allocated and live bytes at the begin of a phase, for `end_phase`.
     pub fn begin_phase(self) -> Option<(u64, u64)> {
         let instruments = self.instruments()?;
         instruments.metered.get().then(|| (self.allocated_with_scopes(), self.live_with_scopes()))
@@ -1230,9 +1243,9 @@ impl ArenaPtr {
         allocated
     }
 
-    // ---- looking ----
+    // ---- queries ----
 
-    /// A report would have something to say.
+    /// Whether instruments were ever created.
     pub fn has_instruments(self) -> bool {
         !self.is(PRISTINE) && self.slow().instruments.get().is_some()
     }
@@ -1256,7 +1269,7 @@ impl ArenaPtr {
         });
     }
 
-    /// The shared part, brought up to date.
+    /// Calls f with the shared part, after updating it.
     pub fn with_shared<R>(self, f: impl FnOnce(&mut Shared) -> R) -> Option<R> {
         let instruments = self.instruments()?;
         self.sync_tag(instruments);
@@ -1265,12 +1278,12 @@ impl ArenaPtr {
         Some(f(&mut shared))
     }
 
-    /// Calls by threads that the arena is not pinned to, since the last time.
+    /// Returns and clears the number of calls by wrong threads.
     pub fn take_wrong_thread_calls(self) -> u64 {
         self.instruments().map_or(0, |instruments| instruments.wrong_thread_calls.swap(0, Ordering::Relaxed) as u64)
     }
 
-    /// The live allocations of a checked arena, oldest first: address, size, who asked.
+    /// Calls f for the live allocations of a checked arena, oldest first, with address, size and call site.
     pub fn each_record(self, f: &mut dyn FnMut(*const u8, usize, Caller)) {
         if let Some(instruments) = self.instruments() {
             for record in instruments.own.borrow().records.iter().filter(|record| !record.freed && !record.hidden) {
@@ -1282,13 +1295,13 @@ impl ArenaPtr {
 }
 
 impl Record {
-    /// What was written in a zone: in the one in front if both were.
+    /// Finds a write in a red zone; the one in front has precedence.
     fn find_damage(&self, number: usize) -> Option<Damage> {
         let number = (number ^ MASK).to_ne_bytes();
         let at = self.p.addr() - REDZONE;
         let expected = |address: usize| number.get(address.wrapping_sub(at)).copied().unwrap_or(REDZONE_BYTE);
         let end = self.p.wrapping_add(self.size);
-        // SAFETY: the record's bytes; the zones are written by nobody but the arena, and by mistake.
+        // SAFETY: the record's bytes; no reference to the red zones exists.
         unsafe {
             Damage::of(self.p, self.start, self.p, expected)
                 .or_else(|| Damage::of(self.p, end, self.end, |_| REDZONE_BYTE))

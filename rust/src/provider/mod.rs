@@ -1,6 +1,5 @@
-//! The provider: arenas behind the ABI's head, in Rust. Reading order: `state`, `blocks`, `alloc_slow`, `ops`, `reset`,
-//! `create_release`, `nested`, `inspect`, `instruments`, `damage`,
-//! `freed`, `quarantine`.
+//! The Rust provider: arenas behind the ABI's head. Reading order: `state`, `blocks`, `alloc_slow`, `ops`, `reset`,
+//! `create_release`, `nested`, `inspect`, `instruments`, `damage`, `freed`, `quarantine`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod alloc_slow;
@@ -31,7 +30,7 @@ pub(crate) use state::ArenaPtr;
 use crate::abi::Head;
 use core::ptr::NonNull;
 
-/// The arena behind a head, if this crate made it.
+/// The arena of a head, if this crate is its provider.
 ///
 /// # Safety
 /// `head` is the head of a live arena.

@@ -1,6 +1,6 @@
-//! Scopes: an arena in the rest of another arena's current block. While it lives, the arena around it is claimed, so
-//! whoever allocates there (a collection that grows) is served elsewhere, and keeps what it got when the scope ends.
-//! Its blocks come from the arena around it, whose spares they become.
+//! Scopes: an arena in the free part of another arena's current block. While the scope exists the outer arena is
+//! claimed, so that its other allocations (by a collection that grows) are served from a side block and survive the
+//! scope. Blocks of the scope become spares of the outer arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
@@ -9,11 +9,11 @@ use super::state::*;
 use crate::abi::Range;
 use crate::policy::{pad, BLOCK_MIN, INITIAL_START};
 
-/// With less room than this in the current block a scope begins in a block of its own.
+/// A scope with fewer bytes than this in the current block gets a block of its own.
 const SCOPE_MIN: usize = INITIAL_START + 512;
 
 impl ArenaPtr {
-    /// `None`: no memory, or a cleanup is running.
+    /// Begins a scope. `None`: no memory, or a cleanup is running.
     #[inline]
     pub fn begin_scope(self) -> Option<ArenaPtr> {
         let cursor = self.head.cursor.get();
@@ -24,21 +24,21 @@ impl ArenaPtr {
         if !usual || remaining < SCOPE_MIN + 64 {
             return self.begin_scope_slow();
         }
-        // SAFETY: the room of the current block, which is claimed until the scope ends.
+        // SAFETY: the free part of the current block, which is claimed until the scope ends.
         let scope = unsafe {
             let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
             ArenaPtr::write(base, remaining - skip, self.source.get(), BORROWED, Some(self), 2)
         };
         self.slow().scopes.set(Some(scope));
         self.claim_for_scope(scope);
-        // As `set_limit` would.
+        // As `set_limit`.
         self.head.limit.set(cursor);
         self.head.epoch.set(self.head.epoch.get().wrapping_add(1));
         Some(scope)
     }
 
-    /// Raises and lowers `CLAIMED`; bit 0 of the epoch goes the same way. By sums, since compilers make of setting a bit
-    /// the store of one byte, after which processors wait with a load of the whole word until that byte is in the cache.
+    /// Set and clear `CLAIMED`, as bit 0 of the epoch is set and cleared. By addition, since compilers turn setting a
+    /// bit into a store of one byte, and a load of the whole word must then wait until that byte is in the cache.
     #[inline(always)]
     fn set_claimed(self) {
         debug_assert!(!self.is(CLAIMED));
@@ -51,11 +51,11 @@ impl ArenaPtr {
         self.flags.set(self.flags.get().wrapping_sub(CLAIMED));
     }
 
-    /// The room is claimed, and by nobody who could give it: until the scopes end.
+    /// Claims the free part of the block until the scopes end. No client's range matches this claim.
     pub fn claim_for_scope(self, scope: ArenaPtr) {
         let (slow, cursor) = (self.slow(), self.head.cursor.get());
         self.set_claimed();
-        slow.claim_id.set(scope.base().addr()); // no range that anyone holds says this
+        slow.claim_id.set(scope.base().addr()); // no client's range has this id
         slow.claim_start.set(cursor);
         slow.claim_limit.set(cursor);
         slow.side_block.set(None);
@@ -72,7 +72,7 @@ impl ArenaPtr {
             && !self.is(CLAIMED)
             && self.end.get().addr() - self.head.cursor.get().addr() < SCOPE_MIN + 64
         {
-            self.extend_current(SCOPE_MIN + 64, 64); // the source has this one block only
+            self.extend_current(SCOPE_MIN + 64, 64); // the only block of the source
         }
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
@@ -84,14 +84,14 @@ impl ArenaPtr {
             if self.is(INSTRUMENTED) {
                 self.drop_block_log(slow.current.get());
             }
-            // SAFETY: the room of the current block, which is claimed until the scope ends.
+            // SAFETY: the free part of the current block, which is claimed until the scope ends.
             unsafe {
                 let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
                 ArenaPtr::write(base, remaining - skip, self.source.get(), flags | BORROWED, Some(self), 2)
             }
         } else {
             let block = self.take(BLOCK_MIN)?;
-            // SAFETY: a block that was taken for this; its header is not needed before the scope's end.
+            // SAFETY: a block taken for the scope; its header is not needed before the scope's end.
             unsafe {
                 let base = NonNull::new_unchecked(block.base());
                 ArenaPtr::write(base, BLOCK_MIN, self.source.get(), flags, Some(self), 2)
@@ -106,7 +106,7 @@ impl ArenaPtr {
             scope.end_scope(self);
             return None;
         }
-        self.end_op(); // and, under a budget, that of the scope
+        self.end_op(); // with a budget, also the limit of the scope
         if flags & BUDGETED != 0 || scope.is(INSTRUMENTED) {
             scope.sync_in();
             scope.set_limit();
@@ -114,7 +114,7 @@ impl ArenaPtr {
         Some(scope)
     }
 
-    /// The end of a scope that never saw a slow call, in an arena that has no other: as it began.
+    /// Ends a scope without a slow call, if it is the only one of its arena. Returns whether it was done.
     #[inline]
     pub fn end_pristine_scope(self) -> bool {
         if self.flags.get() != PRISTINE | BORROWED {
@@ -128,19 +128,19 @@ impl ArenaPtr {
         outer.scopes.set(None);
         outer.side_block.set(None);
         parent.clear_claimed();
-        // As `set_limit` would: there is no budget, or the scope would say so.
+        // As `set_limit`: there is no budget, or the scope would be BUDGETED.
         parent.head.limit.set(parent.end.get());
         parent.head.epoch.set(parent.head.epoch.get().wrapping_sub(1));
         true
     }
 
-    /// The end of a scope whose cleanups have run, or which is fresh.
+    /// Ends a scope whose cleanups have run, or which is pristine.
     pub fn end_scope(self, parent: ArenaPtr) {
         #[cfg(feature = "std")]
         let instrumented = self.is(INSTRUMENTED);
         parent.sync_in();
         let outer = parent.slow();
-        // Off the list: the last one is the first there, unless guards were dropped in another order.
+        // Unlinks the scope, which is the first one unless guards are dropped in another order.
         if outer.scopes.get() == Some(self) {
             outer.scopes.set(self.sibling.get());
         } else {
@@ -155,9 +155,9 @@ impl ArenaPtr {
             let initial = self.initial();
             parent.update_scope_peak(outer.live.get() + slow.round_peak.get().max(slow.live.get()));
             outer.peak.set(outer.peak.get().max(outer.live.get() + slow.peak.get()));
-            let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // home was taken by the parent
+            let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // the outer arena took the initial block
             outer.source_calls.set(outer.source_calls.get() + calls);
-            // Oldest first, so that the largest blocks are met first, and stay longest.
+            // Oldest last, so that of the spares the largest blocks are found first and kept longest.
             self.poison_all();
             self.release_instruments();
             let mut lists = [Some(slow.newest.get()), slow.spares.get()];
@@ -169,7 +169,7 @@ impl ArenaPtr {
             }
         }
         if !self.is(BORROWED) {
-            // SAFETY: the block that home was, whole; the scope is over.
+            // SAFETY: the whole block that was the initial block; the scope has ended.
             let block = unsafe { Block::write(NonNull::new_unchecked(self.base()), BLOCK_MIN) };
             parent.drop_block(block);
         }
@@ -179,19 +179,19 @@ impl ArenaPtr {
         }
         #[cfg(feature = "std")]
         if instrumented && crate::hook::is_due() {
-            parent.deliver(); // also where the arena around is not watched
+            parent.deliver(); // also if the outer arena is not instrumented
         }
         parent.set_limit();
     }
 
-    /// Is it for scopes that the room is claimed? No range has a multiple of 64 that is not the arena's own base.
+    /// Whether the claim is a scope's. The id of a range is a multiple of 64 only if it is the arena's base.
     pub fn is_claimed_by_scopes(self) -> bool {
         let id = self.slow().claim_id.get();
         id & 63 == 0 && id != self.base().addr()
     }
 
-    /// A first claim of the whole room, as `ops->claim` would answer it, of an arena that has neither budget nor anything
-    /// open; `None`: ask that.
+    /// Claims the free part of the block as `ops->claim` would, for an arena without a budget, a claim or instruments.
+    /// `None`: call `ops->claim`.
     #[inline]
     pub fn claim_fast(self) -> Option<Range> {
         if self.is(PRISTINE | CLAIMED | BUSY | BUDGETED | INSTRUMENTED) || self.budget.get() != u64::MAX {
@@ -208,12 +208,12 @@ impl ArenaPtr {
         Some(Range { cursor, limit, claim: slow.claim_id.get() })
     }
 
-    /// What a range is told by; the low bits tell a stale one from the present one.
+    /// The id of the next range; the low bits make stale ranges detectable.
     pub fn next_claim(self) -> usize {
         self.base().addr() | (self.slow().claim_id.get().wrapping_add(1) & 63)
     }
 
-    /// Takes a range back, as `ops->give` would, of such an arena. `false`: ask that.
+    /// Returns a range as `ops->give` would, under the same conditions. `false`: call `ops->give`.
     #[inline]
     pub fn unclaim_fast(self, range: &Range) -> bool {
         if self.is(PRISTINE | BUSY | BUDGETED | INSTRUMENTED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
@@ -223,7 +223,7 @@ impl ArenaPtr {
         if slow.claim_id.get() != range.claim || slow.scopes.get().is_some() {
             return false;
         }
-        // As the holder moved it: within the claim, and of the current block.
+        // The holder's cursor is within the claim, and has the block's provenance.
         self.head.cursor.set(range.cursor.with_addr(crate::abi::round8(range.cursor.addr())));
         self.clear_claimed();
         slow.side_block.set(None);
@@ -232,10 +232,9 @@ impl ArenaPtr {
         true
     }
 
-    /// Ends what was forgotten: scopes whose guards were leaked, and a range that nobody will give. What a leaked range's
-    /// holder wrote stays allocated.
+    /// Ends leaked scopes and a leaked range. The bytes of a leaked range stay allocated.
     ///
-    /// The caller has the arena exclusively: no scope, cursor or allocation of it is in use.
+    /// Precondition: the caller has exclusive access; no scope, cursor or allocation of the arena is in use.
     #[cold]
     pub fn end_leaked(self) {
         self.sync_in();
@@ -258,12 +257,12 @@ impl ArenaPtr {
         self.end_op();
     }
 
-    /// Is this a scope that [`end_leaked`](ArenaPtr::end_leaked) ends?
+    /// Whether this is a scope that [`end_leaked`](ArenaPtr::end_leaked) ends.
     pub fn is_leaked(self) -> bool {
         self.is(LEAKED)
     }
 
-    /// If the arena is leaked, is its memory too? Not if it is a caller's buffer, or of a source that it borrows.
+    /// Whether leaking the arena leaks its memory. Not for an arena in a caller's buffer or on a borrowed source.
     pub fn leaks_whole(self) -> bool {
         match self.parent.get() {
             Some(parent) => parent.leaks_whole(),
@@ -271,7 +270,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Is a scope or a range still out? Of those that the borrow checker knows ended, only leaked ones are.
+    /// Whether a scope or range is open. With exclusive access, only leaked ones are.
     #[inline]
     pub fn has_leaked(self) -> bool {
         self.is(CLAIMED)

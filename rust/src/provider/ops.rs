@@ -1,7 +1,7 @@
-//! The table behind every head that this crate makes: abi/SPEC.md, section 4.
+//! The table of this provider: abi/SPEC.md, section 4.
 //!
-//! Every function here has the contract of the specification: the head is that of a live arena of this crate, and the
-//! calling thread has it. None unwinds.
+//! Contract of every function here: the head is that of a live arena of this crate, and the arena is the calling
+//! thread's. No function unwinds.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ffi::{c_char, c_int, c_void};
@@ -13,7 +13,7 @@ use super::state::*;
 use crate::abi::{self, round8, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
 use crate::policy::{is_request, pad, MAX_REQUEST};
 
-/// M20: constant, and complete.
+/// M20: constant and complete.
 static TABLE: InfoOps = InfoOps {
     ops: Ops {
         size: size_of::<InfoOps>() as u32,
@@ -41,7 +41,7 @@ static INFO: ProviderInfo = ProviderInfo {
     query,
 };
 
-/// The table, with the addition in reach of the pointer.
+/// The pointer's provenance covers the addition behind the table.
 pub const OPS: *const Ops = (&raw const TABLE).cast();
 
 const CLOSED: u32 = CLAIMED | BUSY;
@@ -55,11 +55,11 @@ unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u3
     or_null(unsafe { alloc_for(head, size, align, flags, Caller { site, ..Caller::UNKNOWN }) })
 }
 
-/// What the table's `alloc` does, for a caller that is known.
+/// As the table's `alloc`, with a known caller.
 ///
 /// # Safety
 /// The table's contract.
-#[allow(improper_ctypes_definitions)] // for that it does not unwind
+#[allow(improper_ctypes_definitions)] // it does not unwind
 pub unsafe extern "C" fn alloc_for(
     head: *mut Head,
     size: usize,
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn alloc_for(
     if is_request(size, align) {
         let cursor = a.head.cursor.get();
         if size == 0 && pad(cursor.addr(), align) == 0 {
-            p = NonNull::new(cursor); // M6: as the inline path says, whatever the state
+            p = NonNull::new(cursor); // M6: as on the inline path, in any state
         } else if !a.is(BUSY) {
             p = a.alloc_slow_for(size, align, caller);
         }
@@ -92,14 +92,14 @@ pub unsafe extern "C" fn alloc_for(
 
 // ---- resize and free ----
 
-/// Is it the newest allocation of the current block?
+/// Whether p is the newest allocation of the current block.
 fn is_newest(a: ArenaPtr, p: *mut u8, size: usize) -> bool {
     !a.is(CLAIMED)
         && p.addr() >= a.start_of(a.slow().current.get()).addr()
         && a.head.cursor.get().addr().wrapping_sub(p.addr()) == round8(size)
 }
 
-/// P15: the newest block, if it is a one-off that holds p and nothing else.
+/// P15: the newest block, if it is a dedicated block that contains p.
 fn newest_dedicated(a: ArenaPtr, p: *mut u8) -> Option<Block> {
     let b = a.slow().newest.get();
     let inside = || p.addr() > b.base().addr() && p.addr() < b.base().addr() + b.size.get();
@@ -153,7 +153,7 @@ fn resize_in(
     // SAFETY: p has `old` bytes by the caller's contract, q is new.
     unsafe { ptr::copy_nonoverlapping(p, q.as_ptr(), old.min(new)) };
     if let Some(b) = dedicated {
-        // Nothing else is in its old block: what came on top of it is q's block, or nothing.
+        // The old block contains nothing else. At most the new block was pushed above it.
         let slow = a.slow();
         let newest = slow.newest.get();
         match b.next.get() {
@@ -182,7 +182,7 @@ unsafe extern "C" fn resize(
     or_null(unsafe { resize_for(head, p.cast(), old, new, align, flags, Caller { site, ..Caller::UNKNOWN }) })
 }
 
-/// What the table's `resize` does, for a caller that is known.
+/// As the table's `resize`, with a known caller.
 ///
 /// # Safety
 /// The table's contract.
@@ -245,7 +245,7 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
 
 // ---- marks ----
 
-/// M14: the block that a mark points into, and where: the newest regular one that was there.
+/// M14: the block that a mark points into, the newest regular one with an older epoch, and the address in it.
 fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
     if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset() {
         return None;
@@ -256,7 +256,8 @@ fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
         b = b.below.get()?;
     }
     let initial = b == a.initial();
-    let at = if initial && epoch < slow.trim_epoch.get() { a.initial_start().addr() } else { at }; // nothing was allocated then
+    // the arena was empty then
+    let at = if initial && epoch < slow.trim_epoch.get() { a.initial_start().addr() } else { at };
     if at < a.start_of(b).addr() || at > a.end_of(b).addr() {
         return None;
     }
@@ -279,7 +280,7 @@ fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
         a.poison_block(freed);
         a.drop_block(freed);
     }
-    // M15: above it, the newest allocation below the mark was given back meanwhile
+    // M15: the mark is above the cursor if the newest allocation below it was freed since
     if at < a.head.cursor.get().addr() {
         a.poison(a.in_current(at), a.head.cursor.get());
         a.head.cursor.set(a.in_current(at));
@@ -348,11 +349,11 @@ unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
 
 // ---- cleanups ----
 
-/// M16: those born after `epoch`, newest first, each once. The arena is closed meanwhile.
+/// M16: runs the cleanups registered after `epoch`, newest first, each once. The arena is closed while they run.
 pub fn run_cleanups(a: ArenaPtr, epoch: usize) {
     let slow = a.slow();
     let next = || {
-        // SAFETY: nodes on the list are allocations of this arena that are not given back yet.
+        // SAFETY: nodes on the list are allocations of this arena that are not freed yet.
         slow.cleanups.get().map(|node| unsafe { node.as_ref() }).filter(|node| node.epoch.get() > epoch)
     };
     if next().is_none() {
@@ -364,7 +365,7 @@ pub fn run_cleanups(a: ArenaPtr, epoch: usize) {
         slow.cleanups.set(node.older.get());
         let Cleanup { function, arg } = node.user.get();
         if let Some(function) = function {
-            // SAFETY: whoever registered it says so; it does not unwind (U13).
+            // SAFETY: guaranteed by the caller that registered it; it does not unwind (U13).
             unsafe { function(arg) };
         }
     }
@@ -379,12 +380,12 @@ unsafe extern "C" fn cleanup(
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
     a.sync_in();
-    // While it is for a scope that the room is claimed, nobody holds a range: there is no harm in a cleanup.
+    // If the claim is that of a scope, no range exists that a cleanup could corrupt.
     let closed = a.is(BUSY) || (a.is(CLAIMED) && !a.is_claimed_by_scopes());
     let place = if closed { None } else { a.alloc_hidden(size_of::<Node>(), 8) };
     if let Some(p) = place {
         let slow = a.slow();
-        a.next_epoch(); // M11: so that a mark from before asks `rewind`, which runs it
+        a.next_epoch(); // M11: an older mark must call `rewind`, which runs the cleanup
         let node = p.cast::<Node>();
         let user = core::cell::Cell::new(Cleanup { function, arg });
         let older = core::cell::Cell::new(slow.cleanups.get());
@@ -403,11 +404,11 @@ unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, alig
     or_null(unsafe { claim_for(head, range, size, align, Caller::UNKNOWN) })
 }
 
-/// What the table's `claim` does, for a caller that is known.
+/// As the table's `claim`, with a known caller.
 ///
 /// # Safety
 /// The table's contract.
-#[allow(improper_ctypes_definitions)] // for that it does not unwind
+#[allow(improper_ctypes_definitions)] // it does not unwind
 pub unsafe extern "C" fn claim_for(
     head: *mut Head,
     range: *mut Range,
@@ -433,7 +434,7 @@ pub unsafe extern "C" fn claim_for(
         a.sync();
         p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.alloc_slow_for(size, align, caller) };
         if let Some(p) = p {
-            a.set_limit(); // the range gets what the inline path would have had (P18)
+            a.set_limit(); // the range ends where the inline path would (P18)
             let cursor = a.head.cursor.get();
             let adjoins = p.addr().get() + round8(size) == cursor.addr();
             slow.claim_start.set(if adjoins { p.as_ptr() } else { cursor });
@@ -449,7 +450,7 @@ pub unsafe extern "C" fn claim_for(
         } else if claimed {
             a.head.cursor.set(before.0);
             a.sync();
-            slow.allocated.set(before.1); // what the range holds counts when it is given
+            slow.allocated.set(before.1); // allocations of the range are counted when it is returned
             slow.peak.set(before.2);
         }
         if let Some(present) = tag {
@@ -480,7 +481,7 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
         }
         slow.side_block.set(None);
         if let Some(scope) = slow.scopes.get() {
-            a.claim_for_scope(scope); // it began beside the range
+            a.claim_for_scope(scope); // it began while the range was claimed
         }
         *r = Range::EMPTY;
     }
@@ -492,7 +493,7 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     }
 }
 
-// ---- looking, setting, ending ----
+// ---- queries, settings, release ----
 
 unsafe extern "C" fn contains(head: *const Head, p: *const c_void) -> c_int {
     // SAFETY: the table's contract.
@@ -519,7 +520,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
     let a = unsafe { ArenaPtr::of(head) };
     a.sync_in();
     let code = match what {
-        abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: it has no meaning in an open arena either
+        abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: an invalid argument in any state
         _ if a.is(BUSY) || (a.is(CLAIMED) && what != abi::SET_TAG) => abi::EBUSY,
         abi::SET_BUDGET => {
             a.budget.set(value);
@@ -532,7 +533,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
             let bytes: &[u8] = if name.is_null() {
                 &[]
             } else {
-                // SAFETY: the caller says that there are so many.
+                // SAFETY: the caller's contract: `name` has `len` bytes.
                 unsafe { core::slice::from_raw_parts(name.cast(), len) }
             };
             match core::str::from_utf8(bytes) {
@@ -553,7 +554,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
     code
 }
 
-/// For debuggers: reads the state as it is.
+/// For debuggers: reads the state without changing it.
 unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_int {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head.cast_mut()) };
@@ -563,7 +564,7 @@ unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_i
         abi::SET_CHECKED => a.is(CHECKED) as u64,
         _ => return abi::ENOSYS,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     unsafe { value.write(present) };
     abi::OK
 }

@@ -1,6 +1,6 @@
-//! Blocks of the heap that checked arenas gave back, which wait before they are used again, so that whoever writes there
-//! is found. The oldest go when there are more bytes than the bound, and all at the end of the process: each is looked at
-//! before it goes.
+//! The quarantine: freed heap blocks of checked arenas, filled, whose reuse is delayed to detect late writes. Blocks
+//! are checked and freed, oldest first, while there are more bytes than the limit, and all of them when the process
+//! ends.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::collections::VecDeque;
@@ -20,11 +20,11 @@ const QUARANTINE_MAX: usize = MIB;
 struct Quarantined {
     base: NonNull<u8>,
     size: usize,
-    /// What was in it last.
+    /// Its last contents.
     records: Vec<Record>,
 }
 
-// SAFETY: a block that nobody else refers to; the records are numbers to whoever has it, and places in the program.
+// SAFETY: no other code refers to the block; the records are addresses that are not dereferenced, and locations.
 unsafe impl Send for Quarantined {}
 
 struct Quarantine {
@@ -40,7 +40,7 @@ unsafe extern "C" {
     fn atexit(end: extern "C" fn()) -> c_int;
 }
 
-/// The main thread's cache may be gone by now, and a new one would never end.
+/// Past the thread's cache, which may be destroyed already; a new one would not be.
 extern "C" fn flush_at_exit() {
     flush(0, heap::put_uncached);
     hook::deliver();
@@ -50,12 +50,13 @@ fn lock() -> MutexGuard<'static, Quarantine> {
     QUARANTINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The block waits. What is found to be wrong with others is delivered when the caller's operation ends. `false`: it is too large, or there is no memory to note it.
+/// Adds a block. Late writes found in blocks that leave the quarantine are delivered when the caller's operation ends.
+/// `false`: the block is too large, or there is no memory for the entry.
 ///
 /// # Safety
-/// `base` is a block of the heap of that size, which nobody uses any more.
+/// `base` is a block of the heap of that size, which is not used any more.
 pub unsafe fn push(base: NonNull<u8>, size: usize, records: Vec<Record>) -> bool {
-    // Miri has no atexit, and sees itself what is written late.
+    // Miri has no atexit, and detects late writes itself.
     if size > QUARANTINE_MAX / 2 || cfg!(miri) {
         return false;
     }
@@ -65,7 +66,7 @@ pub unsafe fn push(base: NonNull<u8>, size: usize, records: Vec<Record>) -> bool
     }
     if !all.exit_registered {
         all.exit_registered = true;
-        // SAFETY: the function may be called at any time. If it cannot be had, the last ones are not looked at.
+        // SAFETY: the function may be called at any time. If the registration fails, the last blocks are not checked.
         unsafe { atexit(flush_at_exit) };
     }
     // SAFETY: the caller's contract.
@@ -89,7 +90,7 @@ fn flush(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
         if let Some(fault) = one.fault() {
             hook::found(|| Finding::of(fault));
         }
-        // SAFETY: of the heap; it was used no more, and is not here any more.
+        // SAFETY: a block of the heap, not used any more, and removed from the quarantine.
         unsafe { put(one.base, one.size) };
     }
 }
@@ -97,7 +98,7 @@ fn flush(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
 impl Quarantined {
     fn fault(&self) -> Option<Fault> {
         let (base, end) = (self.base.as_ptr(), self.base.as_ptr().wrapping_add(self.size));
-        // SAFETY: the block is this one's alone.
+        // SAFETY: the block is exclusively this entry's.
         let damage = |p| unsafe { Damage::of(p, base, end, |_| FREED_BYTE) };
         let address = damage(base)?.offset as usize + base.addr();
         let within = |record: &&Record| record.start.addr() <= address && address < record.end.addr();

@@ -1,4 +1,7 @@
-//! What an arena keeps when everything in it is given back: P10, P13.
+//! The blocks that an arena keeps when it is reset or trimmed: P10, P13.
+//!
+//! An arena is *steady* while it has one block and its settings have not changed since the last reset, so that a reset
+//! with the default policy keeps that block. The resets of a steady arena are fast.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
@@ -8,7 +11,8 @@ use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, CAP, MERGE};
 
 impl ArenaPtr {
-    /// The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H.
+    /// Adds the round's peak to its window. Returns the highest peak of all windows, and 512 for the state of the
+    /// initial block: P10's H.
     fn end_round(self) -> u64 {
         self.leave_steady();
         let slow = self.slow();
@@ -35,9 +39,9 @@ impl ArenaPtr {
         initial.used_end.set(self.head.cursor.get());
     }
 
-    /// Takes everything but home apart: the blocks, newest first, then the spares as they were; each becomes a spare
-    /// again where `stays` says so, in its order, or goes to its source. Returns the size of the largest regular block
-    /// that was in use and stays.
+    /// Unlinks all blocks but the initial one, newest first, then the spares in order. Each becomes a spare again, in
+    /// this order, if `stays` returns true for its size, or returns to its source. Returns the size of the largest
+    /// regular block in use that stays.
     fn retain_matching(self, mut stays: impl FnMut(usize) -> bool) -> usize {
         let (slow, initial) = (self.slow(), self.initial());
         let mut lists = [Some(slow.newest.get()).filter(|b| *b != initial), slow.spares.take()];
@@ -67,11 +71,11 @@ impl ArenaPtr {
         largest
     }
 
-    // ---- settled: the same block is all there is, and nothing happened since that moved the epoch ----
+    // ---- steady arenas ----
 
-    /// The shortest reset by `KEEP_RECENT`: the arena is settled, no call of the provider looked at it since, and this round
-    /// needed no more than one before it in the window. Three words move; what else a reset changes is read off them:
-    /// what was allocated, off the anchor, which falls by as much; how many rounds there were, off the epoch. Says
+    /// A reset by `KEEP_RECENT` of a steady arena that no operation has entered since the last one, if this round
+    /// needed no more than an earlier one of the window. It writes three words; other counts are derived from them:
+    /// allocated bytes from `synced`, which decreases by as much, and the number of rounds from the epoch. Returns
     /// whether it was done.
     #[inline(always)]
     pub fn reset_fast(self) -> bool {
@@ -80,7 +84,7 @@ impl ArenaPtr {
             return false;
         }
         let slow = self.slow();
-        // Bit 0, watched, is clear: no range is out.
+        // Bit 0, instrumented, is clear: no range is claimed.
         if epoch & 1 != 0 || epoch == slow.window_end.get() {
             return false;
         }
@@ -91,8 +95,8 @@ impl ArenaPtr {
         true
     }
 
-    /// A reset of a settled arena whose answer is that of the last one: no more was needed than is remembered, and no
-    /// window is forgotten that matters. It makes the next ones short.
+    /// A reset of a steady arena that keeps what the last one kept: the round needed no more than `steady_max`, and a
+    /// window that ends does not change that. It makes the next resets fast. Returns whether it was done.
     #[inline(never)]
     pub fn reset_steady(self) -> bool {
         if self.is(PRISTINE) {
@@ -119,8 +123,8 @@ impl ArenaPtr {
         true
     }
 
-    /// A window ends with the round before, and the oldest is forgotten: says whether that leaves the highest need as it
-    /// was, with `used` for the round that ends now. If not, a whole reset does it all.
+    /// Ends a window, and forgets the oldest one. Returns whether the highest peak stays the same, with `used` for the
+    /// round that ends now; if not, a full reset is needed.
     fn next_window(self, used: usize) -> bool {
         let slow = self.slow();
         let round = slow.rounds.get();
@@ -139,7 +143,7 @@ impl ArenaPtr {
         same
     }
 
-    /// What the settled rounds before this one needed joins their window: they lie in one.
+    /// Adds the peak of the preceding steady rounds to their window; all of them are in one.
     fn end_steady_rounds(self, round: u32) {
         let slow = self.slow();
         let peak = slow.steady_peak.take() as u64;
@@ -148,7 +152,7 @@ impl ArenaPtr {
         slow.peak.set(slow.peak.get().max(peak));
     }
 
-    /// From now on resets may be short.
+    /// Makes the next resets fast.
     fn become_steady(self, high: u64) {
         let slow = self.slow();
         let (round, start) = (slow.rounds.get(), self.head.cursor.get());
@@ -160,8 +164,8 @@ impl ArenaPtr {
         self.steady_top.set(start.addr());
     }
 
-    /// Something happens that moves the epoch by another way than a short reset: what was read off it is written down.
-    /// The arena is entered.
+    /// An event changes the epoch otherwise than by a fast reset: stores the counts that are derived from the epoch.
+    /// Precondition: the arena is synced.
     pub fn leave_steady(self) {
         let slow = self.slow();
         if slow.steady_start.replace(core::ptr::null_mut()).is_null() {
@@ -174,11 +178,10 @@ impl ArenaPtr {
         slow.last_reset.set(self.epoch());
     }
 
-    /// P10: what a round needed when a scope of it ended, which the cursor does not show. It does not unsettle what
-    /// needed as much before.
+    /// P10: updates the round's peak at the end of a scope. The arena stays steady if earlier rounds needed as much.
     pub fn update_scope_peak(self, live: u64) {
         let slow = self.slow();
-        let begins = self.epoch() == slow.window_end.get(); // the peak that is at hand is of the window before
+        let begins = self.epoch() == slow.window_end.get(); // `steady_peak` belongs to the window before
         if slow.steady_start.get().is_null() || begins || live > slow.steady_max.get() as u64 {
             self.leave_steady();
             self.update_round_peak(live);
@@ -187,7 +190,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Marks from before this epoch are refused.
+    /// Older marks are refused.
     pub fn last_reset(self) -> usize {
         if self.slow().steady_start.get().is_null() {
             self.slow().last_reset.get()
@@ -196,7 +199,7 @@ impl ArenaPtr {
         }
     }
 
-    /// P10: nothing is allocated any more; what is to stay for the next round?
+    /// P10: selects the blocks to keep. Precondition: nothing is allocated.
     pub fn retain_blocks(self, policy: u32, bytes: usize) {
         let (slow, initial) = (self.slow(), self.initial());
         let mut round = policy::Round {
@@ -214,7 +217,7 @@ impl ArenaPtr {
         }
         let keep = policy::keep(&round, policy, bytes);
 
-        // Home may do: as it is, as a buffer, or as a block that its source extends.
+        // The initial block suffices: by its size, or since it is a buffer, or since its source extends it.
         let remaining = (self.initial_end.get().addr() - self.initial_start().addr()) as u64;
         let fits = round.high <= remaining + 512 && (policy != crate::abi::KEEP_ALL || round.others == 0);
         let one_block = self.is(FIXED) || (self.is(EXTENDS) && !self.is(BORROWED));
@@ -228,7 +231,7 @@ impl ArenaPtr {
         } else if single && round.high <= MERGE as u64 && size >= keep.wanted && size <= keep.most {
             self.put_spares(0);
             slow.first_size.set(0);
-            self.make_initial_current(true); // no mark of this round can name it
+            self.make_initial_current(true); // no mark of this round can point into it
             slow.newest.set(newest);
             newest.index.set(1);
             self.make_current(newest, self.start_of(newest));
@@ -243,7 +246,7 @@ impl ArenaPtr {
             slow.spare_keep.set(keep.bound);
             self.make_initial_current(true);
         } else {
-            // A block that was rewound before the reset is as good as one that was not.
+            // A block that was rewound before the reset serves as well as one that was in use.
             let mut found = round.others != 0;
             self.retain_matching(|size| {
                 let stays = !found && size >= keep.wanted && size <= keep.most;
@@ -267,7 +270,7 @@ impl ArenaPtr {
         }
     }
 
-    /// P13
+    /// P13: returns spares until `keep` bytes are left, and the block of an empty arena.
     pub fn trim(self, keep: usize) {
         let (slow, initial) = (self.slow(), self.initial());
         self.put_spares(keep);
@@ -284,14 +287,14 @@ impl ArenaPtr {
                 self.make_initial_current(false);
                 self.next_epoch();
                 slow.trim_epoch.set(self.epoch());
-                self.after_trim(); // the round goes on
+                self.after_trim(); // the round continues
             }
         } else if let (true, Some(source)) = (self.is(EXTENDS) && !self.is(BORROWED), self.source.get()) {
             let used = self.head.cursor.get().addr() - self.base().addr();
             let size =
                 policy::round(keep.min(b.size.get()), BLOCK_MIN).max(policy::round(used, BLOCK_MIN)).max(BLOCK_MIN);
             let shrinks = || {
-                // SAFETY: home is this source's block and has that size; what is above is not used.
+                // SAFETY: the initial block is this source's and has that size; the bytes above are not used.
                 unsafe {
                     call_source(|| source.as_ref().extend(NonNull::new_unchecked(self.base()), b.size.get(), size))
                 }

@@ -1,5 +1,5 @@
-//! What is behind a head that this crate makes. All of it is cells: code that runs in the middle of an operation (a
-//! cleanup, a source) may look at the head, so nothing here is ever borrowed mutably.
+//! The state of an arena behind its head. All fields are cells: code that runs during an operation (a cleanup, a
+//! source) may read the head, so no part of the state is ever borrowed mutably.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::{Cell, UnsafeCell};
@@ -14,36 +14,36 @@ use crate::source::Source;
 
 /// Only the first part of the state is initialised: no slow call has happened yet.
 pub const PRISTINE: u32 = 1;
-/// A range is out, or a scope is open.
+/// A range is claimed, or a scope is open.
 pub const CLAIMED: u32 = 2;
 /// A cleanup is running.
 pub const BUSY: u32 = 4;
-/// Home holds nothing and serves nothing: see `initial_is_idle`.
+/// The initial block is empty and takes no allocations: see `initial_is_idle`.
 pub const INITIAL_IDLE: u32 = 8;
-/// Home is on the heap: it may wait in the thread's cache.
+/// The initial block is from the heap: it may wait in the thread's cache.
 pub const CACHEABLE: u32 = 16;
-/// Home is memory of somebody else: a caller's buffer, or a piece of the arena around a scope.
+/// The initial block is a caller's buffer, or part of a block of the outer arena.
 pub const BORROWED: u32 = 32;
 /// The source extends blocks in place.
 pub const EXTENDS: u32 = 64;
-/// An arena around this one has a budget.
+/// An outer arena has a budget.
 pub const BUDGETED: u32 = 128;
-/// There is no source: home is all there is.
+/// There is no source: the initial block is the only one.
 pub const FIXED: u32 = 512;
-/// A scope that nobody ended, and whose memory goes: what it was to drop may borrow what is gone already.
+/// A leaked scope whose memory is about to be freed: its cleanups may borrow values that no longer exist.
 pub const LEAKED: u32 = 1024;
-/// The source is the arena's own and ends with it.
+/// The arena owns its source, and drops it on release.
 pub const OWNS_SOURCE: u32 = 256;
-/// Something of `instruments.rs` is switched on.
+/// One of the instruments is on.
 pub const INSTRUMENTED: u32 = 2048;
 /// Every allocation has a record and red zones.
 pub const CHECKED: u32 = 4096;
 
-/// With `BUSY`: a hook for findings runs.
+/// With `BUSY`: a hook for findings is running.
 #[cfg(feature = "std")]
 pub const IN_HOOK: u32 = 8192;
 
-/// P10 remembers the highest need of the last 8 windows of 8 rounds each.
+/// P10 takes the highest peak of the last 8 windows of 8 rounds each.
 pub const WINDOWS: usize = 8;
 pub const WINDOW: u32 = 8;
 
@@ -51,43 +51,44 @@ pub const WINDOW: u32 = 8;
 pub enum Kind {
     Initial,
     Regular,
-    /// One allocation, which can be given back while the block is the newest.
+    /// One allocation, which can be freed while the block is the newest.
     Dedicated,
-    /// What was served outside a claimed range.
+    /// Serves allocations while a range is claimed.
     Side,
     Spare,
 }
 
-/// A block's header, at its base. Home's is in its arena.
+/// A block's header, at its base. That of the initial block is in the arena's state.
 #[repr(C)]
 pub struct BlockHeader {
-    /// The one acquired before it; in the spares, the next spare.
+    /// The block acquired before it; of a spare, the next spare.
     pub next: Cell<Option<Block>>,
     /// Regular: the regular block that was current before it.
     pub below: Cell<Option<Block>>,
-    /// S, as asked of the source.
+    /// S, as requested from the source.
     pub size: Cell<usize>,
-    /// The epoch at which it came (M13).
+    /// Creation epoch (M13).
     pub epoch: Cell<usize>,
-    /// The end of the bytes in use, unless it is the current block: then the cursor says.
+    /// End of the bytes in use; not maintained for the current block, where it is the cursor.
     pub used_end: Cell<*mut u8>,
-    /// Of a one-off: the bytes it counts for in live.
+    /// Dedicated: the bytes counted in live.
     pub charge: Cell<usize>,
     pub index: Cell<u32>,
     pub kind: Cell<Kind>,
 }
 
-/// A block, by the address of its header. The pointer may reach all of the block (home's: all of its arena's home).
+/// A block, as the address of its header. The pointer's provenance covers the block (of an initial block, the arena's
+/// whole memory there).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Block(NonNull<BlockHeader>);
 
 impl Block {
-    /// A block at `base` of `size` bytes.
+    /// Writes the header of a block of `size` bytes at `base`.
     ///
     /// # Safety
     /// `base` is a multiple of 64 and valid for `size` bytes, at least a header, for as long as the block is used.
     pub unsafe fn write(base: NonNull<u8>, size: usize) -> Block {
-        base.as_ptr().expose_provenance(); // M22: users may make the cursor of integers
+        base.as_ptr().expose_provenance(); // M22: clients may compute the cursor from integers
         let at = base.cast::<BlockHeader>();
         // SAFETY: the caller's contract.
         unsafe { at.write(BlockHeader::new(size)) };
@@ -122,7 +123,7 @@ impl Deref for Block {
     }
 }
 
-/// Behind the [`Cleanup`] that users see. Four words: the vectors count on it (P17).
+/// The entry of a [`Cleanup`] in the arena's list. Four words: the vectors depend on it (P17).
 #[repr(C)]
 pub struct Node {
     pub user: Cell<Cleanup>,
@@ -130,46 +131,46 @@ pub struct Node {
     pub epoch: Cell<usize>,
 }
 
-/// At the base of an arena's home.
+/// At the base of an arena's initial block.
 #[repr(C)]
 pub struct State {
     pub head: Head,
     /// The true end of the current block; `limit` may be lower.
     pub end: Cell<*mut u8>,
-    /// The cursor when live was last brought up to date; lower by what short resets gave back since. In the cache: the
-    /// next ready arena.
+    /// The cursor when live was last updated, less the bytes that fast resets have freed since. In the thread's cache:
+    /// the next ready arena.
     pub synced: Cell<*mut u8>,
-    /// The address up to which the next reset may be short, or 0: see `settle.rs`.
+    /// The highest cursor at which the next reset may be fast, or 0: see `reset.rs`.
     pub steady_top: Cell<usize>,
     pub flags: Cell<u32>,
-    /// On live; [`u64::MAX`]: none.
+    /// Limit on live; [`u64::MAX`]: none.
     pub budget: Cell<u64>,
     /// `None`: the heap.
     pub source: Cell<Option<NonNull<dyn Source>>>,
     pub initial_end: Cell<*mut u8>,
     pub initial_size: Cell<usize>,
-    /// The arena around this one, of which this is a scope.
+    /// The outer arena, of which this is a scope.
     pub parent: Cell<Option<ArenaPtr>>,
     /// The next scope of the same parent.
     pub sibling: Cell<Option<ArenaPtr>>,
-    /// Not initialised while `PRISTINE`: an arena that never needs it never pays for it.
+    /// Not initialised while `PRISTINE`, so that an arena without a slow call never pays for it.
     slow: UnsafeCell<MaybeUninit<Slow>>,
 }
 
-/// The rest of the state. `live` and `allocated` are those at `synced`.
+/// The second part of the state. `live` and `allocated` are those at `synced`.
 #[repr(C)]
 pub struct Slow {
-    /// In a settled arena the first byte of its one block, else null.
+    /// While the arena is steady the first byte of its one block, else null.
     pub steady_start: Cell<*mut u8>,
     /// The epoch at which the next reset begins a window.
     pub window_end: Cell<usize>,
-    /// The highest need that is remembered: more makes a whole reset.
+    /// The highest need in the windows: a round above it needs a full reset.
     pub steady_max: Cell<usize>,
-    /// The highest need of the rounds of this window that ended settled.
+    /// The highest need of this window's steady rounds.
     pub steady_peak: Cell<usize>,
-    /// Resets so far; in a settled arena, those when the window ends.
+    /// Number of resets; while steady, their number at the end of the window.
     pub rounds: Cell<u32>,
-    /// Unless settled, the epoch of the last reset: marks from before are refused.
+    /// Unless steady, the epoch of the last reset: older marks are refused.
     pub last_reset: Cell<usize>,
     pub live: Cell<u64>,
     pub allocated: Cell<u64>,
@@ -178,23 +179,24 @@ pub struct Slow {
     pub source_calls: Cell<u64>,
     pub current: Cell<Block>,
     pub newest: Cell<Block>,
-    /// Kept for later, the last one returned first.
+    /// Kept blocks, the one kept last first.
     pub spares: Cell<Option<Block>>,
     pub spare_bytes: Cell<usize>,
     pub spare_keep: Cell<usize>,
     /// With `INITIAL_IDLE`: the size of the next regular block.
     pub first_size: Cell<usize>,
-    /// The epoch at which trim took the empty arena's block: a mark from before means home's start.
+    /// The epoch at which trim returned the block of the empty arena: an older mark means the start of the initial
+    /// block.
     pub trim_epoch: Cell<usize>,
     pub cleanups: Cell<Option<NonNull<Node>>>,
     pub claim_start: Cell<*mut u8>,
     pub claim_limit: Cell<*mut u8>,
     pub claim_id: Cell<usize>,
-    /// Serves the others while claimed.
+    /// Serves other allocations while a range is claimed.
     pub side_block: Cell<Option<Block>>,
-    /// The scopes that are open, the last one first.
+    /// The open scopes, newest first.
     pub scopes: Cell<Option<ArenaPtr>>,
-    /// A box, once it was ever watched.
+    /// A box, created when an instrument is first switched on.
     pub instruments: Cell<Option<NonNull<Instruments>>>,
     pub initial: BlockHeader,
     pub window_peaks: [Cell<u64>; WINDOWS],
@@ -207,7 +209,7 @@ const _: () = {
     assert!(size_of::<Range>() == 3 * size_of::<usize>());
 };
 
-/// An arena of this crate, by the address of its state. The pointer may reach all of its home.
+/// An arena of this crate, as the address of its state. The pointer's provenance covers the initial block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ArenaPtr(NonNull<State>);
 
@@ -221,7 +223,7 @@ impl Deref for ArenaPtr {
 }
 
 impl ArenaPtr {
-    /// The arena whose head users have. Its address is found anew, since a user's pointer may reach the head alone.
+    /// The arena of a client's head. The provenance is recovered, since a client's pointer may cover the head only.
     ///
     /// # Safety
     /// `head` is the head of a live arena of this crate.
@@ -240,7 +242,7 @@ impl ArenaPtr {
         self.0.as_ptr().cast()
     }
 
-    /// Makes the first part of the state, in `size` bytes at `base`.
+    /// Initialises the first part of the state, in `size` bytes at `base`.
     ///
     /// # Safety
     /// `base` is a multiple of 64 and valid for `size` bytes, a multiple of 8 above [`INITIAL_START`], until the arena is released.
@@ -257,7 +259,7 @@ impl ArenaPtr {
         let at = base.cast::<State>();
         let start = base.as_ptr().wrapping_add(INITIAL_START);
         let end = base.as_ptr().wrapping_add(size);
-        // SAFETY: the caller's contract. Field by field, so that the slow part is not touched.
+        // SAFETY: the caller's contract. Field by field, so that the second part is not touched.
         unsafe {
             let s = at.as_ptr();
             (&raw mut (*s).head).write(Head {
@@ -297,25 +299,25 @@ impl ArenaPtr {
         self.base().wrapping_add(INITIAL_START)
     }
 
-    /// The slow half. Every operation begins with [`sync_in`](ArenaPtr::sync_in), which makes it.
+    /// The second part of the state. Every operation first calls [`sync_in`](ArenaPtr::sync_in), which initialises it.
     #[inline(always)]
     pub fn slow(&self) -> &Slow {
         debug_assert!(!self.is(PRISTINE));
-        // SAFETY: not fresh, so it is initialised. All fields are cells.
+        // SAFETY: not pristine, so it is initialised. All fields are cells.
         unsafe { (*self.slow.get()).assume_init_ref() }
     }
 
-    /// Home as a block.
+    /// The initial block.
     pub fn initial(self) -> Block {
-        // SAFETY: within the state; the address is not null, and reaches as far as the state's does.
+        // SAFETY: within the state; the address is not null, and has the provenance of the state's.
         Block(unsafe {
             NonNull::new_unchecked((&raw mut (*(*self.0.as_ptr()).slow.get().cast::<Slow>()).initial).cast())
         })
     }
 
-    /// First use of the slow half.
+    /// Initialises the second part of the state, on the first slow call.
     #[cold]
-    pub fn prepare(self) {
+    pub fn complete_state(self) {
         let initial = self.initial();
         let header = BlockHeader::new(self.initial_size.get());
         header.epoch.set(self.head.epoch.get() & !1);
@@ -348,7 +350,7 @@ impl ArenaPtr {
             initial: header,
             window_peaks: [const { Cell::new(0) }; WINDOWS],
         };
-        // SAFETY: within the state, which is alive; nothing refers to the slow half of a fresh arena.
+        // SAFETY: within the state, which is alive; no reference to the second part of a pristine arena exists.
         unsafe { (*self.slow.get()).write(slow) };
         self.lower(PRISTINE);
     }
