@@ -1,7 +1,7 @@
-//! Making values, slices and text in memory: one body for arenas of every kind, which say how they allocate.
+//! Construction of values, slices and text in arenas: one body for all kinds of arenas, which implement the raw calls.
 //!
-//! The rule for a panic or an error of the program's code in the midst of it (a closure, `Clone`, `Default`, an iterator,
-//! a formatting trait): what was made is dropped, and then the memory is given back, if it is the newest.
+//! If user code panics or fails during the construction (a closure, `Clone`, `Default`, an iterator, a formatting
+//! trait), the values constructed so far are dropped, and then the memory is freed, if it is the newest allocation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -12,11 +12,11 @@ use core::ptr::{self, NonNull};
 
 use crate::error::ErrorMode;
 
-/// What an arena that is checked wants to know of an allocation.
+/// What checked arenas record of an allocation.
 #[derive(Clone, Copy)]
 pub(crate) struct CallSite {
     pub location: &'static Location<'static>,
-    /// It is for a value with a destructor that will not run.
+    /// The value has a destructor that will not run.
     pub drops: bool,
 }
 
@@ -28,37 +28,38 @@ impl CallSite {
     }
 }
 
-/// Memory by its layout, for as long as this is borrowed at the least.
+/// Raw memory by layout, valid at least as long as `self` is borrowed, and construction in it.
 pub(crate) trait Construct {
-    /// An arena that is checked reports values whose destructors did not run.
+    /// Whether a checked arena reports values whose destructors did not run.
     const REPORTS_LEAKS: bool = false;
 
-    /// Whatever is given back is free, not the newest alone.
-    #[allow(dead_code)] // without an allocator of a feature
+    /// Whether any memory can be freed, not only the newest allocation.
+    #[allow(dead_code)] // unused without a feature for allocators
     const FREES: bool = false;
 
     fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>>;
 
-    /// Takes it back, if it is the newest.
+    /// Frees memory, if it is the newest allocation.
     ///
     /// # Safety
-    /// `p` came from `raw_alloc` or `raw_realloc` with that layout, and is used no more.
+    /// `p` came from `raw_alloc` or `raw_realloc` with that layout, and is not used any more.
     unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout);
 
-    /// In place, or a copy. `None`: it is as it was.
+    /// Resizes in place, or moves. `None`: refused, nothing changed.
     ///
     /// # Safety
-    /// `p` came from `raw_alloc` or `raw_realloc` with the layout `old`, and is used no more but at the address that is returned.
+    /// `p` came from `raw_alloc` or `raw_realloc` with the layout `old`, and is not used any more except at the
+    /// returned address.
     unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>>;
 
-    /// A copy elsewhere: for [`raw_realloc`](Construct::raw_realloc), where nothing can be done in place.
+    /// Moves to new memory: for [`raw_realloc`](Construct::raw_realloc), if resizing in place is impossible.
     ///
     /// # Safety
     /// As for `raw_realloc`.
     #[inline]
     unsafe fn realloc_by_copy(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         let to = self.raw_alloc(new, site)?;
-        // SAFETY: the caller's contract; what is new is apart from what is old.
+        // SAFETY: the caller's contract; new memory does not overlap the old.
         unsafe {
             to.copy_from_nonoverlapping(p, old.size().min(new.size()));
             self.raw_free(p, old);
@@ -66,7 +67,7 @@ pub(crate) trait Construct {
         Some(to)
     }
 
-    /// Where values without a size are.
+    /// The address of values without a size.
     #[inline(always)]
     fn dangling<T>() -> NonNull<T> {
         NonNull::dangling()
@@ -108,7 +109,7 @@ pub(crate) trait Construct {
         }
     }
 
-    /// A value. The memory is taken before `make` runs, which may allocate here itself, and gets other memory.
+    /// Constructs a value. The memory is reserved before `make` runs, which may allocate from `self` itself.
     #[inline(always)]
     #[track_caller]
     fn value<T, E: ErrorMode>(&self, make: impl FnOnce() -> T, drops: bool) -> Result<NonNull<T>, E> {
@@ -124,12 +125,12 @@ pub(crate) trait Construct {
     #[track_caller]
     fn copied<T: Copy, E: ErrorMode>(&self, src: &[T]) -> Result<NonNull<[T]>, E> {
         let p = self.reserve_slice::<T, E>(src.len(), false)?;
-        // SAFETY: new memory for as many.
+        // SAFETY: new memory for this many.
         unsafe { ptr::copy_nonoverlapping(src.as_ptr(), p.as_ptr(), src.len()) };
         Ok(NonNull::slice_from_raw_parts(p, src.len()))
     }
 
-    /// `n` values, by their index.
+    /// Constructs `n` values from their index.
     #[inline(always)]
     #[track_caller]
     fn filled<T, E: ErrorMode>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<NonNull<[T]>, E> {
@@ -142,10 +143,10 @@ pub(crate) trait Construct {
         }
     }
 
-    /// As [`filled`](Construct::filled), up to the first error of `make`. The memory is there already: see `reserve_slice`.
+    /// As [`filled`](Construct::filled), up to the first error of `make`, in memory of `reserve_slice`.
     ///
     /// # Safety
-    /// `p` is memory of this room for `n` of T, new.
+    /// `p` is new memory of `self` for `n` of T.
     #[inline(always)]
     unsafe fn filled_until<T, F>(
         &self,
@@ -157,7 +158,7 @@ pub(crate) trait Construct {
         unsafe { PartialSlice::of(self, p, n) }.fill(make)
     }
 
-    /// All that an iterator yields. Grows in place unless the iterator allocates here too.
+    /// Collects an iterator. Grows in place unless the iterator allocates from `self` too.
     #[inline]
     #[track_caller]
     fn collected<T, E: ErrorMode>(&self, iter: impl Iterator<Item = T>, drops: bool) -> Result<NonNull<[T]>, E> {
@@ -168,7 +169,7 @@ pub(crate) trait Construct {
             if slice.len == slice.capacity {
                 slice.grow::<E>((slice.capacity * 2).max(4))?;
             }
-            // SAFETY: there is room for one more.
+            // SAFETY: the capacity exceeds the length.
             unsafe { slice.at.add(slice.len).write(value) };
             slice.len += 1;
         }
@@ -190,16 +191,16 @@ pub(crate) trait Construct {
     }
 }
 
-/// The calls of [`Construct`], of what they make borrowed for as long as the arena is.
+/// The calls of [`Construct`], with results that borrow the arena.
 macro_rules! construct_methods {
     ([$($generics:tt)*] $of:ty) => {
-        #[allow(clippy::mut_from_ref, dead_code)] // what is returned is new
+        #[allow(clippy::mut_from_ref, dead_code)] // the returned references are to new memory
         impl<$($generics)*> $of {
-            /// A value whose destructor is called by something else.
+            /// A value whose destructor is run by the caller.
             #[inline(always)]
             #[track_caller]
             pub(crate) fn value<T, E: ErrorMode>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-                // SAFETY: new, and written.
+                // SAFETY: new and initialised.
                 Ok(unsafe { Construct::value(self, make, false)?.as_mut() })
             }
 
@@ -253,7 +254,7 @@ macro_rules! construct_methods {
 }
 pub(crate) use construct_methods;
 
-/// Memory that is given back when this is dropped.
+/// Frees its memory when it is dropped.
 struct Reserved<'a, R: Construct + ?Sized> {
     arena: &'a R,
     at: NonNull<u8>,
@@ -264,13 +265,13 @@ impl<R: Construct + ?Sized> Drop for Reserved<'_, R> {
     #[inline]
     fn drop(&mut self) {
         if self.layout.size() != 0 {
-            // SAFETY: of this room with that layout, and not used.
+            // SAFETY: of this arena with that layout, and not used.
             unsafe { self.arena.raw_free(self.at, self.layout) };
         }
     }
 }
 
-/// Values that are dropped when this is.
+/// Drops its values when it is dropped.
 struct Initialized<T> {
     at: NonNull<T>,
     len: usize,
@@ -279,12 +280,12 @@ struct Initialized<T> {
 impl<T> Drop for Initialized<T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: so many are written, and referred to by nothing else.
+        // SAFETY: `len` values are initialised, and no reference to them exists.
         unsafe { ptr::slice_from_raw_parts_mut(self.at.as_ptr(), self.len).drop_in_place() };
     }
 }
 
-/// A slice that is being made. The fields are dropped in this order, also if a destructor panics.
+/// A slice under construction. The fields are dropped in this order, also if a destructor panics.
 struct PartialSlice<'a, R: Construct + ?Sized, T> {
     made: Initialized<T>,
     memory: Reserved<'a, R>,
@@ -293,10 +294,10 @@ struct PartialSlice<'a, R: Construct + ?Sized, T> {
 
 impl<'a, R: Construct + ?Sized, T> PartialSlice<'a, R, T> {
     /// # Safety
-    /// `at` is memory of the room for `n` of T.
+    /// `at` is memory of the arena for `n` of T.
     #[inline(always)]
     unsafe fn of(arena: &'a R, at: NonNull<T>, n: usize) -> PartialSlice<'a, R, T> {
-        // SAFETY: memory for as many was served, so this is a layout.
+        // SAFETY: this much memory was allocated, so the layout is valid.
         let layout = unsafe { Layout::from_size_align_unchecked(n * size_of::<T>(), align_of::<T>()) };
         PartialSlice { made: Initialized { at, len: 0 }, memory: Reserved { arena, at: at.cast(), layout }, n }
     }
@@ -314,8 +315,8 @@ impl<'a, R: Construct + ?Sized, T> PartialSlice<'a, R, T> {
     }
 }
 
-/// An array that grows, in place while nothing else allocates. If it is dropped before it is done, it drops what is in it,
-/// and gives back its memory.
+/// A slice that grows, in place while nothing else allocates. If it is dropped before `done`, it drops its elements,
+/// and frees its memory.
 struct GrowingSlice<'a, R: Construct + ?Sized, T> {
     arena: &'a R,
     at: NonNull<T>,
@@ -330,20 +331,20 @@ impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
         GrowingSlice { arena, at: R::dangling(), len: 0, capacity: 0, site: CallSite::caller(drops) }
     }
 
-    /// Of `room` elements, for which there was memory.
+    /// Precondition: this much memory was allocated.
     fn layout(capacity: usize) -> Layout {
-        // SAFETY: there was memory for it.
+        // SAFETY: the precondition.
         unsafe { Layout::from_size_align_unchecked(capacity * size_of::<T>(), align_of::<T>()) }
     }
 
-    /// Room for `room` elements, which is not less than there are.
+    /// Changes the capacity. Precondition: not below the length.
     fn resize(&mut self, capacity: usize) -> Result<(), Option<Layout>> {
         let Ok(layout) = Layout::array::<T>(capacity) else { return Err(None) };
         if size_of::<T>() != 0 && capacity != self.capacity {
             let p = if self.capacity == 0 {
                 self.arena.raw_alloc(layout, self.site)
             } else {
-                // SAFETY: of the arena with that layout, and forgotten.
+                // SAFETY: of the arena with that layout, and not used otherwise.
                 unsafe { self.arena.raw_realloc(self.at.cast(), Self::layout(self.capacity), layout, self.site) }
             };
             self.at = p.ok_or(Some(layout))?.cast();
@@ -361,13 +362,13 @@ impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
         }
     }
 
-    /// What is in it. The rest of the room is given back, if it is the newest.
+    /// Returns the elements. Unused capacity is freed, if the slice is the newest allocation.
     fn done(mut self) -> NonNull<[T]> {
         let len = self.len;
         if len == 0 {
-            return NonNull::slice_from_raw_parts(R::dangling(), 0); // all of it is given back
+            return NonNull::slice_from_raw_parts(R::dangling(), 0); // the drop frees all of it
         }
-        let _ = self.resize(len); // where an end cannot be given back, it is as it was
+        let _ = self.resize(len); // may fail, which changes nothing
         NonNull::slice_from_raw_parts(ManuallyDrop::new(self).at, len)
     }
 }
@@ -396,7 +397,7 @@ impl<R: Construct + ?Sized, E: ErrorMode> fmt::Write for Text<'_, R, E> {
                 return Err(fmt::Error);
             }
         }
-        // SAFETY: there is room for s.
+        // SAFETY: the capacity suffices for s.
         unsafe { slice.at.add(slice.len).copy_from_nonoverlapping(NonNull::from(s).cast(), s.len()) };
         slice.len += s.len();
         Ok(())

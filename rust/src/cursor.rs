@@ -1,6 +1,6 @@
-//! The cursor in registers, for hot loops; and packed text on the same idea.
+//! Cursors: the arena's cursor in registers, for hot loops; and packed text.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned references are to new memory
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -15,11 +15,12 @@ use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::provider::{self, Caller};
 
-/// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
-/// registers, so that an allocation costs no load and no store of its own. Dropping it gives the rest back.
+/// The claimed rest of an arena's current block. Cursor and limit are members of this value, which the compiler keeps
+/// in registers, so that an allocation neither loads nor stores them. Dropping it returns the rest of the block.
 ///
-/// Meanwhile the arena serves others elsewhere, each time by a slow call. What the cursor allocates lives as long as the
-/// arena is borrowed, not only as long as the cursor. A second cursor of the same arena works, slowly.
+/// While it exists, other allocations from the arena are served from another block, by slow calls. Allocations of the
+/// cursor live as long as the arena is borrowed, not only as long as the cursor. A second cursor of the same arena
+/// works, but slowly.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -60,7 +61,8 @@ impl Arena {
     }
 }
 
-/// Where a new claim begins, and its range. All by value: the caller's copy of the range stays in registers.
+/// Allocates by a new or extended claim. Returns the address, and the range by value, so that the caller's copy stays
+/// in registers.
 #[cold]
 #[inline(never)]
 unsafe fn more(
@@ -101,7 +103,7 @@ impl<'a> Cursor<'a> {
         if align_of::<T>() > 8 {
             p = p.with_addr(p.addr().wrapping_add(align_of::<T>() - 1) & !(align_of::<T>() - 1));
         }
-        // As in `abi::alloc_aligned`: the sign says whether the padding passed the limit.
+        // As in `abi::alloc_aligned`: the sign tells whether the padding passed the limit.
         let left = self.limit.addr().wrapping_sub(p.addr());
         let fits = if align_of::<T>() > 8 { left as isize >= size_of::<T>() as isize } else { left >= size_of::<T>() };
         if fits {
@@ -157,7 +159,7 @@ impl<'a> Cursor<'a> {
         self.value(value)
     }
 
-    /// Memory for a T, to be written.
+    /// Returns uninitialised memory for a T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -205,9 +207,9 @@ impl Drop for Cursor<'_> {
 
 // ---- packed text ----
 
-/// Strings side by side, without rounding: for the many short ones of a parser, 13 to 61 % less memory.
+/// Strings without padding between them: for the many short strings of a parser this takes 13 to 61 % less memory.
 ///
-/// Takes chunks of 64 bytes and more, up to 4 KiB, from the arena; what is left of the last one is given up at the end.
+/// Takes chunks of 64 bytes to 4 KiB from the arena; the unused part of the last one stays allocated.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -228,7 +230,7 @@ const FIRST_CHUNK: usize = 64;
 const LAST_CHUNK: usize = 4096;
 
 impl Arena {
-    /// A place to put strings side by side.
+    /// Returns a packer of strings.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -260,7 +262,7 @@ impl<'a> Pack<'a> {
         Ok(unsafe { NonNull::new_unchecked(p) })
     }
 
-    /// Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused.
+    /// A string above a quarter of a chunk is allocated separately, so that at most a quarter of a chunk stays unused.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -282,14 +284,14 @@ impl<'a> Pack<'a> {
     #[track_caller]
     fn copied<E: ErrorMode>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
         let p = self.reserve_one::<E>(bytes.len())?;
-        // SAFETY: new memory for as many, which lives while the arena is borrowed.
+        // SAFETY: new memory for this many, which lives while the arena is borrowed.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), p.as_ptr(), bytes.len());
             Ok(core::slice::from_raw_parts_mut(p.as_ptr(), bytes.len()))
         }
     }
 
-    /// A copy of a string.
+    /// Copies a string.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -319,7 +321,7 @@ impl<'a> Pack<'a> {
         Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
     }
 
-    /// A copy of some bytes, at any address.
+    /// Copies bytes, to any address.
     ///
     /// ```
     /// let arena = toft::Arena::new();

@@ -1,7 +1,7 @@
-//! Values that the arena drops when their memory is given back, and panics of their destructors, which must not unwind
-//! through the table's functions: the first is kept, and goes on when everything is given back.
+//! Values that the arena drops before their memory is freed. A panic of a destructor must not unwind through the
+//! table's functions: the first one is stored, and resumed after everything is freed.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned references are to new memory
 
 use core::alloc::Layout;
 use core::ffi::c_void;
@@ -32,13 +32,13 @@ mod panics {
             None => first.set(panic.take()),
             earlier => first.set(earlier),
         });
-        // A later one is of no use; dropping it could panic again.
+        // Later panics are discarded; dropping them could panic again.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             core::mem::forget(again);
         }
     }
 
-    // A panic of `f` ends here.
+    // Catches and discards a panic of `f`.
     pub fn catch(f: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
             core::mem::forget(panic); // dropping it could panic again
@@ -58,7 +58,7 @@ mod panics {
     }
 }
 
-// Nobody can stop a panic there: one in a destructor that the arena runs aborts the program.
+// Without std a panic cannot be caught: one in a destructor that the arena runs aborts the program.
 #[cfg(not(feature = "std"))]
 mod panics {
     pub fn defer(f: impl FnOnce()) {
@@ -77,11 +77,11 @@ mod panics {
 pub(crate) use panics::{catch as catch_panic, resuming_panics};
 
 unsafe extern "C" fn drop_value<T>(p: *mut c_void) {
-    // SAFETY: a cleanup runs once, with the address of a T that `alloc_dropped` wrote and that nobody uses any more.
+    // SAFETY: a cleanup runs once, with the address of a T that `alloc_dropped` wrote, which is not used any more.
     panics::defer(|| unsafe { p.cast::<T>().drop_in_place() });
 }
 
-/// A value that may borrow what ends before its memory does, when its scope is leaked: then it is not dropped.
+/// A value that may borrow from what ends before its memory is freed, if its scope is leaked: then it is not dropped.
 struct Scoped<T> {
     scope: provider::ArenaPtr,
     value: T,
@@ -89,7 +89,7 @@ struct Scoped<T> {
 
 unsafe extern "C" fn drop_scoped<T>(p: *mut c_void) {
     let scoped = p.cast::<Scoped<T>>();
-    // SAFETY: as in `drop_value`; the scope is the arena that runs this.
+    // SAFETY: as in `drop_value`; the scope is the arena that runs this cleanup.
     if !unsafe { (*scoped).scope.is_leaked() } {
         // SAFETY: as in `drop_value`.
         panics::defer(|| unsafe { (&raw mut (*scoped).value).drop_in_place() });
@@ -97,7 +97,7 @@ unsafe extern "C" fn drop_scoped<T>(p: *mut c_void) {
 }
 
 impl Arena {
-    /// The node first: a value that cannot be registered is dropped by the caller's frame.
+    /// Allocates the cleanup first: if that fails, the caller still owns the value and drops it.
     #[inline]
     #[track_caller]
     fn alloc_registered<T, E: ErrorMode>(&self, end: unsafe extern "C" fn(*mut c_void), value: T) -> Result<&mut T, E> {
@@ -109,12 +109,12 @@ impl Arena {
         let value = match self.value(|| value) {
             Ok(value) => NonNull::from(value),
             Err(e) => {
-                // SAFETY: above the mark there is the node alone, which has no function.
+                // SAFETY: above the mark there is only the cleanup, which has no function.
                 unsafe { abi::rewind(self.head(), mark) };
                 return Err(e);
             }
         };
-        // SAFETY: the node and the value are the arena's, and no other reference to them exists.
+        // SAFETY: the cleanup and the value are the arena's, and no other reference to them exists.
         unsafe {
             (*node.as_ptr()).arg = value.as_ptr().cast();
             (*node.as_ptr()).function = Some(end);
@@ -138,14 +138,14 @@ impl Arena {
         if !self.own().is_some_and(|a| a.leaks_whole()) {
             return Err(E::out_of_memory(Layout::new::<T>()));
         }
-        // SAFETY: the cleanup drops it before its memory is given back; if the arena is leaked, so is its memory.
+        // SAFETY: the cleanup drops it before its memory is freed; if the arena is leaked, so is its memory.
         Ok(unsafe { Pin::new_unchecked(self.alloc_dropped(value)?) })
     }
 
-    /// Moves `value` into the arena, which drops it when its memory is given back: by a reset, the end of the scope, or
-    /// the arena's own. Newest first.
+    /// Moves `value` into the arena, which drops it before its memory is freed: by a reset, the end of the scope, or
+    /// dropping the arena. Values are dropped in reverse order.
     ///
-    /// For values that borrow, or are not `Send`, there is [`Scope::alloc_drop`]. A panic of a destructor goes on when all
+    /// [`Scope::alloc_drop`] takes values that borrow or are not `Send`. A panic of a destructor is resumed after all
     /// others have run.
     ///
     /// ```
@@ -179,11 +179,11 @@ impl Arena {
         self.alloc_dropped(value)
     }
 
-    /// As [`alloc_drop`](Arena::alloc_drop), pinned: its memory is not used for anything else before it is dropped. For
-    /// futures, say.
+    /// As [`alloc_drop`](Arena::alloc_drop), pinned: the memory is not reused before the value is dropped. For futures,
+    /// for example.
     ///
-    /// Refused in an arena in a caller's buffer, on a borrowed source, or made in another language: if such a one is
-    /// leaked, its memory is not, and the promise could not be kept.
+    /// Refused in an arena in a caller's buffer, on a borrowed source, or from another language: leaking such an arena
+    /// does not leak its memory, which would violate the guarantee of `Pin`.
     ///
     /// ```
     /// # use std::task::{Context, Poll, Waker};

@@ -1,4 +1,4 @@
-//! Frames: an arena for each thread, all emptied together.
+//! Frames: per-thread arenas that are emptied together.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -20,17 +20,17 @@ use crate::snapshot::{Summary, Switches};
 mod thread_flag;
 use thread_flag::{AnyExited, ThreadFlag};
 
-/// Memory that is emptied at the end of each frame, on all threads at once.
+/// Per-thread arenas that are emptied at the end of each frame, all at once.
 ///
-/// [`here`](Frames::here) is the calling thread's own arena: made at the thread's first call, and reached without a lock
-/// or an atomic after that. Everything in it is borrowed from the `Frames`. [`advance`](Frames::advance) wants the
-/// `Frames` exclusively and empties the arenas of all threads, also of those that sleep: so the compiler knows that
-/// nobody on any thread still has what it gives back. Share `&Frames` with scoped threads, an `RwLock<Frames>` with
-/// others (to allocate: read; to advance: write), or make it a resource of your engine.
+/// [`here`](Frames::here) is the calling thread's own arena: created by the thread's first call, and found without a
+/// lock or an atomic operation after that. Allocations borrow the `Frames`. [`advance`](Frames::advance) borrows it
+/// exclusively and empties the arenas of all threads, also of those that sleep: the borrow checker ensures that no
+/// thread still uses an allocation. Share `&Frames` with scoped threads, an `RwLock<Frames>` with others (to allocate:
+/// read; to advance: write), or make it a resource of an engine.
 ///
 /// Each `Frames` has arenas of its own: two of them on one thread share nothing. A frame within a frame is a
-/// [`scope`](Arena::scope) of `here()`. When a thread ends, its arena stays with what is in it until the frame ends, and
-/// is then the next new thread's.
+/// [`scope`](Arena::scope) of `here()`. When a thread ends, its arena keeps its allocations until the frame ends, and
+/// is then given to the next new thread.
 ///
 /// ```
 /// use toft::Frames;
@@ -51,70 +51,70 @@ use thread_flag::{AnyExited, ThreadFlag};
 /// assert_eq!(frames.number(), 3);
 /// ```
 pub struct Frames {
-    /// No other `Frames` of this process has it or had it.
+    /// Unique in this process.
     id: u64,
     number: u64,
     make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
     slots: Mutex<Vec<ThreadSlot>>,
-    /// Knocked at when a seat may become free.
+    /// Set when a slot may become free.
     any_exited: AnyExited,
     switches: Switches,
-    /// Any of them is on.
+    /// Whether any switch is on.
     instrumented: bool,
     pub(crate) last: Option<Box<Summary>>,
 }
 
-/// A thread's arena, at an address of its own.
+/// A thread's arena, at a stable address.
 struct ThreadSlot {
     arena: ptr::NonNull<Arena>,
-    /// Shared with the thread that sits here; it clears it when it ends.
+    /// Shared with the thread, which clears it when it ends.
     flag: ThreadFlag,
-    /// Of a thread whose locals are gone already: it has no flag to clear.
+    /// Of a thread whose thread-local values are destroyed: it cannot clear a flag.
     transient: bool,
-    /// For the next thread. Seats become free between frames only: a thread that has said that it ends may run more
+    /// For the next thread. Slots become free between frames only: a thread that has cleared its flag may run further
     /// destructors, and use an arena that it still borrows.
     free: bool,
-    /// The thread's.
+    /// The thread's name.
     name: Option<String>,
-    /// Tells the thread from others, while it lives.
+    /// As of `provider::thread_id`.
     thread: usize,
 }
 
-// SAFETY: `here` gives an arena to the one thread that has its seat; `&mut Frames` reaches all of them, and then no thread
-// borrows any. An arena is `Send`.
+// SAFETY: `here` gives an arena to the one thread that has the slot; `&mut Frames` accesses all of them, and no thread
+// borrows any then. An arena is `Send`.
 unsafe impl Send for ThreadSlot {}
 
 impl ThreadSlot {
-    /// With the `Frames` held exclusively.
+    /// Precondition: the `Frames` is borrowed exclusively.
     #[inline(always)]
     fn arena(&self) -> &Arena {
-        // SAFETY: it lives as long as its seat, and no other thread has it now.
+        // SAFETY: it lives as long as its slot, and no other thread has it now.
         unsafe { self.arena.as_ref() }
     }
 }
 
 impl Drop for ThreadSlot {
     fn drop(&mut self) {
-        // SAFETY: it came from a box, and nobody borrows it: `Frames` is borrowed exclusively.
+        // SAFETY: it came from a box, and no borrow exists: `Frames` is borrowed exclusively.
         drop(unsafe { Box::from_raw(self.arena.as_ptr()) });
     }
 }
 
-/// Not an atomic, of which some machines have none so wide.
+/// A mutex, since not all processors have atomics of 64 bits.
 static LAST_ID: Mutex<u64> = Mutex::new(0);
 
 std::thread_local! {
-    /// Where this thread was last: a `Frames`' id, and its arena there.
+    /// The `Frames` that this thread used last, as its id, and the thread's arena there.
     static LAST: Cell<(u64, *const Arena)> = const { Cell::new((0, ptr::null())) };
     static OWN_SLOTS: RefCell<OwnSlots> = const { RefCell::new(OwnSlots(Vec::new())) };
 }
 
-/// A thread's seats. The arenas are those of `Frames`; if it is gone, nobody else has the flag.
+/// A thread's slots. The arenas are owned by their `Frames`; if that is dropped, the flag is no longer shared.
 struct OwnSlots(Vec<(u64, *const Arena, ThreadFlag)>);
 
 impl Drop for OwnSlots {
     fn drop(&mut self) {
-        LAST.with(|last| last.set((0, ptr::null()))); // a destructor that runs later must not come here
+        LAST.with(|last| last.set((0, ptr::null()))); // destructors that run later must not use the cached arena
         for (_, _, flag) in &self.0 {
             flag.set_exited();
         }
@@ -122,7 +122,7 @@ impl Drop for OwnSlots {
 }
 
 impl Frames {
-    /// Frames whose arenas are those of [`Arena::new`].
+    /// Creates frames whose arenas are made by [`Arena::new`].
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -133,7 +133,8 @@ impl Frames {
         Frames::with(Arena::try_new)
     }
 
-    /// Frames whose arenas `make` makes: one for each thread, on it, at its first [`here`](Frames::here).
+    /// Creates frames whose arenas are made by `make`: one for each thread, on that thread, at its first
+    /// [`here`](Frames::here).
     ///
     /// ```
     /// use toft::{Frames, Options};
@@ -155,7 +156,7 @@ impl Frames {
         }
     }
 
-    /// This thread's arena.
+    /// Returns this thread's arena.
     ///
     /// ```
     /// let frames = toft::Frames::new();
@@ -192,7 +193,7 @@ impl Frames {
     pub fn try_here(&self) -> Result<&Arena, AllocError> {
         let (id, arena) = LAST.with(Cell::get);
         if id == self.id {
-            // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
+            // SAFETY: this thread's slot in this `Frames`, whose arenas end with it.
             return Ok(unsafe { &*arena });
         }
         self.lookup()
@@ -207,20 +208,20 @@ impl Frames {
             Ok(Some(arena)) => arena,
             Ok(None) => self.register_thread(false)?,
             Err(_) => {
-                // The thread is ending. Nobody will say when it has ended: it sits until the frame ends.
+                // The thread is ending, and cannot report its end: the slot is used until the frame ends.
                 let arena = self.register_thread(true)?;
-                // SAFETY: a seat that is nobody else's before `advance`, which wants `self` exclusively.
+                // SAFETY: no other thread gets the slot before `advance`, which borrows `self` exclusively.
                 return Ok(unsafe { &*arena });
             }
         };
         LAST.with(|last| last.set((self.id, arena)));
-        // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
+        // SAFETY: this thread's slot in this `Frames`, whose arenas end with it.
         Ok(unsafe { &*arena })
     }
 
-    /// A seat whose thread has ended, or a new one.
+    /// Returns the arena of a free slot, or of a new one.
     fn register_thread(&self, transient: bool) -> Result<*const Arena, AllocError> {
-        // Of a thread that has no handle of itself any more, there is no name.
+        // A thread without a handle of itself has no name.
         let name = if transient { None } else { std::thread::current().name().map(String::from) };
         let mut free = None;
         for slot in self.lock().iter_mut() {
@@ -236,8 +237,8 @@ impl Frames {
         let (arena, flag) = match free {
             Some(slot) => slot,
             None => {
-                let arena = (self.make)()?; // nothing is locked meanwhile
-                let _ = self.switches.apply(&arena); // one of another provider may not know them
+                let arena = (self.make)()?; // no lock is held during the call
+                let _ = self.switches.apply(&arena); // an arena of another provider may not support them
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
                 let flag = ThreadFlag::new(self.any_exited.clone());
                 let thread = provider::thread_id();
@@ -246,15 +247,15 @@ impl Frames {
             }
         };
         if self.switches.checked {
-            // SAFETY: this thread's seat.
+            // SAFETY: this thread's slot.
             unsafe { &*arena }.pin_thread(provider::thread_id());
         }
         if transient {
-            self.any_exited.set(); // it is free when the frame ends
+            self.any_exited.set(); // the slot is free when the frame ends
         } else {
             OWN_SLOTS.with(|slots| {
                 let mut slots = slots.borrow_mut();
-                slots.0.retain(|slot| slot.2.is_shared()); // those of `Frames` that are gone
+                slots.0.retain(|slot| slot.2.is_shared()); // drops entries of dropped `Frames`
                 slots.0.push((self.id, arena, flag));
             });
         }
@@ -265,15 +266,15 @@ impl Frames {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arenas of all threads.
+    /// The slots of all threads.
     #[inline(always)]
     fn slots_mut(&mut self) -> &mut Vec<ThreadSlot> {
         self.slots.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the frame: the arenas of all threads are emptied, as by [`Arena::reset`], and the next frame begins.
-    /// What [`alloc_drop`](Arena::alloc_drop) was given is dropped here, on this thread, and blocks that are not kept go to
-    /// this thread's [cache](crate::cache).
+    /// Ends the frame: empties the arenas of all threads, as by [`Arena::reset`], and begins the next frame. Values of
+    /// [`alloc_drop`](Arena::alloc_drop) are dropped on the calling thread, and blocks that are not kept go to its
+    /// [cache](crate::cache).
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -291,7 +292,7 @@ impl Frames {
     /// ```
     ///
     /// # Panics
-    /// If a destructor panicked, when all arenas are empty.
+    /// If a destructor panicked, after all arenas are emptied.
     #[inline]
     pub fn advance(&mut self) {
         self.number += 1;
@@ -301,7 +302,7 @@ impl Frames {
         if !self.any_exited.is_clear() {
             return self.each(0, Arena::reset);
         }
-        // Most frames are like those before: nobody went, and nothing that is called runs code of others.
+        // The common case: no thread has ended, and no user code runs.
         let slots = self.slots_mut();
         for (reset_count, slot) in slots.iter().enumerate() {
             if !slot.arena().reset_fast() {
@@ -322,7 +323,7 @@ impl Frames {
 
     #[cold]
     fn advance_instrumented(&mut self) {
-        /// What is found when memory is given back belongs to the summary, also when a destructor panics.
+        /// Adds the findings of the reset to the summary, also if a destructor panics.
         struct Findings<'a>(&'a mut Frames, Box<Summary>);
         impl Drop for Findings<'_> {
             fn drop(&mut self) {
@@ -335,8 +336,8 @@ impl Frames {
         Findings(self, summary).0.each(0, Arena::reset);
     }
 
-    /// Returns memory that no allocation of this frame is in to where it came from, until about `keep` bytes of it are
-    /// left in each thread's arena; and ends the arenas of threads that have ended, if they are empty.
+    /// Returns kept blocks without allocations to their source, until about `keep` bytes are left in each thread's
+    /// arena; and releases the empty arenas of threads that have ended.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -350,13 +351,13 @@ impl Frames {
     pub fn trim(&mut self, keep: usize) {
         self.each(0, |arena| arena.trim(keep));
         self.slots_mut().retain(|slot| {
-            // SAFETY: nobody else has it while `self` is borrowed exclusively.
+            // SAFETY: exclusive, since `self` is borrowed exclusively.
             let live = unsafe { slot.arena.as_ref() }.stats().live;
             live != 0 || !slot.free
         });
     }
 
-    /// The arenas of all threads, to look at and to set.
+    /// Iterates over the arenas of all threads.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -365,11 +366,11 @@ impl Frames {
     /// assert_eq!(live, [8]);
     /// ```
     pub fn arenas(&mut self) -> impl Iterator<Item = &Arena> {
-        // SAFETY: no other thread has any of them while `self` is borrowed exclusively.
+        // SAFETY: exclusive, since `self` is borrowed exclusively.
         self.slots_mut().iter().map(|slot| unsafe { slot.arena.as_ref() })
     }
 
-    /// How often the frames have advanced.
+    /// Returns the number of advances.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -385,7 +386,7 @@ impl Frames {
         self.slots_mut().iter().map(|slot| (slot.name.clone(), unsafe { slot.arena.as_ref() }))
     }
 
-    /// Changes what is switched on, for the arenas that there are and those to come.
+    /// Changes the switches, for existing and future arenas.
     pub(crate) fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
         change(&mut self.switches);
         let switches = self.switches;
@@ -395,7 +396,7 @@ impl Frames {
         }
         let mut result = Ok(());
         for slot in self.slots_mut() {
-            // SAFETY: nobody else has it while `self` is borrowed exclusively.
+            // SAFETY: exclusive, since `self` is borrowed exclusively.
             let arena = unsafe { slot.arena.as_mut() };
             arena.end_leaked();
             result = result.and(switches.apply(arena));
@@ -404,7 +405,7 @@ impl Frames {
         result
     }
 
-    /// Does `f` to each arena from a seat on, to all of them even when it panics.
+    /// Calls `f` for each arena from a slot on, also for the rest after a panic.
     #[cold]
     fn each(&mut self, from: usize, f: impl Fn(&mut Arena)) {
         struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, ThreadSlot>, F);
@@ -412,11 +413,11 @@ impl Frames {
             #[inline(always)]
             fn go(&mut self) {
                 for slot in self.0.by_ref() {
-                    // Nobody borrows an arena now.
+                    // No thread borrows an arena now.
                     if mem::take(&mut slot.transient) || !slot.flag.is_running() {
                         slot.free = true;
                     }
-                    // SAFETY: nobody else has it while `Frames` is borrowed exclusively.
+                    // SAFETY: exclusive, since `Frames` is borrowed exclusively.
                     self.1(unsafe { slot.arena.as_mut() });
                 }
             }
@@ -428,11 +429,11 @@ impl Frames {
             }
         }
         if from == 0 {
-            self.any_exited.clear(); // all seats are looked at
+            self.any_exited.clear(); // the flags of all threads are read below
         }
         let mut rest = Rest(self.slots_mut()[from..].iter_mut(), f);
         rest.go();
-        mem::forget(rest); // nothing is left
+        mem::forget(rest); // it is complete
     }
 }
 

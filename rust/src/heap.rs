@@ -1,6 +1,6 @@
-//! The heap as a source of blocks, and the thread's cache on top of it: initialised arenas, and blocks. Fresh memory
-//! costs page faults, 10 to 25 times what kept memory costs: this is where most of an arena's time can be saved. No
-//! locks: each thread has its own, returned when the thread ends.
+//! The heap as a source of blocks, and the thread's cache on top of it: initialised arenas and blocks. Fresh memory
+//! costs page faults, 10 to 25 times as much as kept memory, so the cache saves most of an arena's time. Each thread
+//! has a cache of its own, without a lock, which is freed at thread exit.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -10,10 +10,10 @@ use core::ptr::NonNull;
 use crate::policy::CAP;
 use crate::provider::ArenaPtr;
 
-/// What an arena's blocks are aligned to. Recyclers ask for more, and each gets back what it put.
+/// Alignment of an arena's blocks. Recyclers request more, and get blocks of the same alignment back.
 const LINE: usize = 64;
 
-/// Blocks below 1 MiB are the global allocator's.
+/// Blocks below 1 MiB come from the global allocator.
 fn layout(size: usize, align: usize) -> Layout {
     // SAFETY: a power of two; sizes are at most policy::MAX_REQUEST and some pages.
     unsafe { Layout::from_size_align_unchecked(size, align) }
@@ -29,15 +29,15 @@ unsafe fn put_global(block: NonNull<u8>, size: usize, align: usize) {
     unsafe { alloc::alloc::dealloc(block.as_ptr(), layout(size, align)) }
 }
 
-/// Larger ones are whole pages: malloc would map and unmap them one by one, and in small pages.
+/// Larger blocks are whole pages: malloc would map and unmap them one by one, and as small pages.
 #[cfg(feature = "std")]
 fn take_fresh(size: usize, align: usize) -> Option<NonNull<u8>> {
     if size < CAP {
         take_global(size, align)
     } else if cache::SPLITS && size == cache::HALF && cache::accepts(size) {
-        // Half of a huge page; its other half waits in the cache.
+        // Half of a huge page; the other half goes to the cache.
         let pair = crate::os::map(crate::os::HUGE_PAGE, true)?;
-        // SAFETY: the second half of it, which nobody has.
+        // SAFETY: the second half, which is unused.
         unsafe { cache::put(pair.add(size), size, LINE) };
         Some(pair)
     } else {
@@ -66,7 +66,7 @@ pub fn take(size: usize) -> Option<NonNull<u8>> {
 }
 
 /// # Safety
-/// `block` came from [`take`] with that size, and is used no more.
+/// `block` came from [`take`] with that size, and is not used any more.
 pub unsafe fn put(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's contract.
     unsafe { put_aligned(block, size, LINE) }
@@ -82,7 +82,7 @@ pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     unsafe { put_fresh(block, size, LINE) }
 }
 
-/// A block of 1 MiB or more is as aligned as pages are, and one of `LINE` then: an alignment above is a wish.
+/// Blocks of 1 MiB or more are aligned to pages and cached as `LINE`: a larger alignment is not guaranteed.
 #[cfg(feature = "std")]
 pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
     let align = if size < CAP { align } else { LINE };
@@ -90,7 +90,7 @@ pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
 }
 
 /// # Safety
-/// `block` came from [`take_aligned`] with that size and alignment, and is used no more.
+/// `block` came from [`take_aligned`] with that size and alignment, and is not used any more.
 #[cfg(feature = "std")]
 pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
     let align = if size < CAP { align } else { LINE };
@@ -133,25 +133,25 @@ pub use uncached::*;
 
 #[cfg(feature = "std")]
 pub mod cache {
-    //! What each thread keeps: initialised arenas and blocks, in all up to a limit.
+    //! The cache of each thread: initialised arenas and blocks, up to a total limit.
     use super::*;
     use crate::policy::{BLOCK_MIN, MIB};
     use core::cell::Cell;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Sizes from 4 KiB to 16 MiB, by power of two.
+    /// Bins for sizes from 4 KiB to 16 MiB, by power of two.
     const BINS: usize = 13;
-    /// Blocks of a bin looked at for one of exactly the size.
+    /// Blocks of a bin tested for the exact size.
     const PROBES_MAX: usize = 16;
     pub const HALF: usize = crate::os::HUGE_PAGE / 2;
     const HALF_BIN: usize = 8;
     const SMALL: usize = 64 << 10;
-    /// Can a mapping be cut?
+    /// Whether part of a mapping can be unmapped.
     pub const SPLITS: bool = crate::os::SPLITS;
 
     static LIMIT: AtomicUsize = AtomicUsize::new(4 * MIB);
 
-    /// In a block that waits.
+    /// Stored in a cached block.
     struct Cached {
         next: Option<NonNull<Cached>>,
         size: usize,
@@ -159,7 +159,7 @@ pub mod cache {
     }
 
     struct Cache {
-        /// Fresh arenas, linked by `synced`, which is of no use in a fresh arena at rest.
+        /// Pristine arenas, linked by `synced`.
         ready: Cell<*mut u8>,
         /// Bytes, ready arenas included.
         bytes: Cell<usize>,
@@ -182,7 +182,7 @@ pub mod cache {
         }
     }
 
-    /// `None` when the thread has ended its cache: what is released later goes to the system.
+    /// `None` after the thread's cache is destroyed: memory released later goes to the system.
     #[inline(always)]
     fn with<R>(f: impl FnOnce(&Cache) -> R) -> Option<R> {
         CACHE.try_with(f).ok()
@@ -210,14 +210,14 @@ pub mod cache {
             self.unlink(bin(size), |b| b.size == size && b.align == align)
         }
 
-        /// Takes the first of a bin that suits.
+        /// Unlinks the first matching block of a bin.
         fn unlink(&self, bin: usize, suits: impl Fn(&Cached) -> bool) -> Option<NonNull<u8>> {
             let head = self.bins.get(bin)?;
             let mut before: Option<NonNull<Cached>> = None;
             let mut at = head.get();
             for _ in 0..PROBES_MAX {
                 let b = at?;
-                // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
+                // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
                 let (next, size, suits) = unsafe { (b.as_ref().next, b.as_ref().size, suits(b.as_ref())) };
                 if suits {
                     match before {
@@ -234,19 +234,19 @@ pub mod cache {
             None
         }
 
-        /// Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it.
+        /// Unmaps two cached halves of a huge page in one piece; unmapping one half would split it into small pages.
         fn drop_pair(&self) -> bool {
             let mut at = self.bins[HALF_BIN].get();
             for _ in 0..PROBES_MAX {
                 let Some(high) = at else { return false };
-                // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
+                // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
                 let (next, size) = unsafe { (high.as_ref().next, high.as_ref().size) };
                 if size == HALF && high.addr().get() % crate::os::HUGE_PAGE == HALF {
                     let below = high.addr().get() - HALF;
                     let at = |b: &Cached| core::ptr::from_ref(b).addr();
                     if let Some(low) = self.unlink(HALF_BIN, |b| b.size == HALF && at(b) == below) {
                         self.unlink(HALF_BIN, |b| at(b) == high.addr().get());
-                        // SAFETY: both halves of one huge page, which nobody has.
+                        // SAFETY: both halves of one huge page, unlinked.
                         unsafe { crate::os::unmap(low, crate::os::HUGE_PAGE) };
                         return true;
                     }
@@ -256,8 +256,8 @@ pub mod cache {
             false
         }
 
-        /// A cache full of large blocks would leave none to small ones, of which there are more: one of 1 MiB or more
-        /// goes, the largest first, for one of 64 KiB or less. Ready arenas count as such.
+        /// Frees a block of 1 MiB or more, the largest first, for one of 64 KiB or less: a cache full of large blocks
+        /// would have no space for the more frequent small ones. Ready arenas count as small.
         #[cold]
         fn evict_large(&self, size: usize) -> bool {
             if size > SMALL {
@@ -277,7 +277,7 @@ pub mod cache {
         /// # Safety
         /// `b` is the first of the bin.
         unsafe fn drop_first(&self, bin: usize, b: NonNull<Cached>) {
-            // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
+            // SAFETY: a block in a bin begins with a Cached; it came from `take_fresh`.
             unsafe {
                 let Cached { next, size, align } = b.read();
                 self.bins[bin].set(next);
@@ -287,7 +287,7 @@ pub mod cache {
         }
 
         /// # Safety
-        /// `block` is free memory of `size` bytes that this cache may have.
+        /// `block` is free memory of `size` bytes that this cache may own.
         unsafe fn link(&self, block: NonNull<u8>, size: usize, align: usize) {
             let bin = &self.bins[bin(size)];
             let b = block.cast::<Cached>();
@@ -325,7 +325,7 @@ pub mod cache {
         #[inline(always)]
         fn take_arena(&self) -> Option<ArenaPtr> {
             let base = NonNull::new(self.ready.get())?;
-            // SAFETY: what waits there is a fresh arena.
+            // SAFETY: the list contains pristine arenas.
             let a = unsafe { ArenaPtr::of(base.as_ptr().cast()) };
             self.ready.set(a.synced.get());
             self.sub_bytes(BLOCK_MIN);
@@ -347,23 +347,23 @@ pub mod cache {
         with(|c| unsafe { c.put(block, size, align) }).unwrap_or(false)
     }
 
-    /// An initialised arena, if one waits.
+    /// Takes a cached arena.
     #[inline(always)]
     pub fn take_arena() -> Option<ArenaPtr> {
         with(Cache::take_arena).flatten()
     }
 
-    /// May an arena wait?
+    /// Whether the cache accepts an arena; frees larger blocks for it.
     #[inline(always)]
     pub fn accepts_arena() -> bool {
         with(|c| c.accepts(BLOCK_MIN) || c.evict_large(BLOCK_MIN)).unwrap_or(false)
     }
 
     /// # Safety
-    /// The arena is fresh, on the heap, and nothing is allocated in it; [`accepts_arena`] allowed it.
+    /// The arena is pristine, on the heap, and empty; [`accepts_arena`] returned true.
     #[inline(always)]
     pub unsafe fn put_arena(a: ArenaPtr) {
-        a.head.epoch.set(a.head.epoch.get() + 2); // marks of it are stale
+        a.head.epoch.set(a.head.epoch.get() + 2); // makes marks of it stale
         with(|c| {
             a.synced.set(c.ready.get());
             c.ready.set(a.base());
@@ -371,19 +371,19 @@ pub mod cache {
         });
     }
 
-    /// Sets how many bytes each thread may keep, and returns what was set before: 4 MiB at first.
+    /// Sets how many bytes each thread may keep, and returns the previous limit; initially 4 MiB.
     ///
-    /// What a thread holds above it stays until it is used or [`trim`]med. Thread-safe.
+    /// What a thread holds above the limit stays until it is used or [`trim`]med. Thread-safe.
     pub fn set_limit(bytes: usize) -> usize {
         LIMIT.swap(bytes, Ordering::Relaxed)
     }
 
-    /// The bytes that this thread keeps now.
+    /// Returns the bytes in this thread's cache.
     pub fn held() -> usize {
         with(|c| c.bytes.get()).unwrap_or(0)
     }
 
-    /// Returns all that this thread keeps to the system. A thread that ends does so by itself.
+    /// Returns this thread's cache to the system, as the thread's end does.
     pub fn trim() {
         with(Cache::trim);
     }

@@ -1,5 +1,6 @@
-//! A lock: one exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source for a block;
-//! and who finds it taken mostly goes elsewhere. This file stands alone, so that `loom/` can try every interleaving of it.
+//! A lock: one exchange to take it, one store to release it. It is held for nanoseconds, or while a source provides a
+//! block; most callers use another shard if it is held. This file has no dependency in the crate, so that `loom/` can
+//! test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,7 @@ use super::{yield_now, SPINS};
 
 pub struct Lock(AtomicBool);
 
-/// Lets go when it is dropped, also by a panic.
+/// Releases the lock when it is dropped, also by a panic.
 pub struct Guard<'a>(&'a Lock);
 
 impl Lock {
@@ -15,11 +16,11 @@ impl Lock {
         Lock(taken)
     }
 
-    /// If nobody has it. Acquire: the other half of letting go.
+    /// Takes the lock if it is free. Acquire: pairs with the release.
     #[inline(always)]
     pub fn try_take(&self) -> Option<Guard<'_>> {
         match self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Some(Guard(self)), // not before: it lets go when it is dropped
+            Ok(_) => Some(Guard(self)), // made only on success, since its drop releases the lock
             Err(_) => None,
         }
     }
@@ -35,7 +36,7 @@ impl Lock {
     #[cold]
     fn wait(&self) -> Guard<'_> {
         loop {
-            // An exchange takes the line away from who has the lock, a look does not.
+            // An exchange takes the cache line from the holder's processor, a load does not.
             let free = (0..SPINS).any(|_| {
                 core::hint::spin_loop();
                 !self.0.load(Ordering::Relaxed)
@@ -51,7 +52,7 @@ impl Lock {
 }
 
 impl Drop for Guard<'_> {
-    /// Release: who has it next sees what was done.
+    /// Release: orders the holder's writes before the next take.
     #[inline(always)]
     fn drop(&mut self) {
         self.0 .0.store(false, Ordering::Release);

@@ -1,18 +1,16 @@
-//! An arena that the futures of one task share, on whatever threads they run.
+//! Task arenas: an arena that the futures of one task share, on any threads.
 //!
-//! Why that is sound. The state of the arena is touched under the lock alone, by the calls here; no `&Arena` of it gets
-//! out. What they return is new memory, of which the arena knows where it ends and nothing else: to write a value there
-//! needs no lock, and what a value does is its own matter. The memory is given back by `reset`, which borrows the arena
-//! exclusively, and at its end: by then, the borrow checker says, nobody has a reference into it. The only values that
-//! the arena touches again are those it drops, on the thread that resets or ends it: they are `Send` and borrow
-//! nothing. Of the others nothing runs, so they may be of any type; a reference to one that is not `Send` stays on its
-//! thread.
+//! Soundness: the state of the arena is accessed only under the lock, by the calls here; no `&Arena` of it is exposed.
+//! Each call returns new memory, so values are written without the lock. The memory is freed by `reset`, which borrows
+//! the arena exclusively, and when the arena is dropped; no references into it exist then. The arena accesses only the
+//! values that it drops, on the thread that resets or drops it: they are `Send` and borrow nothing. All others may be
+//! of any type; a reference to a value that is not `Send` stays on its thread.
 //!
-//! Why it cannot deadlock. No code of a user runs under the lock, neither a closure, a `Clone`, a `Display` or a
-//! destructor nor a hook of panics: memory is taken under it, filled and dropped outside. The arena's blocks come from
-//! the heap, not from a source of the user's.
+//! It cannot deadlock: no user code runs under the lock (closures, `Clone`, `Display`, destructors, panic hooks).
+//! Memory is taken under the lock, filled and dropped outside it. The blocks come from the heap, not from a user's
+//! source.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
 
 use core::alloc::Layout;
 use core::fmt;
@@ -30,13 +28,12 @@ use crate::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::hook::DeferReports;
 use crate::lease::{Lease, Leases};
 
-/// An arena behind a lock: `Send` and `Sync`, so that a reference to it may live across an await and be given to the
-/// futures inside a task, on whatever threads they are polled. What is allocated lives as long as the arena is
-/// borrowed.
+/// An arena behind a lock. It is `Send` and `Sync`, so a reference to it may live across an await and be given to the
+/// futures inside a task, which any thread may poll. Allocations live as long as the arena is borrowed.
 ///
-/// Each call locks for the time it takes to move a pointer: about 15 ns where nobody else wants it. Closures, iterators
-/// and the like run outside, and may use the arena themselves. Where one future alone allocates, a [`Lease`] is faster.
-/// With the feature `allocator-api2` or `nightly`, `&TaskArena` is an allocator, for collections that are `Send`:
+/// A call takes about 15 ns without contention, and holds the lock while it moves a pointer. Closures and iterators run
+/// outside the lock, and may use the arena themselves. For a single future a [`Lease`] is faster. With the feature
+/// `allocator-api2` or `nightly`, `&TaskArena` is an allocator, for collections that are `Send`:
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -165,8 +162,7 @@ impl<'l> TaskArena<'l> {
         TaskArena { inside: Mutex::new(inside), leases }
     }
 
-    /// Gives back every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop):
-    /// [`Arena::reset`].
+    /// Frees every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop): [`Arena::reset`].
     ///
     /// ```
     /// let mut arena = toft::TaskArena::new();
@@ -176,7 +172,7 @@ impl<'l> TaskArena<'l> {
     /// ```
     ///
     /// # Panics
-    /// If a destructor did, when all is done.
+    /// If a destructor panicked, after everything is freed.
     pub fn reset(&mut self) {
         match self.inside.get_mut().unwrap_or_else(PoisonError::into_inner) {
             Inside::Own(arena) => arena.reset(),
@@ -184,7 +180,7 @@ impl<'l> TaskArena<'l> {
         }
     }
 
-    /// What the arena holds: [`Arena::stats`].
+    /// Returns the statistics of the arena: [`Arena::stats`].
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -195,8 +191,8 @@ impl<'l> TaskArena<'l> {
         self.locked(|arena| arena.stats())
     }
 
-    /// Runs `f` with another arena, that is its alone and ends with it: from the same cache, or a new one. No lock is
-    /// held, so `f` may do as it likes with this arena and that one.
+    /// Runs `f` with another arena, exclusive to the call: from the same cache, or a new one. No lock is held, so `f`
+    /// may use both arenas.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -209,7 +205,7 @@ impl<'l> TaskArena<'l> {
     /// ```
     ///
     /// # Panics
-    /// If there is no memory to begin with.
+    /// If there is no memory for the other arena.
     pub fn scratch<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         match self.leases {
             Some(leases) => f(&leases.get()),
@@ -217,7 +213,8 @@ impl<'l> TaskArena<'l> {
         }
     }
 
-    /// As [`scratch`](TaskArena::scratch), with an error if there is no memory to begin with; `f` does not run then.
+    /// As [`scratch`](TaskArena::scratch), with an error if there is no memory for the other arena; `f` does not run
+    /// then.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -241,8 +238,8 @@ impl fmt::Debug for TaskArena<'_> {
 // ---- implementation ----
 
 impl TaskArena<'_> {
-    /// `f` is code of this file, and does not panic. Should it, the arena is as good as before: it is no reason for
-    /// others to panic too.
+    /// `f` is code of this file, and does not panic. If it did, the arena would still be consistent, so a poisoned lock
+    /// is ignored.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         let arena = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,14 +253,14 @@ impl TaskArena<'_> {
         result
     }
 
-    /// The arena takes an empty place first: what it cannot take must be dropped outside the lock.
+    /// The arena allocates an empty `Option` first, so that a value that does not fit is dropped outside the lock.
     fn alloc_dropped<T: Send + 'static, E: ErrorMode>(&self, value: T) -> Result<&mut T, E> {
         if !needs_drop::<T>() {
             return self.value(|| value);
         }
         let place = self.locked(|arena| arena.try_alloc_drop(None::<T>).map(NonNull::from));
         let Ok(place) = place else { return Err(E::closed()) };
-        // SAFETY: the arena's, for as long as this is borrowed; it looks at it again when it drops it.
+        // SAFETY: it lives as long as the arena is borrowed, and the arena accesses it only to drop it.
         Ok(unsafe { &mut *place.as_ptr() }.insert(value))
     }
 }
@@ -271,7 +268,7 @@ impl TaskArena<'_> {
 impl Construct for TaskArena<'_> {
     #[inline]
     fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        // Refused outside: to refuse may be to panic, and a panic runs its hook.
+        // The panic for a refusal happens outside the lock, since it runs the panic hook.
         self.locked(|arena| arena.raw_alloc(layout, site))
     }
 
@@ -287,7 +284,7 @@ impl Construct for TaskArena<'_> {
         self.locked(|arena| unsafe { arena.raw_realloc(p, old, new, site) })
     }
 
-    /// A size that is constant folds, under the lock too.
+    /// Constant sizes fold under the lock too.
     #[inline]
     #[track_caller]
     fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
@@ -320,7 +317,7 @@ impl TaskArena<'_> {
         unwrap_infallible(self.value(|| value))
     }
 
-    /// As [`alloc`](TaskArena::alloc), with an error instead of the panic. `value` is lost then.
+    /// As [`alloc`](TaskArena::alloc), with an error instead of the panic; `value` is dropped then.
     ///
     /// ```
     /// let leases = toft::Leases::new().budget(16);
@@ -334,7 +331,7 @@ impl TaskArena<'_> {
         self.value(|| value)
     }
 
-    /// Makes a value in the arena: [`Arena::alloc_with`]. `make` may use the arena itself.
+    /// Constructs a value in the arena: [`Arena::alloc_with`]. `make` may use the arena itself.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -358,7 +355,7 @@ impl TaskArena<'_> {
         self.value(make)
     }
 
-    /// Memory of any layout. For a size of 0: an address that must not be read.
+    /// Returns memory of any layout. For a size of 0: an address that must not be read.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -383,7 +380,7 @@ impl TaskArena<'_> {
         self.bytes(layout)
     }
 
-    /// A copy of a slice.
+    /// Copies a slice into the arena.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -406,7 +403,7 @@ impl TaskArena<'_> {
         self.copied(src)
     }
 
-    /// A clone of each.
+    /// Clones each element of a slice into the arena.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -427,7 +424,7 @@ impl TaskArena<'_> {
         self.filled(src.len(), |i| src[i].clone())
     }
 
-    /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
+    /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -449,7 +446,7 @@ impl TaskArena<'_> {
         self.filled(n, make)
     }
 
-    /// All that an iterator yields, however many: [`Arena::alloc_slice_from_iter`]. The iterator may use the arena itself.
+    /// Collects an iterator of any length: [`Arena::alloc_slice_from_iter`]. The iterator may use the arena itself.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -460,8 +457,8 @@ impl TaskArena<'_> {
         unwrap_infallible(self.collected(iter.into_iter(), false))
     }
 
-    /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
-    /// is dropped then.
+    /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. The yielded
+    /// values are dropped then.
     ///
     /// ```
     /// let leases = toft::Leases::new().budget(16);
@@ -474,7 +471,7 @@ impl TaskArena<'_> {
         self.collected(iter.into_iter(), false)
     }
 
-    /// A copy of a string.
+    /// Copies a string.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -497,7 +494,8 @@ impl TaskArena<'_> {
         self.text(s)
     }
 
-    /// Formatted text: what [`format_in!`](crate::format_in) calls. What is formatted may use the arena itself.
+    /// Returns formatted text; [`format_in!`](crate::format_in) calls it. The formatting traits may use the arena
+    /// itself.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -532,7 +530,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
-        // SAFETY: nobody else drops it.
+        // SAFETY: no other code drops it.
         unsafe { Box::from_raw(self.alloc(value)) }
     }
 
@@ -545,11 +543,11 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
-        // SAFETY: nobody else drops it.
+        // SAFETY: no other code drops it.
         Ok(unsafe { Box::from_raw(self.try_alloc(value)?) })
     }
 
-    /// Moves `value` into the arena, which drops it when it is reset or ends, on the thread that does that.
+    /// Moves `value` into the arena, which drops it on the thread that resets or drops the arena.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -572,7 +570,7 @@ impl TaskArena<'_> {
         self.alloc_dropped(value)
     }
 
-    /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, say.
+    /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, for example.
     ///
     /// ```
     /// # use std::task::{Context, Poll, Waker};
@@ -585,7 +583,7 @@ impl TaskArena<'_> {
     /// # Panics
     /// If the arena has no memory.
     pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
-        // SAFETY: the arena drops it before its memory is given back. If the arena is leaked, so is its memory: its blocks
+        // SAFETY: the arena drops it before its memory is freed. If the arena is leaked, so is its memory: its blocks
         // are the heap's.
         unsafe { Pin::new_unchecked(self.alloc_drop(value)) }
     }

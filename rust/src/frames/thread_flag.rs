@@ -1,12 +1,12 @@
-//! How a thread tells a `Frames` that it has ended. It has no lock: a thread that ends waits for nobody. This file stands
-//! alone, so that `loom/` can try every interleaving of it.
+//! The flags by which a thread tells a `Frames` that it has ended, without a lock, so that an ending thread does not
+//! wait. This file has no dependency in the crate, so that `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicBool, Ordering};
 use super::Arc;
 
-/// Shared by a `Frames` and all threads that sit there: has any of them left since it was last asked? What most frames
-/// look at, instead of a flag for each thread.
+/// Shared by a `Frames` and its threads: whether any of them has ended since the last `clear`. Most frames read only
+/// this flag, instead of one for each thread.
 #[derive(Clone)]
 pub struct AnyExited(Arc<AtomicBool>);
 
@@ -15,24 +15,26 @@ impl AnyExited {
         AnyExited(Arc::new(AtomicBool::new(false)))
     }
 
-    /// Nobody has left.
+    /// Whether no thread has ended.
     #[inline(always)]
     pub fn is_clear(&self) -> bool {
         !self.0.load(Ordering::Relaxed)
     }
 
-    /// Somebody has left. An exchange: who asks sees of all that knocked before what they had said, not only of the last.
+    /// An exchange: the reader of the flag then sees the writes of all threads that have set it, not only those of the
+    /// last.
     pub fn set(&self) {
         self.0.swap(true, Ordering::Release);
     }
 
-    /// Before it is looked who has left. Acquire: the other half of `set`. Who leaves after this knocks again.
+    /// Called before the threads' flags are read. Acquire: pairs with `set`. A thread that ends later sets the flag
+    /// again.
     pub fn clear(&self) {
         self.0.swap(false, Ordering::Acquire);
     }
 }
 
-/// Shared by a seat and the thread that sits there.
+/// Shared by a slot and its thread.
 #[derive(Clone)]
 pub struct ThreadFlag {
     running: Arc<AtomicBool>,
@@ -44,24 +46,24 @@ impl ThreadFlag {
         ThreadFlag { running: Arc::new(AtomicBool::new(true)), any_exited }
     }
 
-    /// The thread has ended, but for destructors that borrow what is borrowed for good. Release: what it did to its arena
-    /// comes before.
+    /// The thread has ended, except for destructors that use leaked borrows. Release: orders its uses of the arena
+    /// before.
     pub fn set_exited(&self) {
         self.running.store(false, Ordering::Release);
         self.any_exited.set();
     }
 
-    /// Acquire: the other half of `leave`.
+    /// Acquire: pairs with `set_exited`.
     pub fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire)
     }
 
-    /// For the next thread. Relaxed: who gives it the seat orders that by a lock.
+    /// For the next thread. Relaxed: the lock under which it gets the slot orders this.
     pub fn set_running(&self) {
         self.running.store(true, Ordering::Relaxed);
     }
 
-    /// Does the other side still have it?
+    /// Whether the other side still has the flag.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.running) > 1
     }

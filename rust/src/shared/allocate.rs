@@ -1,6 +1,6 @@
-//! Allocating: the same calls for a shared arena and for its parts.
+//! The allocating calls of shared arenas and their local parts.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
 
 use core::alloc::Layout;
 use core::fmt;
@@ -14,7 +14,7 @@ use crate::source::Source;
 macro_rules! allocating {
     ([$($generics:tt)*] $of:ty, $made:literal, $self_:lifetime, $lives:lifetime) => {
         impl<$($generics)*> $of {
-            /// A value, moved in. It is not dropped.
+            /// Moves a value into the arena. It is not dropped.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -45,7 +45,7 @@ macro_rules! allocating {
                 self.try_alloc_with(|| value)
             }
 
-            /// A value that is made in its place. `make` may allocate here too.
+            /// Constructs a value in the arena. `make` may allocate from the arena itself.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -56,7 +56,7 @@ macro_rules! allocating {
             #[inline]
             #[track_caller]
             pub fn alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> &$lives mut T {
-                // SAFETY: new, and written; it lives as long as the arena is borrowed.
+                // SAFETY: new and initialised; it lives as long as the arena is borrowed.
                 unsafe { unwrap_infallible(Construct::value(self, make, false)).as_mut() }
             }
 
@@ -74,7 +74,7 @@ macro_rules! allocating {
                 Construct::value(self, make, false).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// Memory of a layout, to be written.
+            /// Returns uninitialised memory of a layout.
             ///
             /// ```
             /// use std::alloc::Layout;
@@ -102,7 +102,7 @@ macro_rules! allocating {
                 self.bytes(layout)
             }
 
-            /// A copy of a slice.
+            /// Copies a slice.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -130,7 +130,7 @@ macro_rules! allocating {
                 self.copied(src).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
+            /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -161,7 +161,7 @@ macro_rules! allocating {
                 self.filled(n, make).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// A copy of a string.
+            /// Copies a string.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -189,7 +189,7 @@ macro_rules! allocating {
                 self.try_alloc_slice_copy(s.as_bytes()).map(|s| unsafe { core::str::from_utf8_unchecked_mut(s) })
             }
 
-            /// Formatted text: what [`format_in!`](crate::format_in) calls.
+            /// Returns formatted text; [`format_in!`](crate::format_in) calls it.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();

@@ -1,4 +1,4 @@
-//! Parts of a shared arena, each for one thread.
+//! A thread's part of a shared arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -16,8 +16,8 @@ use crate::source::Source;
 const LOCAL_FIRST: usize = 2 << 10;
 const LOCAL_MAX: usize = 32 << 10;
 
-/// A part of a [`SharedArena`] for one thread: it allocates by moving a cursor that nobody else sees. What it allocates
-/// lives as long as the arena is borrowed, which is longer than this.
+/// A part of a [`SharedArena`] for one thread: it allocates by moving a cursor of its own. Allocations live as long as
+/// the arena is borrowed, so they outlive the part.
 ///
 /// ```
 /// let arena = toft::SharedArena::new();
@@ -36,7 +36,7 @@ pub struct Local<'s, S: Source = Heap> {
     arena: &'s SharedArena<S>,
     cursor: Cell<*mut u8>,
     limit: Cell<usize>,
-    /// Bytes to take next time.
+    /// Size of the next piece.
     next: Cell<usize>,
 }
 
@@ -52,16 +52,16 @@ impl<'s, S: Source> Local<'s, S> {
             return None;
         }
         let (size, align, next) = (rounded_size(layout).max(8), layout.align().max(8), self.next.get());
-        // SAFETY: both are as `is_request` wants them, which is half of what a layout may be.
+        // SAFETY: both meet `is_request`, whose limit is half of a layout's.
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
         if let Some(p) = self.bump(layout) {
             return Some(p); // the size was 0
         }
         self.next.set((2 * next).min(LOCAL_MAX));
         if size + align > next / 4 {
-            return self.arena.alloc_bytes(layout); // what is left here serves smaller ones
+            return self.arena.alloc_bytes(layout); // the rest of the piece serves smaller requests
         }
-        // Another thread may have taken nothing since: then it goes on where it ended.
+        // If no other thread has allocated since, the new piece continues the old one.
         self.return_rest();
         let (p, remaining) = self.arena.range(size + align - 8, next, 8)?;
         self.cursor.set(p.as_ptr());
@@ -73,17 +73,18 @@ impl<'s, S: Source> Local<'s, S> {
     fn bump(&self, layout: Layout) -> Option<NonNull<u8>> {
         let (p, remaining) = (self.cursor.get(), self.limit.get() - self.cursor.get().addr());
         let pad = if layout.align() <= 8 { 0 } else { p.addr().wrapping_neg() & (layout.align() - 1) };
-        // Room is a multiple of 8, so a size that fits does so rounded up. A size of 0 does not: `more` makes it 8.
+        // The remaining bytes are a multiple of 8, so a size that fits does so rounded up. A size of 0 takes the slow
+        // path, which makes it 8.
         if pad > remaining || layout.size().wrapping_sub(1) >= remaining - pad {
             return None;
         }
         let p = p.wrapping_add(pad);
         self.cursor.set(p.wrapping_add(round8(layout.size())));
-        // SAFETY: where there is room there is a block.
+        // SAFETY: bytes remain, so there is a piece.
         Some(unsafe { NonNull::new_unchecked(p) })
     }
 
-    /// What is left goes back, if it is the newest.
+    /// Returns the rest of the piece, if it is the newest allocation of the arena.
     fn return_rest(&self) {
         let (cursor, limit) = (self.cursor.get().addr(), self.limit.get());
         if let Some(block) = self.arena.current.block() {
@@ -110,7 +111,7 @@ impl<S: Source> Construct for Local<'_, S> {
         if p.addr().get() + size == cursor.addr() {
             self.cursor.set(cursor.wrapping_sub(size));
         } else {
-            // SAFETY: the caller's contract; it may be the arena's own newest.
+            // SAFETY: the caller's contract; it may be the arena's newest allocation.
             unsafe { self.arena.raw_free(p, layout) };
         }
     }
@@ -129,7 +130,7 @@ impl<S: Source> Construct for Local<'_, S> {
 
 impl<S: Source> Local<'_, S> {
     /// # Safety
-    /// As for `SharedArena::fits`.
+    /// As for `SharedArena::resize_in_place`.
     #[inline]
     unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         let (cursor, was, now) = (self.cursor.get(), rounded_size(old).max(8), rounded_size(new).max(8));
@@ -145,7 +146,7 @@ impl<S: Source> Local<'_, S> {
     }
 }
 
-// SAFETY: what is left of it is its alone; the arena may be shared if its source may be sent.
+// SAFETY: the piece is exclusively this value's; the arena is `Sync` if its source is `Send`.
 unsafe impl<S: Source + Send> Send for Local<'_, S> {}
 
 impl<S: Source> Drop for Local<'_, S> {

@@ -1,9 +1,9 @@
-//! An arena that many threads fill at once.
+//! Shared arenas, which many threads fill at once.
 //!
-//! Why that is sound. What is handed out is new memory, which one compare-and-exchange on the block's cursor makes its
-//! thread's alone. It is given back by `reset`, which borrows the arena exclusively, and at its end: by then, the borrow
-//! checker says, nobody has a reference into it. No value is looked at again, nor dropped, so values may be of any type:
-//! a reference to one that is not `Send` stays on its thread.
+//! Soundness: each allocation is new memory, which one compare-and-exchange on the block's cursor reserves for its
+//! thread. It is freed by `reset`, which borrows the arena exclusively, and when the arena is dropped; no references
+//! into it exist then. The arena neither reads nor drops a value, so values may be of any type: a reference to a value
+//! that is not `Send` stays on its thread.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod allocate;
@@ -28,17 +28,17 @@ use crate::{atomic, lock};
 use blocks::{Block, Current};
 pub use local::Local;
 
-/// The first block.
+/// Size of the first block.
 const FIRST_BLOCK: usize = 16 << 10;
-/// What takes more has a block of its own.
+/// Larger requests may get a block of their own.
 const LARGE_MIN: usize = 64 << 10;
 
-/// An arena that many threads fill at once: `&SharedArena` is all that they need.
+/// An arena that many threads fill at once, through `&SharedArena`.
 ///
-/// An allocation moves the block's cursor by one compare-and-exchange; when the block is full, one thread takes the next,
-/// behind a lock, and the others wait for that. A thread that allocates much takes a part for itself by
-/// [`local`](SharedArena::local), and moves a cursor of its own there, without any. What is allocated, in either way,
-/// lives as long as the shared arena is borrowed.
+/// An allocation moves the block's cursor by one compare-and-exchange; when the block is full, one thread takes the
+/// next, under a lock, and the others wait for it. A thread that allocates often takes a part of its own by
+/// [`local`](SharedArena::local), with a cursor of its own and no atomic operations. Both kinds of allocations live as
+/// long as the shared arena is borrowed.
 ///
 /// ```
 /// use toft::SharedArena;
@@ -63,12 +63,12 @@ const LARGE_MIN: usize = 64 << 10;
 /// }
 /// ```
 ///
-/// **Destructors do not run.** A value may be of any type: of what is not `Send` the reference stays on its thread. Nothing
-/// is freed one by one, but for the newest allocation; with the feature `allocator-api2` or `nightly`, `&SharedArena` and
-/// `&Local` are allocators.
+/// **Destructors do not run.** A value may be of any type: the reference to one that is not `Send` stays on its thread.
+/// Only the newest allocation can be freed by itself; with the feature `allocator-api2` or `nightly`, `&SharedArena`
+/// and `&Local` are allocators.
 ///
-/// Where one thread allocates, an [`Arena`](crate::Arena) is faster; where each thread ends with what it made, so are
-/// [`Frames`](crate::Frames) and [`Leases`](crate::Leases); for the futures of a task, and destructors, there is
+/// For one thread an [`Arena`](crate::Arena) is faster, and for threads that use only their own allocations
+/// [`Frames`](crate::Frames) or [`Leases`](crate::Leases); the futures of a task, and values with destructors, need a
 /// [`TaskArena`](crate::TaskArena).
 pub struct SharedArena<S: Source = Heap> {
     current: Current,
@@ -76,23 +76,23 @@ pub struct SharedArena<S: Source = Heap> {
     source: S,
 }
 
-/// What is looked at behind the lock alone, or by who has the arena exclusively.
+/// Protected by the lock, or by exclusive access to the arena.
 struct Guarded {
-    /// Blocks of this round, and those that are kept for later.
+    /// The blocks of this round, and the spares.
     used: Cell<*mut Block>,
     spare: Cell<*mut Block>,
     next_size: Cell<usize>,
     count: Cell<u32>,
     reserved: Cell<usize>,
     source_calls: Cell<u64>,
-    /// Bytes of the rounds before; the most of one; what recent ones needed.
+    /// Bytes of the earlier rounds; those of the largest one; the recent need.
     allocated: Cell<u64>,
     peak: Cell<u64>,
     recent: Cell<u64>,
 }
 
 fn each(first: &Cell<*mut Block>, mut look: impl FnMut(&Block)) {
-    // SAFETY: what is in a list is alive.
+    // SAFETY: blocks in a list are alive.
     let mut at = unsafe { first.get().as_ref() };
     while let Some(block) = at {
         look(block);
@@ -102,20 +102,20 @@ fn each(first: &Cell<*mut Block>, mut look: impl FnMut(&Block)) {
 }
 
 fn push(first: &Cell<*mut Block>, block: NonNull<Block>) {
-    // SAFETY: what is put into a list is alive.
+    // SAFETY: blocks put into a list are alive.
     unsafe { block.as_ref() }.next.set(first.get());
     first.set(block.as_ptr());
 }
 
 fn pop(first: &Cell<*mut Block>) -> Option<NonNull<Block>> {
     let block = NonNull::new(first.get())?;
-    // SAFETY: what is in a list is alive.
+    // SAFETY: blocks in a list are alive.
     first.set(unsafe { block.as_ref() }.next.get());
     Some(block)
 }
 
 impl SharedArena {
-    /// An empty one, of the heap. It takes no memory yet, and can be a `static`.
+    /// Creates an empty arena on the heap. It takes no memory yet, and can be a `static`.
     ///
     /// ```
     /// static NAMES: toft::SharedArena = toft::SharedArena::new();
@@ -128,7 +128,7 @@ impl SharedArena {
 }
 
 impl<S: Source> SharedArena<S> {
-    /// One whose blocks come from `source`: of its own, or `&source`. It is called by one thread at a time. A
+    /// Creates an arena whose blocks come from `source`: owned, or `&source`. One thread at a time calls the source. A
     /// [`Limited`](crate::Limited) source is a budget.
     ///
     /// ```
@@ -153,9 +153,9 @@ impl<S: Source> SharedArena<S> {
         SharedArena { current, guarded, source }
     }
 
-    /// A part for one thread, which takes memory of the arena as it needs it: some KiB at a time, up to 32. It may be sent
-    /// to another thread; what it allocates outlives it. What it has left when it ends is given back if nobody has
-    /// allocated since.
+    /// Creates a part for one thread, which takes memory of the arena in pieces of 2 to 32 KiB. It may be sent to
+    /// another thread; its allocations outlive it. When it is dropped, the rest of its piece is freed if no other
+    /// thread has allocated since.
     ///
     /// ```
     /// let arena = toft::SharedArena::new();
@@ -169,7 +169,7 @@ impl<S: Source> SharedArena<S> {
         Local::new(self)
     }
 
-    /// Gives back every allocation, and keeps what recent rounds needed, in one block if that is not more than 64 MiB.
+    /// Frees every allocation, and keeps what recent rounds needed, merged into one block up to 64 MiB.
     ///
     /// ```
     /// let mut arena = toft::SharedArena::new();
@@ -180,7 +180,7 @@ impl<S: Source> SharedArena<S> {
     /// assert!(arena.stats().source_calls < 5 && arena.stats().live == 0);
     /// ```
     ///
-    /// What is borrowed does not survive it:
+    /// Borrows do not survive it:
     ///
     /// ```compile_fail
     /// let mut arena = toft::SharedArena::new();
@@ -192,7 +192,7 @@ impl<S: Source> SharedArena<S> {
         self.reset_with(Keep::Recent);
     }
 
-    /// As [`reset`](SharedArena::reset), keeping what `keep` says.
+    /// As [`reset`](SharedArena::reset), with the blocks to keep chosen by `keep`.
     ///
     /// ```
     /// use toft::{Keep, SharedArena};
@@ -227,8 +227,9 @@ impl<S: Source> SharedArena<S> {
         self.keep_bytes(keep);
     }
 
-    /// What it holds. What a [`Local`] has not handed out yet counts as allocated. `allocated` and `peak` know of what was
-    /// live at resets and is now: what is given back in between leaves both. While others allocate, a guess.
+    /// Returns the statistics. The unused rest of a [`Local`]'s piece counts as allocated. `allocated` and `peak` are
+    /// derived from the live bytes at resets and now, so they miss what was freed in between. Approximate while other
+    /// threads allocate.
     ///
     /// ```
     /// let arena = toft::SharedArena::new();
@@ -268,7 +269,7 @@ impl<S: Source> SharedArena<S> {
 // ---- blocks; behind the lock, or exclusively ----
 
 impl<S: Source> SharedArena<S> {
-    /// A block, of those that are kept or of the source, in which `need` bytes fit from a line on.
+    /// Takes a block with at least `need` bytes: a spare, or one of the source.
     fn obtain_block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
         let block = match self.take_spare(need) {
             Some(block) => block,
@@ -278,15 +279,15 @@ impl<S: Source> SharedArena<S> {
         Some(block)
     }
 
-    /// The first kept one that fits.
+    /// Unlinks the first spare that is large enough.
     fn take_spare(&self, need: usize) -> Option<NonNull<Block>> {
         let mut found = None;
         let mut others = null_mut();
         while let Some(block) = pop(&self.guarded.spare) {
-            // SAFETY: it was in a list.
+            // SAFETY: the block was in a list.
             let fits = unsafe { block.as_ref() }.capacity >= need;
             if fits && found.is_none() {
-                // SAFETY: as above; nobody looks at what is kept.
+                // SAFETY: as above; no other thread reads spares.
                 unsafe { block.as_ref() }.empty();
                 found = Some(block);
             } else {
@@ -310,7 +311,8 @@ impl<S: Source> SharedArena<S> {
         let front = stagger(size, guarded.count.get());
         guarded.count.set(guarded.count.get().wrapping_add(1));
         guarded.reserved.set(guarded.reserved.get() + size);
-        // SAFETY: the memory is as large as that, and this arena's; the block is at its front, a line or more.
+        // SAFETY: the memory has that size, and is this arena's; the block's header precedes `front`, which is at least
+        // a line.
         unsafe {
             let block = memory.cast::<Block>();
             block.write(Block::of(memory.add(front), size - front, size, AtomicUsize::new(0)));
@@ -319,7 +321,7 @@ impl<S: Source> SharedArena<S> {
     }
 
     fn put(&self, block: NonNull<Block>) {
-        // SAFETY: it is in no list any more, and was taken with that size.
+        // SAFETY: it is unlinked, and was taken with that size.
         unsafe {
             let size = block.as_ref().size;
             self.guarded.reserved.set(self.guarded.reserved.get() - size);
@@ -336,11 +338,12 @@ impl<S: Source> SharedArena<S> {
                 self.keep_bytes(usize::try_from(recent + recent / 2).unwrap_or(usize::MAX).saturating_add(CAP))
             }
             Keep::Recent => {
-                // One block that would do for a round; if there is none, the next round begins with it.
+                // Keeps one block that suffices for a round; if there is none, the next round begins with one of that
+                // size.
                 let wanted = merged_size(recent + 8 * HEADER as u64);
                 let (mut one, mut many) = (None, false);
                 while let Some(block) = pop(&self.guarded.spare) {
-                    // SAFETY: it was in a list.
+                    // SAFETY: the block was in a list.
                     let size = unsafe { block.as_ref() }.size;
                     if one.is_none() && (wanted..=4 * wanted).contains(&size) {
                         one = Some(block);
@@ -361,7 +364,7 @@ impl<S: Source> SharedArena<S> {
     fn keep_bytes(&mut self, bytes: usize) {
         let (mut kept, list) = (0usize, Cell::new(null_mut()));
         while let Some(block) = pop(&self.guarded.spare) {
-            // SAFETY: it was in a list.
+            // SAFETY: the block was in a list.
             let size = unsafe { block.as_ref() }.size;
             if size <= bytes - kept {
                 kept += size;
@@ -376,7 +379,7 @@ impl<S: Source> SharedArena<S> {
         }
     }
 
-    /// The next block to be filled.
+    /// Takes the next current block.
     fn next_block(&self, need: usize) -> Option<NonNull<Block>> {
         let size = self.guarded.next_size.get();
         let block = self.obtain_block(need, size).or_else(|| self.obtain_block(need, 0))?;
@@ -384,7 +387,7 @@ impl<S: Source> SharedArena<S> {
         Some(block)
     }
 
-    /// From `least` to `most` bytes.
+    /// Allocates from `least` to `most` bytes.
     #[inline]
     fn range(&self, least: usize, most: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let need = least + align.saturating_sub(HEADER);
@@ -394,7 +397,7 @@ impl<S: Source> SharedArena<S> {
         self.large(need, least, align)
     }
 
-    /// In the block that is filled if it fits there, as it does in one that was kept for a round like this.
+    /// Allocates in the current block if it fits, as in a merged block; else in a block of its own.
     #[cold]
     fn large(&self, need: usize, size: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let Some(filled) = self.current.block() else {
@@ -403,13 +406,13 @@ impl<S: Source> SharedArena<S> {
         filled.take(size, size, align).or_else(|| {
             let _guard = self.current.lock.take();
             let block = self.obtain_block(need, 0)?;
-            // SAFETY: it was just made or taken out of a list, and nobody else fills it.
+            // SAFETY: it was just taken, and no other thread uses it.
             unsafe { block.as_ref() }.take(size, size, align)
         })
     }
 }
 
-/// Sizes as they are taken: a size of 0 is not, and has an address all the same.
+/// A layout's size, rounded up. Callers count a size of 0 as 8, since its address must be unique.
 fn rounded_size(layout: Layout) -> usize {
     round8(layout.size())
 }
@@ -449,10 +452,10 @@ impl<S: Source> SharedArena<S> {
         Some(self.range(size, size, layout.align().max(8))?.0)
     }
 
-    /// Makes it larger or smaller where it is. `false`: it is as it was.
+    /// Grows or shrinks in place. `false`: impossible, nothing changed.
     ///
     /// # Safety
-    /// As for [`raw_free`](Construct::raw_free), of the bytes behind `new`.
+    /// As for [`raw_free`](Construct::raw_free), for the bytes behind `new`.
     unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         let (at, was, now) = (p.addr().get(), rounded_size(old).max(8), rounded_size(new).max(8));
         match self.current.block() {
@@ -466,10 +469,9 @@ impl<S: Source> SharedArena<S> {
     }
 }
 
-// SAFETY: what it hands out is apart from all else; its blocks are its own, its source is `Send`, and nothing of a value
-// is touched.
+// SAFETY: allocations are disjoint; the arena owns its blocks, its source is `Send`, and it does not access values.
 unsafe impl<S: Source + Send> Send for SharedArena<S> {}
-// SAFETY: the block that is filled is changed by atomic operations, all else behind the lock.
+// SAFETY: the current block is changed by atomic operations, everything else under the lock.
 unsafe impl<S: Source + Send> Sync for SharedArena<S> {}
 
 impl<S: Source> Drop for SharedArena<S> {
