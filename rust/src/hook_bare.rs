@@ -1,4 +1,4 @@
-//! Without `std` findings are not delivered: an arena keeps its own.
+//! Without `std` findings are not delivered: they stay in their arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 /// Calls a source.

@@ -1,70 +1,70 @@
-//! Blocks of 32 KiB that count what is live in them, the segments that they are cut from, and the holes that frees leave.
+//! Blocks of 32 KiB with a live count, the segments that contain them, and the holes between live objects.
 //!
-//! What is freed is a few bits beside its block's count, and its memory is not looked at again: not when it is freed, nor
-//! when the block is sparse enough to have its holes filled, in the order of their addresses. Pieces that lie side by side
-//! join by themselves.
+//! A freed piece is recorded as bits beside the block's count, and its memory is not touched, neither by the free nor
+//! when the block is sparse enough for its holes to be filled, in order of address. Adjacent pieces join by themselves.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
-/// Blocks begin and end at multiples of this, but for the line or more that each leaves free at its front.
+/// Blocks end at multiples of this, and begin one or more lines after one.
 pub const UNIT: usize = 32 << 10;
-/// Requests up to this, with what their alignment may cut off, share blocks.
+/// Requests up to this, with the padding for their alignment, share blocks.
 pub const DIRECT: usize = UNIT - 4096;
-/// The line of the processor's caches; what a source aligns blocks to.
+/// A cache line of the processor; alignment of a source's blocks.
 pub const LINE: usize = 64;
 
-/// Is it served of blocks that many share? Else it has a block of its own.
+/// Whether a request shares blocks with others. Else it gets a block of its own.
 #[inline(always)]
 pub const fn is_direct(size: usize, align: usize) -> bool {
     size <= DIRECT && (align <= LINE || (align <= DIRECT && size <= DIRECT + LINE - align))
 }
 
-/// What a request takes: a size of 0 counts as 1.
+/// Bytes for a request: rounded up to 8; a size of 0 counts as 1.
 #[inline(always)]
 pub const fn rounded_size(size: usize) -> usize {
     (size + (size == 0) as usize + 7) & !7
 }
 
-/// The unit of an address, as a key.
+/// The unit of an address: a key of the directory.
 #[inline(always)]
 pub const fn unit_of(address: usize) -> usize {
     address / UNIT
 }
 
-/// A unit's first line is not its own, so that no object begins where another block's ends; and the first few of some
-/// are left free, so that what lies at the same place of many blocks does not meet in one set of the caches.
+/// The first line of a unit is unused, so that no object begins where another block ends. Some units leave up to eight
+/// lines unused, so that equal offsets of many blocks do not fall into one cache set.
 fn stagger(unit: usize) -> usize {
     LINE * (1 + unit % 8)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListName {
-    /// Filled, or about to be.
+    /// Being filled, or about to be.
     Open,
     Full,
     Sparse,
     Empty,
 }
 
-/// Of the bits that say what is free, one for each 8 bytes.
+/// Words of the hole bits, one bit for each 8 bytes.
 const WORDS: usize = UNIT / 512;
 
-/// At the front of its segment. Bytes, but for what says otherwise; places are offsets from `base`. Fields are read and
-/// written one by one, by pointer: nobody refers to a whole block, as others may look at its owner.
+/// A block's header, at the front of its segment. Values are bytes, except as noted; positions are offsets from `base`.
+/// Fields are accessed one by one, by raw pointer: no reference to a whole block exists, as other threads may read its
+/// owner.
 #[repr(C, align(64))]
 pub struct Block {
-    /// What is not free; what a range has yet to hand out is not.
+    /// Bytes that are not free, the unused part of a range included.
     pub live: i32,
     /// [`State::update_block`](super::state::State) is called when `live` falls to this or below.
     pub threshold: i32,
-    /// All holes are narrower; 0: nobody has looked, or there are more by now.
+    /// All holes are narrower; 0: unknown.
     pub widest: u32,
     pub capacity: u32,
-    /// Which shard of a synchronized recycler has it. Written before anybody knows of the block.
+    /// The shard of a synchronized recycler that owns it. Written before other threads can find the block.
     pub owner: u32,
     pub list: ListName,
-    /// Since it was empty, its holes were filled.
+    /// Whether its holes were filled since it was empty.
     pub swept: bool,
     pub base: *mut u8,
     pub segment: *mut Segment,
@@ -75,7 +75,7 @@ pub struct Block {
 
 const _: () = assert!(size_of::<Block>() == LINE + WORDS * 8);
 
-/// The bits of a word from `bit` on, `n` at most, and how many they are.
+/// A mask of at most `n` bits of a word from `bit` on, and their number.
 #[inline(always)]
 fn mask(bit: u32, n: u32) -> (u64, u32) {
     let n = n.min(64 - bit);
@@ -83,7 +83,7 @@ fn mask(bit: u32, n: u32) -> (u64, u32) {
 }
 
 impl Block {
-    /// One that is noticed at each free: for `checked.rs`.
+    /// A block with an update at each free: for `checked.rs`.
     #[cfg(feature = "std")]
     pub fn sentinel(base: *mut u8) -> Block {
         Block {
@@ -102,10 +102,11 @@ impl Block {
         }
     }
 
-    /// A piece is free. The caller sees to `live`.
+    /// Records a piece as free. The caller updates `live`.
     ///
     /// # Safety
-    /// `b` is alive and this thread's; the piece is in it, not free, and a multiple of 8 but 0 from a multiple of 8 on.
+    /// `b` is alive and this thread's; the piece is in it and not free; offset and size are multiples of 8, and the
+    /// size is not 0.
     #[inline(always)]
     pub unsafe fn free(b: *mut Block, at: usize, size: usize) {
         let (mut bit, mut left) = ((at / 8) as u32, (size / 8) as u32);
@@ -124,7 +125,7 @@ impl Block {
         }
     }
 
-    /// A hole is not one any more: as [`free`](Block::free), of what is free.
+    /// Removes a hole: as [`free`](Block::free), for a piece that is free.
     pub unsafe fn fill(b: *mut Block, at: usize, size: usize) {
         let (mut bit, end) = ((at / 8) as u32, ((at + size) / 8) as u32);
         // SAFETY: the caller's contract.
@@ -137,7 +138,7 @@ impl Block {
         }
     }
 
-    /// All of it is to be filled: it has no holes.
+    /// Removes all holes.
     ///
     /// # Safety
     /// `b` is alive and this thread's.
@@ -146,14 +147,14 @@ impl Block {
         unsafe { (*b).holes = [0; WORDS] };
     }
 
-    /// The first hole that begins at `from` or behind and is at least `least` wide: where, and how wide.
+    /// Finds the first hole at or after `from` of at least `least` bytes; returns its offset and size.
     ///
     /// # Safety
-    /// As above; `from` is where a hole ends, or 0.
+    /// As above; `from` is the end of a hole, or 0.
     pub unsafe fn hole(b: *const Block, from: usize, least: usize) -> Option<(usize, usize)> {
         // SAFETY: the caller's contract.
         let words = unsafe { (&raw const (*b).holes).cast::<u64>() };
-        // SAFETY: there are so many.
+        // SAFETY: the index is below the number of words.
         let bits = |word: usize| if word < WORDS { unsafe { *words.add(word) } } else { 0 };
         let mut from = from;
         while from < UNIT {
@@ -168,8 +169,8 @@ impl Block {
     }
 }
 
-/// The first of `n` bits in a row that are set, from `from` on; `n` is 1 to 64. All places of a word at once: what is
-/// left after each step begins a row of twice as many.
+/// Finds the first run of `n` set bits from `from` on; `n` is 1 to 64. All positions of a word are tested at once:
+/// after each step a set bit begins a run of twice the length.
 #[inline]
 fn run(bits: impl Fn(usize) -> u64, from: usize, n: usize) -> Option<usize> {
     let mut word = from / 64;
@@ -194,20 +195,20 @@ fn run(bits: impl Fn(usize) -> u64, from: usize, n: usize) -> Option<usize> {
     None
 }
 
-/// Bytes from `address` to where `size` bytes would lie in `room` from there.
+/// The padding in front of `size` bytes within `room` bytes at `address`; `None`: they do not fit.
 pub fn fit(address: usize, room: usize, size: usize, align: usize) -> Option<usize> {
     let pad = address.wrapping_neg() & (align - 1);
     (room >= pad && room - pad >= size).then_some(pad)
 }
 
-/// At the front of its memory, which the source gave. Its blocks follow, and then what they are about.
+/// A segment's header, at the front of its memory from the source. Block headers follow, then the blocks.
 #[repr(C, align(64))]
 pub struct Segment {
     pub next: *mut Segment,
     pub size: usize,
-    /// Blocks that are not empty.
+    /// Number of blocks that are not empty.
     pub busy: u32,
-    /// Blocks, and those of them that were ever used.
+    /// Number of blocks, and of those that were ever used.
     pub count: u32,
     pub cut: u32,
 }
@@ -215,7 +216,7 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == LINE);
 
 impl Segment {
-    /// Cuts `size` bytes. No block is made yet, so that memory which is not needed is not touched.
+    /// Initialises a segment of `size` bytes. No block header is written yet, so that unused memory is not touched.
     ///
     /// # Safety
     /// The memory is the caller's, at a multiple of 64, and a unit or more.
@@ -229,17 +230,17 @@ impl Segment {
         s
     }
 
-    /// Has it a block in which any request fits?
+    /// Whether one of its blocks fits any request.
     ///
     /// # Safety
-    /// Of each: the segment is alive, and `i` below `count`.
+    /// For each call: the segment is alive, and `i` is below `count`.
     pub unsafe fn fits_any_request(s: *mut Segment) -> bool {
         // SAFETY: the caller's contract.
         unsafe { (0..(*s).count).any(|i| Self::extent(s, i).1 >= DIRECT) }
     }
 
     pub unsafe fn block(s: *mut Segment, i: u32) -> *mut Block {
-        // SAFETY: the caller's contract: blocks follow the segment, which has the memory.
+        // SAFETY: the caller's contract: the block headers follow the segment's, in its memory.
         unsafe { s.add(1).cast::<Block>().add(i as usize) }
     }
 
@@ -249,7 +250,7 @@ impl Segment {
         units_of(s.addr(), unsafe { (*s).size }).0 + i as usize
     }
 
-    /// Where a block's bytes begin, counted from the segment, and how many they are.
+    /// Offset of a block's first byte from the segment, and the block's size.
     pub unsafe fn extent(s: *mut Segment, i: u32) -> (usize, usize) {
         // SAFETY: the caller's contract.
         let (unit, front) = unsafe { (Self::unit(s, i), front((*s).count as usize)) };
@@ -257,7 +258,7 @@ impl Segment {
         (base - s.addr(), (unit + 1) * UNIT - base)
     }
 
-    /// Makes the next block that was never used.
+    /// Initialises the next block that was never used.
     pub unsafe fn cut(s: *mut Segment, owner: u32) -> *mut Block {
         // SAFETY: the caller's contract: there is one.
         unsafe {
@@ -285,20 +286,20 @@ impl Segment {
     }
 }
 
-/// Segment and blocks.
+/// Bytes of the headers.
 const fn front(blocks: usize) -> usize {
     size_of::<Segment>() + blocks * size_of::<Block>()
 }
 
-/// The first unit of a segment and the one behind its last. A unit's end must be in the segment: so no two segments have
-/// parts of one unit. And the first must leave more than its front takes.
+/// The first unit of a segment and the one after its last. The end of each unit is in the segment, so no two segments
+/// share a unit; the first unit must have space beside the headers.
 fn units_of(address: usize, size: usize) -> (usize, usize) {
     let (first, end) = (address / UNIT, (address + size) / UNIT);
     let room = (first + 1) * UNIT - address;
     (if room < front(end - first) + LEAST { first + 1 } else { first }, end)
 }
 
-/// A block is no smaller.
+/// The smallest block.
 const LEAST: usize = 8192;
 
 #[cfg(test)]
@@ -330,7 +331,7 @@ mod tests {
                 assert!(largest >= DIRECT, "{line} {size}");
             }
         }
-        // Aligned, one unit will do.
+        // Aligned, one unit suffices.
         let (first, end) = units_of(8 * UNIT, UNIT);
         assert!(end - first == 1 && UNIT - front(1) >= DIRECT);
     }
@@ -339,12 +340,12 @@ mod tests {
     fn holes() {
         let mut memory = [0u64; UNIT / 8 + 8 * LINE];
         let at = NonNull::from(&mut memory).cast::<u8>();
-        // SAFETY: there are eight lines more than a unit.
+        // SAFETY: the memory has eight lines more than a unit.
         let at = unsafe { at.add(at.align_offset(LINE)) };
         let holes = |b| {
             let mut from = 0;
             core::iter::from_fn(move || {
-                // SAFETY: as below: what tells of holes is written.
+                // SAFETY: as below: the hole bits are initialised.
                 let (at, size) = unsafe { Block::hole(b, from, 8) }?;
                 from = at + size;
                 Some((at, size))
@@ -352,7 +353,7 @@ mod tests {
             .collect::<alloc::vec::Vec<_>>()
         };
         let b = at.cast::<Block>().as_ptr();
-        // SAFETY: a unit of memory stands for a block, of which what tells of holes is all that is looked at.
+        // SAFETY: a unit of memory stands for a block, of which only the hole bits are used.
         unsafe {
             (&raw mut (*b).holes).write([0; WORDS]);
             assert_eq!(holes(b), []);

@@ -1,11 +1,12 @@
-//! Recyclers of a process that is checked: each object has red zones, is filled, and waits in a quarantine when it is freed.
+//! Recyclers of a checked process: each object has red zones, is filled, and is quarantined when it is freed.
 //!
-//! Nothing of the inline paths knows of this. The range that they fill stays empty, so that each allocation is a call of
-//! `State::more`. And a free joins what was freed before it, or hands that on to its block: here that is always a piece at an
-//! address that nothing adjoins, of a block (`State::seen`) that is none and wants to be noticed at each free. `update_block`
-//! finds here what was really freed. A recycler decides at its first allocation, since it is made by a `const fn`.
+//! The inline paths have no test for this. The range that they fill stays empty, so that each allocation calls
+//! `State::alloc_slow`. A free extends the pending piece, or passes it on to its block: here the pending piece is
+//! always at an address that nothing adjoins, and its block (`State::last_block`) is a sentinel whose threshold is
+//! reached by each free, so that `update_block` is called, which finds here what was freed. A recycler is switched at
+//! its first allocation, since a `const fn` creates it.
 //!
-//! The objects with their zones come from a recycler within, which asks the same source.
+//! An inner recycler on the same source allocates the objects with their red zones.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -25,21 +26,21 @@ use crate::policy::{MAX_REQUEST, MIB};
 use crate::provider::{boxed, Caller, Damage, Fault, FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
 use crate::report::Finding;
 
-/// Bytes that wait in a recycler's quarantine.
+/// Bytes that a recycler's quarantine holds.
 const QUARANTINE_MAX: usize = MIB;
 
-/// What seems to be freed while nothing is: no object is there, or next to it.
+/// The pending piece while nothing is freed. No object is at or next to this address.
 pub const NO_PIECE: (usize, usize) = (usize::MAX - 23, usize::MAX - 15);
 
 pub struct Checked {
-    /// What `State::free` takes for a block.
+    /// The block of `NO_PIECE`.
     sentinel: Cell<Block>,
     objects: RefCell<Objects>,
     inner: State,
     index: Index,
 }
 
-/// Zone, `size` bytes at `p`, zone.
+/// A red zone, `size` bytes at `p`, a red zone.
 #[derive(Clone, Copy)]
 struct Object {
     start: *mut u8,
@@ -60,7 +61,7 @@ impl Object {
     }
 
     fn find_damage(&self) -> Option<Fault> {
-        // SAFETY: the object's bytes; the zones are written by nothing but this file, and by mistake.
+        // SAFETY: the object's bytes; no reference to the red zones exists.
         let damage = unsafe {
             Damage::of(self.p, self.start, self.p, |_| REDZONE_BYTE)
                 .or_else(|| Damage::of(self.p, self.p.add(self.size), self.end, |_| REDZONE_BYTE))
@@ -83,11 +84,11 @@ fn found(fault: Option<Fault>) {
 
 // ---- objects by their address ----
 
-/// Live ones, and those that wait. An open table, at most half full.
+/// The live and quarantined objects, by address: an open-addressing table, at most half full.
 struct Objects {
     slots: Vec<Option<Object>>,
     count: usize,
-    /// Addresses, oldest first, and their objects' bytes.
+    /// Addresses, oldest first, and the objects' total size.
     quarantined: VecDeque<usize>,
     quarantined_bytes: usize,
 }
@@ -115,10 +116,10 @@ impl Objects {
         None
     }
 
-    /// Room for one more. `false`: there is no memory.
+    /// Reserves memory for one more object. `false`: no memory.
     fn reserve(&mut self) -> bool {
         if self.quarantined.try_reserve(self.count + 1 - self.quarantined.len()).is_err() {
-            return false; // each will wait once
+            return false; // each object is quarantined once
         }
         if 2 * (self.count + 1) <= self.slots.len() {
             return true;
@@ -135,7 +136,7 @@ impl Objects {
         true
     }
 
-    /// There is room.
+    /// Precondition: `reserve` returned true.
     fn insert(&mut self, object: Object) {
         let mut i = self.slot_of(object.p.addr());
         while self.slots[i].is_some() {
@@ -145,7 +146,7 @@ impl Objects {
         self.count += 1;
     }
 
-    /// Those behind it move up, so that a search may end at an empty slot.
+    /// Moves following entries up, so that a search may end at an empty slot.
     fn remove(&mut self, i: usize) -> Option<Object> {
         let object = self.slots[i].take();
         self.count -= object.is_some() as usize;
@@ -180,14 +181,14 @@ impl Checked {
         })
     }
 
-    /// The unit of what seems to be freed, and its block.
+    /// The unit and the block of `NO_PIECE`.
     pub fn sentinel_entry(&self) -> (usize, *mut Block) {
         (block::unit_of(NO_PIECE.0), self.sentinel.as_ptr())
     }
 
-    /// As before a free.
+    /// Restores the sentinel's count after a free.
     pub fn reset_sentinel(&self) {
-        // SAFETY: no reference to it is held.
+        // SAFETY: no reference to it exists.
         unsafe { (*self.sentinel.as_ptr()).live = 0 };
     }
 
@@ -206,7 +207,7 @@ impl Checked {
         let inner = || {
             self.inner.bump(whole, front).or_else(|| self.inner.alloc_slow(&self.supply(supply), whole, front, site))
         };
-        // What waits may be all that a source with a limit has left.
+        // The quarantine may hold all that a limited source has left.
         let start = inner().or_else(|| {
             self.flush(supply, 0);
             inner()
@@ -222,8 +223,8 @@ impl Checked {
         NonNull::new(p)
     }
 
-    /// The object waits until something is allocated, by then to be looked at if too much waits. `bytes`: rounded up, as
-    /// the inline path does. `false`: it is no object of this recycler.
+    /// Quarantines an object until a later allocation finds the quarantine full. `bytes`: rounded up, as on the inline
+    /// path. `false`: not an object of this recycler.
     pub fn free(&self, address: usize, bytes: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
         let Some(i) = objects.find(address) else { return false };
@@ -235,14 +236,14 @@ impl Checked {
         object.freed = true;
         let object = *object;
         found(object.find_damage());
-        // SAFETY: the object's bytes, which its user gave up.
+        // SAFETY: the object's bytes, which the caller no longer uses.
         unsafe { object.start.write_bytes(FREED_BYTE, object.whole()) };
         objects.quarantined.push_back(address);
         objects.quarantined_bytes += object.whole();
         true
     }
 
-    /// Whether an object of these bytes is made smaller where it is.
+    /// Shrinks an object in place. `false`: it does not shrink, or is not an object of this size.
     pub fn resize_in_place(&self, address: usize, old: usize, new: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
         let Some(object) = objects.find(address).and_then(|i| objects.slots[i].as_mut()) else { return false };
@@ -250,12 +251,12 @@ impl Checked {
             return false;
         }
         object.size = new;
-        // SAFETY: the object's bytes, which its user gave up.
+        // SAFETY: the object's bytes, which the caller no longer uses.
         unsafe { object.p.add(new).write_bytes(REDZONE_BYTE, old - new) };
         true
     }
 
-    /// The oldest leave the quarantine, until `bound` bytes wait.
+    /// Frees quarantined objects, oldest first, until at most `bound` bytes are left.
     fn flush(&self, supply: &Supply<'_>, bound: usize) {
         loop {
             let mut objects = self.objects.borrow_mut();
@@ -275,7 +276,7 @@ impl Checked {
     fn free_object(&self, supply: &Supply<'_>, object: &Object) {
         found(object.find_late_write());
         let (whole, front) = (object.whole(), object.p.addr() - object.start.addr());
-        // SAFETY: it came from there with this layout, and is used no more.
+        // SAFETY: allocated there with this layout, and not used any more.
         unsafe {
             if block::is_direct(whole, front) {
                 self.inner.free(&self.index.units, object.start.addr(), whole);
@@ -290,10 +291,10 @@ impl Checked {
         self.inner.trim(&self.supply(supply), keep)
     }
 
-    /// Looks at all objects, and returns all memory.
+    /// Checks all objects, and returns all memory.
     ///
     /// # Safety
-    /// Nothing that was allocated is used any more.
+    /// No allocation is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
         self.flush(supply, 0);
         for object in self.objects.borrow().slots.iter().flatten() {
@@ -313,13 +314,13 @@ impl Checked {
     }
 }
 
-/// A free or resize of what is no object here, or of another size, or freed before.
+/// Reports a free or resize of an address that is not an object of this size, or was freed before.
 pub fn bad_free(bytes: usize) {
     found(Some(Fault::BadFree { caller: Caller::UNKNOWN, size: bytes }));
 }
 
 impl State {
-    /// Is the recycler checked? Its first allocation decides. `Err`: there is no memory to note objects.
+    /// Returns the checks, if the recycler is checked, which its first allocation decides. `Err`: no memory.
     pub fn decide_checked(&self) -> Result<Option<&Checked>, ()> {
         if !self.is_decided.get() {
             if crate::process::checks() {
@@ -340,7 +341,8 @@ impl State {
         unsafe { self.checked.get().as_ref() }
     }
 
-    /// What `update_block` does in a recycler that is checked. `extern "C"`, since it does not unwind: the inline path relies on it.
+    /// As `update_block`, for a checked recycler. `extern "C"`, since the inline path relies on that it does not
+    /// unwind.
     #[cold]
     #[allow(improper_ctypes_definitions)]
     pub extern "C" fn update_block_checked(&self, checked: &Checked) {
@@ -357,17 +359,17 @@ impl State {
         hook::deliver();
     }
 
-    /// As a new one.
+    /// Switches back to the state of a new recycler.
     ///
     /// # Safety
-    /// Nothing that was allocated is used any more.
+    /// No allocation is used any more.
     pub unsafe fn release_checked(&self, supply: &Supply<'_>) {
         let checked = self.checked.replace(null_mut());
         self.is_decided.set(false);
         if checked.is_null() {
             return;
         }
-        // SAFETY: a box, which nothing refers to now.
+        // SAFETY: a box, to which no reference exists now.
         let checked = unsafe { Box::from_raw(checked.cast_mut()) };
         // SAFETY: the caller's contract.
         unsafe { checked.release(supply) };

@@ -1,5 +1,4 @@
-//! What a recycler, or a shard of one, keeps: the ranges that are filled, the blocks that wait, and what is worth doing
-//! before the source is asked.
+//! The state of a recycler, or of a shard: the ranges that are filled, the lists of blocks, and the slow path.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
@@ -14,20 +13,20 @@ use super::supply::{Supply, Units};
 use crate::construct::CallSite;
 use crate::policy::{is_request, CAP};
 
-/// Blocks of a list that are looked at, for one in which a request fits.
+/// Blocks of a list tested for a fit.
 const PROBES_MAX: usize = 16;
-/// Sparse blocks that are looked at before another is filled.
+/// Sparse blocks swept before a new one is used.
 const SWEEPS_MAX: usize = 4;
-/// Requests up to this go into holes first; larger ones rarely find room there.
+/// Requests up to this use holes first; larger ones rarely fit.
 const SMALL_MAX: usize = 512;
-/// Larger requests are served aside.
+/// Larger requests use the range `medium`.
 const MEDIUM_MAX: usize = 4096;
 
-/// No unit.
+/// Not a unit.
 const NO_UNIT: usize = usize::MAX;
 
-/// What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. Addresses;
-/// none: both are 0, where no allocation ends or starts.
+/// The last frees: one piece, or adjacent ones. The block's counters do not include it yet. Addresses; empty: both are
+/// 0, where no allocation starts or ends.
 pub struct Pending {
     pub first: Cell<usize>,
     pub end: Cell<usize>,
@@ -37,12 +36,12 @@ pub struct State {
     pub main: Range,
     pub pending: Pending,
     pub medium: Range,
-    /// The block that was looked for last, and its unit.
+    /// The unit and the block of the last lookup.
     pub last_block: Cell<(usize, *mut Block)>,
-    /// Blocks worth a sweep.
+    /// Blocks with enough free bytes for a sweep.
     pub sparse: List,
     pub empty: List,
-    /// The newest first: that one may have blocks that were never used.
+    /// Newest first; only that one may have unused blocks.
     pub segments: Cell<*mut Segment>,
     pub segment_bytes: Cell<usize>,
     pub larges: Larges,
@@ -80,7 +79,7 @@ impl State {
         }
     }
 
-    /// One that is not checked, whatever the process is.
+    /// A state that is not checked in a checked process.
     #[cfg(feature = "std")]
     pub fn plain() -> State {
         let state = State::new();
@@ -88,12 +87,13 @@ impl State {
         state
     }
 
-    /// What needs no slow call; `None` where one is needed: so does 0, which counts as 1. `align` is a power of two.
+    /// Allocates inline; `None`: the slow path is needed, as for a size of 0, which counts as 1. `align` is a power of
+    /// two.
     #[inline(always)]
     pub fn bump(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let p = self.main.cursor.get();
         let mut slow = size.wrapping_sub(1) >= self.main.limit.get() - p.addr();
-        // What has a block of its own must not come in here, though there may be room: a free would not find it.
+        // A request with a block of its own must not be served here even if it fits: a free would not find it.
         slow |= !block::is_direct(size, align);
         if align > 8 {
             slow |= p.addr() & (align - 1) != 0;
@@ -102,21 +102,22 @@ impl State {
             return None;
         }
         self.main.cursor.set(p.wrapping_add((size + 7) & !7));
-        // SAFETY: where there is room there is a block.
+        // SAFETY: bytes remain, so there is a block.
         Some(unsafe { NonNull::new_unchecked(p) })
     }
 
-    /// Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them;
-    /// and where an allocation ended at the cursor, that goes back. No block starts where another ends.
+    /// Frees an allocation. Containers free in ascending or descending order of addresses, so adjacent pieces are
+    /// joined before their block is updated; an allocation that ends at the cursor moves the cursor back. No block
+    /// starts where another ends.
     ///
     /// # Safety
-    /// `bytes` at `at` are an allocation, or the end of one, in a block that `units` knows to be of this state, and are
-    /// used no more.
+    /// `bytes` at `at` are an allocation, or the end of one, in a block of this state that is in `units`, and are not
+    /// used any more.
     #[inline(always)]
     pub unsafe fn free(&self, units: &Units, at: usize, bytes: usize) {
         let cursor = self.main.cursor.get();
         if at + bytes == cursor.addr() {
-            // The newest, or next to a range in the midst of a block: as good.
+            // The newest allocation, or one in front of a hole that is filled: the range may begin earlier.
             self.main.cursor.set(cursor.wrapping_sub(bytes));
             return;
         }
@@ -137,10 +138,10 @@ impl State {
         }
     }
 
-    /// A piece of a block is free.
+    /// Frees a piece of a block.
     #[inline(always)]
     unsafe fn give(&self, units: &Units, at: usize, bytes: usize) {
-        // SAFETY: the caller's contract: the block is known, alive and this thread's; what is free is nobody's.
+        // SAFETY: the caller's contract: the block is in the directory, alive and this thread's; the piece is not used.
         unsafe {
             let b = self.block_of(units, at);
             let live = (*b).live - bytes as i32;
@@ -159,7 +160,7 @@ impl State {
         if unit == seen {
             return b;
         }
-        // SAFETY: the caller's contract: a block of this unit is known.
+        // SAFETY: the caller's contract: the block of this unit is in the directory.
         let b = unsafe { units.find(unit) }.as_ptr();
         self.last_block.set((unit, b));
         b
@@ -167,7 +168,7 @@ impl State {
 }
 
 impl State {
-    /// A unit may be another block's from now on.
+    /// Called when a unit may become another block's.
     pub fn forget_last_block(&self) {
         self.last_block.set((NO_UNIT, null_mut()));
     }
@@ -176,7 +177,7 @@ impl State {
 // ---- blocks that others were freed in ----
 
 impl State {
-    /// To be noticed again when an eighth more is free, or all.
+    /// The next update is due when another eighth is free, or everything.
     unsafe fn set_threshold(b: *mut Block) {
         // SAFETY: the caller's contract: a block of this state.
         unsafe {
@@ -216,7 +217,7 @@ impl State {
         self.empty.push(b, ListName::Empty);
     }
 
-    /// What was freed last reaches its block.
+    /// Updates the block of the pending frees.
     pub unsafe fn flush_pending(&self, units: &Units) {
         let (first, end) = (self.pending.first.replace(0), self.pending.end.replace(0));
         if first != end {
@@ -225,9 +226,8 @@ impl State {
         }
     }
 
-    /// A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; if
-    /// a sweep left as much, that was too narrow for what was asked for, and it waits at the end of the list for
-    /// something smaller.
+    /// Ends the use of a range's block. A block with a quarter free is listed for a sweep; if a sweep left that much,
+    /// its holes were too narrow, and it is appended to the list, for smaller requests.
     pub fn close(&self, range: &Range) {
         let b = range.block.get();
         if b.is_null() {
@@ -251,8 +251,7 @@ impl State {
         }
     }
 
-    /// Makes a block that is in no list the one that is filled, at a hole that has room. `false`: it has none, and waits
-    /// for more frees.
+    /// Begins to fill the holes of an unlisted block. `false`: none fits, and the block is closed.
     unsafe fn sweep(&self, range: &Range, b: *mut Block, size: usize, align: usize) -> bool {
         // SAFETY: the caller's contract: a block of this state.
         unsafe {
@@ -271,7 +270,7 @@ impl State {
 // ---- allocation that the fast path has no answer to ----
 
 impl State {
-    /// From the holes of sparse blocks, a few of which are looked at.
+    /// Allocates in the holes of the first sparse blocks.
     fn alloc_from_sparse(&self, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
         for _ in 0..SWEEPS_MAX {
             let b = self.sparse.first.get();
@@ -284,7 +283,7 @@ impl State {
                 if widest != 0 && size + align - 8 >= widest {
                     self.sparse.unlink(b);
                     self.sparse.append(b, ListName::Sparse);
-                    continue; // seen, and too narrow
+                    continue; // known to be too narrow
                 }
                 self.close(range);
                 self.sparse.unlink(b);
@@ -296,10 +295,10 @@ impl State {
         None
     }
 
-    /// An empty block in which the request fits, off its list.
+    /// Unlinks an empty block that fits the request.
     fn find(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<*mut Block> {
         let fits = |b: *mut Block| {
-            // SAFETY: a listed block is alive and of this state, and so is one that was just cut.
+            // SAFETY: a listed block is alive and of this state, and so is one that was just initialised.
             unsafe { block::fit((*b).base.addr(), (*b).capacity as usize, size, align).is_some() }
         };
         let mut b = self.empty.first.get();
@@ -330,11 +329,12 @@ impl State {
         None
     }
 
-    /// One that has at least one block in which any request fits. The blocks of the newest one were used up.
+    /// Takes a segment with at least one block that fits any request. Precondition: the newest segment has no unused
+    /// blocks.
     #[cold]
     fn take_segment(&self, supply: &Supply<'_>) -> bool {
         let mut size = self.segment_bytes.get();
-        // One unit is enough where it begins with one, as the heap's do; other sources give any address.
+        // One unit suffices if the memory is aligned to it, as the heap's is; other sources may return any address.
         let mut rising = size == UNIT;
         let s = loop {
             match supply.take_segment(self, size) {
@@ -354,7 +354,7 @@ impl State {
         true
     }
 
-    /// Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last.
+    /// Allocates in the range, holes, an empty block, or a new segment, in this order.
     fn fill(&self, supply: &Supply<'_>, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
         let holes_first = size <= SMALL_MAX;
         if let Some(p) = range.alloc(size, align) {
@@ -364,7 +364,7 @@ impl State {
             return range.alloc(size, align);
         }
         if range.is_idle() {
-            // All of it was freed meanwhile.
+            // All of it was freed.
             range.open(range.block.get());
             if let Some(p) = range.alloc(size, align) {
                 return Some(p);
@@ -382,7 +382,7 @@ impl State {
             }
         }
         if b.is_none() {
-            // The block that was filled may itself be worth a sweep by now.
+            // The block that was filled may have enough holes by now.
             self.close(range);
             if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
@@ -397,7 +397,7 @@ impl State {
         range.alloc(size, align)
     }
 
-    /// Large ones have a range of their own, and those that are not small while holes are filled.
+    /// Large requests use `medium`, as do those that are not small while `main` fills holes.
     fn range_for(&self, size: usize) -> &Range {
         if size > MEDIUM_MAX || (size > SMALL_MAX && self.main.is_sweeping()) {
             &self.medium
@@ -424,10 +424,10 @@ impl State {
         if !block::is_direct(size, align) {
             return self.larges.alloc(self, supply, bytes, align);
         }
-        // SAFETY: what was freed is of this state, and `supply` knows its blocks.
+        // SAFETY: the pending piece is of this state, and its block in the directory.
         unsafe { self.flush_pending(&supply.index.units) };
         if align > 8 {
-            // With some bytes cut off it may fit.
+            // It may fit with padding.
             if let Some(p) = self.main.alloc(bytes, align) {
                 return Some(p);
             }
@@ -435,7 +435,7 @@ impl State {
         self.fill(supply, self.range_for(bytes), bytes, align)
     }
 
-    /// Makes an allocation of shared blocks larger or smaller where it stands. `false`: it cannot be.
+    /// Resizes an allocation of shared blocks in place. `false`: impossible.
     ///
     /// # Safety
     /// As for [`free`](State::free), of the bytes behind `now`.

@@ -1,5 +1,4 @@
-//! Where the memory of a recycler comes from, and where it is noted whose an address is: what the shards of a
-//! synchronized one share, behind a lock.
+//! The source of a recycler and its directory of addresses, shared by all shards, under a lock.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::{null_mut, NonNull};
@@ -19,10 +18,10 @@ const FEW: usize = 16;
 /// Blocks by their unit.
 pub type Units = Directory<Block, FEW>;
 
-/// What is known of addresses.
+/// The directory: from addresses to blocks and large objects.
 pub struct Index {
     pub units: Units,
-    /// Large objects, by the line that they begin with.
+    /// Large objects, by their line.
     pub larges: Directory<Large, FEW>,
 }
 
@@ -41,13 +40,13 @@ impl Index {
     }
 }
 
-/// What a slow call is given.
+/// The arguments of a slow call.
 pub struct Supply<'a> {
     pub source: &'a dyn Source,
     pub index: &'a Index,
-    /// Which shard calls.
+    /// The calling shard.
     pub owner: u32,
-    /// Of those who share it: one at a time asks the source, and notes what it gave.
+    /// Of a synchronized recycler: held while the source is called and the directory changed.
     #[cfg(feature = "std")]
     pub lock: Option<&'a Lock>,
 }
@@ -64,16 +63,16 @@ impl Supply<'_> {
         f()
     }
 
-    /// Room in a directory for `more` keys; `false`: there is no memory for it.
+    /// Reserves space for `more` keys in a directory; `false`: no memory.
     ///
-    /// Behind the lock, as the next two.
+    /// Under the lock, as the next two.
     fn reserve<T>(&self, directory: &Directory<T, FEW>, more: usize) -> bool {
         let bytes = directory.table_bytes_for(more);
         if bytes == 0 {
             return true;
         }
         let Some(memory) = call_source(|| self.source.take(bytes)) else { return false };
-        // SAFETY: the source's memory, which `clear` puts back.
+        // SAFETY: memory of the source, which `clear` returns.
         unsafe { directory.grow(memory, bytes) };
         true
     }
@@ -92,14 +91,15 @@ impl Supply<'_> {
         unsafe { call_source(|| self.source.put(p, size)) }
     }
 
-    /// A segment, and its blocks are known. `None`: there is no memory, or no whole block would be in it.
+    /// Takes a segment, and adds its blocks to the directory. `None`: no memory, or the segment would contain no whole
+    /// block.
     pub fn take_segment(&self, state: &State, size: usize) -> Option<*mut Segment> {
         self.locked(|| {
             if !self.reserve(&self.index.units, size / super::block::UNIT + 1) {
                 return None;
             }
             let memory = self.take(state, size)?;
-            // SAFETY: it was just taken; its units are known to nobody; there is room for their keys.
+            // SAFETY: it was just taken; its units are not in the directory; there is space for their keys.
             unsafe {
                 let s = Segment::make(memory, size);
                 if !Segment::fits_any_request(s) {
@@ -115,7 +115,7 @@ impl Supply<'_> {
     }
 
     /// # Safety
-    /// Nothing of the segment is used, nor looked for.
+    /// The segment is not used, and its blocks are not looked up.
     pub unsafe fn put_segment(&self, state: &State, s: *mut Segment) {
         // SAFETY: the caller's contract.
         self.locked(|| unsafe {
@@ -124,22 +124,22 @@ impl Supply<'_> {
         });
     }
 
-    /// A block of its own for a large object, which `place` makes known.
+    /// Takes a block for a large object, which `register` adds to the directory.
     pub fn take_large(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         self.locked(|| self.take(state, size))
     }
 
     /// # Safety
-    /// It came of `take_large` with that size, and is used no more.
+    /// It came from `take_large` with that size, and is not used any more.
     pub unsafe fn put_large(&self, state: &State, p: NonNull<u8>, size: usize) {
         // SAFETY: the caller's contract.
         self.locked(|| unsafe { self.put(state, p, size) });
     }
 
-    /// Notes an object; `false`: there is no memory for that.
+    /// Adds a large object to the directory; `false`: no memory.
     ///
     /// # Safety
-    /// The key is not there.
+    /// The key is absent.
     pub unsafe fn register(&self, key: usize, large: NonNull<Large>) -> bool {
         self.locked(|| {
             let room = self.reserve(&self.index.larges, 1);
@@ -152,7 +152,7 @@ impl Supply<'_> {
     }
 
     /// # Safety
-    /// The key is there, and nobody looks for it.
+    /// The key is present, and not looked up.
     pub unsafe fn unregister(&self, key: usize) {
         // SAFETY: the caller's contract.
         self.locked(|| unsafe { self.index.larges.remove(key) });
@@ -161,9 +161,9 @@ impl Supply<'_> {
     /// Returns the memory of the directories.
     ///
     /// # Safety
-    /// All states are released, and nobody else is in a call.
+    /// All states are released, and no other call is running.
     pub unsafe fn clear(&self) {
-        // SAFETY: the caller's contract: the source gave it.
+        // SAFETY: the caller's contract; the memory came from the source.
         unsafe {
             self.index.units.clear(|p, size| call_source(|| self.source.put(p, size)));
             self.index.larges.clear(|p, size| call_source(|| self.source.put(p, size)));

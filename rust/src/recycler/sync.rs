@@ -1,4 +1,4 @@
-//! Recyclers for many threads at once: recyclers behind locks, and threads spread over them.
+//! Recyclers for many threads: shards with a lock each.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -19,21 +19,21 @@ use crate::source::Source;
 
 const SHARDS: usize = 8;
 
-/// Neighbours share no line, nor the pair of lines that some processors fetch.
+/// Aligned to two cache lines, since some processors fetch lines in pairs.
 #[repr(align(128))]
 struct Shard {
     lock: Lock,
     state: State,
 }
 
-/// A [`Recycler`](crate::Recycler) that all threads may use at once: what one allocates, another may free.
+/// A [`Recycler`](crate::Recycler) that all threads may use at once: any thread may free any allocation.
 ///
-/// Threads are spread over eight shards, each a recycler behind a lock. An allocation takes the lock of the thread's own
-/// shard, or of another if that is taken; a free takes the lock of the shard that the memory came from, which it finds
-/// without one. Locks are held for nanoseconds, or while the source is asked, which one thread at a time does.
+/// Threads are distributed over eight shards, each a recycler with a lock. An allocation takes the lock of the thread's
+/// shard, or of another if that is held; a free takes the lock of the shard that the memory came from, which it finds
+/// without a lock. Locks are held for nanoseconds, or while the source is called, which one thread at a time does.
 ///
-/// With the feature `allocator-api2` or `nightly`, `&SyncRecycler` is an allocator, and a collection in it is `Send` and
-/// `Sync` if what it holds is. It is made by a `const fn`, so it can be a `static`.
+/// With the feature `allocator-api2` or `nightly`, `&SyncRecycler` is an allocator; a collection in it is `Send` and
+/// `Sync` if its elements are. It is created by a `const fn`, so it can be a `static`.
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -55,7 +55,7 @@ pub struct SyncRecycler<S: Source = Heap> {
 }
 
 impl SyncRecycler {
-    /// An empty one, of the heap. It takes no memory yet.
+    /// Creates an empty recycler on the heap. It takes no memory yet.
     ///
     /// ```
     /// static RECYCLER: toft::SyncRecycler = toft::SyncRecycler::new();
@@ -67,7 +67,7 @@ impl SyncRecycler {
 }
 
 impl<S: Source> SyncRecycler<S> {
-    /// One whose blocks come from `source`, which one thread at a time calls.
+    /// Creates a recycler whose blocks come from `source`, which one thread at a time calls.
     ///
     /// ```
     /// use toft::{Pages, SyncRecycler};
@@ -89,7 +89,7 @@ impl<S: Source> SyncRecycler<S> {
         Supply { source: &self.source, index: &self.index, owner: shard as u32, lock: Some(&self.source_lock) }
     }
 
-    /// A shard to allocate from: the thread's own, or one that nobody has.
+    /// Locks a shard for an allocation: the thread's own, or a free one.
     #[inline(always)]
     fn some_shard(&self) -> (Guard<'_>, usize) {
         let own = hint() % SHARDS;
@@ -106,15 +106,15 @@ impl<S: Source> SyncRecycler<S> {
         free.unwrap_or_else(|| (self.shards[own].lock.take(), own))
     }
 
-    /// The shard that `p` came from. Where that is written stays as it was for as long as `p` is live. `None`: it is not
-    /// known, as in a recycler that is checked no address is.
+    /// Returns the shard that `p` came from, which is constant while `p` is live. `None`: the address is not in the
+    /// directory, as in a checked recycler.
     ///
     /// # Safety
     /// If `p` is of this recycler, it is live and has this layout.
     #[inline(always)]
     unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> Option<usize> {
         let at = p.addr().get();
-        // SAFETY: the caller's contract: the address stays known.
+        // SAFETY: the caller's contract: the address stays in the directory.
         let owner = unsafe {
             if block::is_direct(layout.size(), layout.align()) {
                 (*self.index.units.search(block::unit_of(at))?.as_ptr()).owner
@@ -125,7 +125,7 @@ impl<S: Source> SyncRecycler<S> {
         Some(owner as usize % SHARDS)
     }
 
-    /// Where the shard has nothing at hand. Findings are delivered when its lock is released.
+    /// The slow path. Findings are delivered after the lock is released.
     #[cold]
     #[inline(never)]
     fn raw_alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
@@ -136,7 +136,8 @@ impl<S: Source> SyncRecycler<S> {
         p
     }
 
-    /// What an address is that no shard's blocks have: in a recycler that is checked an object of one of them, or none.
+    /// Frees an address that is not in the directory: in a checked recycler an object of one of the shards, or a bad
+    /// free.
     #[cold]
     #[inline(never)]
     fn return_unknown(&self, p: NonNull<u8>, layout: Layout) {
@@ -156,7 +157,7 @@ impl<S: Source> SyncRecycler<S> {
     }
 
     /// # Safety
-    /// As for `State::fits`.
+    /// As for `State::resize_in_place`.
     #[inline]
     unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
@@ -172,7 +173,7 @@ impl<S: Source> SyncRecycler<S> {
         }
     }
 
-    /// Memory of a layout, until it is [freed](SyncRecycler::free), by any thread, or the recycler is released.
+    /// Allocates memory, until any thread [frees](SyncRecycler::free) it or the recycler is released.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -202,7 +203,7 @@ impl<S: Source> SyncRecycler<S> {
         self.bytes(layout)
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -215,14 +216,14 @@ impl<S: Source> SyncRecycler<S> {
     /// ```
     ///
     /// # Safety
-    /// `p` came from this recycler with `layout`, or was resized to it, and is used no more.
+    /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
     #[inline]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { self.raw_free(p, layout) }
     }
 
-    /// Makes an allocation larger or smaller: as [`Recycler::resize`](crate::Recycler::resize).
+    /// Resizes an allocation: as [`Recycler::resize`](crate::Recycler::resize).
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -235,7 +236,7 @@ impl<S: Source> SyncRecycler<S> {
     /// ```
     ///
     /// # Safety
-    /// `p` came from this recycler with the layout `old`, and is used no more but at the address that is returned.
+    /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
     #[inline]
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
@@ -243,8 +244,8 @@ impl<S: Source> SyncRecycler<S> {
         unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
     }
 
-    /// Returns memory that holds no live object to the source, until about `keep` bytes of it are left. Others may go on
-    /// meanwhile.
+    /// Returns memory without live objects to the source, until about `keep` bytes of it are left. Other threads may
+    /// use the recycler at the same time.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -276,7 +277,7 @@ impl<S: Source> SyncRecycler<S> {
     /// assert_eq!(recycler.stats().reserved, 0);
     /// ```
     pub fn release(&mut self) {
-        // SAFETY: it is borrowed exclusively: nothing of it is used, and nobody is in a call.
+        // SAFETY: borrowed exclusively, so no allocation is used, and no other call is running.
         unsafe {
             for (i, shard) in self.shards.iter().enumerate() {
                 shard.state.release(&self.supply(i));
@@ -285,7 +286,7 @@ impl<S: Source> SyncRecycler<S> {
         }
     }
 
-    /// What it holds: the sum of the shards, each at its moment.
+    /// Returns the statistics: the sum over the shards, each read at a different moment.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -348,8 +349,8 @@ impl<S: Source> Construct for SyncRecycler<S> {
 
 // SAFETY: it owns its blocks, and its source is `Send`.
 unsafe impl<S: Source + Send> Send for SyncRecycler<S> {}
-// SAFETY: who has a shard's lock has the shard; the source is called behind a lock, by one thread at a time; the index is
-// looked at without one as its own rules allow.
+// SAFETY: a shard is accessed with its lock held; the source is called under a lock, by one thread at a time; the
+// directory may be read without one, by its own rules.
 unsafe impl<S: Source + Send> Sync for SyncRecycler<S> {}
 
 impl<S: Source> Drop for SyncRecycler<S> {
