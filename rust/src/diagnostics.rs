@@ -1,4 +1,4 @@
-//! Switches: an arena is metered, sampled or checked while the program runs, and costs nothing when it is not.
+//! Metering, sampling and checks of an arena, switched on while the program runs. They cost nothing while they are off.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::arena::Arena;
 use crate::provider;
 use crate::report::{Finding, Report, Site};
 
-/// Why a switch was not thrown. Nothing changed.
+/// Why a switch failed. Nothing changed.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -22,9 +22,9 @@ use crate::report::{Finding, Report, Site};
 pub enum SwitchError {
     /// A scope or cursor of the arena is open, or a destructor is running.
     Busy,
-    /// The arena was made in another language, by a provider that has no such switch.
+    /// The provider of the arena, in another language, does not have this switch.
     Unsupported,
-    /// There is no memory for what is to be noted.
+    /// There is no memory for the records.
     Memory,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for SwitchError {
 
 impl core::error::Error for SwitchError {}
 
-/// An allocation that the budget does not allow: what [`Arena::on_refusal`] asks about.
+/// An allocation that the budget does not allow: the argument of the [`Arena::on_refusal`] hook.
 ///
 /// ```
 /// let arena = toft::Options::new().budget(8).create()?;
@@ -52,11 +52,11 @@ impl core::error::Error for SwitchError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub live: u64,
     /// The budget on them.
     pub budget: u64,
-    /// Bytes that are asked for.
+    /// Requested bytes.
     pub size: usize,
 }
 
@@ -75,25 +75,26 @@ pub struct Refusal {
 pub struct Allocation {
     /// Its first byte.
     pub at: *const u8,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub size: usize,
-    /// Who asked.
+    /// The call site.
     pub site: Site,
 }
 
 // ---- switches ----
 
 impl Arena {
-    /// Checks every allocation, from whatever language it is made.
+    /// Checks every allocation, from any language.
     ///
-    /// Each has a record and red zones of 16 bytes and more around it, is filled with `0xCD`, and with `0xDD` when it is
-    /// given back. Whoever gives back sees to the red zones; stale marks are refused, exactly. What is wrong is told by
-    /// [`findings`](Arena::findings): bytes written outside, frees that do not match, and values with a destructor that
-    /// nobody ran when their memory went: those of `alloc` and its kin, not those of [`boxed`](Arena::boxed) and
-    /// [`alloc_drop`](Arena::alloc_drop). [`report`](Arena::report) counts by place, exactly.
+    /// Each allocation gets a record and red zones of at least 16 bytes, and is filled with `0xCD`, and with `0xDD`
+    /// when it is freed. Frees verify the red zones; stale marks are refused, exactly. [`findings`](Arena::findings)
+    /// returns what was detected: bytes written outside an allocation, mismatching frees, and values whose destructor
+    /// did not run before their memory was freed: those of `alloc` and similar calls, not those of
+    /// [`boxed`](Arena::boxed) and [`alloc_drop`](Arena::alloc_drop). [`report`](Arena::report) counts by call site,
+    /// exactly.
     ///
-    /// An arena that is checked takes no inline path, and `live` counts the red zones too. Scopes are checked like the
-    /// arena around them. What was allocated before the switch has no red zones.
+    /// In a checked arena every allocation takes the slow path, and `live` includes the red zones. Scopes are checked
+    /// if the outer arena is. Allocations from before the switch have no red zones.
     ///
     /// ```
     /// use toft::Finding;
@@ -110,10 +111,11 @@ impl Arena {
         self.set_by_table(abi::SET_CHECKED, on as u64)
     }
 
-    /// Looks at about one allocation in so many bytes, and estimates from that how many there are, and by whom; 0: no
-    /// more. An allocation of s bytes is met with a chance of s in `bytes`, and counts for as many as were not met.
+    /// Samples about one allocation in `bytes` allocated bytes, and estimates from that the allocations of each call
+    /// site; 0: off. An allocation of s bytes is sampled with probability s / `bytes`, and counts for those that were
+    /// not.
     ///
-    /// The inline path stays; what goes backwards (the end of a scope, the growth of a `Vec`) becomes a call.
+    /// The inline path stays in use; rewinds and resizes (the end of a scope, the growth of a `Vec`) become calls.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -125,9 +127,10 @@ impl Arena {
         self.set_by_table(abi::SET_SAMPLE, bytes)
     }
 
-    /// Counts bytes by [`tag`](Arena::tag) and [`phase`](Arena::phase). They are taken by subtraction where a tag or phase
-    /// begins and ends, so the inline path stays as it is; what goes backwards becomes a call. How often somebody
-    /// allocated is not known from that: [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) say.
+    /// Counts bytes by [`tag`](Arena::tag) and [`phase`](Arena::phase). They are taken by subtraction where a tag or
+    /// phase begins and ends, so the inline path stays in use; rewinds and resizes become calls. The number of
+    /// allocations is not counted; [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) do
+    /// that.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -140,8 +143,8 @@ impl Arena {
         self.switch(|a| a.set_metered(on))
     }
 
-    /// Tells, once between two resets, that more than so many bytes are allocated: [`Finding::OverBudget`]. Nothing is
-    /// refused. `None`: no more.
+    /// Reports [`Finding::OverBudget`], once between two resets, when more than this many bytes are allocated. Nothing
+    /// is refused. `None`: off.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -156,8 +159,8 @@ impl Arena {
         self.switch(|a| a.set_soft_budget(bytes.unwrap_or(u64::MAX)))
     }
 
-    /// Limits the bytes of a tag that may be allocated at a time, to the byte, while the arena is metered. `None`: no
-    /// limit. The tag `""` is what is under none. A tag within it, `ai/path`, is one of its own.
+    /// Limits the bytes of a tag that may be allocated at a time, exactly, while the arena is metered. `None`: no
+    /// limit. The tag `""` stands for allocations without a tag. A nested tag, `ai/path`, is counted separately.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -174,8 +177,8 @@ impl Arena {
         self.switch(|a| a.set_tag_budget(tag, bytes.unwrap_or(u64::MAX)))
     }
 
-    /// Asks `decide` before an allocation is refused since the [budget](Arena::set_budget) does not allow it: `Some` is
-    /// the new budget, `None` refuses. It may look at the arena, and not allocate there. If it panics, that is `None`.
+    /// Calls `decide` before the [budget](Arena::set_budget) refuses an allocation: `Some` is the new budget, `None`
+    /// refuses. It may query the arena, but not allocate there. If it panics, that is `None`.
     ///
     /// ```
     /// let arena = toft::Options::new().budget(8).create().unwrap();
@@ -209,8 +212,8 @@ impl Arena {
         switched(code)
     }
 
-    /// This thread alone may allocate, by [`provider::thread_id`]; 0: whoever has the arena. A checked `Frames` says so of
-    /// its arenas.
+    /// Restricts allocation to the thread of this [`provider::thread_id`]; 0: no restriction. For the arenas of a
+    /// checked `Frames`.
     #[cfg(feature = "std")]
     pub(crate) fn pin_thread(&self, thread: usize) {
         if thread != 0 || self.own().is_some_and(|a| a.has_instruments()) {
@@ -230,7 +233,7 @@ fn switched(code: c_int) -> Result<(), SwitchError> {
 
 // ---- tags and phases ----
 
-/// While it lives, what is allocated counts for a tag: [`Arena::tag`].
+/// Counts allocations for a tag while it exists: [`Arena::tag`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -242,7 +245,7 @@ pub struct Tag<'a> {
     arena: Option<(&'a Arena, usize)>,
 }
 
-/// A stretch of the program whose bytes are counted: [`Arena::phase`].
+/// Counts the bytes of a part of the program: [`Arena::phase`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -255,16 +258,15 @@ pub struct Phase<'a> {
 }
 
 impl Arena {
-    /// What is allocated here from now on counts for this tag, until the tag is dropped; then for the one before. Does
-    /// nothing while the arena is not [metered](Arena::set_metered): one branch.
+    /// Counts allocations of this arena for a tag until the value is dropped; then for the previous tag. Does nothing,
+    /// at the cost of a branch, while the arena is not [metered](Arena::set_metered).
     ///
-    /// Within another tag the name is a path: `sound` within `level` is `level/sound`. A name that begins with `/` is a path
-    /// as it stands: `/ai` is `ai` wherever it is said.
+    /// Within another tag the name is a relative path: `sound` within `level` is `level/sound`. A name that begins with
+    /// `/` is an absolute path: `/ai` is always `ai`.
     ///
-    /// Bytes are those of their tag until they are given back, whatever the tag is then. Those of a
-    /// [`cursor`](Arena::cursor) are of the tag under which it was made. Scopes begin with the tag of the arena around
-    /// them. Tags end in the reverse order of their beginnings, as blocks of code see to; dropped in another
-    /// order, the last one to be dropped leaves the tag that was there when it began.
+    /// Bytes belong to their tag until they are freed, also after a change of tag. Those of a [`cursor`](Arena::cursor)
+    /// belong to the tag at its creation. Scopes begin with the tag of the outer arena. Tags normally end in reverse
+    /// order of their beginnings; in another order, the last one to be dropped restores the tag of its beginning.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -286,8 +288,8 @@ impl Arena {
         Tag { arena: if self.is_instrumented() { self.tag_slow(name) } else { None } }
     }
 
-    /// Counts what is allocated until the phase is dropped. Does nothing while the arena is not
-    /// [metered](Arena::set_metered): one branch.
+    /// Counts what is allocated until the value is dropped. Does nothing, at the cost of a branch, while the arena is
+    /// not [metered](Arena::set_metered).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -365,7 +367,7 @@ impl fmt::Debug for Phase<'_> {
 // ---- reports ----
 
 impl Arena {
-    /// What the arena holds and allocated, with the scopes that are open.
+    /// Returns a report of the arena, open scopes included.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -377,7 +379,7 @@ impl Arena {
         self.make_report(false)
     }
 
-    /// As [`report`](Arena::report), and what was allocated until now counts no more: for a report of each frame.
+    /// As [`report`](Arena::report), and resets its counts: for a report of each frame.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -402,10 +404,10 @@ impl Arena {
         report.unwrap_or_default()
     }
 
-    /// What was found to be wrong since the last time, oldest first: at most 1000, then how many more. Those of a scope
-    /// come when it has ended.
+    /// Returns the findings since the last call, oldest first: at most 1000, then the number of further ones. Those of
+    /// a scope are added when it has ended.
     ///
-    /// What is still allocated is looked at when it is given back: to see it all, [`reset`](Arena::reset) first.
+    /// Allocations are checked when they are freed: to check all of them, [`reset`](Arena::reset) first.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -437,8 +439,8 @@ impl Arena {
         found
     }
 
-    /// The live allocations, oldest first, while the arena is checked; then those of scopes. Those from before it was
-    /// checked are not known.
+    /// Returns the live allocations of a checked arena, oldest first; then those of scopes. Allocations from before the
+    /// switch are missing.
     ///
     /// ```
     /// let arena = toft::Arena::new();

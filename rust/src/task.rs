@@ -298,7 +298,7 @@ impl Construct for TaskArena<'_> {
 
 construct_methods!([] TaskArena<'_>);
 
-// ---- allocating ----
+// ---- allocation ----
 
 impl TaskArena<'_> {
     /// As [`Arena::alloc`].

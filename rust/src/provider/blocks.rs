@@ -94,7 +94,7 @@ impl ArenaPtr {
         }
     }
 
-    // ---- budgets, and those of the arenas around ----
+    // ---- budgets ----
 
     /// Live bytes of the arena and its open scopes.
     pub fn live_with_scopes(self) -> u64 {
@@ -230,7 +230,7 @@ impl ArenaPtr {
         self.base_of(self.slow().current.get()).with_addr(address)
     }
 
-    // ---- taking ----
+    // ---- taking blocks ----
 
     /// Takes a block of exactly `size` bytes: a spare of this or an outer arena, or a new one from the source.
     pub fn take(self, size: usize) -> Option<Block> {
@@ -298,7 +298,7 @@ impl ArenaPtr {
         self.end.set(self.end_of(b));
     }
 
-    // ---- returning ----
+    // ---- returning blocks ----
 
     pub fn put(self, b: Block) {
         if self.is(INSTRUMENTED) && self.quarantine_block(b) {

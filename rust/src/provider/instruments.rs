@@ -489,7 +489,7 @@ impl ArenaPtr {
         }
     }
 
-    // ---- switching: the arena is entered and not closed ----
+    // ---- switches; precondition: the arena is synced and not closed ----
 
     pub fn set_checked(self, on: bool) -> i32 {
         let Some(instruments) = self.instruments_or_new() else { return abi::ENOMEM };
@@ -670,7 +670,7 @@ impl ArenaPtr {
         }
     }
 
-    // ---- the hooks ----
+    // ---- calls of the provider ----
 
     /// Whether the arena is pinned to another thread. Called before anything is changed.
     #[cold]
@@ -936,7 +936,7 @@ impl ArenaPtr {
         }
     }
 
-    // ---- checked ----
+    // ---- checks ----
 
     fn alloc_checked(
         self,

@@ -235,7 +235,7 @@ impl ArenaPtr {
             slow.newest.set(newest);
             newest.index.set(1);
             self.make_current(newest, self.start_of(newest));
-        } else if keep.as_they_are {
+        } else if keep.unmerged {
             let mut kept = 0;
             let largest = self.retain_matching(|size| {
                 let stays = size <= keep.bound && kept <= keep.bound - size;

@@ -163,7 +163,7 @@ impl Objects {
     }
 }
 
-// ---- what a state does ----
+// ---- calls of the state ----
 
 impl Checked {
     pub fn new() -> Option<Box<Checked>> {

@@ -174,7 +174,7 @@ impl State {
     }
 }
 
-// ---- blocks that others were freed in ----
+// ---- blocks with frees ----
 
 impl State {
     /// The next update is due when another eighth is free, or everything.
@@ -267,7 +267,7 @@ impl State {
     }
 }
 
-// ---- allocation that the fast path has no answer to ----
+// ---- the slow path of allocation ----
 
 impl State {
     /// Allocates in the holes of the first sparse blocks.

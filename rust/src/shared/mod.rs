@@ -266,7 +266,7 @@ impl<S: Source> SharedArena<S> {
     }
 }
 
-// ---- blocks; behind the lock, or exclusively ----
+// ---- blocks: with the lock, or exclusive access ----
 
 impl<S: Source> SharedArena<S> {
     /// Takes a block with at least `need` bytes: a spare, or one of the source.
