@@ -234,7 +234,7 @@ pub struct ProviderInfo {
     pub name: *const c_char,
     /// Version of its library, NUL-terminated.
     pub version: *const c_char,
-    /// Reads the present value of a setting of `set`; [`ENOSYS`]: this provider does not tell. Works while the arena is
+    /// Reads the present value of a setting of `set`; [`ENOSYS`]: not supported. Works while the arena is
     /// closed.
     pub query: unsafe extern "C" fn(*const Head, u32, *mut u64) -> c_int,
 }

@@ -40,7 +40,7 @@ pub use crate::abi::Stats;
 ///     let pair = arena.alloc((round, name.len()));
 ///     pair.0 += 1;
 ///     assert_eq!(*pair, (round + 1, 4));
-///     arena.reset(); // `name` and `pair` are gone: to use them here does not compile
+///     arena.reset(); // `name` and `pair` are freed: the borrow checker refuses later uses
 /// }
 /// ```
 #[repr(transparent)]
@@ -151,7 +151,7 @@ impl Arena {
     /// for i in 0..125_000u64 {
     ///     arena.alloc(i);
     /// }
-    /// assert_eq!(arena.stats().source_calls, 2); // its home, and one block for all
+    /// assert_eq!(arena.stats().source_calls, 2); // the initial block, and one for all
     /// ```
     ///
     /// # Panics
@@ -436,7 +436,7 @@ impl Arena {
     /// ```
     /// use toft::Arena;
     /// let head = Arena::new().into_raw();
-    /// // SAFETY: nobody else has it.
+    /// // SAFETY: no other code uses it.
     /// let arena = unsafe { Arena::from_raw(head) }.unwrap();
     /// assert_eq!(arena.stats().live, 0);
     /// ```
@@ -474,7 +474,7 @@ impl Arena {
     /// ```
     /// use toft::Arena;
     /// let arena = Arena::new();
-    /// // SAFETY: alive, and not used by others meanwhile.
+    /// // SAFETY: alive, and no other code uses it.
     /// let borrowed = unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap();
     /// borrowed.alloc(7u64);
     /// drop(borrowed);
@@ -625,7 +625,7 @@ pub struct BlockInfo {
 ///     arena.stats().live
 /// }
 /// let arena = Arena::new();
-/// // SAFETY: alive, and not used by others meanwhile.
+/// // SAFETY: alive, and no other code uses it.
 /// assert_eq!(count(&unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap()), 0);
 /// ```
 #[derive(Debug)]

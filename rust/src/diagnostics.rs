@@ -101,7 +101,7 @@ impl Arena {
     /// let mut arena = toft::Arena::new();
     /// arena.set_checked(true)?;
     /// let bytes = arena.alloc([0u8; 10]);
-    /// // SAFETY: it is not: byte 10 belongs to nobody. In a checked arena it is a red zone.
+    /// // SAFETY: violated: byte 10 is not allocated. In a checked arena it is in a red zone.
     /// unsafe { bytes.as_mut_ptr().add(10).write(1) };
     /// arena.reset();
     /// assert!(matches!(arena.findings()[..], [Finding::Corrupt { size: 10, offset: 10, .. }]));

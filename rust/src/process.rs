@@ -77,7 +77,7 @@ pub(crate) fn write(finding: &Finding) {
     };
 }
 
-/// Aborts, after a delivery, if the environment says so.
+/// Aborts, after a delivery, if `TOFT_CHECKED` is `abort`.
 pub(crate) fn abort_if_wanted() {
     if settings().aborts {
         std::process::abort();

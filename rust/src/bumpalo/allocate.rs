@@ -1,4 +1,4 @@
-//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both: `room.rs`.
+//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both: `construct.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
 

@@ -1,4 +1,4 @@
-//! The flags by which a thread tells a `Frames` that it has ended, without a lock, so that an ending thread does not
+//! The flags that a thread sets to report its end to a `Frames`, without a lock, so that an ending thread does not
 //! wait. This file has no dependency in the crate, so that `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
