@@ -71,10 +71,10 @@ pub struct Head {
     pub cursor: Cell<*mut u8>,
     /// The provider's table. Read again for every call: the provider may swap it.
     pub ops: Cell<*const Ops>,
-    /// One past the last byte that the inline path may allocate. Written by the provider only.
+    /// One past the last byte that the inline path may allocate. Written by the provider.
     pub limit: Cell<*mut u8>,
     /// Bit 0: instrumented. The rest: a count of events that make older marks take the slow path. Written by the
-    /// provider only.
+    /// provider.
     pub epoch: Cell<usize>,
 }
 
@@ -211,8 +211,7 @@ pub struct Ops {
     pub release: unsafe extern "C" fn(*mut Head),
 }
 
-/// The name of an arena's provider and the values of its settings, for debuggers: `toft_provider_info`, an addition to
-/// version 1.
+/// The name of an arena's provider and the values of its settings, for debuggers: `toft_provider_info`; an addition.
 ///
 /// ```
 /// use std::ffi::CStr;
@@ -234,8 +233,7 @@ pub struct ProviderInfo {
     pub name: *const c_char,
     /// Version of its library, NUL-terminated.
     pub version: *const c_char,
-    /// Reads the present value of a setting of `set`; [`ENOSYS`]: not supported. Works while the arena is
-    /// closed.
+    /// Reads the present value of a setting of `set`, also while the arena is closed.
     pub query: unsafe extern "C" fn(*const Head, u32, *mut u64) -> c_int,
 }
 
@@ -320,8 +318,7 @@ pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
     unsafe { alloc_by(head, size, Location::caller(), false) }
 }
 
-/// As [`alloc()`], with what instrumented arenas record: the call site, and whether the value has a destructor that
-/// will not run.
+/// As [`alloc()`], with the call site, and whether the value has a destructor that will not run.
 #[inline(always)]
 pub(crate) unsafe fn alloc_by(
     head: NonNull<Head>,
@@ -413,8 +410,7 @@ unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Op
     }
 }
 
-/// A call site in one register, for the inline paths: the location, and in bit 0 whether the value has a destructor
-/// that will not run.
+/// A call site in one register: the location, and in bit 0 whether a destructor will not run.
 #[derive(Clone, Copy)]
 struct Site(*const u8);
 
@@ -485,8 +481,7 @@ unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
     unsafe { ((*(*head.as_ptr()).ops.get()).rewind)(head.as_ptr(), mark.cursor, mark.epoch) }
 }
 
-/// Grows or shrinks `p`, in place if it is the newest allocation and fits; else it moves. `None`: refused, `p`
-/// unchanged.
+/// Grows or shrinks `p`, in place if it is the newest allocation and fits; else moves it. `None`: refused.
 ///
 /// ```
 /// let arena = toft::Arena::new();

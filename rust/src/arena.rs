@@ -62,8 +62,8 @@ unsafe impl Send for Arena {}
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keep {
-    /// As many bytes as recent rounds needed, merged into one block up to 64 MiB: a steady workload reaches a state
-    /// without slow calls.
+    /// As many bytes as recent rounds needed, merged into one block up to 64 MiB, so that a steady workload makes no
+    /// slow call.
     #[default]
     Recent,
     /// All blocks.
@@ -114,8 +114,7 @@ impl core::error::Error for RewindError {}
 impl Arena {
     // ---- create ----
 
-    /// Creates an arena on the heap, with one block of 4096 bytes. With the thread's cache this takes a few
-    /// nanoseconds.
+    /// Creates an arena on the heap, with one block of 4096 bytes. The thread's cache makes this fast.
     ///
     /// ```
     /// let arena = toft::Arena::new();

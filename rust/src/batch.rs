@@ -46,8 +46,7 @@ impl Arena {
 
     /// Constructs `N` values in the arena, from their index.
     ///
-    /// The memory is reserved first, so `make` may allocate from the arena too. For panics of `make` see the
-    /// [rule](crate#panics).
+    /// The memory is reserved first, so `make` may use the arena. For panics of `make` see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();

@@ -64,8 +64,7 @@ impl<R: Root> Buffer<R> {
     }
 
     fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> Option<T> {
-        // SAFETY: initialised. `look` is generic over 'a: it can neither store a reference in the root nor keep one of
-        // its references.
+        // SAFETY: initialised. `look` is generic over 'a: it can neither store nor keep a reference.
         self.root.as_ref().map(|root| look(unsafe { root.assume_init_ref() }))
     }
 }
@@ -135,8 +134,7 @@ impl<R: Root> Buffered<R> {
         self.ring[self.newest].root = Some(MaybeUninit::new(root));
     }
 
-    /// Calls `look` with what a frame published; `age` 0 is the newest frame. `None`: it is too old, or published
-    /// nothing.
+    /// Calls `look` with what a frame published; `age` 0 is the newest frame. `None`: too old, or nothing published.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -211,8 +209,8 @@ pub struct Past<'b, R: Root> {
 }
 
 impl<R: Root> Past<'_, R> {
-    /// Calls `look` with what a frame published; `age` 1 is the frame before the running one. `None`: it is too old, or
-    /// published nothing.
+    /// Calls `look` with what a frame published; `age` 1 is the frame before the running one. `None`: too old, or
+    /// nothing published.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);

@@ -315,8 +315,7 @@ impl<'a, R: Construct + ?Sized, T> PartialSlice<'a, R, T> {
     }
 }
 
-/// A slice that grows, in place while nothing else allocates. If it is dropped before `done`, it drops its elements,
-/// and frees its memory.
+/// A slice that grows, in place while nothing else allocates. If `done` is not called, it is dropped and freed.
 struct GrowingSlice<'a, R: Construct + ?Sized, T> {
     arena: &'a R,
     at: NonNull<T>,

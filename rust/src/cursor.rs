@@ -61,8 +61,7 @@ impl Arena {
     }
 }
 
-/// Allocates by a new or extended claim. Returns the address, and the range by value, so that the caller's copy stays
-/// in registers.
+/// Allocates by a new or extended claim. Returns the range by value, so that the caller's stays in registers.
 #[cold]
 #[inline(never)]
 unsafe fn more(

@@ -112,8 +112,7 @@ impl Arena {
     }
 
     /// Samples about one allocation in `bytes` allocated bytes, and estimates from that the allocations of each call
-    /// site; 0: off. An allocation of s bytes is sampled with probability s / `bytes`, and counts for those that were
-    /// not.
+    /// site; 0: off. An allocation of s bytes is sampled with probability s / `bytes`.
     ///
     /// The inline path stays in use; rewinds and resizes (the end of a scope, the growth of a `Vec`) become calls.
     ///
@@ -128,9 +127,8 @@ impl Arena {
     }
 
     /// Counts bytes by [`tag`](Arena::tag) and [`phase`](Arena::phase). They are taken by subtraction where a tag or
-    /// phase begins and ends, so the inline path stays in use; rewinds and resizes become calls. The number of
-    /// allocations is not counted; [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) do
-    /// that.
+    /// phase begins and ends, so the inline path stays in use; rewinds and resizes become calls. Allocations are
+    /// counted by [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) only.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -212,8 +210,7 @@ impl Arena {
         switched(code)
     }
 
-    /// Restricts allocation to the thread of this [`provider::thread_id`]; 0: no restriction. For the arenas of a
-    /// checked `Frames`.
+    /// Restricts allocation to the thread of this [`provider::thread_id`]; 0: no restriction.
     #[cfg(feature = "std")]
     pub(crate) fn pin_thread(&self, thread: usize) {
         if thread != 0 || self.own().is_some_and(|a| a.has_instruments()) {
@@ -439,8 +436,8 @@ impl Arena {
         found
     }
 
-    /// Returns the live allocations of a checked arena, oldest first; then those of scopes. Allocations from before the
-    /// switch are missing.
+    /// Returns the live allocations of a checked arena, oldest first; then those of scopes. Older allocations are
+    /// missing.
     ///
     /// ```
     /// let arena = toft::Arena::new();

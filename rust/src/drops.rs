@@ -145,8 +145,8 @@ impl Arena {
     /// Moves `value` into the arena, which drops it before its memory is freed: by a reset, the end of the scope, or
     /// dropping the arena. Values are dropped in reverse order.
     ///
-    /// [`Scope::alloc_drop`] takes values that borrow or are not `Send`. A panic of a destructor is resumed after all
-    /// others have run.
+    /// [`Scope::alloc_drop`] takes values that borrow or are not `Send`. A destructor's panic is resumed after the
+    /// others.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -179,8 +179,7 @@ impl Arena {
         self.alloc_dropped(value)
     }
 
-    /// As [`alloc_drop`](Arena::alloc_drop), pinned: the memory is not reused before the value is dropped. For futures,
-    /// for example.
+    /// As [`alloc_drop`](Arena::alloc_drop), pinned: the memory is not reused before the value is dropped.
     ///
     /// Refused in an arena in a caller's buffer, on a borrowed source, or from another language: leaking such an arena
     /// does not leak its memory, which would violate the guarantee of `Pin`.

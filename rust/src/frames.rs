@@ -133,8 +133,7 @@ impl Frames {
         Frames::with(Arena::try_new)
     }
 
-    /// Creates frames whose arenas are made by `make`: one for each thread, on that thread, at its first
-    /// [`here`](Frames::here).
+    /// Creates frames whose arenas are made by `make`, on each thread at its first [`here`](Frames::here).
     ///
     /// ```
     /// use toft::{Frames, Options};
@@ -219,7 +218,7 @@ impl Frames {
         Ok(unsafe { &*arena })
     }
 
-    /// Returns the arena of a free slot, or of a new one.
+    /// Returns the arena of a free or new slot.
     fn register_thread(&self, transient: bool) -> Result<*const Arena, AllocError> {
         // A thread without a handle of itself has no name.
         let name = if transient { None } else { std::thread::current().name().map(String::from) };

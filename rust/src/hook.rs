@@ -93,8 +93,7 @@ pub(crate) fn is_due() -> bool {
     !QUEUE.get().is_null() && DEFERRALS.get() == 0 && !IN_HOOK.get()
 }
 
-/// Delivers the queued findings, and those made during the delivery. Precondition: arenas with an unfinished operation
-/// are closed.
+/// Delivers the queued findings, and those made during the delivery. Arenas with an unfinished operation are closed.
 pub(crate) fn deliver() {
     while is_due() {
         // SAFETY: this thread's box, made by `found`.

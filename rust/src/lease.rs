@@ -323,8 +323,7 @@ impl Leases {
         self.release(arena);
     }
 
-    /// The fast return: the arena is steady, so its blocks and budget are unchanged; a change would have ended that
-    /// state.
+    /// The fast return: the arena is steady, so its blocks and budget are unchanged.
     #[inline]
     fn return_arena(&self, arena: Arena, slot: Option<Reserved<'_>>) {
         let done = arena.own().is_some_and(|a| a.reset_fast() && a.fits_idle_limit(self.bytes_max.max(BLOCK_MIN)));
@@ -368,8 +367,7 @@ impl Leases {
 }
 
 impl provider::ArenaPtr {
-    /// Precondition: a fast reset left the arena with one block. Whether it may be idle: it is not too large, and has
-    /// no instruments.
+    /// Precondition: a fast reset left the arena with one block. Whether it may be idle, by size and instruments.
     #[inline(always)]
     fn fits_idle_limit(self, bytes: usize) -> bool {
         self.end.get().addr() - self.head.cursor.get().addr() <= bytes && self.slow().instruments.get().is_none()

@@ -214,8 +214,7 @@ impl<R: Root, K: Keeper> Rooted<R, K> {
     /// Drops the root.
     pub(crate) fn into_keeper(self) -> K {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: read once; the keeper is dropped also if dropping the root panics. The root is initialised and not
-        // used again.
+        // SAFETY: read once; the keeper is dropped also if dropping the root panics.
         unsafe {
             let keeper = core::ptr::read(&this.keeper);
             this.root.assume_init_drop();

@@ -152,8 +152,7 @@ impl<R: Root> fmt::Debug for Parcel<'_, R> {
     }
 }
 
-/// A lease whose `Arena`, one word, is stored in the arena itself: references to it stay valid, without a separate
-/// allocation.
+/// A lease whose `Arena`, one word, is stored in the arena itself, where references to it stay valid.
 struct Leased<'l> {
     at: NonNull<Arena>,
     leases: &'l Leases,

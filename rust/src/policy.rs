@@ -62,8 +62,7 @@ pub fn next_size(current: usize) -> usize {
     (2 * round(current.min(CAP), BLOCK_MIN)).min(CAP)
 }
 
-/// P5, P6: the size of a regular block for `need` bytes, where `next` is the size by growth; `None`: P7, a dedicated
-/// block.
+/// P5, P6: the size of a regular block for `need` bytes; `next`: by growth; `None`: P7, a dedicated block.
 pub fn regular_size(need: usize, next: usize, idle: bool) -> Option<usize> {
     if idle && need <= next.saturating_sub(512) {
         Some(next)

@@ -334,7 +334,7 @@ impl fmt::Display for Finding {
 }
 
 impl Report {
-    /// Returns the allocations of all call sites: exact if the arena is checked, an estimate if it is sampled, else 0.
+    /// Returns the allocations of all call sites: exact if checked, an estimate if sampled, else 0.
     ///
     /// ```
     /// assert_eq!(toft::Arena::new().report().count(), 0);
@@ -343,8 +343,7 @@ impl Report {
         self.sites.iter().map(|site| site.count).sum()
     }
 
-    /// Returns the requested bytes of all call sites: exact if the arena is checked, an estimate if it is sampled, else
-    /// 0.
+    /// Returns the requested bytes of all call sites: exact if checked, an estimate if sampled, else 0.
     ///
     /// ```
     /// assert_eq!(toft::Arena::new().report().bytes(), 0);

@@ -41,8 +41,7 @@ pub struct Scope<'a> {
     arena: ManuallyDrop<Arena>,
     /// Of a scope of an arena from another language.
     outer: Option<NonNull<foreign::Outer>>,
-    /// Invariant in 'a, since a shorter lifetime would let `alloc_drop` take values that end before the scope. Not
-    /// `Send`.
+    /// Invariant in 'a: a shorter one would let `alloc_drop` take values that end before the scope. Not `Send`.
     lives: PhantomData<(core::cell::Cell<&'a ()>, *const ())>,
 }
 

@@ -186,7 +186,6 @@ impl Frames {
         Snapshot { frame: self.number(), threads, last: self.last.as_deref().cloned() }
     }
 
-    /// Called before the arenas are emptied.
     pub(crate) fn sum_up(&mut self) -> Summary {
         let mut summary = Summary { frame: self.number(), ..Summary::default() };
         for arena in self.arenas() {

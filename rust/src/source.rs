@@ -61,8 +61,8 @@ pub unsafe trait Source {
         false
     }
 
-    /// Whether [`extend`](Source::extend) may succeed. Such a source provides one block for an arena, which grows. The
-    /// result is constant.
+    /// Whether [`extend`](Source::extend) may succeed. Such a source provides one block for an arena, which grows.
+    /// Constant.
     fn extends(&self) -> bool {
         false
     }

@@ -191,8 +191,7 @@ impl<'l> TaskArena<'l> {
         self.locked(|arena| arena.stats())
     }
 
-    /// Runs `f` with another arena, exclusive to the call: from the same cache, or a new one. No lock is held, so `f`
-    /// may use both arenas.
+    /// Runs `f` with another arena, exclusive to the call: from the same cache, or a new one. `f` may use both arenas.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -238,8 +237,7 @@ impl fmt::Debug for TaskArena<'_> {
 // ---- implementation ----
 
 impl TaskArena<'_> {
-    /// `f` is code of this file, and does not panic. If it did, the arena would still be consistent, so a poisoned lock
-    /// is ignored.
+    /// `f` is code of this file, and does not panic, so a poisoned lock is ignored.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         let arena = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
@@ -494,8 +492,7 @@ impl TaskArena<'_> {
         self.text(s)
     }
 
-    /// Returns formatted text; [`format_in!`](crate::format_in) calls it. The formatting traits may use the arena
-    /// itself.
+    /// Returns formatted text; [`format_in!`](crate::format_in) calls it. Formatting traits may use the arena.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -583,8 +580,7 @@ impl TaskArena<'_> {
     /// # Panics
     /// If the arena has no memory.
     pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
-        // SAFETY: the arena drops it before its memory is freed. If the arena is leaked, so is its memory: its blocks
-        // are the heap's.
+        // SAFETY: the arena drops it before its memory is freed. A leaked arena leaks its memory.
         unsafe { Pin::new_unchecked(self.alloc_drop(value)) }
     }
 

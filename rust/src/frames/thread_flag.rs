@@ -21,14 +21,12 @@ impl AnyExited {
         !self.0.load(Ordering::Relaxed)
     }
 
-    /// An exchange: the reader of the flag then sees the writes of all threads that have set it, not only those of the
-    /// last.
+    /// An exchange: the reader then sees the writes of all threads that have set it, not only of the last.
     pub fn set(&self) {
         self.0.swap(true, Ordering::Release);
     }
 
-    /// Called before the threads' flags are read. Acquire: pairs with `set`. A thread that ends later sets the flag
-    /// again.
+    /// Called before the threads' flags are read. Acquire: pairs with `set`.
     pub fn clear(&self) {
         self.0.swap(false, Ordering::Acquire);
     }

@@ -16,8 +16,7 @@ impl<T, const SLOTS_PER_LINE: usize> Line<T, SLOTS_PER_LINE> {
     }
 }
 
-/// A slot reserved for the pointer that was taken from it: no other thread uses it. It must be filled or abandoned, or
-/// is lost.
+/// A slot reserved for the pointer that was taken from it: no other thread uses it. It must be filled or abandoned.
 pub struct ReservedSlot<'a, T>(&'a AtomicPtr<T>);
 
 impl<T> ReservedSlot<'_, T> {

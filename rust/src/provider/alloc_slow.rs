@@ -11,8 +11,7 @@ use crate::hook::call_source;
 use crate::policy::{self, pad, BLOCK_MIN, HEADER};
 
 impl ArenaPtr {
-    /// After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the
-    /// next block.
+    /// After a reset found the initial block too small: it counts as full, and the next block has `first_size`.
     pub fn initial_is_idle(self) -> bool {
         self.is(INITIAL_IDLE) && self.slow().current.get() == self.initial()
     }
@@ -143,8 +142,7 @@ impl ArenaPtr {
         Some(p)
     }
 
-    /// P14: while a range is claimed, other requests are served from a separate block, which the range cannot grow
-    /// into.
+    /// P14: while a range is claimed, other requests are served from a block that it cannot grow into.
     fn alloc_in_side_block(self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let slow = self.slow();
         if let Some(b) = slow.side_block.get() {

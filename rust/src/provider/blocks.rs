@@ -180,8 +180,7 @@ impl ArenaPtr {
 
     // ---- geometry ----
 
-    /// A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend
-    /// on the size.
+    /// A source that extends blocks in place provides one block only; a stagger would depend on its size.
     fn offset(self, b: Block) -> usize {
         if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
             policy::stagger(b.size.get(), b.index.get())
@@ -350,8 +349,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Removes the newest block from the list and from live, and makes the one below it current. Precondition: not the
-    /// initial block.
+    /// Removes the newest block from the list and from live. Precondition: not the initial block.
     pub fn pop(self) -> Block {
         let slow = self.slow();
         let b = slow.newest.get();

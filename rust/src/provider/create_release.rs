@@ -21,7 +21,6 @@ fn checks() -> bool {
     false
 }
 
-/// The settings of a new arena.
 pub struct Settings {
     /// `None`: the heap.
     pub source: Option<NonNull<dyn Source>>,

@@ -6,7 +6,7 @@ pub const SHOWN: usize = 32;
 
 #[derive(Clone, Copy)]
 pub struct Damage {
-    /// The allocation's address.
+    /// Address of the allocation.
     pub address: usize,
     /// First changed byte, relative to `address`.
     pub offset: isize,
@@ -18,8 +18,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Describes the bytes from `from` to `to` that differ from `expected`, a function of the address; `None`: none
-    /// differs.
+    /// Describes the bytes from `from` to `to` that differ from `expected`by address; `None`: none.
     ///
     /// # Safety
     /// The bytes are readable, and the program has no reference to them.

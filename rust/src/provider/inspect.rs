@@ -5,7 +5,6 @@ use super::state::*;
 use crate::abi::Stats;
 use crate::policy;
 
-/// A block, as the iteration returns it.
 pub struct BlockView {
     pub base: *mut u8,
     pub size: usize,
@@ -109,7 +108,6 @@ impl ArenaPtr {
     }
 }
 
-/// The iterator of [`ArenaPtr::blocks`].
 pub struct Blocks {
     arena: ArenaPtr,
     at: Option<Block>,

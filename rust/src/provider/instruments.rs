@@ -24,8 +24,7 @@ use super::state::*;
 use crate::abi::{self, round8};
 use crate::policy::{pad, MAX_REQUEST};
 
-/// Size of the red zones around an allocation of a checked arena. The one in front ends with the number of the record,
-/// masked.
+/// Size of the red zones around an allocation of a checked arena. The front one ends with the record's number, masked.
 pub const REDZONE: usize = 16;
 const NUMBER: usize = size_of::<usize>();
 /// Makes a small number look like the rest of the red zone.
@@ -288,8 +287,7 @@ impl Own {
 
 impl Shared {
     /// Returns the bytes to the next sample, `period` on average, exponentially distributed. The distribution is
-    /// memoryless, so scopes may start with a fresh distance and end in any order, and no pattern of a program is
-    /// missed.
+    /// memoryless, so scopes may start anew and end in any order.
     fn distance(&mut self, period: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -306,15 +304,13 @@ impl Shared {
             }
         }
         let nats = ((32 << 16) - log) as f64 / 65536.0 * core::f64::consts::LN_2;
-        // The geometric distribution, with the same chance for each byte: nats / ln(1 + 1 / period), by its first
-        // terms.
+        // The geometric distribution: nats / ln(1 + 1 / period), by its first terms.
         let middle = period as f64 + 0.5;
         let y = 0.25 / (middle * middle);
         (nats * middle / (1.0 + y / 3.0 + y * y / 5.0)) as u64
     }
 }
 
-/// Allocates a box. `None`: no memory.
 pub fn boxed<T>(value: T) -> Option<Box<T>> {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {
@@ -328,8 +324,7 @@ pub fn boxed<T>(value: T) -> Option<Box<T>> {
     }
 }
 
-/// Returns the size of an allocation with its red zones, of which the one in front is as large as the alignment.
-/// `None`: too large.
+/// Returns the size with red zones; the front one is as large as the alignment. `None`: too large.
 fn size_with_redzones(size: usize, align: usize) -> Option<usize> {
     align.max(REDZONE).checked_add(round8(size))?.checked_add(REDZONE).filter(|whole| *whole <= MAX_REQUEST)
 }
@@ -438,7 +433,6 @@ impl ArenaPtr {
         true
     }
 
-    /// Releases the instruments, with the arena.
     #[cold]
     #[inline(never)]
     pub extern "C" fn release_instruments(self) {
@@ -500,8 +494,7 @@ impl ArenaPtr {
         self.verify_freed();
         self.lower(CHECKED);
         let code = self.check_records(0);
-        // the present regions are not filled, and what is allocated from now on has no records, or is the first to have
-        // them
+        // the present regions are not filled, and later allocations have no records, or are the first to
         self.clear_freed();
         let mut own = instruments.own.borrow_mut();
         own.begin(self);
@@ -783,8 +776,7 @@ impl ArenaPtr {
         core::iter::successors(Some(self), |a| a.parent.get())
     }
 
-    /// The outermost arena with the same shared part. An outer arena that was instrumented later, or not at all, is
-    /// excluded.
+    /// The outermost arena with the same shared part.
     fn root(self) -> ArenaPtr {
         let shared = |a: &ArenaPtr| a.instruments().map(|instruments| instruments.shared);
         let mine = shared(&self);
@@ -839,8 +831,7 @@ impl ArenaPtr {
         alloc().or_else(|| if self.raise_budgets(instruments, size, align) { alloc() } else { None })
     }
 
-    /// Called after a refusal. Whether budgets of this arena or outer ones were the reason, and all of them were
-    /// raised.
+    /// Called after a refusal. Whether it was by budgets, and all of them were raised.
     fn raise_budgets(self, instruments: &Instruments, size: usize, align: usize) -> bool {
         let (charge, align) = match self.is(CHECKED) {
             true => (size_with_redzones(size, align), align.max(REDZONE)),
@@ -927,7 +918,6 @@ impl ArenaPtr {
         }
     }
 
-    /// Counts a growth in place.
     #[cold]
     #[inline(never)]
     pub extern "C" fn count_growth(self, more: usize, caller: Caller, before: u64) {
@@ -1023,7 +1013,6 @@ impl ArenaPtr {
         code
     }
 
-    /// Begins a round.
     #[cold]
     #[inline(never)]
     pub extern "C" fn begin_round(self) {
@@ -1060,8 +1049,8 @@ impl ArenaPtr {
         }
     }
 
-    /// Whether a mark is stale. Each allocation has an epoch of its own, so a valid mark has the cursor after the last
-    /// allocation before it.
+    /// Whether a mark is stale. Each allocation has its own epoch, so a valid mark has the cursor after the last one
+    /// before it.
     #[cold]
     #[inline(never)]
     pub extern "C" fn mark_is_stale(self, cursor: usize, epoch: usize) -> bool {
@@ -1164,14 +1153,12 @@ impl ArenaPtr {
         };
         if let Some(at) = self.find_record(instruments, p, size, Caller::UNKNOWN) {
             let record = &mut instruments.own.borrow_mut().records[at];
-            // SAFETY: the record's own bytes, which the caller no longer uses. They are returned with the arena's
-            // memory.
+            // SAFETY: the record's own bytes, which the caller no longer uses.
             unsafe { record.p.write_bytes(FREED_BYTE, size) };
             record.freed = true;
         }
     }
 
-    /// The block that contains an address.
     pub fn block_of(self, address: usize) -> Option<Block> {
         let mut at = Some(self.slow().newest.get());
         while let Some(b) = at.filter(|b| address.wrapping_sub(self.base_of(*b).addr()) >= b.size.get()) {

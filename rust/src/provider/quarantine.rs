@@ -20,7 +20,6 @@ const QUARANTINE_MAX: usize = MIB;
 struct Quarantined {
     base: NonNull<u8>,
     size: usize,
-    /// Its last contents.
     records: Vec<Record>,
 }
 

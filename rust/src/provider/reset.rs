@@ -11,8 +11,7 @@ use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, CAP, MERGE};
 
 impl ArenaPtr {
-    /// Adds the round's peak to its window. Returns the highest peak of all windows, and 512 for the state of the
-    /// initial block: P10's H.
+    /// Adds the round's peak to its window. Returns P10's H: the highest peak of all windows, and 512 for the state.
     fn end_round(self) -> u64 {
         self.leave_steady();
         let slow = self.slow();
@@ -75,8 +74,8 @@ impl ArenaPtr {
 
     /// A reset by `KEEP_RECENT` of a steady arena that no operation has entered since the last one, if this round
     /// needed no more than an earlier one of the window. It writes three words; other counts are derived from them:
-    /// allocated bytes from `synced`, which decreases by as much, and the number of rounds from the epoch. Returns
-    /// whether it was done.
+    /// allocated bytes from `synced`, which decreases by as much, and rounds from the epoch. Returns whether it was
+    /// done.
     #[inline(always)]
     pub fn reset_fast(self) -> bool {
         let (cursor, epoch) = (self.head.cursor.get(), self.head.epoch.get());

@@ -77,8 +77,7 @@ pub struct BlockHeader {
     pub kind: Cell<Kind>,
 }
 
-/// A block, as the address of its header. The pointer's provenance covers the block (of an initial block, the arena's
-/// whole memory there).
+/// A block, as the address of its header. The pointer's provenance covers the block (of an initial block, the arena's).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Block(NonNull<BlockHeader>);
 
@@ -137,8 +136,7 @@ pub struct State {
     pub head: Head,
     /// The true end of the current block; `limit` may be lower.
     pub end: Cell<*mut u8>,
-    /// The cursor when live was last updated, less the bytes that fast resets have freed since. In the thread's cache:
-    /// the next ready arena.
+    /// The cursor when live was last updated, less what fast resets freed. In the thread's cache: the next arena.
     pub synced: Cell<*mut u8>,
     /// The highest cursor at which the next reset may be fast, or 0: see `reset.rs`.
     pub steady_top: Cell<usize>,
@@ -185,8 +183,7 @@ pub struct Slow {
     pub spare_keep: Cell<usize>,
     /// With `INITIAL_IDLE`: the size of the next regular block.
     pub first_size: Cell<usize>,
-    /// The epoch at which trim returned the block of the empty arena: an older mark means the start of the initial
-    /// block.
+    /// The epoch at which trim returned the block of the empty arena: older marks mean the initial block's start.
     pub trim_epoch: Cell<usize>,
     pub cleanups: Cell<Option<NonNull<Node>>>,
     pub claim_start: Cell<*mut u8>,
@@ -307,7 +304,6 @@ impl ArenaPtr {
         unsafe { (*self.slow.get()).assume_init_ref() }
     }
 
-    /// The initial block.
     pub fn initial(self) -> Block {
         // SAFETY: within the state; the address is not null, and has the provenance of the state's.
         Block(unsafe {

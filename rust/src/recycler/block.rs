@@ -50,8 +50,7 @@ pub enum ListName {
 const WORDS: usize = UNIT / 512;
 
 /// A block's header, at the front of its segment. Values are bytes, except as noted; positions are offsets from `base`.
-/// Fields are accessed one by one, by raw pointer: no reference to a whole block exists, as other threads may read its
-/// owner.
+/// Fields are accessed one by one, by raw pointer: other threads may read the owner.
 #[repr(C, align(64))]
 pub struct Block {
     /// Bytes that are not free, the unused part of a range included.
@@ -105,8 +104,7 @@ impl Block {
     /// Records a piece as free. The caller updates `live`.
     ///
     /// # Safety
-    /// `b` is alive and this thread's; the piece is in it and not free; offset and size are multiples of 8, and the
-    /// size is not 0.
+    /// `b` is alive and this thread's; the piece is in it and not free; offset and size are multiples of 8; size != 0.
     #[inline(always)]
     pub unsafe fn free(b: *mut Block, at: usize, size: usize) {
         let (mut bit, mut left) = ((at / 8) as u32, (size / 8) as u32);
@@ -244,7 +242,6 @@ impl Segment {
         unsafe { s.add(1).cast::<Block>().add(i as usize) }
     }
 
-    /// The unit of a block.
     pub unsafe fn unit(s: *mut Segment, i: u32) -> usize {
         // SAFETY: the caller's contract.
         units_of(s.addr(), unsafe { (*s).size }).0 + i as usize
@@ -299,7 +296,6 @@ fn units_of(address: usize, size: usize) -> (usize, usize) {
     (if room < front(end - first) + LEAST { first + 1 } else { first }, end)
 }
 
-/// The smallest block.
 const LEAST: usize = 8192;
 
 #[cfg(test)]

@@ -33,7 +33,6 @@ const QUARANTINE_MAX: usize = MIB;
 pub const NO_PIECE: (usize, usize) = (usize::MAX - 23, usize::MAX - 15);
 
 pub struct Checked {
-    /// The block of `NO_PIECE`.
     sentinel: Cell<Block>,
     objects: RefCell<Objects>,
     inner: State,
@@ -341,8 +340,7 @@ impl State {
         unsafe { self.checked.get().as_ref() }
     }
 
-    /// As `update_block`, for a checked recycler. `extern "C"`, since the inline path relies on that it does not
-    /// unwind.
+    /// As `update_block`, for a checked recycler. `extern "C"`: the inline path relies on no unwinding.
     #[cold]
     #[allow(improper_ctypes_definitions)]
     pub extern "C" fn update_block_checked(&self, checked: &Checked) {

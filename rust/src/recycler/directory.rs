@@ -171,7 +171,6 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         self.count.store(self.count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 
-    /// Bytes of all tables.
     pub fn bytes(&self) -> usize {
         let (mut bytes, mut table) = (0, self.table.load(Ordering::Acquire));
         while !table.is_null() {

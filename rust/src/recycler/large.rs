@@ -9,7 +9,6 @@ use super::state::State;
 use super::supply::Supply;
 use crate::policy::{round, BLOCK_MIN, MIB};
 
-/// Number of blocks kept.
 const SPARES: usize = 16;
 
 /// The header of a large object, in the line before it.
@@ -49,7 +48,6 @@ pub struct Larges {
     spares: [Cell<Spare>; SPARES],
 }
 
-/// The result of [`Larges::count`].
 #[derive(Default)]
 pub struct Count {
     pub used: usize,
@@ -75,7 +73,6 @@ impl Larges {
         }
     }
 
-    /// Removes a kept block.
     fn take_spare(&self, i: usize) -> Spare {
         let spare = self.spares[i].get();
         let count = self.spare_count.get() - 1;
@@ -98,8 +95,7 @@ impl Larges {
         self.spare_bytes.set(self.spare_bytes.get() + spare.size);
     }
 
-    /// Removes the block freed last that fits and has at most `most` bytes: it is the most likely to be in the
-    /// processor's caches.
+    /// Removes the block freed last that fits, up to `most` bytes: it is likely to be in the processor's caches.
     fn find(&self, size: usize, align: usize, most: usize) -> Option<Spare> {
         let fits = |s: Spare| s.size <= most && object_start(s.base.addr(), s.size, size, align).is_some();
         let i = (0..self.spare_count.get()).rev().find(|i| fits(self.spares[*i].get()))?;

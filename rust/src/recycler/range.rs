@@ -6,7 +6,6 @@ use core::ptr::{null_mut, NonNull};
 
 use super::block::{self, Block, ListName};
 
-/// Not a position.
 const NO_HOLE: usize = usize::MAX;
 
 /// The part of a block that allocations are taken from.
@@ -29,7 +28,6 @@ impl Range {
         }
     }
 
-    /// Empties the range, without a block.
     pub fn clear(&self) {
         self.cursor.set(null_mut());
         self.limit.set(0);

@@ -22,7 +22,6 @@ const SMALL_MAX: usize = 512;
 /// Larger requests use the range `medium`.
 const MEDIUM_MAX: usize = 4096;
 
-/// Not a unit.
 const NO_UNIT: usize = usize::MAX;
 
 /// The last frees: one piece, or adjacent ones. The block's counters do not include it yet. Addresses; empty: both are
@@ -87,8 +86,7 @@ impl State {
         state
     }
 
-    /// Allocates inline; `None`: the slow path is needed, as for a size of 0, which counts as 1. `align` is a power of
-    /// two.
+    /// Allocates inline; `None`: the slow path is needed, as for a size of 0. `align` is a power of two.
     #[inline(always)]
     pub fn bump(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let p = self.main.cursor.get();
@@ -138,7 +136,6 @@ impl State {
         }
     }
 
-    /// Frees a piece of a block.
     #[inline(always)]
     unsafe fn give(&self, units: &Units, at: usize, bytes: usize) {
         // SAFETY: the caller's contract: the block is in the directory, alive and this thread's; the piece is not used.
@@ -329,8 +326,7 @@ impl State {
         None
     }
 
-    /// Takes a segment with at least one block that fits any request. Precondition: the newest segment has no unused
-    /// blocks.
+    /// Takes a segment with at least one block that fits any request.
     #[cold]
     fn take_segment(&self, supply: &Supply<'_>) -> bool {
         let mut size = self.segment_bytes.get();

@@ -15,7 +15,6 @@ use crate::source::Source;
 
 const FEW: usize = 16;
 
-/// Blocks by their unit.
 pub type Units = Directory<Block, FEW>;
 
 /// The directory: from addresses to blocks and large objects.
@@ -44,7 +43,6 @@ impl Index {
 pub struct Supply<'a> {
     pub source: &'a dyn Source,
     pub index: &'a Index,
-    /// The calling shard.
     pub owner: u32,
     /// Of a synchronized recycler: held while the source is called and the directory changed.
     #[cfg(feature = "std")]
@@ -91,8 +89,7 @@ impl Supply<'_> {
         unsafe { call_source(|| self.source.put(p, size)) }
     }
 
-    /// Takes a segment, and adds its blocks to the directory. `None`: no memory, or the segment would contain no whole
-    /// block.
+    /// Takes a segment, and adds its blocks to the directory. `None`: no memory, or no whole block.
     pub fn take_segment(&self, state: &State, size: usize) -> Option<*mut Segment> {
         self.locked(|| {
             if !self.reserve(&self.index.units, size / super::block::UNIT + 1) {

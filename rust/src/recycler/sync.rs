@@ -136,8 +136,7 @@ impl<S: Source> SyncRecycler<S> {
         p
     }
 
-    /// Frees an address that is not in the directory: in a checked recycler an object of one of the shards, or a bad
-    /// free.
+    /// Frees an address that is not in the directory: a checked object of a shard, or a bad free.
     #[cold]
     #[inline(never)]
     fn return_unknown(&self, p: NonNull<u8>, layout: Layout) {

@@ -31,8 +31,7 @@ impl State {
         let (mut idle, mut left) = (self.larges.trim(self, supply, self.idle_bytes(), keep), 0);
         let (mut before, mut s): (*mut Segment, _) = (null_mut(), self.segments.get());
         while !s.is_null() {
-            // SAFETY: segments are alive until they are returned; a returned one has no live object, and no range has a
-            // block of it.
+            // SAFETY: segments are alive until they are returned; a returned one is not used.
             unsafe {
                 let (next, size) = ((*s).next, (*s).size);
                 if (*s).busy == 0 && idle - size >= keep {

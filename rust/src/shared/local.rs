@@ -73,8 +73,7 @@ impl<'s, S: Source> Local<'s, S> {
     fn bump(&self, layout: Layout) -> Option<NonNull<u8>> {
         let (p, remaining) = (self.cursor.get(), self.limit.get() - self.cursor.get().addr());
         let pad = if layout.align() <= 8 { 0 } else { p.addr().wrapping_neg() & (layout.align() - 1) };
-        // The remaining bytes are a multiple of 8, so a size that fits does so rounded up. A size of 0 takes the slow
-        // path, which makes it 8.
+        // The remaining bytes are a multiple of 8, so a size that fits does so rounded up. 0 takes the slow path.
         if pad > remaining || layout.size().wrapping_sub(1) >= remaining - pad {
             return None;
         }

@@ -228,8 +228,7 @@ impl<S: Source> SharedArena<S> {
     }
 
     /// Returns the statistics. The unused rest of a [`Local`]'s piece counts as allocated. `allocated` and `peak` are
-    /// derived from the live bytes at resets and now, so they miss what was freed in between. Approximate while other
-    /// threads allocate.
+    /// derived from the live bytes at resets and now, so they miss what was freed in between.
     ///
     /// ```
     /// let arena = toft::SharedArena::new();
@@ -311,8 +310,7 @@ impl<S: Source> SharedArena<S> {
         let front = stagger(size, guarded.count.get());
         guarded.count.set(guarded.count.get().wrapping_add(1));
         guarded.reserved.set(guarded.reserved.get() + size);
-        // SAFETY: the memory has that size, and is this arena's; the block's header precedes `front`, which is at least
-        // a line.
+        // SAFETY: the memory has that size, and is this arena's; the header fits in front of the first byte.
         unsafe {
             let block = memory.cast::<Block>();
             block.write(Block::of(memory.add(front), size - front, size, AtomicUsize::new(0)));
@@ -338,8 +336,7 @@ impl<S: Source> SharedArena<S> {
                 self.keep_bytes(usize::try_from(recent + recent / 2).unwrap_or(usize::MAX).saturating_add(CAP))
             }
             Keep::Recent => {
-                // Keeps one block that suffices for a round; if there is none, the next round begins with one of that
-                // size.
+                // Keeps one block that suffices for a round; without one, the next round begins with that size.
                 let wanted = merged_size(recent + 8 * HEADER as u64);
                 let (mut one, mut many) = (None, false);
                 while let Some(block) = pop(&self.guarded.spare) {
