@@ -45,7 +45,7 @@ type Reserved<'l> = ReservedSlot<'l, Head>;
 ///     let arena = LEASES.get();
 ///     let words = arena.alloc_slice_from_iter(request.split(' '));
 ///     words.len()
-/// } // the arena is emptied, and waits
+/// } // the arena is reset and returns to the cache
 ///
 /// let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| handle("get me a page"))).collect();
 /// for thread in threads {
