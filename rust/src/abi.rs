@@ -1,8 +1,8 @@
-//! The Toft arena ABI: the head of four words, the table behind it, and the inline paths of its users.
+//! The Toft arena ABI: the head of four words, the table of functions, and the inline paths of clients.
 //!
-//! This is what code in another language sees of an arena, and what this crate sees of arenas that others made. Rust
-//! code that has an [`Arena`](crate::Arena) needs none of it. The layouts are those of `toft_abi.h`, version 1;
-//! the rules with letters (U2, M4) are those of the specification, `abi/SPEC.md`.
+//! Code in another language sees an arena through these structs, as this crate sees arenas of other providers. Rust
+//! code that has an [`Arena`](crate::Arena) needs none of it. The layouts are those of `toft_abi.h`, version 1; rules
+//! with letters (U2, M4) are those of the specification, `abi/SPEC.md`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
@@ -14,49 +14,49 @@ use core::ptr::NonNull;
 
 use crate::provider::{self, Caller};
 
-/// The version of the table that this crate makes and understands.
+/// The version of the table that this crate provides and accepts.
 pub const VERSION: u32 = 1;
 
-/// Zero the new bytes: a flag of `alloc` and `resize`.
+/// Flag of `alloc` and `resize`: zero the new bytes.
 pub const ZERO: u32 = 1;
-/// Fail rather than move: a flag of `resize`.
+/// Flag of `resize`: fail rather than move.
 pub const STAY: u32 = 2;
 
-/// Keep what recent rounds needed: a policy of `reset`.
+/// Policy of `reset`: keep what recent rounds needed.
 pub const KEEP_RECENT: u32 = 0;
-/// Keep all blocks: a policy of `reset`.
+/// Policy of `reset`: keep all blocks.
 pub const KEEP_ALL: u32 = 1;
-/// Keep at most about so many bytes: a policy of `reset`.
+/// Policy of `reset`: keep at most about this many bytes.
 pub const KEEP_BYTES: u32 = 2;
 
-/// What `set` changes: the budget on live bytes; [`u64::MAX`] is none.
+/// Setting of `set`: the budget on live bytes; [`u64::MAX`] is none.
 pub const SET_BUDGET: u32 = 1;
-/// What `set` changes: the tag that bytes count for.
+/// Setting of `set`: the tag that allocations are counted for.
 pub const SET_TAG: u32 = 2;
-/// What `set` changes: bytes between samples.
+/// Setting of `set`: bytes between samples.
 pub const SET_SAMPLE: u32 = 3;
-/// What `set` changes: whether the arena is checked.
+/// Setting of `set`: whether the arena is checked.
 pub const SET_CHECKED: u32 = 4;
 
-/// Done.
+/// Success.
 pub const OK: c_int = 0;
-/// No memory, or the budget does not allow it.
+/// No memory, or the budget does not allow the request.
 pub const ENOMEM: c_int = -1;
-/// No mark of this arena, or one that is not good any more.
+/// The mark is stale, or of another arena.
 pub const EMARK: c_int = -2;
 /// The arena is closed: a range is claimed, or a cleanup is running.
 pub const EBUSY: c_int = -3;
-/// An argument that has no meaning.
+/// Invalid argument.
 pub const EARG: c_int = -4;
-/// The provider of the arena does not support it.
+/// The provider of the arena does not support the call.
 pub const ENOSYS: c_int = -5;
-/// Done, and a checked arena found bytes written outside an allocation.
+/// Success, but a checked arena found bytes written outside an allocation.
 pub const ECORRUPT: c_int = -6;
 
-/// The head of an arena: `toft_arena`. Pinned: never copied, never moved; passed on by its address.
+/// The head of an arena: `toft_arena`. Pinned: never copied or moved; passed by address.
 ///
-/// `cursor` is the next free byte, `limit` the end of the inline path's room; both are multiples of 8, and `cursor` is
-/// never above `limit` and never null. Bit 0 of `epoch`: watched, so rewind, resize and free must go through `ops`.
+/// `cursor` and `limit` are multiples of 8; `cursor` is never above `limit` and never null. Bit 0 of `epoch`:
+/// instrumented, so rewind, resize and free must go through `ops`.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -67,13 +67,14 @@ pub const ECORRUPT: c_int = -6;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Head {
-    /// The next free byte. Users and the provider write it.
+    /// The next free byte. Written by clients and the provider.
     pub cursor: Cell<*mut u8>,
-    /// The provider's table. Read again at every call: the provider may swap it.
+    /// The provider's table. Read again for every call: the provider may swap it.
     pub ops: Cell<*const Ops>,
-    /// The end of the inline path's room. Only the provider writes it.
+    /// One past the last byte that the inline path may allocate. Written by the provider.
     pub limit: Cell<*mut u8>,
-    /// Bit 0: watched. The rest: a count of events that marks must know of. Only the provider writes it.
+    /// Bit 0: instrumented. The rest: a count of events that make older marks take the slow path. Written by the
+    /// provider.
     pub epoch: Cell<usize>,
 }
 
@@ -94,7 +95,7 @@ pub struct Mark {
     pub epoch: usize,
 }
 
-/// A claimed range: `toft_range`. Its holder alone moves `cursor`, byte by byte if it likes.
+/// A claimed range: `toft_range`. Only its holder moves `cursor`, byte by byte if it likes.
 ///
 /// ```
 /// use toft::abi::Range;
@@ -114,18 +115,18 @@ pub struct Mark {
 pub struct Range {
     /// The next free byte of the range.
     pub cursor: *mut u8,
-    /// One past its last.
+    /// One past its last byte.
     pub limit: *mut u8,
-    /// The provider's; 0: nothing is claimed.
+    /// Set by the provider; 0: nothing is claimed.
     pub claim: usize,
 }
 
 impl Range {
-    /// Nothing claimed.
+    /// An empty range.
     pub const EMPTY: Range = Range { cursor: core::ptr::null_mut(), limit: core::ptr::null_mut(), claim: 0 };
 }
 
-/// A function to run when its point is given back: `toft_cleanup`. `function` `None`: cancelled.
+/// A function to run when its point is rewound, reset or released: `toft_cleanup`. `function` `None`: cancelled.
 ///
 /// ```
 /// use std::ffi::c_void;
@@ -144,11 +145,11 @@ impl Range {
 pub struct Cleanup {
     /// Must not unwind.
     pub function: Option<unsafe extern "C" fn(*mut c_void)>,
-    /// What it is called with.
+    /// The argument of the call.
     pub arg: *mut c_void,
 }
 
-/// What an arena holds: `toft_stats`. Bytes, but for the last two.
+/// The statistics of an arena: `toft_stats`. In bytes, except for the last two.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -158,26 +159,26 @@ pub struct Cleanup {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
-    /// Allocated and not given back, paddings included: exact.
+    /// Allocated and not freed, padding included. Exact.
     pub live: u64,
-    /// Allocated in all, as far as slow calls saw it.
+    /// Allocated in all, as far as slow calls have seen it.
     pub allocated: u64,
-    /// The highest `live`, as far as slow calls saw it.
+    /// The highest `live` that slow calls have seen.
     pub peak: u64,
     /// The budget on `live`; [`u64::MAX`]: none.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::report::no_budget_is_null"))]
     pub budget: u64,
-    /// Held of the source.
+    /// Bytes held from the source.
     pub reserved: u64,
-    /// About what block headers and ends that will not be used come to.
+    /// Approximate bytes of block headers and unusable block ends.
     pub wasted: u64,
-    /// A count: blocks in use.
+    /// Number of blocks in use.
     pub blocks: u64,
-    /// A count: how often the source was asked for a block.
+    /// Number of blocks requested from the source.
     pub source_calls: u64,
 }
 
-/// The table behind a head: `toft_arena_ops`. The specification says what each does; all but `free` are there.
+/// The table of an arena's functions: `toft_arena_ops`. The specification defines each; all but `free` are present.
 ///
 /// ```
 /// use toft::abi;
@@ -210,8 +211,7 @@ pub struct Ops {
     pub release: unsafe extern "C" fn(*mut Head),
 }
 
-/// The name of an arena's provider and the values of its settings, for debuggers: `toft_provider_info`, an addition to
-/// version 1.
+/// The name of an arena's provider and the values of its settings, for debuggers: `toft_provider_info`; an addition.
 ///
 /// ```
 /// use std::ffi::CStr;
@@ -229,18 +229,18 @@ pub struct Ops {
 #[repr(C)]
 #[derive(Debug)]
 pub struct ProviderInfo {
-    /// Of the provider; terminated.
+    /// Name of the provider, NUL-terminated.
     pub name: *const c_char,
-    /// Of its library; terminated.
+    /// Version of its library, NUL-terminated.
     pub version: *const c_char,
-    /// The present value of a setting of `set`; [`ENOSYS`]: this provider does not say. Also while closed.
+    /// Reads the present value of a setting of `set`, also while the arena is closed.
     pub query: unsafe extern "C" fn(*const Head, u32, *mut u64) -> c_int,
 }
 
 // SAFETY: the strings are constant.
 unsafe impl Sync for ProviderInfo {}
 
-/// A table of version 1, and behind it the addition: `toft_info_ops`.
+/// A table of version 1 followed by the addition: `toft_info_ops`.
 ///
 /// ```
 /// use toft::abi::{InfoOps, Ops};
@@ -255,7 +255,7 @@ pub struct InfoOps {
     pub info: Option<&'static ProviderInfo>,
 }
 
-/// The info of an arena's provider; `None`: it has none.
+/// Returns the info of an arena's provider; `None`: it has none.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -265,9 +265,9 @@ pub struct InfoOps {
 ///
 /// # Safety
 ///
-/// The head is that of a live arena, which the calling thread has.
+/// `head` is that of a live arena, and the arena is the calling thread's.
 pub unsafe fn info_of(head: NonNull<Head>) -> Option<&'static ProviderInfo> {
-    // SAFETY: the caller's promise; a table of that size ends with the addition.
+    // SAFETY: the caller's contract; a table of that size ends with the addition.
     unsafe {
         let table = (*head.as_ptr()).ops.get();
         if ((*table).size as usize) < size_of::<InfoOps>() {
@@ -298,10 +298,10 @@ pub(crate) const fn round8(n: usize) -> usize {
     n.wrapping_add(7) & !7
 }
 
-// The inline paths of the specification, section 3. Their contract is the same for all: `head` is the address of a live
-// head of version 1, and the calling thread has the arena (U16).
+// The inline paths of the specification, section 3. Contract of all: `head` is the address of a live head of version 1,
+// and the arena is the calling thread's (U16).
 
-/// An allocation aligned to 8. `None`: refused, nothing changed.
+/// Allocates `size` bytes aligned to 8. `None`: refused, nothing changed.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -310,7 +310,7 @@ pub(crate) const fn round8(n: usize) -> usize {
 /// ```
 ///
 /// # Safety
-/// `head` is the address of a live arena that the calling thread has.
+/// `head` is the address of a live arena that is the calling thread's.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
@@ -318,8 +318,7 @@ pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
     unsafe { alloc_by(head, size, Location::caller(), false) }
 }
 
-/// As [`alloc()`]. `at` and `drops` are for whoever watches the arena: who asks, and whether it is for a value with a
-/// destructor that nobody will run.
+/// As [`alloc()`], with the call site, and whether the value has a destructor that will not run.
 #[inline(always)]
 pub(crate) unsafe fn alloc_by(
     head: NonNull<Head>,
@@ -337,13 +336,13 @@ pub(crate) unsafe fn alloc_by(
             return p;
         }
         (*h).cursor.set(p.wrapping_add(round8(size)));
-        assert_unchecked(!p.is_null()); // M1: so that a check of the answer costs nothing here
+        assert_unchecked(!p.is_null()); // M1; makes the caller's check of the result free
         NonNull::new(p)
     }
 }
 
-/// An allocation at a multiple of `align`, a power of two. `None`: refused, nothing changed. One branch whatever the
-/// layout: `size` and `align` are those of a [`Layout`](core::alloc::Layout), so what is missing fits an `isize`.
+/// Allocates `size` bytes at a multiple of `align`, a power of two. `None`: refused, nothing changed. One branch for
+/// any layout: `size` and `align` are those of a [`Layout`](core::alloc::Layout), so the shortfall fits an `isize`.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -361,7 +360,7 @@ pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> O
     unsafe { alloc_aligned_by(head, size, align, Location::caller(), false) }
 }
 
-/// As [`alloc_aligned`], for those of `alloc_by`.
+/// As [`alloc_aligned`], with the arguments of `alloc_by`.
 #[inline(always)]
 pub(crate) unsafe fn alloc_aligned_by(
     head: NonNull<Head>,
@@ -371,8 +370,8 @@ pub(crate) unsafe fn alloc_aligned_by(
     drops: bool,
 ) -> Option<NonNull<u8>> {
     debug_assert!(align.is_power_of_two());
-    // SAFETY: as in `alloc`. Room is limit - q - size, where q may be above limit by less than align, and size + align
-    // is at most isize::MAX + 1: the difference does not wrap an isize, and its sign answers.
+    // SAFETY: as in `alloc`. The remaining bytes are limit - q - size, where q may be above limit by less than align,
+    // and size + align is at most isize::MAX + 1: the difference does not wrap an isize, and its sign decides.
     unsafe {
         let h = head.as_ptr();
         let p = (*h).cursor.get();
@@ -382,14 +381,14 @@ pub(crate) unsafe fn alloc_aligned_by(
             assert_unchecked((*h).cursor.get().addr() <= (*h).limit.get().addr()); // M1: see `slow`
             return p;
         }
-        assert_unchecked(q != 0); // M1: so that a check of the answer costs nothing here
+        assert_unchecked(q != 0); // M1; makes the caller's check of the result free
         (*h).cursor.set(p.with_addr(q.wrapping_add(round8(size))));
         NonNull::new(p.with_addr(q))
     }
 }
 
-/// Whoever calls it reads cursor and limit again at once, though only to say what is known: with both reloaded here, a loop
-/// of allocations keeps its cursor in a register and only stores it. To wait for that store costs more than all else.
+/// The callers read cursor and limit again after it, in an assumption: with both reloaded there, a loop of allocations
+/// keeps its cursor in a register and only stores it. Waiting for that store would cost more than all else.
 #[cold]
 #[inline(never)]
 unsafe fn slow8(head: NonNull<Head>, size: usize, site: Site) -> Option<NonNull<u8>> {
@@ -404,15 +403,14 @@ unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Op
     unsafe {
         let table = (*head.as_ptr()).ops.get();
         if core::ptr::eq(table, provider::OPS) {
-            // To the table's function a site is a number; this provider knows better who asks.
+            // The table's function takes a site as a number; this provider also takes the location.
             return provider::alloc_for(head.as_ptr(), size, align, 0, site.caller());
         }
         NonNull::new(((*table).alloc)(head.as_ptr(), size, align, 0, site.0.addr()).cast())
     }
 }
 
-/// Who asks, in one register, for the sake of the inline paths: a location, and in bit 0 whether it is for a value that
-/// nobody will drop.
+/// A call site in one register: the location, and in bit 0 whether a destructor will not run.
 #[derive(Clone, Copy)]
 struct Site(*const u8);
 
@@ -425,13 +423,13 @@ impl Site {
 
     fn caller(self) -> Caller {
         let drops = self.0.addr() & 1;
-        // SAFETY: `of` made it of a location.
+        // SAFETY: `of` made it from a location.
         let at = unsafe { &*self.0.wrapping_sub(drops).cast::<Location<'static>>() };
         Caller { location: Some(at), site: 0, drops: drops != 0 }
     }
 }
 
-/// The point to rewind to.
+/// Returns the point to rewind to.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -452,7 +450,7 @@ pub unsafe fn mark(head: NonNull<Head>) -> Mark {
     unsafe { Mark { cursor: (*head.as_ptr()).cursor.get(), epoch: (*head.as_ptr()).epoch.get() & !1 } }
 }
 
-/// Gives back all that came after the mark. A code of this module.
+/// Frees all that was allocated since the mark. Returns a code of this module.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -462,7 +460,7 @@ pub unsafe fn mark(head: NonNull<Head>) -> Mark {
 /// ```
 ///
 /// # Safety
-/// As for [`alloc()`]; nothing that was allocated since the mark is used any more.
+/// As for [`alloc()`]; no allocation made since the mark is used any more.
 #[inline(always)]
 pub unsafe fn rewind(head: NonNull<Head>, mark: Mark) -> c_int {
     // SAFETY: the head is alive.
@@ -483,7 +481,7 @@ unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
     unsafe { ((*(*head.as_ptr()).ops.get()).rewind)(head.as_ptr(), mark.cursor, mark.epoch) }
 }
 
-/// Grows or shrinks `p`, in place if it is the newest allocation and there is room. `None`: refused, `p` as it was.
+/// Grows or shrinks `p`, in place if it is the newest allocation and fits; else moves it. `None`: refused.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -496,7 +494,7 @@ unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
 /// ```
 ///
 /// # Safety
-/// As for [`alloc_aligned`]; `p` is an allocation of this arena, last asked for with `old` bytes, or null and 0.
+/// As for [`alloc_aligned`]; `p` is an allocation of this arena whose last requested size is `old`, or null and 0.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn resize(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Option<NonNull<u8>> {
@@ -504,7 +502,7 @@ pub unsafe fn resize(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, al
     unsafe { resize_by(head, p, old, new, align, Location::caller(), false) }
 }
 
-/// As [`resize`], for those of `alloc_by`.
+/// As [`resize`], with the arguments of `alloc_by`.
 #[inline(always)]
 pub(crate) unsafe fn resize_by(
     head: NonNull<Head>,
@@ -515,7 +513,7 @@ pub(crate) unsafe fn resize_by(
     at: &'static Location<'static>,
     drops: bool,
 ) -> Option<NonNull<u8>> {
-    // SAFETY: the head is alive. Backwards only when the arena is not watched (U9).
+    // SAFETY: the head is alive. The cursor moves back only in an arena that is not instrumented (U9).
     unsafe {
         let h = head.as_ptr();
         let cursor = (*h).cursor.get();
@@ -552,7 +550,7 @@ unsafe fn resize_slow(
     }
 }
 
-/// Gives `p` back if it is the newest allocation, or does nothing.
+/// Frees `p` if it is the newest allocation, or does nothing.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -565,10 +563,11 @@ unsafe fn resize_slow(
 /// ```
 ///
 /// # Safety
-/// As for [`alloc()`]; `p` is an allocation of this arena, last asked for with `size` bytes, that is used no more.
+/// As for [`alloc()`]; `p` is an allocation of this arena whose last requested size is `size`, and is not used any
+/// more.
 #[inline(always)]
 pub unsafe fn free(head: NonNull<Head>, p: *mut u8, size: usize) {
-    // SAFETY: the head is alive. Backwards only when the arena is not watched (U9).
+    // SAFETY: the head is alive. The cursor moves back only in an arena that is not instrumented (U9).
     unsafe {
         let h = head.as_ptr();
         let cursor = (*h).cursor.get();

@@ -1,6 +1,7 @@
-//! Allocating. Each call has a twin that returns an error; one generic body is behind both: `room.rs`.
+//! Allocation of values, slices and text in an [`Arena`]. Each call has a variant that returns an error; `construct.rs`
+//! has one generic body for both.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
 
 use core::alloc::Layout;
 use core::fmt;
@@ -11,37 +12,39 @@ use core::slice;
 
 use crate::abi;
 use crate::arena::Arena;
-use crate::error::{sure, AllocError, InitError, Refuse};
-use crate::room::{borrowing, By, Room};
+use crate::construct::{construct_methods, CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 
-// ---- the bodies ----
+// ---- implementation ----
 
-impl Room for Arena {
+impl Construct for Arena {
     const REPORTS_LEAKS: bool = true;
 
-    // A size of 0 is a size like another: an address that is not read, and moves with the cursor.
+    // A size of 0 is not a special case: the address is the cursor, and must not be read.
     #[inline(always)]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        // SAFETY: the arena is alive and this thread's; a layout's sizes are as `alloc_aligned` wants them.
-        unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), by.at, by.drops) }
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
+        unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), site.location, site.drops) }
     }
 
     #[inline(always)]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
     }
 
     #[inline(always)]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
-        unsafe { abi::resize_by(self.head(), p.as_ptr(), old.size(), new.size(), new.align(), by.at, by.drops) }
+        unsafe {
+            abi::resize_by(self.head(), p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
+        }
     }
 
-    /// Its size and alignment are constants: up to an alignment of 8 this is the floor, one compare and one add.
+    /// Size and alignment are constants here: with an alignment up to 8 this is one compare and one add.
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
@@ -55,13 +58,13 @@ impl Room for Arena {
         };
         match p {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(Layout::new::<T>())),
+            None => Err(E::out_of_memory(Layout::new::<T>())),
         }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_slice<T, E: ErrorMode>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
@@ -76,24 +79,24 @@ impl Room for Arena {
         };
         match p {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(layout)),
+            None => Err(E::out_of_memory(layout)),
         }
     }
 }
 
-borrowing!([] Arena);
+construct_methods!([] Arena);
 
 impl Arena {
     #[inline(always)]
     #[track_caller]
-    fn uninit<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
-        // SAFETY: new memory for n of T, or dangling for none.
-        Ok(unsafe { slice::from_raw_parts_mut(self.rooms::<T, E>(n, false)?.as_ptr().cast(), n) })
+    fn uninit<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
+        // SAFETY: new memory for n of T; dangling if it has no bytes.
+        Ok(unsafe { slice::from_raw_parts_mut(self.reserve_slice::<T, E>(n, false)?.as_ptr().cast(), n) })
     }
 
     #[inline(always)]
     #[track_caller]
-    fn zeroed<T, E: Refuse>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
+    fn zeroed<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
         let slice = self.uninit::<T, E>(n)?;
         // SAFETY: memory for n of T; uninitialised ones may have any bytes.
         unsafe { slice.as_mut_ptr().write_bytes(0, n) };
@@ -118,10 +121,10 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc<T>(&self, value: T) -> &mut T {
-        sure(self.left(|| value))
+        unwrap_infallible(self.alloc_no_drop(|| value))
     }
 
-    /// As [`alloc`](Arena::alloc), with an error instead of the panic. `value` is lost then.
+    /// As [`alloc`](Arena::alloc), with an error instead of the panic; `value` is dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(16).create()?;
@@ -132,11 +135,11 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.left(|| value)
+        self.alloc_no_drop(|| value)
     }
 
-    /// Makes a value in the arena: `make` writes where the value stays. It may use the arena itself. Where it panics, here
-    /// and in all calls that run code of the program, there is [a rule](crate#panics).
+    /// Constructs a value in the arena, without a copy from the stack. `make` may use the arena itself. For panics of
+    /// `make`, here and in all calls that run user code, see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -146,7 +149,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        sure(self.left(make))
+        unwrap_infallible(self.alloc_no_drop(make))
     }
 
     /// As [`alloc_with`](Arena::alloc_with), with an error instead of the panic; `make` does not run then.
@@ -160,10 +163,10 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
-        self.left(make)
+        self.alloc_no_drop(make)
     }
 
-    /// Makes a value that may fail; then nothing of the arena is used up.
+    /// Constructs a value that may fail; a failure allocates nothing.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -193,7 +196,7 @@ impl Arena {
         self.try_alloc(value).map_err(InitError::Alloc)
     }
 
-    /// Memory for a T, to be written.
+    /// Returns uninitialised memory for a T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -204,7 +207,7 @@ impl Arena {
     #[track_caller]
     pub fn alloc_uninit<T>(&self) -> &mut MaybeUninit<T> {
         // SAFETY: new memory for a T.
-        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>(false)).as_ptr() }
+        unsafe { &mut *unwrap_infallible(self.reserve_one::<MaybeUninit<T>, _>(false)).as_ptr() }
     }
 
     /// As [`alloc_uninit`](Arena::alloc_uninit), with an error instead of the panic.
@@ -219,10 +222,10 @@ impl Arena {
     #[track_caller]
     pub fn try_alloc_uninit<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
-        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>(false)?.as_ptr() })
+        Ok(unsafe { &mut *self.reserve_one::<MaybeUninit<T>, _>(false)?.as_ptr() })
     }
 
-    /// Zeroed memory for a T: call `assume_init_mut` where zeroes are a valid T.
+    /// Returns zeroed memory for a T: call `assume_init_mut` if zeroes are a valid T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -234,7 +237,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_zeroed<T>(&self) -> &mut MaybeUninit<T> {
-        &mut sure(self.zeroed(1))[0]
+        &mut unwrap_infallible(self.zeroed(1))[0]
     }
 
     /// As [`alloc_zeroed`](Arena::alloc_zeroed), with an error instead of the panic.
@@ -251,7 +254,7 @@ impl Arena {
         Ok(&mut self.zeroed(1)?[0])
     }
 
-    /// Memory of any layout. For a size of 0: an address that must not be read.
+    /// Returns memory of any layout. For a size of 0: an address that must not be read.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -262,7 +265,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Arena::alloc_layout), with an error instead of the panic.
@@ -284,7 +287,7 @@ impl Arena {
 // ---- slices ----
 
 impl Arena {
-    /// A copy of a slice.
+    /// Copies a slice into the arena.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -293,7 +296,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
-        sure(self.copied(src))
+        unwrap_infallible(self.copied(src))
     }
 
     /// As [`alloc_slice_copy`](Arena::alloc_slice_copy), with an error instead of the panic.
@@ -310,7 +313,7 @@ impl Arena {
         self.copied(src)
     }
 
-    /// A clone of each element.
+    /// Clones each element of a slice into the arena.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -320,7 +323,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
-        sure(self.filled(src.len(), |i| src[i].clone()))
+        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
     }
 
     /// As [`alloc_slice_clone`](Arena::alloc_slice_clone), with an error instead of the panic.
@@ -337,7 +340,7 @@ impl Arena {
         self.filled(src.len(), |i| src[i].clone())
     }
 
-    /// `n` clones of a value.
+    /// Returns `n` clones of a value.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -346,7 +349,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &mut [T] {
-        sure(self.filled(n, |_| value.clone()))
+        unwrap_infallible(self.filled(n, |_| value.clone()))
     }
 
     /// As [`alloc_slice_fill`](Arena::alloc_slice_fill), with an error instead of the panic.
@@ -363,7 +366,7 @@ impl Arena {
         self.filled(n, |_| value.clone())
     }
 
-    /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
+    /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -372,7 +375,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
-        sure(self.filled(n, make))
+        unwrap_infallible(self.filled(n, make))
     }
 
     /// As [`alloc_slice_fill_with`](Arena::alloc_slice_fill_with), with an error instead of the panic.
@@ -389,7 +392,7 @@ impl Arena {
         self.filled(n, make)
     }
 
-    /// `n` values of `T::default()`.
+    /// Returns `n` values of `T::default()`.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -398,7 +401,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_default<T: Default>(&self, n: usize) -> &mut [T] {
-        sure(self.filled(n, |_| T::default()))
+        unwrap_infallible(self.filled(n, |_| T::default()))
     }
 
     /// As [`alloc_slice_default`](Arena::alloc_slice_default), with an error instead of the panic.
@@ -415,7 +418,7 @@ impl Arena {
         self.filled(n, |_| T::default())
     }
 
-    /// All that an iterator yields, however many: the slice grows in place, or moves when the iterator allocates here.
+    /// Collects an iterator of any length: the slice grows in place, and moves if the iterator allocates here.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -425,11 +428,11 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        sure(self.collected(iter.into_iter(), needs_drop::<T>()))
+        unwrap_infallible(self.collected(iter.into_iter(), needs_drop::<T>()))
     }
 
-    /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
-    /// is dropped then.
+    /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. The yielded
+    /// values are dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(16).create()?;
@@ -443,7 +446,7 @@ impl Arena {
         self.collected(iter.into_iter(), needs_drop::<T>())
     }
 
-    /// Memory for `n` of T, to be written.
+    /// Returns uninitialised memory for `n` of T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -454,7 +457,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_uninit_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
-        sure(self.uninit(n))
+        unwrap_infallible(self.uninit(n))
     }
 
     /// As [`alloc_uninit_slice`](Arena::alloc_uninit_slice), with an error instead of the panic.
@@ -471,7 +474,7 @@ impl Arena {
         self.uninit(n)
     }
 
-    /// Zeroed memory for `n` of T.
+    /// Returns zeroed memory for `n` of T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -482,7 +485,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_zeroed_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
-        sure(self.zeroed(n))
+        unwrap_infallible(self.zeroed(n))
     }
 
     /// As [`alloc_zeroed_slice`](Arena::alloc_zeroed_slice), with an error instead of the panic.
@@ -503,7 +506,7 @@ impl Arena {
 // ---- text ----
 
 impl Arena {
-    /// A copy of a string, at the next multiple of 8. [`pack`](Arena::pack) puts strings side by side.
+    /// Copies a string, to a multiple of 8. [`pack`](Arena::pack) stores strings without padding.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -514,7 +517,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_str(&self, s: &str) -> &mut str {
-        sure(self.text(s))
+        unwrap_infallible(self.text(s))
     }
 
     /// As [`alloc_str`](Arena::alloc_str), with an error instead of the panic.
@@ -531,7 +534,7 @@ impl Arena {
         self.text(s)
     }
 
-    /// Formatted text: what [`format_in!`](crate::format_in) calls.
+    /// Returns formatted text; [`format_in!`](crate::format_in) calls it.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -542,7 +545,7 @@ impl Arena {
     /// If the arena has no memory, or a formatting trait returns an error.
     #[track_caller]
     pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
-        sure(self.formatted(args))
+        unwrap_infallible(self.formatted(args))
     }
 
     /// As [`alloc_fmt`](Arena::alloc_fmt), with an error instead of the first panic.
@@ -559,7 +562,7 @@ impl Arena {
     }
 }
 
-/// `format!` into an arena: `&mut str`, with no `String` in between.
+/// `format!` into an arena: returns `&mut str`, without a `String`.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -573,7 +576,7 @@ macro_rules! format_in {
     };
 }
 
-/// As [`format_in!`](crate::format_in), with an error instead of the panic when there is no memory.
+/// As [`format_in!`](crate::format_in), with an error instead of the panic if there is no memory.
 ///
 /// ```
 /// let tight = toft::Options::new().budget(16).create()?;

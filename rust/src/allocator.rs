@@ -1,20 +1,20 @@
-//! The allocator contracts of the standard library and of allocator-api2, for references to arenas, task arenas, recyclers,
-//! shared arenas and their parts.
+//! The allocator traits of the standard library and of allocator-api2, for references to arenas, task arenas,
+//! recyclers, shared arenas and their local parts.
 //!
-//! Of arenas, sound for these reasons: the trait's blocks live until the arena is reset, rewound or ended, which takes the arena
-//! exclusively while the collection holds it shared; a scope claims its room, so what a collection outside gets meanwhile
-//! survives the scope; copies of `&Arena` are the same arena, wherever they are; and an arena is not `Sync`, so neither
-//! is a collection that holds a reference to one `Send`. A task arena's calls are behind its lock. Recyclers give back what is freed, shared
-//! arenas the newest alone, and nothing else until they are borrowed exclusively. A `Local` may end while its memory is
-//! in use, and what is allocated there borrows it all the same.
+//! Soundness, for arenas: allocations live until the arena is reset, rewound or released, which needs exclusive access,
+//! while the collection holds a shared borrow; a scope claims its memory, so the allocations of a collection outside it
+//! survive the scope; copies of `&Arena` are the same arena; and an arena is not `Sync`, so a collection with a
+//! reference to one is not `Send`. A task arena's calls take its lock. Recyclers free any allocation, shared arenas
+//! only the newest one, and nothing else until they are borrowed exclusively. A `Local` may be dropped while its memory
+//! is in use, since the memory is the shared arena's, which the allocations borrow.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
+use crate::construct::{CallSite, Construct};
 use crate::recycler::Recycler;
-use crate::room::{By, Room};
 use crate::source::Source;
 
 macro_rules! allocator {
@@ -23,20 +23,20 @@ macro_rules! allocator {
         unsafe impl<$($generics)*> $api for &$of {
             #[inline(always)]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $error> {
-                let p = self.obtain(layout, By::caller(false)).ok_or($error)?;
+                let p = self.raw_alloc(layout, CallSite::caller(false)).ok_or($error)?;
                 Ok(NonNull::slice_from_raw_parts(p, layout.size()))
             }
 
             #[inline(always)]
             unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: the caller's contract.
-                unsafe { self.return_(p, layout) }
+                unsafe { self.raw_free(p, layout) }
             }
 
             #[inline(always)]
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract.
-                let p = unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or($error)?;
+                let p = unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or($error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
             }
 
@@ -44,7 +44,7 @@ macro_rules! allocator {
             unsafe fn grow_zeroed(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract; the new bytes are this allocation's.
                 unsafe {
-                    let p = self.refit(p, old, new, By::caller(false)).ok_or($error)?;
+                    let p = self.raw_realloc(p, old, new, CallSite::caller(false)).ok_or($error)?;
                     p.as_ptr().add(old.size()).write_bytes(0, new.size() - old.size());
                     Ok(NonNull::slice_from_raw_parts(p, new.size()))
                 }
@@ -52,17 +52,17 @@ macro_rules! allocator {
 
             #[inline(always)]
             unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
-                if <$of as Room>::FREES && new.size() == 0 {
-                    // allocator-api2's `Vec` does not give back what has no bytes.
+                if <$of as Construct>::FREES && new.size() == 0 {
+                    // allocator-api2's `Vec` does not free an allocation without bytes.
                     // SAFETY: the caller's contract; an alignment is not 0.
                     unsafe {
-                        self.return_(p, old);
-                        let nowhere = NonNull::new_unchecked(core::ptr::without_provenance_mut(new.align()));
-                        return Ok(NonNull::slice_from_raw_parts(nowhere, 0));
+                        self.raw_free(p, old);
+                        let dangling = NonNull::new_unchecked(core::ptr::without_provenance_mut(new.align()));
+                        return Ok(NonNull::slice_from_raw_parts(dangling, 0));
                     }
                 }
                 // SAFETY: the caller's contract.
-                let p = unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or($error)?;
+                let p = unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or($error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
             }
         }

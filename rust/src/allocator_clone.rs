@@ -1,7 +1,7 @@
-//! What the standard library's collections of shared allocators ask for besides, from Rust 1.100 on: that a copy of an
-//! allocator is as good as the one it was copied from.
+//! The guarantee that collections of the standard library require of shared allocators from Rust 1.100 on: a copy of an
+//! allocator is equivalent to the original.
 //!
-//! A file of its own: `version` is understood where the feature `nightly` is on.
+//! A file of its own, since `version` is understood only with the feature `nightly`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[cfg(version("1.100"))]
@@ -11,7 +11,7 @@ mod since_1_100 {
     use crate::recycler::Recycler;
     use crate::source::Source;
 
-    // SAFETY: a copy of `&Arena` is the same arena, and neither moves it nor ends it.
+    // SAFETY: a copy of `&Arena` is the same arena; copying neither moves nor releases it.
     unsafe impl core::alloc::AllocatorClone for &Arena {}
     // SAFETY: as above.
     unsafe impl<const MIN_ALIGN: usize> core::alloc::AllocatorClone for &Bump<MIN_ALIGN> {}
@@ -21,7 +21,7 @@ mod since_1_100 {
     #[cfg(feature = "std")]
     unsafe impl<S: Source> core::alloc::AllocatorClone for &crate::SyncRecycler<S> {}
 
-    // For `Rc::from` and its like, as long as their parameter for allocators is not stable.
+    // For `Rc::from` and similar calls, while their allocator parameter is not stable.
     impl core::alloc::AllocatorNightly for &Arena {}
     impl<const MIN_ALIGN: usize> core::alloc::AllocatorNightly for &Bump<MIN_ALIGN> {}
     impl<S: Source> core::alloc::AllocatorNightly for &Recycler<S> {}

@@ -1,4 +1,5 @@
-//! The arena: making it, emptying it, ending it, and what others may do with it. `alloc.rs` has what it is for.
+//! The arena: creation, reset and release, statistics, marks, and passing arenas to code in other languages.
+//! `allocate.rs` has the allocating calls.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
@@ -9,7 +10,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use crate::abi::{self, Head};
-use crate::drops::carrying;
+use crate::drops::resuming_panics;
 use crate::error::AllocError;
 use crate::options::Options;
 use crate::provider;
@@ -17,20 +18,20 @@ use crate::scope::Scope;
 
 pub use crate::abi::Stats;
 
-/// Memory that is handed out by moving a pointer and given back as a whole.
+/// An arena: it allocates by moving a pointer, and its memory is freed as a whole.
 ///
-/// `arena.alloc(value)` costs a compare and an add, and returns a reference that lives as long as the arena is borrowed.
-/// Nothing is freed one by one: [`reset`](Arena::reset), the end of a [`scope`](Arena::scope), or the arena's own end
-/// gives back everything at once.
+/// `arena.alloc(value)` costs a compare and an add, and returns a reference that lives as long as the arena is
+/// borrowed. Single allocations are not freed: [`reset`](Arena::reset), the end of a [`scope`](Arena::scope), or
+/// dropping the arena frees everything at once.
 ///
-/// **Destructors do not run** for what `alloc` and its kin return. [`boxed`](Arena::boxed) returns a box that drops its
-/// value; [`alloc_drop`](Arena::alloc_drop) drops it when its memory is given back.
+/// **Destructors do not run** for values of `alloc` and similar calls. [`boxed`](Arena::boxed) returns a box that drops
+/// its value; [`alloc_drop`](Arena::alloc_drop) registers a value that the arena drops before it frees the memory.
 ///
 /// An arena belongs to one thread at a time: it is `Send`, not `Sync`. Blocks come from the heap through a cache of the
-/// thread ([`cache`](crate::cache)), or from a source of your own ([`Options`]).
+/// thread ([`cache`](crate::cache)), or from the caller's source ([`Options`]).
 ///
-/// Calls that allocate panic when there is no memory or the budget does not allow more; each has a twin, `try_...`, that
-/// returns [`AllocError`] and changes nothing.
+/// Calls that allocate panic if there is no memory or the budget does not allow the request; each has a variant
+/// `try_...` that returns [`AllocError`] and changes nothing.
 ///
 /// ```
 /// let mut arena = toft::Arena::new();
@@ -39,7 +40,7 @@ pub use crate::abi::Stats;
 ///     let pair = arena.alloc((round, name.len()));
 ///     pair.0 += 1;
 ///     assert_eq!(*pair, (round + 1, 4));
-///     arena.reset(); // `name` and `pair` are gone: to use them here does not compile
+///     arena.reset(); // `name` and `pair` are freed: the borrow checker refuses later uses
 /// }
 /// ```
 #[repr(transparent)]
@@ -50,7 +51,7 @@ pub struct Arena {
 // SAFETY: an arena owns its blocks; its source is the heap or `Send`; values that it drops are `Send`.
 unsafe impl Send for Arena {}
 
-/// What a [`reset`](Arena::reset_with) keeps for the next round.
+/// The blocks that [`reset`](Arena::reset_with) keeps for the next round.
 ///
 /// ```
 /// use toft::{Arena, Keep};
@@ -61,13 +62,13 @@ unsafe impl Send for Arena {}
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keep {
-    /// What recent rounds needed, merged into one block where that is not more than 64 MiB: a steady workload comes to
-    /// rest with no slow call at all.
+    /// As many bytes as recent rounds needed, merged into one block up to 64 MiB, so that a steady workload makes no
+    /// slow call.
     #[default]
     Recent,
-    /// Every block.
+    /// All blocks.
     All,
-    /// At most about so many bytes.
+    /// At most about this many bytes.
     Bytes(usize),
 }
 
@@ -81,7 +82,7 @@ pub enum Keep {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(abi::Mark);
 
-/// Why a raw operation did nothing.
+/// Why [`Arena::rewind`] or [`Arena::set_budget`] failed. Nothing changed.
 ///
 /// ```
 /// use toft::{Arena, RewindError};
@@ -111,9 +112,9 @@ impl fmt::Display for RewindError {
 impl core::error::Error for RewindError {}
 
 impl Arena {
-    // ---- making ----
+    // ---- create ----
 
-    /// An arena on the heap, with one block of 4096 bytes. The thread's cache makes it cheap: a few nanoseconds.
+    /// Creates an arena on the heap, with one block of 4096 bytes. The thread's cache makes this fast.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -130,7 +131,7 @@ impl Arena {
         }
     }
 
-    /// As [`new`](Arena::new), without the panic.
+    /// As [`new`](Arena::new), with an error instead of the panic.
     ///
     /// ```
     /// let arena = toft::Arena::try_new()?;
@@ -142,14 +143,14 @@ impl Arena {
         provider::create().map(Arena::made).ok_or(AllocError)
     }
 
-    /// An arena that expects a round of about `bytes`: the first allocation takes one block for all of it.
+    /// Creates an arena for rounds of about `bytes`: the first allocation takes one block for all of it.
     ///
     /// ```
     /// let arena = toft::Arena::with_capacity(1_000_000);
     /// for i in 0..125_000u64 {
     ///     arena.alloc(i);
     /// }
-    /// assert_eq!(arena.stats().source_calls, 2); // its home, and one block for all
+    /// assert_eq!(arena.stats().source_calls, 2); // the initial block, and one for all
     /// ```
     ///
     /// # Panics
@@ -161,8 +162,9 @@ impl Arena {
         }
     }
 
-    /// An arena in the caller's buffer, of which the first 512 bytes and what is missing to a multiple of 64 are its own.
-    /// It does not grow; [`in_buffer_or_heap`](Arena::in_buffer_or_heap) does. Errs if the buffer is too small.
+    /// Creates an arena in the caller's buffer. It uses the first 512 bytes, and the padding to a multiple of 64, for
+    /// itself. It does not grow; [`in_buffer_or_heap`](Arena::in_buffer_or_heap) does. Fails if the buffer is too
+    /// small.
     ///
     /// ```
     /// # use core::mem::MaybeUninit;
@@ -176,8 +178,8 @@ impl Arena {
         Scope::in_buffer(buffer, None)
     }
 
-    /// An arena in the caller's buffer that goes on in blocks of the heap when that is full. Errs if the buffer is too
-    /// small.
+    /// Creates an arena in the caller's buffer that takes blocks of the heap when the buffer is full. Fails if the
+    /// buffer is too small.
     ///
     /// ```
     /// # use core::mem::MaybeUninit;
@@ -196,10 +198,10 @@ impl Arena {
         Arena { head: a.head() }
     }
 
-    // ---- emptying ----
+    // ---- reset ----
 
-    /// Gives back every allocation, runs the destructors of [`alloc_drop`](Arena::alloc_drop), and keeps memory for the
-    /// next round as [`Keep::Recent`] says.
+    /// Frees every allocation, runs the destructors of [`alloc_drop`](Arena::alloc_drop), and keeps blocks for the next
+    /// round by [`Keep::Recent`].
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -211,16 +213,16 @@ impl Arena {
     /// ```
     ///
     /// # Panics
-    /// If a destructor panicked, when all is done. If a scope or cursor of an arena that was made in another language was
-    /// leaked: it stays claimed.
+    /// If a destructor panicked, after everything is freed. If a scope or cursor of an arena from another language was
+    /// leaked: the arena stays claimed.
     #[inline]
     pub fn reset(&mut self) {
-        if !self.reset_short() {
+        if !self.reset_fast() {
             self.reset_slow();
         }
     }
 
-    /// As [`reset`](Arena::reset), keeping what `keep` says.
+    /// As [`reset`](Arena::reset), with the blocks to keep chosen by `keep`.
     ///
     /// ```
     /// use toft::{Arena, Keep};
@@ -241,7 +243,7 @@ impl Arena {
         assert!(code == abi::OK || code == abi::ECORRUPT, "toft: the arena is held by code in another language");
     }
 
-    /// Returns kept memory that holds no allocation to its source, until about `keep` bytes of it are left.
+    /// Returns kept blocks without allocations to the source, until about `keep` bytes of them are left.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -254,8 +256,8 @@ impl Arena {
         unsafe { (self.table().trim)(self.head.as_ptr(), keep) }
     }
 
-    /// Runs `f`, and gives back all that it allocated here. One nanosecond or two, where [`scope`](Arena::scope) takes
-    /// some more; but nothing outside may be borrowed from the arena meanwhile.
+    /// Runs `f`, and frees all that it allocated here. This takes one or two nanoseconds, less than
+    /// [`scope`](Arena::scope), but no other borrow of the arena may exist during the call.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -264,7 +266,7 @@ impl Arena {
     /// ```
     ///
     /// # Panics
-    /// If `f` or a destructor does; the memory is given back all the same.
+    /// If `f` or a destructor panics; the memory is freed all the same.
     #[inline]
     pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
         struct Rewind<'a>(&'a mut Arena, abi::Mark);
@@ -272,10 +274,10 @@ impl Arena {
             #[inline(always)]
             fn drop(&mut self) {
                 let head = self.0.head;
-                // SAFETY: the arena is alive; what `f` allocated is not borrowed any more.
+                // SAFETY: the arena is alive; the allocations of `f` are no longer borrowed.
                 unsafe {
                     if self.1.epoch == (*head.as_ptr()).epoch.get() {
-                        (*head.as_ptr()).cursor.set(self.1.cursor); // it is not below: nobody else could rewind
+                        (*head.as_ptr()).cursor.set(self.1.cursor); // not below the mark: only this function can rewind
                     } else {
                         self.0.rewind_slow(self.1);
                     }
@@ -289,9 +291,9 @@ impl Arena {
         f(rewind.0)
     }
 
-    // ---- looking ----
+    // ---- queries ----
 
-    /// What the arena holds, and took of its source. With scopes that are open.
+    /// Returns the statistics of the arena, open scopes included.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -306,7 +308,7 @@ impl Arena {
         stats
     }
 
-    /// Whether `p` points into bytes that are allocated. Walks the blocks.
+    /// Returns whether `p` points into allocated bytes. Linear in the number of blocks.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -318,10 +320,10 @@ impl Arena {
         unsafe { (self.table().contains)(self.head.as_ptr(), p.cast()) != 0 }
     }
 
-    /// Limits the bytes that may be allocated at a time; `None`: no limit. An allocation that would pass it is refused, to
-    /// the byte. One that is below what is allocated now refuses everything until enough is given back.
+    /// Limits the bytes that may be allocated at a time; `None`: no limit. An allocation that would exceed the budget
+    /// is refused, exactly. A budget below the present use refuses every allocation until enough is freed.
     ///
-    /// It costs nothing until it is reached. Errs while a scope or cursor is open.
+    /// A budget costs nothing until it is reached. Fails while a scope or cursor is open.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -342,7 +344,7 @@ impl Arena {
         }
     }
 
-    /// The blocks, newest first, then those that are kept for later. None of arenas that were made in another language.
+    /// Returns the blocks, newest first, then the spares. Empty for arenas from another language.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -351,7 +353,7 @@ impl Arena {
     /// assert_eq!(sizes.iter().sum::<usize>() as u64, arena.stats().reserved);
     /// ```
     pub fn blocks(&self) -> Vec<BlockInfo> {
-        let mut blocks = Vec::new(); // a list: whoever looks at it may use the arena meanwhile
+        let mut blocks = Vec::new(); // a list, so that the caller may use the arena while it iterates
         if let Some(a) = self.own() {
             a.walk(|b| {
                 blocks.push(BlockInfo { base: b.base, size: b.size, start: b.start, used: b.used, spare: b.spare })
@@ -360,9 +362,9 @@ impl Arena {
         blocks
     }
 
-    // ---- marks, for code that keeps its own lifetimes ----
+    // ---- marks ----
 
-    /// A point to rewind to. Two loads. While a cursor is open: the point where the cursor began.
+    /// Returns a point to rewind to; two loads. While a cursor is open it is the point where the cursor began.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -379,8 +381,8 @@ impl Arena {
         Mark(unsafe { abi::mark(self.head) })
     }
 
-    /// Gives back all that was allocated since the mark. [`scope`](Arena::scope) and [`scope_mut`](Arena::scope_mut) do
-    /// the same with the borrow checker's help.
+    /// Frees all that was allocated since the mark. [`scope`](Arena::scope) and [`scope_mut`](Arena::scope_mut) do the
+    /// same with the borrow checker's help.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -394,11 +396,11 @@ impl Arena {
     /// ```
     ///
     /// # Errors
-    /// A mark that is not good any more, or an open scope or cursor: nothing changed.
+    /// The mark is stale, or a scope or cursor is open. Nothing changed.
     ///
     /// # Safety
-    /// Nothing that was allocated since the mark is used any more, by collections that allocate here neither. If the arena
-    /// was made in another language, no scope of it is open.
+    /// No allocation made since the mark is used any more, by collections in this arena neither. If the arena is from
+    /// another language, no scope of it is open.
     #[inline]
     pub unsafe fn rewind(&self, mark: Mark) -> Result<(), RewindError> {
         // SAFETY: the arena is alive; the rest is the caller's contract.
@@ -412,7 +414,7 @@ impl Arena {
 
     // ---- other languages ----
 
-    /// The head, for code in another language: valid as long as this arena, wherever it is moved to.
+    /// Returns the head, for code in another language. It is valid as long as this arena, also if the arena is moved.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -427,12 +429,13 @@ impl Arena {
         self.head
     }
 
-    /// The head, to be released by whoever gets it: `ops->release`, or [`from_raw`](Arena::from_raw) and drop.
+    /// Returns the head without releasing the arena. Its receiver releases it: by `ops->release`, or by
+    /// [`from_raw`](Arena::from_raw) and drop.
     ///
     /// ```
     /// use toft::Arena;
     /// let head = Arena::new().into_raw();
-    /// // SAFETY: nobody else has it.
+    /// // SAFETY: no other code uses it.
     /// let arena = unsafe { Arena::from_raw(head) }.unwrap();
     /// assert_eq!(arena.stats().live, 0);
     /// ```
@@ -440,7 +443,7 @@ impl Arena {
         ManuallyDrop::new(self).head
     }
 
-    /// An arena that was made anywhere, to use and to release. `None` if its version is not known here.
+    /// Takes ownership of an arena of any provider. `None`: the version of its table is unknown; it is not released.
     ///
     /// ```
     /// use toft::Arena;
@@ -453,10 +456,10 @@ impl Arena {
     /// ```
     ///
     /// # Safety
-    /// `head` is the head of a live arena that nobody else uses or releases from now on. If it leaves this thread, its
-    /// provider and source must allow that.
+    /// `head` is the head of a live arena that no other code uses or releases from now on. If it leaves this thread,
+    /// its provider and source must allow that.
     pub unsafe fn from_raw(head: NonNull<Head>) -> Option<Arena> {
-        // An arena that is refused is not touched: an `Arena` made of it first would release it.
+        // Checked before the `Arena` exists, which would release the head when it is dropped.
         // SAFETY: the caller's contract.
         if unsafe { is_known(head) } {
             Some(Arena { head })
@@ -465,12 +468,12 @@ impl Arena {
         }
     }
 
-    /// An arena that was made anywhere, to use while its owner waits. `None` if its version is not known here.
+    /// Borrows an arena of any provider. `None`: the version of its table is unknown.
     ///
     /// ```
     /// use toft::Arena;
     /// let arena = Arena::new();
-    /// // SAFETY: alive, and not used by others meanwhile.
+    /// // SAFETY: alive, and no other code uses it.
     /// let borrowed = unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap();
     /// borrowed.alloc(7u64);
     /// drop(borrowed);
@@ -478,15 +481,15 @@ impl Arena {
     /// ```
     ///
     /// # Safety
-    /// `head` is the head of an arena that lives for `'a`; during `'a` it is used by this thread only, and not rewound
-    /// past, reset or released by anybody.
+    /// `head` is the head of an arena that lives for `'a`; during `'a` only this thread uses it, and no code rewinds
+    /// past these allocations, resets or releases it.
     pub unsafe fn borrow_raw<'a>(head: NonNull<Head>) -> Option<Borrowed<'a>> {
         // SAFETY: the caller's contract.
         let arena = ManuallyDrop::new(unsafe { Arena::from_raw(head) }?);
         Some(Borrowed { arena, lives: PhantomData })
     }
 
-    // ---- for the other files ----
+    // ---- internal ----
 
     #[inline(always)]
     pub(crate) fn head(&self) -> NonNull<Head> {
@@ -495,34 +498,35 @@ impl Arena {
 
     #[inline(always)]
     pub(crate) fn table(&self) -> &abi::Ops {
-        // SAFETY: the head is alive, and its table stays as it is (M20).
+        // SAFETY: the head is alive, and its table does not change (M20).
         unsafe { &*(*self.head.as_ptr()).ops.get() }
     }
 
-    /// The state behind the head, if it is of this crate.
+    /// The state behind the head, if this crate is the provider.
     #[inline]
     pub(crate) fn own(&self) -> Option<provider::ArenaPtr> {
         // SAFETY: the head is alive.
         unsafe { provider::own(self.head) }
     }
 
-    /// A reset that is like the last one, if it may be so short. The caller has the arena exclusively.
+    /// Resets by moving three words if the arena is steady (`provider/reset.rs`); else returns false. The caller has
+    /// exclusive access to the arena.
     #[inline(always)]
-    pub(crate) fn reset_short(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_short())
+    pub(crate) fn reset_fast(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_fast())
     }
 
-    /// The same where [`reset_short`](Arena::reset_short) had to count; it runs nothing of anybody either.
-    pub(crate) fn reset_again(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_again())
+    /// As [`reset_fast`](Arena::reset_fast), for steady arenas whose counts must be updated. Runs no user code.
+    pub(crate) fn reset_steady(&self) -> bool {
+        self.own().is_some_and(|a| a.reset_steady())
     }
 
-    /// Ends scopes and cursors that were forgotten: an exclusive borrow of the arena says that they are not in use.
+    /// Ends leaked scopes and cursors. The exclusive borrow shows that they are no longer in use.
     #[inline]
     pub(crate) fn end_leaked(&mut self) {
         // SAFETY: the head is alive.
-        let watched = unsafe { (*self.head.as_ptr()).epoch.get() } & 1 != 0;
-        if watched {
+        let instrumented = unsafe { (*self.head.as_ptr()).epoch.get() } & 1 != 0;
+        if instrumented {
             self.end_leaked_slow();
         }
     }
@@ -530,7 +534,7 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {
-        if !self.reset_again() {
+        if !self.reset_steady() {
             self.reset_with(Keep::Recent);
         }
     }
@@ -551,12 +555,12 @@ impl Arena {
         }
     }
 
-    /// Runs what may run destructors, and lets a panic of theirs go on afterwards.
+    /// Runs `f`, which may run destructors, and resumes a panic of theirs afterwards.
     #[inline(always)]
     fn running_drops<R>(&self, f: impl FnOnce() -> R) -> R {
         match self.own() {
             Some(a) if !a.has_cleanups() => f(),
-            _ => carrying(f),
+            _ => resuming_panics(f),
         }
     }
 }
@@ -572,8 +576,8 @@ impl Drop for Arena {
         self.end_leaked();
         match self.own() {
             Some(a) if !a.has_cleanups() => a.release(),
-            // SAFETY: the arena is alive, and nobody uses it any more.
-            _ => carrying(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
+            // SAFETY: the arena is alive, and not used any more.
+            _ => resuming_panics(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
         }
     }
 }
@@ -590,7 +594,7 @@ impl fmt::Debug for Arena {
     }
 }
 
-/// A block, as [`Arena::blocks`] shows it.
+/// A block of an arena: [`Arena::blocks`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -600,19 +604,19 @@ impl fmt::Debug for Arena {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BlockInfo {
-    /// Where it begins.
+    /// Its first byte.
     pub base: *const u8,
-    /// Bytes asked of the source.
+    /// Bytes requested from the source.
     pub size: usize,
-    /// The first byte that is handed out.
+    /// The first byte for allocations.
     pub start: *const u8,
-    /// Bytes from there that are in use.
+    /// Allocated bytes from `start` on.
     pub used: usize,
-    /// Kept for later.
+    /// Whether it is kept for later.
     pub spare: bool,
 }
 
-/// An arena that somebody else ends: [`Arena::borrow_raw`].
+/// An arena that this value does not release: [`Arena::borrow_raw`].
 ///
 /// ```
 /// use toft::{Arena, Borrowed};
@@ -620,7 +624,7 @@ pub struct BlockInfo {
 ///     arena.stats().live
 /// }
 /// let arena = Arena::new();
-/// // SAFETY: alive, and not used by others meanwhile.
+/// // SAFETY: alive, and no other code uses it.
 /// assert_eq!(count(&unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap()), 0);
 /// ```
 #[derive(Debug)]

@@ -1,18 +1,17 @@
-//! Batches: several values by one allocation, each borrowed by itself.
+//! Batches: several values in one allocation, each borrowed separately.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned references are to new memory
 
 use core::array;
 
 use crate::arena::Arena;
-use crate::error::{sure, AllocError};
+use crate::error::{unwrap_infallible, AllocError};
 
 impl Arena {
-    /// Moves `N` values into the arena, side by side, by one allocation: one compare for all of them. Each is borrowed
-    /// by itself.
+    /// Moves `N` values into the arena, adjacent, by one allocation with one compare. Each is borrowed separately.
     ///
     /// Only the batch starts at a multiple of 8, so small values take no more than their size. Values of several types
-    /// are a tuple: `let (a, b) = arena.alloc((1, 'x'))`. As many as are known at run time are a slice:
+    /// are a tuple: `let (a, b) = arena.alloc((1, 'x'))`. If their number is known at run time only, they are a slice:
     /// [`alloc_slice_fill_with`](Arena::alloc_slice_fill_with). None of them is dropped.
     ///
     /// ```
@@ -27,10 +26,10 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_batch<T, const N: usize>(&self, values: [T; N]) -> [&mut T; N] {
-        sure(self.left(|| values)).each_mut()
+        unwrap_infallible(self.alloc_no_drop(|| values)).each_mut()
     }
 
-    /// As [`alloc_batch`](Arena::alloc_batch), with an error instead of the panic. All `values` are lost then.
+    /// As [`alloc_batch`](Arena::alloc_batch), with an error instead of the panic; all `values` are dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(16).create()?;
@@ -42,12 +41,12 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc_batch<T, const N: usize>(&self, values: [T; N]) -> Result<[&mut T; N], AllocError> {
-        Ok(self.left(|| values)?.each_mut())
+        Ok(self.alloc_no_drop(|| values)?.each_mut())
     }
 
-    /// Makes `N` values in the arena, by their index.
+    /// Constructs `N` values in the arena, from their index.
     ///
-    /// The memory is taken first, so `make` may allocate here too. Where it panics there is [a rule](crate#panics).
+    /// The memory is reserved first, so `make` may use the arena. For panics of `make` see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -60,7 +59,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_batch_with<T, const N: usize>(&self, make: impl FnMut(usize) -> T) -> [&mut T; N] {
-        sure(self.left(|| array::from_fn(make))).each_mut()
+        unwrap_infallible(self.alloc_no_drop(|| array::from_fn(make))).each_mut()
     }
 
     /// As [`alloc_batch_with`](Arena::alloc_batch_with), with an error instead of the panic; `make` does not run then.
@@ -78,6 +77,6 @@ impl Arena {
         &self,
         make: impl FnMut(usize) -> T,
     ) -> Result<[&mut T; N], AllocError> {
-        Ok(self.left(|| array::from_fn(make))?.each_mut())
+        Ok(self.alloc_no_drop(|| array::from_fn(make))?.each_mut())
     }
 }

@@ -1,4 +1,4 @@
-//! A box in an arena: it drops its value, and the memory goes with the arena's.
+//! Boxes in an arena: a box drops its value; the memory is freed with the arena's.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::{Borrow, BorrowMut};
@@ -15,12 +15,12 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll};
 
 use crate::arena::Arena;
-use crate::error::{sure, AllocError};
+use crate::error::{unwrap_infallible, AllocError};
 
-/// A value in an arena that is dropped with the box. One word for sized types, no reference to the arena.
+/// A box for a value in an arena, which it drops. One word for sized types, without a reference to the arena.
 ///
-/// Of unsized types there are boxes too: slices by [`Arena::boxed_slice`], trait objects by [`unsize!`](crate::unsize).
-/// The box does not pin its value: leaking it does not leak the memory. [`Arena::alloc_pin`] does.
+/// There are boxes of unsized types: slices by [`Arena::boxed_slice`], trait objects by [`unsize!`](crate::unsize). A
+/// box cannot pin its value, since leaking the box does not leak the memory; [`Arena::alloc_pin`] pins.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -33,7 +33,7 @@ pub struct Box<'a, T: ?Sized> {
     owns: PhantomData<(&'a T, T)>,
 }
 
-// SAFETY: it owns its value, and nothing else of the arena.
+// SAFETY: it owns its value, and accesses nothing else of the arena.
 unsafe impl<T: ?Sized + Send> Send for Box<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Sync> Sync for Box<'_, T> {}
@@ -53,7 +53,7 @@ impl Arena {
     #[inline(always)]
     #[track_caller]
     pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
-        Box::of(sure(self.value(|| value)))
+        Box::of(unwrap_infallible(self.value(|| value)))
     }
 
     /// As [`boxed`](Arena::boxed), with an error instead of the panic.
@@ -69,7 +69,7 @@ impl Arena {
         Ok(Box::of(self.value(|| value)?))
     }
 
-    /// All that an iterator yields, in a box that drops it.
+    /// Collects an iterator into a box.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -81,10 +81,10 @@ impl Arena {
     /// If the arena has no memory.
     #[track_caller]
     pub fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<'_, [T]> {
-        Box::of(sure(self.collected(iter.into_iter(), false)))
+        Box::of(unwrap_infallible(self.collected(iter.into_iter(), false)))
     }
 
-    /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. What was yielded is dropped then.
+    /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. The yielded values are dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(0).create()?;
@@ -96,7 +96,7 @@ impl Arena {
         Ok(Box::of(self.collected(iter.into_iter(), false)?))
     }
 
-    /// A copy of a string, in a box.
+    /// Copies a string into a box.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -124,13 +124,13 @@ impl Arena {
 }
 
 impl<'a, T: ?Sized> Box<'a, T> {
-    /// Nobody else drops it: that is the caller's part.
+    /// Precondition: no other code drops the value.
     #[inline(always)]
     fn of(value: &'a mut T) -> Box<'a, T> {
         Box { at: NonNull::from(value), owns: PhantomData }
     }
 
-    /// A box of a value that lies in memory for `'a`.
+    /// Makes a box of a value whose memory lives for `'a`.
     ///
     /// ```
     /// use toft::Box;
@@ -141,14 +141,14 @@ impl<'a, T: ?Sized> Box<'a, T> {
     /// ```
     ///
     /// # Safety
-    /// Nobody else drops the value or uses it.
+    /// `at` is a valid value, which no other code drops or uses.
     #[inline(always)]
     pub unsafe fn from_raw(at: *mut T) -> Box<'a, T> {
         // SAFETY: the caller's contract: a value, so not null.
         Box { at: unsafe { NonNull::new_unchecked(at) }, owns: PhantomData }
     }
 
-    /// The value's address. It will not be dropped.
+    /// Returns the value's address, without dropping the value.
     ///
     /// ```
     /// use toft::Box;
@@ -162,7 +162,7 @@ impl<'a, T: ?Sized> Box<'a, T> {
         ManuallyDrop::new(b).at.as_ptr()
     }
 
-    /// The value, for as long as the arena is borrowed. It will not be dropped.
+    /// Returns the value for as long as the arena is borrowed. It is not dropped.
     ///
     /// ```
     /// use toft::Box;
@@ -172,11 +172,11 @@ impl<'a, T: ?Sized> Box<'a, T> {
     /// ```
     #[inline(always)]
     pub fn leak(b: Box<'a, T>) -> &'a mut T {
-        // SAFETY: the memory lives for 'a, and the value is nobody else's.
+        // SAFETY: the memory lives for 'a, and the value is exclusively the box's.
         unsafe { &mut *Box::into_raw(b) }
     }
 
-    /// Pins a value that does not mind. (A box may be leaked without its memory: others need [`Arena::alloc_pin`].)
+    /// Pins an `Unpin` value. (A box may be leaked without its memory: other types need [`Arena::alloc_pin`].)
     ///
     /// ```
     /// use toft::Box;
@@ -191,20 +191,20 @@ impl<'a, T: ?Sized> Box<'a, T> {
         Pin::new(b)
     }
 
-    /// What [`unsize!`](crate::unsize) calls.
+    /// Implements [`unsize!`](crate::unsize).
     ///
     /// # Safety
-    /// `coerce` returns its argument, converted by a coercion of the compiler's.
+    /// `coerce` returns its argument, converted by a coercion of the compiler.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn __unsize<U: ?Sized>(b: Box<'a, T>, coerce: fn(*mut T) -> *mut U) -> Box<'a, U> {
-        // SAFETY: the caller's contract: the same value, by a pointer that the compiler allows for it.
+        // SAFETY: the caller's contract: a pointer to the same value, made by the compiler.
         unsafe { Box::from_raw(coerce(Box::into_raw(b))) }
     }
 }
 
 impl<T> Box<'_, T> {
-    /// The value, moved out.
+    /// Moves the value out.
     ///
     /// ```
     /// use toft::Box;
@@ -214,12 +214,12 @@ impl<T> Box<'_, T> {
     /// ```
     #[inline(always)]
     pub fn into_inner(b: Self) -> T {
-        // SAFETY: the value is the box's, which does not drop it now.
+        // SAFETY: the box owns the value, and does not drop it now.
         unsafe { Box::into_raw(b).read() }
     }
 }
 
-/// A box of a trait object, of a box of the type: what coercion does for the standard library's box.
+/// Converts a box to a box of a trait object, as coercion does for the standard library's box.
 ///
 /// ```
 /// use std::fmt::Display;
@@ -228,8 +228,8 @@ impl<T> Box<'_, T> {
 /// assert_eq!(format!("{} {}", things[0], things[1]), "1 two");
 /// ```
 ///
-/// Only what the compiler coerces is converted: a type to a trait object, an array to a slice, a trait object to one with
-/// fewer auto traits.
+/// Only the compiler's coercions are possible: a type to a trait object, an array to a slice, a trait object to one
+/// with fewer auto traits.
 ///
 /// ```compile_fail
 /// let arena = toft::Arena::new();
@@ -240,7 +240,7 @@ macro_rules! unsize {
     ($boxed:expr => $to:ty) => {
         match $boxed {
             // SAFETY: the closure's body is a coercion site: `p` becomes a pointer to the other type by a coercion, not
-            // by a cast. Of raw pointers that is an unsizing, or nothing.
+            // by a cast. For raw pointers that is an unsizing, or the identity.
             boxed => unsafe { $crate::Box::__unsize::<$to>(boxed, |p| p) },
         }
     };
@@ -249,7 +249,7 @@ macro_rules! unsize {
 impl<T: ?Sized> Drop for Box<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the value is the box's, and dropped once.
+        // SAFETY: the box owns the value, which is dropped once.
         unsafe { self.at.as_ptr().drop_in_place() }
     }
 }
@@ -258,7 +258,7 @@ impl<T: ?Sized> Deref for Box<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the box has the value.
+        // SAFETY: the box owns the value.
         unsafe { self.at.as_ref() }
     }
 }
@@ -266,12 +266,12 @@ impl<T: ?Sized> Deref for Box<'_, T> {
 impl<T: ?Sized> DerefMut for Box<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box has the value alone.
+        // SAFETY: the box owns the value, and is borrowed exclusively.
         unsafe { self.at.as_mut() }
     }
 }
 
-// ---- what the standard library's box does ----
+// ---- traits of the standard library's box ----
 
 impl<T: ?Sized> AsRef<T> for Box<'_, T> {
     fn as_ref(&self) -> &T {

@@ -1,4 +1,4 @@
-//! Frames that overlap: what a frame published stays readable while the next ones run.
+//! Overlapping frames: what a frame published stays readable while the next ones run.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -9,11 +9,12 @@ use core::ptr::NonNull;
 use crate::frames::Frames;
 use crate::owner::Root;
 
-/// The last N frames, each with what it published: double buffering, triple buffering, history.
+/// The last N frames, each with the value that it published: double buffering, triple buffering, history.
 ///
-/// [`frame`](Buffered::frame) empties the oldest of N [`Frames`], runs the frame in it, and keeps what it returns, which
-/// may borrow anything that was allocated in the frame, on any thread. N calls later it is dropped and its memory is used
-/// again; who still has a reference to it then does not compile. To keep some of it for longer, copy it to the new frame.
+/// [`frame`](Buffered::frame) empties the oldest of N [`Frames`], runs the new frame in it, and keeps its result, which
+/// may borrow anything that was allocated in the frame, on any thread. N calls later the result is dropped and its
+/// memory reused; the borrow checker refuses references that would live longer. A value that is needed for longer is
+/// copied to the new frame.
 ///
 /// `R` names the type that is published, as for an [`Owner`](crate::Owner): see [`root!`](crate::root).
 ///
@@ -43,15 +44,15 @@ pub struct Buffered<R: Root> {
 }
 
 struct Buffer<R: Root> {
-    /// Dropped before the frames' memory is used again. As uninitialised memory: see `Owner`.
+    /// Dropped before the frames' memory is reused. As uninitialised memory: see `Owner`.
     root: Option<MaybeUninit<R::In<'static>>>,
-    /// In a box, since the root may refer to it; by address, since moving a box would end references.
+    /// In a box, since the root may refer to it; as a raw pointer, since moving a box invalidates references.
     frames: NonNull<Frames>,
 }
 
-// SAFETY: frames are `Send`, and the root is for every lifetime if it is for this one.
+// SAFETY: frames are `Send`, and a root is `Send` for every lifetime if it is for this one.
 unsafe impl<R: Root> Send for Buffer<R> where R::In<'static>: Send {}
-// SAFETY: a shared buffer gives `&R::In` alone.
+// SAFETY: a shared buffer only gives `&R::In`.
 unsafe impl<R: Root> Sync for Buffer<R> where R::In<'static>: Sync {}
 
 impl<R: Root> Buffer<R> {
@@ -63,7 +64,7 @@ impl<R: Root> Buffer<R> {
     }
 
     fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> Option<T> {
-        // SAFETY: initialised. 'a is any lifetime to `look`: nothing can be stored in the root, and nothing of it kept.
+        // SAFETY: initialised. `look` is generic over 'a: it can neither store nor keep a reference.
         self.root.as_ref().map(|root| look(unsafe { root.assume_init_ref() }))
     }
 }
@@ -73,7 +74,7 @@ impl<R: Root> Drop for Buffer<R> {
         struct Last(NonNull<Frames>);
         impl Drop for Last {
             fn drop(&mut self) {
-                // SAFETY: it came from a box, and nobody uses it again.
+                // SAFETY: it came from a box, and is not used again.
                 drop(unsafe { Box::from_raw(self.0.as_ptr()) });
             }
         }
@@ -83,7 +84,7 @@ impl<R: Root> Drop for Buffer<R> {
 }
 
 impl<R: Root> Buffered<R> {
-    /// Room for `n` frames, the running one included. Of 1 there is no past; 0 counts as 1.
+    /// Creates `n` frames, the running one included. With 1 there is no past; 0 counts as 1.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -93,7 +94,7 @@ impl<R: Root> Buffered<R> {
         Buffered::with_frames(n, Frames::new)
     }
 
-    /// As [`new`](Buffered::new), of frames that `make` makes.
+    /// As [`new`](Buffered::new), with frames that `make` creates.
     ///
     /// ```
     /// use toft::{Buffered, Frames, Options};
@@ -106,8 +107,8 @@ impl<R: Root> Buffered<R> {
         Buffered { ring: (0..n.max(1)).map(buffer).collect(), newest: 0, number: 0 }
     }
 
-    /// Runs a frame: ends the oldest one, whose memory this one gets, and keeps what `run` returns. The result of `run`
-    /// may borrow what lives in this frame, not what lives in the past.
+    /// Runs a frame: ends the oldest one, reuses its memory, and keeps what `run` returns. The result may borrow from
+    /// this frame, not from past ones.
     ///
     /// ```
     /// toft::root!(struct Names => std::vec::Vec<&'a str>);
@@ -118,22 +119,22 @@ impl<R: Root> Buffered<R> {
     /// ```
     ///
     /// # Panics
-    /// If `run` does, or the destructor of something in the oldest frame: then this frame published nothing.
+    /// If `run` panics, or a destructor of the oldest frame: then this frame published nothing.
     pub fn frame(&mut self, run: impl for<'a> FnOnce(&'a Frames, Past<'_, R>) -> R::In<'a>) {
         self.newest = (self.newest + 1) % self.ring.len();
         self.number += 1;
         let oldest = &mut self.ring[self.newest];
         oldest.drop_root();
-        // SAFETY: the root was all that referred to it, and its memory.
+        // SAFETY: only the root referred to the frames and their memory.
         unsafe { oldest.frames.as_mut() }.advance();
         let frames = oldest.frames;
-        // SAFETY: the frames stay where they are until the root is dropped. Nobody can keep a reference for longer than
-        // `run` runs but the root, since 'a is any lifetime.
+        // SAFETY: the frames stay at their address until the root is dropped. No other reference can outlive `run`,
+        // which is generic over 'a.
         let root = run(unsafe { frames.as_ref() }, Past { ring: &self.ring, newest: self.newest });
         self.ring[self.newest].root = Some(MaybeUninit::new(root));
     }
 
-    /// Looks at what the frame of `age` published: 0 is the newest one. `None`: it is gone, or published nothing.
+    /// Calls `look` with what a frame published; `age` 0 is the newest frame. `None`: too old, or nothing published.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -147,7 +148,7 @@ impl<R: Root> Buffered<R> {
         Past { ring: &self.ring, newest: self.newest }.with(age, look)
     }
 
-    /// How many frames there is room for.
+    /// Returns the number of frames kept.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -158,7 +159,7 @@ impl<R: Root> Buffered<R> {
         self.ring.len()
     }
 
-    /// How many frames have begun.
+    /// Returns the number of frames begun.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -170,8 +171,7 @@ impl<R: Root> Buffered<R> {
         self.number
     }
 
-    /// [`Frames::trim`] for each frame that published nothing, or whose root is `None` by now; what the others published
-    /// stays where it is, and only memory that is not in use is returned.
+    /// Calls [`Frames::trim`] for each frame that published nothing. Frames with a published value are not trimmed.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -183,14 +183,14 @@ impl<R: Root> Buffered<R> {
     pub fn trim(&mut self, keep: usize) {
         for buffer in &mut self.ring {
             if buffer.root.is_none() {
-                // SAFETY: nothing refers to it without a root.
+                // SAFETY: without a root there are no references.
                 unsafe { buffer.frames.as_mut() }.trim(keep);
             }
         }
     }
 }
 
-/// The frames before the running one, and what they published.
+/// The frames before the running one, with what they published.
 ///
 /// ```
 /// toft::root!(struct Number => &'a u32);
@@ -209,8 +209,8 @@ pub struct Past<'b, R: Root> {
 }
 
 impl<R: Root> Past<'_, R> {
-    /// Looks at what the frame of `age` published: 1 is the one before the running one. `None`: it is gone, or published
-    /// nothing.
+    /// Calls `look` with what a frame published; `age` 1 is the frame before the running one. `None`: too old, or
+    /// nothing published.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);

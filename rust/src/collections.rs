@@ -12,10 +12,10 @@
 //! assert_eq!((words.len(), line.as_str()), (5, "waffo"));
 //! ```
 //!
-//! They borrow their arena, so none of them outlives a reset or the end of a scope. They grow in place while they are the
-//! arena's newest allocation, and move otherwise; what they leave stays used until the arena is reset. Elements are
-//! dropped with their collection. A collection in an outer arena may grow while scopes of it are open: it is served aside,
-//! and what it got survives the scope.
+//! They borrow their arena, so they cannot outlive a reset or the end of a scope. They grow in place while they are the
+//! arena's newest allocation, and move otherwise; the memory that they leave stays in use until the arena is reset.
+//! Elements are dropped with their collection. A collection in an outer arena may grow while scopes of it are open: it
+//! is served from another block, which survives the scope.
 //!
 //! ```
 //! let arena = toft::Arena::new();
@@ -30,8 +30,9 @@
 //! assert_eq!(longest, ["bb", "ccc"]);
 //! ```
 //!
-//! `Vec` and `String` are [bumpalo](crate::bumpalo)'s by name and calls. Calls that need memory panic if the arena has
-//! none; those that begin with `try_` return an error, and leave the collection as it was.
+//! `Vec` and `String` have the names and calls of [bumpalo](crate::bumpalo)'s. Calls that need memory panic if the
+//! arena has none; those that begin with `try_` return an error, and leave the collection unchanged. A map that grows
+//! leaves its old tables in the arena; a [`Recycler`](crate::Recycler) frees them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[doc(inline)]
@@ -49,7 +50,7 @@ fn refused(_: CollectionAllocErr) -> AllocError {
 
 /// Collections.
 impl Arena {
-    /// An empty array that grows in this arena. It takes no memory yet.
+    /// Creates an empty vector that grows in this arena. It takes no memory yet.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -66,7 +67,7 @@ impl Arena {
         Vec::new_in(Bump::from_ref(self))
     }
 
-    /// An empty array with room for `capacity` elements.
+    /// Creates an empty vector for `capacity` elements.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -97,7 +98,7 @@ impl Arena {
         Ok(vec)
     }
 
-    /// An array of all that an iterator yields.
+    /// Collects an iterator into a vector.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -111,7 +112,8 @@ impl Arena {
         Vec::from_iter_in(iter, Bump::from_ref(self))
     }
 
-    /// As [`vec_from_iter`](Arena::vec_from_iter), with an error instead of the panic. What was yielded is dropped then.
+    /// As [`vec_from_iter`](Arena::vec_from_iter), with an error instead of the panic. The yielded values are dropped
+    /// then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(100).create()?;
@@ -127,7 +129,7 @@ impl Arena {
         Ok(vec)
     }
 
-    /// An empty text that grows in this arena. It takes no memory yet.
+    /// Creates an empty string that grows in this arena. It takes no memory yet.
     ///
     /// ```
     /// use std::fmt::Write;
@@ -145,7 +147,7 @@ impl Arena {
         String::new_in(Bump::from_ref(self))
     }
 
-    /// An empty text with room for `capacity` bytes.
+    /// Creates an empty string for `capacity` bytes.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -176,7 +178,7 @@ impl Arena {
         Ok(string)
     }
 
-    /// A copy of a text, which can grow. ([`alloc_str`](Arena::alloc_str) makes one that cannot.)
+    /// Copies a string into one that can grow. ([`alloc_str`](Arena::alloc_str) makes one that cannot.)
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -210,10 +212,10 @@ impl Arena {
     }
 }
 
-// ---- calls that bumpalo's do not have ----
+// ---- calls beyond bumpalo's ----
 
 impl<'a, T: 'a> Vec<'a, T> {
-    /// The arena it is in.
+    /// Returns its arena.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -226,7 +228,7 @@ impl<'a, T: 'a> Vec<'a, T> {
         self.bump().as_ref()
     }
 
-    /// Adds an element, or returns an error if there is no memory. `value` is lost then.
+    /// Appends an element, or returns an error if there is no memory; `value` is dropped then.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(64).create()?;
@@ -243,7 +245,7 @@ impl<'a, T: 'a> Vec<'a, T> {
         Ok(())
     }
 
-    /// Adds all that an iterator yields, until there is no memory: then what was added stays.
+    /// Appends the elements of an iterator. If there is no memory it returns an error, and keeps those appended.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(64).create()?;
@@ -259,7 +261,7 @@ impl<'a, T: 'a> Vec<'a, T> {
             if self.len() == self.capacity() {
                 let (least, most) = iter.size_hint();
                 let more = least.saturating_add(1);
-                // An iterator that knows its end is believed; others promise what they may not keep (`0..`).
+                // Exact size hints are trusted; lower bounds may be far too high (`0..`).
                 let more = if most == Some(least) { more } else { 1 };
                 self.try_reserve(more).map_err(refused)?;
             }
@@ -268,7 +270,7 @@ impl<'a, T: 'a> Vec<'a, T> {
         Ok(())
     }
 
-    /// The elements, for as long as the arena is borrowed. They are not dropped any more.
+    /// Returns the elements for as long as the arena is borrowed. They are not dropped.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -283,7 +285,7 @@ impl<'a, T: 'a> Vec<'a, T> {
 }
 
 impl<'a> String<'a> {
-    /// The arena it is in.
+    /// Returns its arena.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -307,11 +309,11 @@ impl<'a> String<'a> {
     #[inline]
     #[track_caller]
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), CollectionAllocErr> {
-        // SAFETY: reserving room does not touch the bytes.
+        // SAFETY: reserving capacity does not change the bytes.
         unsafe { self.as_mut_vec() }.try_reserve(additional)
     }
 
-    /// Adds a text, or returns an error if there is no memory.
+    /// Appends a string, or returns an error if there is no memory.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(32).create()?;
@@ -328,7 +330,7 @@ impl<'a> String<'a> {
         Ok(())
     }
 
-    /// The text, for as long as the arena is borrowed.
+    /// Returns the string for as long as the arena is borrowed.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -370,10 +372,10 @@ mod maps {
     /// ```
     pub type HashSet<'a, T, S = DefaultHashBuilder> = hashbrown::HashSet<T, S, &'a Arena>;
 
-    /// Maps. They are hashbrown's: where an arena may refuse, call `try_reserve` before an insertion. An insertion that
-    /// needs memory and gets none ends by [`handle_alloc_error`](alloc::alloc::handle_alloc_error).
+    /// Maps and sets are hashbrown's: if the arena may refuse, call `try_reserve` before an insertion. An insertion
+    /// that gets no memory calls [`handle_alloc_error`](alloc::alloc::handle_alloc_error).
     impl Arena {
-        /// An empty map that grows in this arena. It takes no memory yet.
+        /// Creates an empty map that grows in this arena. It takes no memory yet.
         ///
         /// ```
         /// let arena = toft::Arena::new();
@@ -388,7 +390,7 @@ mod maps {
             HashMap::with_hasher_in(DefaultHashBuilder::default(), self)
         }
 
-        /// An empty map with room for `capacity` entries.
+        /// Creates an empty map for `capacity` entries.
         ///
         /// ```
         /// let arena = toft::Arena::new();
@@ -421,7 +423,7 @@ mod maps {
             Ok(map)
         }
 
-        /// An empty set that grows in this arena. It takes no memory yet.
+        /// Creates an empty set that grows in this arena. It takes no memory yet.
         ///
         /// ```
         /// let arena = toft::Arena::new();
@@ -434,7 +436,7 @@ mod maps {
             HashSet::with_hasher_in(DefaultHashBuilder::default(), self)
         }
 
-        /// An empty set with room for `capacity` values.
+        /// Creates an empty set for `capacity` values.
         ///
         /// ```
         /// let arena = toft::Arena::new();

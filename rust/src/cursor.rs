@@ -1,6 +1,6 @@
-//! The cursor in registers, for hot loops; and packed text on the same idea.
+//! Cursors: the arena's cursor in registers, for hot loops; and packed text.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned references are to new memory
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -11,15 +11,16 @@ use core::ptr::NonNull;
 
 use crate::abi::{round8, Head, Range};
 use crate::arena::Arena;
-use crate::error::{sure, AllocError, Refuse};
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::provider::{self, Caller};
-use crate::room::Room;
 
-/// The rest of an arena's current block, claimed: its two ends live in this value, which the compiler keeps in
-/// registers, so that an allocation costs no load and no store of its own. Dropping it gives the rest back.
+/// The claimed rest of an arena's current block. Cursor and limit are members of this value, which the compiler keeps
+/// in registers, so that an allocation neither loads nor stores them. Dropping it returns the rest of the block.
 ///
-/// Meanwhile the arena serves others elsewhere, each time by a slow call. What the cursor allocates lives as long as the
-/// arena is borrowed, not only as long as the cursor. A second cursor of the same arena works, slowly.
+/// While it exists, other allocations from the arena are served from another block, by slow calls. Allocations of the
+/// cursor live as long as the arena is borrowed, not only as long as the cursor. A second cursor of the same arena
+/// works, but slowly.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -49,7 +50,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn cursor(&self) -> Cursor<'_> {
-        let range = self.own().and_then(|a| a.claim_usual());
+        let range = self.own().and_then(|a| a.claim_fast());
         let Range { cursor, limit, claim } = range.unwrap_or_else(|| {
             let mut range = Range::EMPTY;
             // SAFETY: the arena is alive; the range is new.
@@ -60,7 +61,7 @@ impl Arena {
     }
 }
 
-/// Where a new claim begins, and its range. All by value: the caller's copy of the range stays in registers.
+/// Allocates by a new or extended claim. Returns the range by value, so that the caller's stays in registers.
 #[cold]
 #[inline(never)]
 unsafe fn more(
@@ -93,7 +94,7 @@ unsafe fn more(
 impl<'a> Cursor<'a> {
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&mut self) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&mut self) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
@@ -101,7 +102,7 @@ impl<'a> Cursor<'a> {
         if align_of::<T>() > 8 {
             p = p.with_addr(p.addr().wrapping_add(align_of::<T>() - 1) & !(align_of::<T>() - 1));
         }
-        // As in `abi::alloc_aligned`: the sign says whether the padding passed the limit.
+        // As in `abi::alloc_aligned`: the sign tells whether the padding passed the limit.
         let left = self.limit.addr().wrapping_sub(p.addr());
         let fits = if align_of::<T>() > 8 { left as isize >= size_of::<T>() as isize } else { left >= size_of::<T>() };
         if fits {
@@ -112,7 +113,7 @@ impl<'a> Cursor<'a> {
         let range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
         // SAFETY: the arena is alive while 'a is; the range is this cursor's.
         let (p, range) = unsafe { more(self.head, range, Layout::new::<T>(), Location::caller()) };
-        let Some(p) = NonNull::new(p.cast()) else { return Err(E::refuse(Layout::new::<T>())) };
+        let Some(p) = NonNull::new(p.cast()) else { return Err(E::out_of_memory(Layout::new::<T>())) };
         self.cursor = range.cursor;
         self.limit = range.limit;
         Ok(p)
@@ -120,8 +121,8 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     #[track_caller]
-    fn value<T, E: Refuse>(&mut self, value: T) -> Result<&'a mut T, E> {
-        let p = self.room::<T, E>()?;
+    fn value<T, E: ErrorMode>(&mut self, value: T) -> Result<&'a mut T, E> {
+        let p = self.reserve_one::<T, E>()?;
         // SAFETY: new memory for a T, which lives while the arena is borrowed.
         unsafe {
             p.as_ptr().write(value);
@@ -141,7 +142,7 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc<T>(&mut self, value: T) -> &'a mut T {
-        sure(self.value(value))
+        unwrap_infallible(self.value(value))
     }
 
     /// As [`alloc`](Cursor::alloc), with an error instead of the panic.
@@ -157,7 +158,7 @@ impl<'a> Cursor<'a> {
         self.value(value)
     }
 
-    /// Memory for a T, to be written.
+    /// Returns uninitialised memory for a T.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -170,7 +171,7 @@ impl<'a> Cursor<'a> {
     #[track_caller]
     pub fn alloc_uninit<T>(&mut self) -> &'a mut MaybeUninit<T> {
         // SAFETY: new memory for a T.
-        unsafe { &mut *sure(self.room::<MaybeUninit<T>, _>()).as_ptr() }
+        unsafe { &mut *unwrap_infallible(self.reserve_one::<MaybeUninit<T>, _>()).as_ptr() }
     }
 
     /// As [`alloc_uninit`](Cursor::alloc_uninit), with an error instead of the panic.
@@ -184,7 +185,7 @@ impl<'a> Cursor<'a> {
     #[track_caller]
     pub fn try_alloc_uninit<T>(&mut self) -> Result<&'a mut MaybeUninit<T>, AllocError> {
         // SAFETY: new memory for a T.
-        Ok(unsafe { &mut *self.room::<MaybeUninit<T>, _>()?.as_ptr() })
+        Ok(unsafe { &mut *self.reserve_one::<MaybeUninit<T>, _>()?.as_ptr() })
     }
 }
 
@@ -195,7 +196,7 @@ impl Drop for Cursor<'_> {
             let mut range = Range { cursor: self.cursor, limit: self.limit, claim: self.claim };
             // SAFETY: the arena is alive; the range is of its claim.
             unsafe {
-                if !crate::provider::own(self.head).is_some_and(|a| a.give_usual(&range)) {
+                if !crate::provider::own(self.head).is_some_and(|a| a.unclaim_fast(&range)) {
                     ((*(*self.head.as_ptr()).ops.get()).give)(self.head.as_ptr(), &mut range);
                 }
             }
@@ -205,9 +206,9 @@ impl Drop for Cursor<'_> {
 
 // ---- packed text ----
 
-/// Strings side by side, without rounding: for the many short ones of a parser, 13 to 61 % less memory.
+/// Strings without padding between them: for the many short strings of a parser this takes 13 to 61 % less memory.
 ///
-/// Takes chunks of 64 bytes and more, up to 4 KiB, from the arena; what is left of the last one is given up at the end.
+/// Takes chunks of 64 bytes to 4 KiB from the arena; the unused part of the last one stays allocated.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -228,7 +229,7 @@ const FIRST_CHUNK: usize = 64;
 const LAST_CHUNK: usize = 4096;
 
 impl Arena {
-    /// A place to put strings side by side.
+    /// Returns a packer of strings.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -249,7 +250,7 @@ impl Arena {
 impl<'a> Pack<'a> {
     #[inline(always)]
     #[track_caller]
-    fn room<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
+    fn reserve_one<E: ErrorMode>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let p = self.cursor.get();
         if self.room.get() < size {
             return self.more(size);
@@ -260,17 +261,17 @@ impl<'a> Pack<'a> {
         Ok(unsafe { NonNull::new_unchecked(p) })
     }
 
-    /// Strings above a quarter of a chunk get memory of their own, so that at most a quarter of a chunk is left unused.
+    /// A string above a quarter of a chunk is allocated separately, so that at most a quarter of a chunk stays unused.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn more<E: Refuse>(&self, size: usize) -> Result<NonNull<u8>, E> {
+    fn more<E: ErrorMode>(&self, size: usize) -> Result<NonNull<u8>, E> {
         let chunk = self.chunk.get();
         if size > chunk / 4 {
-            return self.arena.rooms::<u8, E>(size, false);
+            return self.arena.reserve_slice::<u8, E>(size, false);
         }
-        let Ok(p) = self.arena.rooms::<u8, AllocError>(chunk, false) else {
-            return self.arena.rooms::<u8, E>(size, false);
+        let Ok(p) = self.arena.reserve_slice::<u8, AllocError>(chunk, false) else {
+            return self.arena.reserve_slice::<u8, E>(size, false);
         };
         self.cursor.set(p.as_ptr().wrapping_add(size));
         self.room.set(chunk - size);
@@ -280,16 +281,16 @@ impl<'a> Pack<'a> {
 
     #[inline(always)]
     #[track_caller]
-    fn copied<E: Refuse>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
-        let p = self.room::<E>(bytes.len())?;
-        // SAFETY: new memory for as many, which lives while the arena is borrowed.
+    fn copied<E: ErrorMode>(&self, bytes: &[u8]) -> Result<&'a mut [u8], E> {
+        let p = self.reserve_one::<E>(bytes.len())?;
+        // SAFETY: new memory for this many, which lives while the arena is borrowed.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), p.as_ptr(), bytes.len());
             Ok(core::slice::from_raw_parts_mut(p.as_ptr(), bytes.len()))
         }
     }
 
-    /// A copy of a string.
+    /// Copies a string.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -302,7 +303,7 @@ impl<'a> Pack<'a> {
     #[track_caller]
     pub fn alloc_str(&self, s: &str) -> &'a mut str {
         // SAFETY: a copy of a string's bytes.
-        unsafe { core::str::from_utf8_unchecked_mut(sure(self.copied(s.as_bytes()))) }
+        unsafe { core::str::from_utf8_unchecked_mut(unwrap_infallible(self.copied(s.as_bytes()))) }
     }
 
     /// As [`alloc_str`](Pack::alloc_str), with an error instead of the panic.
@@ -319,7 +320,7 @@ impl<'a> Pack<'a> {
         Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
     }
 
-    /// A copy of some bytes, at any address.
+    /// Copies bytes, to any address.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -331,7 +332,7 @@ impl<'a> Pack<'a> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_bytes(&self, bytes: &[u8]) -> &'a mut [u8] {
-        sure(self.copied(bytes))
+        unwrap_infallible(self.copied(bytes))
     }
 
     /// As [`alloc_bytes`](Pack::alloc_bytes), with an error instead of the panic.

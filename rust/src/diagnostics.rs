@@ -1,4 +1,4 @@
-//! Switches: an arena is metered, sampled or checked while the program runs, and costs nothing when it is not.
+//! Metering, sampling and checks of an arena, switched on while the program runs. They cost nothing while they are off.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use crate::arena::Arena;
 use crate::provider;
 use crate::report::{Finding, Report, Site};
 
-/// Why a switch was not thrown. Nothing changed.
+/// Why a switch failed. Nothing changed.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -22,9 +22,9 @@ use crate::report::{Finding, Report, Site};
 pub enum SwitchError {
     /// A scope or cursor of the arena is open, or a destructor is running.
     Busy,
-    /// The arena was made in another language, by a provider that has no such switch.
+    /// The provider of the arena, in another language, does not have this switch.
     Unsupported,
-    /// There is no memory for what is to be noted.
+    /// There is no memory for the records.
     Memory,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for SwitchError {
 
 impl core::error::Error for SwitchError {}
 
-/// An allocation that the budget does not allow: what [`Arena::on_refusal`] asks about.
+/// An allocation that the budget does not allow: the argument of the [`Arena::on_refusal`] hook.
 ///
 /// ```
 /// let arena = toft::Options::new().budget(8).create()?;
@@ -52,11 +52,11 @@ impl core::error::Error for SwitchError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub live: u64,
     /// The budget on them.
     pub budget: u64,
-    /// Bytes that are asked for.
+    /// Requested bytes.
     pub size: usize,
 }
 
@@ -75,32 +75,33 @@ pub struct Refusal {
 pub struct Allocation {
     /// Its first byte.
     pub at: *const u8,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub size: usize,
-    /// Who asked.
+    /// The call site.
     pub site: Site,
 }
 
 // ---- switches ----
 
 impl Arena {
-    /// Checks every allocation, from whatever language it is made.
+    /// Checks every allocation, from any language.
     ///
-    /// Each has a record and red zones of 16 bytes and more around it, is filled with `0xCD`, and with `0xDD` when it is
-    /// given back. Whoever gives back sees to the red zones; stale marks are refused, exactly. What is wrong is told by
-    /// [`findings`](Arena::findings): bytes written outside, frees that do not match, and values with a destructor that
-    /// nobody ran when their memory went: those of `alloc` and its kin, not those of [`boxed`](Arena::boxed) and
-    /// [`alloc_drop`](Arena::alloc_drop). [`report`](Arena::report) counts by place, exactly.
+    /// Each allocation gets a record and red zones of at least 16 bytes, and is filled with `0xCD`, and with `0xDD`
+    /// when it is freed. Frees verify the red zones; stale marks are refused, exactly. [`findings`](Arena::findings)
+    /// returns what was detected: bytes written outside an allocation, mismatching frees, and values whose destructor
+    /// did not run before their memory was freed: those of `alloc` and similar calls, not those of
+    /// [`boxed`](Arena::boxed) and [`alloc_drop`](Arena::alloc_drop). [`report`](Arena::report) counts by call site,
+    /// exactly.
     ///
-    /// An arena that is checked takes no inline path, and `live` counts the red zones too. Scopes are checked like the
-    /// arena around them. What was allocated before the switch has no red zones.
+    /// In a checked arena every allocation takes the slow path, and `live` includes the red zones. Scopes are checked
+    /// if the outer arena is. Allocations from before the switch have no red zones.
     ///
     /// ```
     /// use toft::Finding;
     /// let mut arena = toft::Arena::new();
     /// arena.set_checked(true)?;
     /// let bytes = arena.alloc([0u8; 10]);
-    /// // SAFETY: it is not: byte 10 belongs to nobody. In a checked arena it is a red zone.
+    /// // SAFETY: violated: byte 10 is not allocated. In a checked arena it is in a red zone.
     /// unsafe { bytes.as_mut_ptr().add(10).write(1) };
     /// arena.reset();
     /// assert!(matches!(arena.findings()[..], [Finding::Corrupt { size: 10, offset: 10, .. }]));
@@ -110,10 +111,10 @@ impl Arena {
         self.set_by_table(abi::SET_CHECKED, on as u64)
     }
 
-    /// Looks at about one allocation in so many bytes, and estimates from that how many there are, and by whom; 0: no
-    /// more. An allocation of s bytes is met with a chance of s in `bytes`, and counts for as many as were not met.
+    /// Samples about one allocation in `bytes` allocated bytes, and estimates from that the allocations of each call
+    /// site; 0: off. An allocation of s bytes is sampled with probability s / `bytes`.
     ///
-    /// The inline path stays; what goes backwards (the end of a scope, the growth of a `Vec`) becomes a call.
+    /// The inline path stays in use; rewinds and resizes (the end of a scope, the growth of a `Vec`) become calls.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -125,9 +126,9 @@ impl Arena {
         self.set_by_table(abi::SET_SAMPLE, bytes)
     }
 
-    /// Counts bytes by [`tag`](Arena::tag) and [`phase`](Arena::phase). They are taken by subtraction where a tag or phase
-    /// begins and ends, so the inline path stays as it is; what goes backwards becomes a call. How often somebody
-    /// allocated is not known from that: [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) say.
+    /// Counts bytes by [`tag`](Arena::tag) and [`phase`](Arena::phase). They are taken by subtraction where a tag or
+    /// phase begins and ends, so the inline path stays in use; rewinds and resizes become calls. Allocations are
+    /// counted by [`set_sampling`](Arena::set_sampling) and [`set_checked`](Arena::set_checked) only.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -140,8 +141,8 @@ impl Arena {
         self.switch(|a| a.set_metered(on))
     }
 
-    /// Tells, once between two resets, that more than so many bytes are allocated: [`Finding::OverBudget`]. Nothing is
-    /// refused. `None`: no more.
+    /// Reports [`Finding::OverBudget`], once between two resets, when more than this many bytes are allocated. Nothing
+    /// is refused. `None`: off.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -156,8 +157,8 @@ impl Arena {
         self.switch(|a| a.set_soft_budget(bytes.unwrap_or(u64::MAX)))
     }
 
-    /// Limits the bytes of a tag that may be allocated at a time, to the byte, while the arena is metered. `None`: no
-    /// limit. The tag `""` is what is under none. A tag within it, `ai/path`, is one of its own.
+    /// Limits the bytes of a tag that may be allocated at a time, exactly, while the arena is metered. `None`: no
+    /// limit. The tag `""` stands for allocations without a tag. A nested tag, `ai/path`, is counted separately.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -174,8 +175,8 @@ impl Arena {
         self.switch(|a| a.set_tag_budget(tag, bytes.unwrap_or(u64::MAX)))
     }
 
-    /// Asks `decide` before an allocation is refused since the [budget](Arena::set_budget) does not allow it: `Some` is
-    /// the new budget, `None` refuses. It may look at the arena, and not allocate there. If it panics, that is `None`.
+    /// Calls `decide` before the [budget](Arena::set_budget) refuses an allocation: `Some` is the new budget, `None`
+    /// refuses. It may query the arena, but not allocate there. If it panics, that is `None`.
     ///
     /// ```
     /// let arena = toft::Options::new().budget(8).create().unwrap();
@@ -188,9 +189,9 @@ impl Arena {
         &self,
         mut decide: impl FnMut(Refusal) -> Option<u64> + Send + 'static,
     ) -> Result<(), SwitchError> {
-        let ask = provider::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
-        let mut ask: Option<provider::Ask> = Some(ask.ok_or(SwitchError::Memory)?);
-        self.switch(|a| a.set_ask(&mut ask))
+        let hook = provider::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
+        let mut hook: Option<provider::RefusalHook> = Some(hook.ok_or(SwitchError::Memory)?);
+        self.switch(|a| a.set_refusal_hook(&mut hook))
     }
 
     fn set_by_table(&self, what: u32, value: u64) -> Result<(), SwitchError> {
@@ -198,22 +199,21 @@ impl Arena {
         switched(unsafe { (self.table().set)(self.head().as_ptr(), what, value, core::ptr::null(), 0) })
     }
 
-    fn switch(&self, throw: impl FnOnce(provider::ArenaPtr) -> c_int) -> Result<(), SwitchError> {
+    fn switch(&self, apply: impl FnOnce(provider::ArenaPtr) -> c_int) -> Result<(), SwitchError> {
         let Some(a) = self.own() else { return Err(SwitchError::Unsupported) };
         if a.is_closed() {
             return Err(SwitchError::Busy);
         }
-        a.enter();
-        let code = throw(a);
-        a.finish();
+        a.sync_in();
+        let code = apply(a);
+        a.end_op();
         switched(code)
     }
 
-    /// This thread alone may allocate, by [`provider::this_thread`]; 0: whoever has the arena. A checked `Frames` says so of
-    /// its arenas.
+    /// Restricts allocation to the thread of this [`provider::thread_id`]; 0: no restriction.
     #[cfg(feature = "std")]
     pub(crate) fn pin_thread(&self, thread: usize) {
-        if thread != 0 || self.own().is_some_and(|a| a.was_watched()) {
+        if thread != 0 || self.own().is_some_and(|a| a.has_instruments()) {
             let _ = self.switch(|a| a.pin_thread(thread));
         }
     }
@@ -230,7 +230,7 @@ fn switched(code: c_int) -> Result<(), SwitchError> {
 
 // ---- tags and phases ----
 
-/// While it lives, what is allocated counts for a tag: [`Arena::tag`].
+/// Counts allocations for a tag while it exists: [`Arena::tag`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -242,7 +242,7 @@ pub struct Tag<'a> {
     arena: Option<(&'a Arena, usize)>,
 }
 
-/// A stretch of the program whose bytes are counted: [`Arena::phase`].
+/// Counts the bytes of a part of the program: [`Arena::phase`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -255,16 +255,15 @@ pub struct Phase<'a> {
 }
 
 impl Arena {
-    /// What is allocated here from now on counts for this tag, until the tag is dropped; then for the one before. Does
-    /// nothing while the arena is not [metered](Arena::set_metered): one branch.
+    /// Counts allocations of this arena for a tag until the value is dropped; then for the previous tag. Does nothing,
+    /// at the cost of a branch, while the arena is not [metered](Arena::set_metered).
     ///
-    /// Within another tag the name is a path: `sound` within `level` is `level/sound`. A name that begins with `/` is a path
-    /// as it stands: `/ai` is `ai` wherever it is said.
+    /// Within another tag the name is a relative path: `sound` within `level` is `level/sound`. A name that begins with
+    /// `/` is an absolute path: `/ai` is always `ai`.
     ///
-    /// Bytes are those of their tag until they are given back, whatever the tag is then. Those of a
-    /// [`cursor`](Arena::cursor) are of the tag under which it was made. Scopes begin with the tag of the arena around
-    /// them. Tags end in the reverse order of their beginnings, as blocks of code see to; dropped in another
-    /// order, the last one to be dropped leaves the tag that was there when it began.
+    /// Bytes belong to their tag until they are freed, also after a change of tag. Those of a [`cursor`](Arena::cursor)
+    /// belong to the tag at its creation. Scopes begin with the tag of the outer arena. Tags normally end in reverse
+    /// order of their beginnings; in another order, the last one to be dropped restores the tag of its beginning.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -283,11 +282,11 @@ impl Arena {
     /// ```
     #[inline]
     pub fn tag(&self, name: &str) -> Tag<'_> {
-        Tag { arena: if self.is_watched() { self.tag_slow(name) } else { None } }
+        Tag { arena: if self.is_instrumented() { self.tag_slow(name) } else { None } }
     }
 
-    /// Counts what is allocated until the phase is dropped. Does nothing while the arena is not
-    /// [metered](Arena::set_metered): one branch.
+    /// Counts what is allocated until the value is dropped. Does nothing, at the cost of a branch, while the arena is
+    /// not [metered](Arena::set_metered).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -298,11 +297,11 @@ impl Arena {
     /// ```
     #[inline]
     pub fn phase(&self, name: &'static str) -> Phase<'_> {
-        Phase { arena: if self.is_watched() { self.phase_slow(name) } else { None } }
+        Phase { arena: if self.is_instrumented() { self.phase_slow(name) } else { None } }
     }
 
     #[inline(always)]
-    pub(crate) fn is_watched(&self) -> bool {
+    pub(crate) fn is_instrumented(&self) -> bool {
         // SAFETY: the head is alive.
         unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
     }
@@ -311,9 +310,9 @@ impl Arena {
     #[inline(never)]
     fn tag_slow(&self, name: &str) -> Option<(&Arena, usize)> {
         let a = self.own().filter(|a| a.is_metered())?;
-        a.enter();
+        a.sync_in();
         let before = a.enter_tag(name);
-        a.aim();
+        a.set_limit();
         Some((self, before?))
     }
 
@@ -321,9 +320,9 @@ impl Arena {
     #[inline(never)]
     fn phase_slow(&self, name: &'static str) -> Option<(&Arena, &'static str, (u64, u64))> {
         let a = self.own().filter(|a| a.is_metered())?;
-        a.enter();
+        a.sync_in();
         let began = a.begin_phase();
-        a.aim();
+        a.set_limit();
         Some((self, name, began?))
     }
 }
@@ -332,9 +331,9 @@ impl Drop for Tag<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((Some(a), before)) = self.arena.map(|(arena, before)| (arena.own(), before)) {
-            a.enter();
+            a.sync_in();
             a.change_tag(before);
-            a.aim();
+            a.set_limit();
         }
     }
 }
@@ -343,9 +342,9 @@ impl Drop for Phase<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((Some(a), name, began)) = self.arena.map(|(arena, name, began)| (arena.own(), name, began)) {
-            a.enter();
+            a.sync_in();
             a.end_phase(name, began);
-            a.aim();
+            a.set_limit();
         }
     }
 }
@@ -362,10 +361,10 @@ impl fmt::Debug for Phase<'_> {
     }
 }
 
-// ---- telling ----
+// ---- reports ----
 
 impl Arena {
-    /// What the arena holds and allocated, with the scopes that are open.
+    /// Returns a report of the arena, open scopes included.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -374,10 +373,10 @@ impl Arena {
     /// assert_eq!((report.stats.live, report.sites.len()), (8, 0)); // nothing is switched on
     /// ```
     pub fn report(&self) -> Report {
-        self.tell(false)
+        self.make_report(false)
     }
 
-    /// As [`report`](Arena::report), and what was allocated until now counts no more: for a report of each frame.
+    /// As [`report`](Arena::report), and resets its counts: for a report of each frame.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -388,24 +387,24 @@ impl Arena {
     /// # Ok::<(), toft::SwitchError>(())
     /// ```
     pub fn take_report(&self) -> Report {
-        self.tell(true)
+        self.make_report(true)
     }
 
-    fn tell(&self, clear: bool) -> Report {
+    fn make_report(&self, clear: bool) -> Report {
         let stats = self.stats();
-        let Some(a) = self.own().filter(|a| a.was_watched()) else { return Report { stats, ..Report::default() } };
-        a.enter();
-        let tags = a.look(|shared| shared.tags.len()).unwrap_or(0);
+        let Some(a) = self.own().filter(|a| a.has_instruments()) else { return Report { stats, ..Report::default() } };
+        a.sync_in();
+        let tags = a.with_shared(|shared| shared.tags.len()).unwrap_or(0);
         let live: Vec<u64> = (0..tags).map(|tag| a.live_of_tag(tag)).collect();
-        let report = a.look(|shared| Report::of(a, shared, stats, &live, clear));
-        a.aim();
+        let report = a.with_shared(|shared| Report::of(a, shared, stats, &live, clear));
+        a.set_limit();
         report.unwrap_or_default()
     }
 
-    /// What was found to be wrong since the last time, oldest first: at most 1000, then how many more. Those of a scope
-    /// come when it has ended.
+    /// Returns the findings since the last call, oldest first: at most 1000, then the number of further ones. Those of
+    /// a scope are added when it has ended.
     ///
-    /// What is still allocated is looked at when it is given back: to see it all, [`reset`](Arena::reset) first.
+    /// Allocations are checked when they are freed: to check all of them, [`reset`](Arena::reset) first.
     ///
     /// ```
     /// let mut arena = toft::Arena::new();
@@ -417,10 +416,10 @@ impl Arena {
     /// # Ok::<(), toft::SwitchError>(())
     /// ```
     pub fn findings(&self) -> Vec<Finding> {
-        let Some(a) = self.own().filter(|a| a.was_watched()) else { return Vec::new() };
-        a.enter();
+        let Some(a) = self.own().filter(|a| a.has_instruments()) else { return Vec::new() };
+        a.sync_in();
         let mut found = a
-            .look(|shared| {
+            .with_shared(|shared| {
                 let mut found: Vec<Finding> = shared.faults.drain(..).map(Finding::of).collect();
                 let count = core::mem::take(&mut shared.faults_lost);
                 if count != 0 {
@@ -429,16 +428,16 @@ impl Arena {
                 found
             })
             .unwrap_or_default();
-        let calls = a.take_strangers();
+        let calls = a.take_wrong_thread_calls();
         if calls != 0 {
             found.push(Finding::WrongThread { calls });
         }
-        a.aim();
+        a.set_limit();
         found
     }
 
-    /// The live allocations, oldest first, while the arena is checked; then those of scopes. Those from before it was
-    /// checked are not known.
+    /// Returns the live allocations of a checked arena, oldest first; then those of scopes. Older allocations are
+    /// missing.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -451,7 +450,7 @@ impl Arena {
     /// ```
     pub fn allocations(&self) -> Vec<Allocation> {
         let mut all = Vec::new();
-        if let Some(a) = self.own().filter(|a| a.was_watched()) {
+        if let Some(a) = self.own().filter(|a| a.has_instruments()) {
             a.each_record(&mut |at, size, caller| all.push(Allocation { at, size, site: Site::of(caller) }));
         }
         all

@@ -1,7 +1,7 @@
-//! Values that the arena drops when their memory is given back, and panics of their destructors, which must not unwind
-//! through the table's functions: the first is kept, and goes on when everything is given back.
+//! Values that the arena drops before their memory is freed. A panic of a destructor must not unwind through the
+//! table's functions: the first one is stored, and resumed after everything is freed.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned references are to new memory
 
 use core::alloc::Layout;
 use core::ffi::c_void;
@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 use crate::abi;
 use crate::arena::Arena;
-use crate::error::{sure, AllocError, Refuse};
+use crate::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::provider;
 use crate::scope::Scope;
 
@@ -25,21 +25,21 @@ mod panics {
         static FIRST: Cell<Option<Box<dyn Any + Send>>> = const { Cell::new(None) };
     }
 
-    pub fn keep(f: impl FnOnce()) {
+    pub fn defer(f: impl FnOnce()) {
         let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { return };
         let mut panic = Some(panic);
         let _ = FIRST.try_with(|first| match first.take() {
             None => first.set(panic.take()),
             earlier => first.set(earlier),
         });
-        // A later one is of no use; dropping it could panic again.
+        // Later panics are discarded; dropping them could panic again.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             core::mem::forget(again);
         }
     }
 
-    // A panic of `f` ends here.
-    pub fn stop(f: impl FnOnce()) {
+    // Catches and discards a panic of `f`.
+    pub fn catch(f: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
             core::mem::forget(panic); // dropping it could panic again
         }
@@ -47,7 +47,7 @@ mod panics {
 
     #[cold]
     #[inline(never)]
-    pub fn carrying<R>(f: impl FnOnce() -> R) -> R {
+    pub fn resuming_panics<R>(f: impl FnOnce() -> R) -> R {
         let outer = FIRST.try_with(Cell::take).ok().flatten();
         let result = f();
         let mine = FIRST.try_with(|first| first.replace(outer)).ok().flatten();
@@ -58,49 +58,49 @@ mod panics {
     }
 }
 
-// Nobody can stop a panic there: one in a destructor that the arena runs aborts the program.
+// Without std a panic cannot be caught: one in a destructor that the arena runs aborts the program.
 #[cfg(not(feature = "std"))]
 mod panics {
-    pub fn keep(f: impl FnOnce()) {
+    pub fn defer(f: impl FnOnce()) {
         f()
     }
 
-    pub fn stop(f: impl FnOnce()) {
+    pub fn catch(f: impl FnOnce()) {
         f()
     }
 
-    pub fn carrying<R>(f: impl FnOnce() -> R) -> R {
+    pub fn resuming_panics<R>(f: impl FnOnce() -> R) -> R {
         f()
     }
 }
 
-pub(crate) use panics::{carrying, stop as stop_panic};
+pub(crate) use panics::{catch as catch_panic, resuming_panics};
 
 unsafe extern "C" fn drop_value<T>(p: *mut c_void) {
-    // SAFETY: a cleanup runs once, with the address of a T that `dropped` wrote and that nobody uses any more.
-    panics::keep(|| unsafe { p.cast::<T>().drop_in_place() });
+    // SAFETY: a cleanup runs once, with the address of a T that `alloc_dropped` wrote, which is not used any more.
+    panics::defer(|| unsafe { p.cast::<T>().drop_in_place() });
 }
 
-/// A value that may borrow what ends before its memory does, when its scope is leaked: then it is not dropped.
-struct Held<T> {
+/// A value that may borrow from what ends before its memory is freed, if its scope is leaked: then it is not dropped.
+struct Scoped<T> {
     scope: provider::ArenaPtr,
     value: T,
 }
 
-unsafe extern "C" fn drop_held<T>(p: *mut c_void) {
-    let held = p.cast::<Held<T>>();
-    // SAFETY: as in `drop_value`; the scope is the arena that runs this.
-    if !unsafe { (*held).scope.is_leaked() } {
+unsafe extern "C" fn drop_scoped<T>(p: *mut c_void) {
+    let scoped = p.cast::<Scoped<T>>();
+    // SAFETY: as in `drop_value`; the scope is the arena that runs this cleanup.
+    if !unsafe { (*scoped).scope.is_leaked() } {
         // SAFETY: as in `drop_value`.
-        panics::keep(|| unsafe { (&raw mut (*held).value).drop_in_place() });
+        panics::defer(|| unsafe { (&raw mut (*scoped).value).drop_in_place() });
     }
 }
 
 impl Arena {
-    /// The node first: a value that cannot be registered is dropped by the caller's frame.
+    /// Allocates the cleanup first: if that fails, the caller still owns the value and drops it.
     #[inline]
     #[track_caller]
-    fn registered<T, E: Refuse>(&self, end: unsafe extern "C" fn(*mut c_void), value: T) -> Result<&mut T, E> {
+    fn alloc_registered<T, E: ErrorMode>(&self, end: unsafe extern "C" fn(*mut c_void), value: T) -> Result<&mut T, E> {
         // SAFETY: the arena is alive.
         let (mark, node) = unsafe {
             (abi::mark(self.head()), (self.table().cleanup)(self.head().as_ptr(), None, core::ptr::null_mut()))
@@ -109,12 +109,12 @@ impl Arena {
         let value = match self.value(|| value) {
             Ok(value) => NonNull::from(value),
             Err(e) => {
-                // SAFETY: above the mark there is the node alone, which has no function.
+                // SAFETY: above the mark there is only the cleanup, which has no function.
                 unsafe { abi::rewind(self.head(), mark) };
                 return Err(e);
             }
         };
-        // SAFETY: the node and the value are the arena's, and no other reference to them exists.
+        // SAFETY: the cleanup and the value are the arena's, and no other reference to them exists.
         unsafe {
             (*node.as_ptr()).arg = value.as_ptr().cast();
             (*node.as_ptr()).function = Some(end);
@@ -124,9 +124,9 @@ impl Arena {
 
     #[inline]
     #[track_caller]
-    fn dropped<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+    fn alloc_dropped<T: Send + 'static, E: ErrorMode>(&self, value: T) -> Result<&mut T, E> {
         if core::mem::needs_drop::<T>() {
-            self.registered(drop_value::<T>, value)
+            self.alloc_registered(drop_value::<T>, value)
         } else {
             self.value(|| value)
         }
@@ -134,19 +134,19 @@ impl Arena {
 
     #[inline]
     #[track_caller]
-    fn pinned<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<Pin<&mut T>, E> {
+    fn alloc_pinned<T: Send + 'static, E: ErrorMode>(&self, value: T) -> Result<Pin<&mut T>, E> {
         if !self.own().is_some_and(|a| a.leaks_whole()) {
-            return Err(E::refuse(Layout::new::<T>()));
+            return Err(E::out_of_memory(Layout::new::<T>()));
         }
-        // SAFETY: the cleanup drops it before its memory is given back; if the arena is leaked, so is its memory.
-        Ok(unsafe { Pin::new_unchecked(self.dropped(value)?) })
+        // SAFETY: the cleanup drops it before its memory is freed; if the arena is leaked, so is its memory.
+        Ok(unsafe { Pin::new_unchecked(self.alloc_dropped(value)?) })
     }
 
-    /// Moves `value` into the arena, which drops it when its memory is given back: by a reset, the end of the scope, or
-    /// the arena's own. Newest first.
+    /// Moves `value` into the arena, which drops it before its memory is freed: by a reset, the end of the scope, or
+    /// dropping the arena. Values are dropped in reverse order.
     ///
-    /// For values that borrow, or are not `Send`, there is [`Scope::alloc_drop`]. A panic of a destructor goes on when all
-    /// others have run.
+    /// [`Scope::alloc_drop`] takes values that borrow or are not `Send`. A destructor's panic is resumed after the
+    /// others.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -163,7 +163,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_drop<T: Send + 'static>(&self, value: T) -> &mut T {
-        sure(self.dropped(value))
+        unwrap_infallible(self.alloc_dropped(value))
     }
 
     /// As [`alloc_drop`](Arena::alloc_drop), with an error instead of the panic.
@@ -176,14 +176,13 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.dropped(value)
+        self.alloc_dropped(value)
     }
 
-    /// As [`alloc_drop`](Arena::alloc_drop), pinned: its memory is not used for anything else before it is dropped. For
-    /// futures, say.
+    /// As [`alloc_drop`](Arena::alloc_drop), pinned: the memory is not reused before the value is dropped.
     ///
-    /// Refused in an arena in a caller's buffer, on a borrowed source, or made in another language: if such a one is
-    /// leaked, its memory is not, and the promise could not be kept.
+    /// Refused in an arena in a caller's buffer, on a borrowed source, or from another language: leaking such an arena
+    /// does not leak its memory, which would violate the guarantee of `Pin`.
     ///
     /// ```
     /// # use std::task::{Context, Poll, Waker};
@@ -195,7 +194,7 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
-        sure(self.pinned(value))
+        unwrap_infallible(self.alloc_pinned(value))
     }
 
     /// As [`alloc_pin`](Arena::alloc_pin), with an error instead of the panic.
@@ -210,17 +209,17 @@ impl Arena {
     #[inline]
     #[track_caller]
     pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
-        self.pinned(value)
+        self.alloc_pinned(value)
     }
 }
 
 impl<'a> Scope<'a> {
     #[inline]
     #[track_caller]
-    fn held<T: 'a, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+    fn alloc_scoped<T: 'a, E: ErrorMode>(&self, value: T) -> Result<&mut T, E> {
         match self.own() {
             Some(scope) if core::mem::needs_drop::<T>() => {
-                Ok(&mut self.registered(drop_held::<T>, Held { scope, value })?.value)
+                Ok(&mut self.alloc_registered(drop_scoped::<T>, Scoped { scope, value })?.value)
             }
             _ => self.value(|| value), // a scope's arena is always of this crate
         }
@@ -242,7 +241,7 @@ impl<'a> Scope<'a> {
     #[inline]
     #[track_caller]
     pub fn alloc_drop<T: 'a>(&self, value: T) -> &mut T {
-        sure(self.held(value))
+        unwrap_infallible(self.alloc_scoped(value))
     }
 
     /// As [`alloc_drop`](Scope::alloc_drop), with an error instead of the panic.
@@ -254,6 +253,6 @@ impl<'a> Scope<'a> {
     #[inline]
     #[track_caller]
     pub fn try_alloc_drop<T: 'a>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.held(value)
+        self.alloc_scoped(value)
     }
 }

@@ -1,11 +1,11 @@
-//! What happens when there is no memory: one generic body serves the call that panics and the one that returns an error.
+//! Errors, and how allocating calls fail: one generic body serves the panicking call and the one that returns an error.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
 use core::fmt;
 
-/// The arena could not serve a request: there is no memory, its budget does not allow it, or the size is more than any
-/// arena can hold. Nothing changed.
+/// The arena could not serve a request: there is no memory, its budget does not allow it, or the size is above the
+/// limit of any arena. Nothing changed.
 ///
 /// ```
 /// let tight = toft::Options::new().budget(0).create()?;
@@ -24,7 +24,7 @@ impl fmt::Display for AllocError {
 
 impl core::error::Error for AllocError {}
 
-/// The error of `try_alloc_try_with`: of the arena, or of the closure that made the value.
+/// The error of `try_alloc_try_with`: the arena's, or that of the closure that makes the value.
 ///
 /// ```
 /// use toft::InitError;
@@ -51,9 +51,9 @@ impl<E: fmt::Display> fmt::Display for InitError<E> {
 
 impl<E: core::error::Error> core::error::Error for InitError<E> {}
 
-/// How a request that cannot be served ends. `Never`: the call panics, and its result has no error to carry.
-pub(crate) trait Refuse: Sized {
-    fn refuse(layout: Layout) -> Self;
+/// How a failed request ends: with `Never` the call panics, else it returns an error.
+pub(crate) trait ErrorMode: Sized {
+    fn out_of_memory(layout: Layout) -> Self;
     fn overflow() -> Self;
     /// No destructor can be registered now.
     fn closed() -> Self {
@@ -63,11 +63,11 @@ pub(crate) trait Refuse: Sized {
 
 pub(crate) enum Never {}
 
-impl Refuse for Never {
+impl ErrorMode for Never {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn refuse(layout: Layout) -> Never {
+    fn out_of_memory(layout: Layout) -> Never {
         panic!("toft: out of memory: {} bytes aligned to {}, or over the budget", layout.size(), layout.align())
     }
 
@@ -86,9 +86,9 @@ impl Refuse for Never {
     }
 }
 
-impl Refuse for AllocError {
+impl ErrorMode for AllocError {
     #[inline(always)]
-    fn refuse(_: Layout) -> AllocError {
+    fn out_of_memory(_: Layout) -> AllocError {
         AllocError
     }
 
@@ -98,9 +98,9 @@ impl Refuse for AllocError {
     }
 }
 
-/// The value of a call that cannot fail but by panic.
+/// The value of a call that fails by panic only.
 #[inline(always)]
-pub(crate) fn sure<T>(result: Result<T, Never>) -> T {
+pub(crate) fn unwrap_infallible<T>(result: Result<T, Never>) -> T {
     match result {
         Ok(value) => value,
         Err(never) => match never {},

@@ -1,5 +1,5 @@
-//! A scope of an arena that was made elsewhere, by the ABI alone: the scope claims the room, and its own arena takes its
-//! blocks from the claim as it goes on.
+//! Scopes of arenas of other providers, by the ABI only: the scope claims a range, and its own arena takes its blocks
+//! from the claim.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
@@ -7,36 +7,43 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 
 use crate::abi::{self, Head, Mark, Range};
-use crate::policy::{HOME, HOME_START};
+use crate::policy::{BLOCK_MIN, INITIAL_START};
 use crate::provider;
 use crate::source::Source;
 
-/// At the beginning of the scope's memory.
+/// State of the scope, at the start of its memory.
 pub struct Outer {
     head: NonNull<Head>,
     /// Before the claim.
     mark: Mark,
     range: Cell<Range>,
-    /// Where the last claim began: so much of the scope can be given back whatever happened meanwhile.
-    back: Cell<*mut u8>,
-    /// The epoch when the claim went on last. Another one says that somebody was served aside since.
-    seen: Cell<usize>,
-    /// Somebody was: what they got lies above the mark, and must stay.
-    others: Cell<bool>,
+    /// The start of the last claim: these bytes can be freed in any case.
+    claim_start: Cell<*mut u8>,
+    /// The epoch at the last extension of the claim. Another value shows that other code has allocated since.
+    epoch_seen: Cell<usize>,
+    /// Whether other code has allocated above the mark: those bytes must stay.
+    shared: Cell<bool>,
 }
 
-/// `size` bytes at a multiple of 64, and a claim of what room there is behind them. Where somebody else holds a claim:
-/// the bytes alone, and the range stays empty.
+/// Takes `size` bytes at a multiple of 64, and claims what remains behind them. If another claim is open, takes the
+/// bytes only, and leaves the range empty.
 ///
 /// # Safety
 /// `head` is that of a live arena, and the range is that of its claim or empty.
-unsafe fn take(head: NonNull<Head>, range: &mut Range, back: &Cell<*mut u8>, size: usize) -> Option<NonNull<u8>> {
+unsafe fn take(
+    head: NonNull<Head>,
+    range: &mut Range,
+    claim_start: &Cell<*mut u8>,
+    size: usize,
+) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
         let p = NonNull::new((table.claim)(head.as_ptr(), range, size, 64).cast::<u8>());
         match p {
-            Some(p) => back.set(if p.as_ptr().wrapping_add(size) == range.cursor { p.as_ptr() } else { range.cursor }),
+            Some(p) => {
+                claim_start.set(if p.as_ptr().wrapping_add(size) == range.cursor { p.as_ptr() } else { range.cursor })
+            }
             None if range.claim == 0 => return NonNull::new((table.alloc)(head.as_ptr(), size, 64, 0, 0).cast()),
             None => (),
         }
@@ -45,33 +52,33 @@ unsafe fn take(head: NonNull<Head>, range: &mut Range, back: &Cell<*mut u8>, siz
 }
 
 fn epoch(head: NonNull<Head>) -> usize {
-    // SAFETY: whoever has the head keeps it alive.
+    // SAFETY: the callers keep the head alive.
     unsafe { (*head.as_ptr()).epoch.get() & !1 }
 }
 
-/// A scope's arena, and what its end needs. `None`: no memory, or the arena is closed.
+/// Begins a scope. Returns its arena, and the argument of [`end`]. `None`: no memory, or the arena is closed.
 ///
 /// # Safety
-/// `head` is that of a live arena, which stays so until [`end`].
+/// `head` is that of an arena that is alive until [`end`].
 pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::ArenaPtr, NonNull<Outer>)> {
     // SAFETY: the caller's contract. The memory is new.
     unsafe {
         let mark = abi::mark(head);
-        let (mut range, back) = (Range::EMPTY, Cell::new(core::ptr::null_mut()));
-        let outer = take(head, &mut range, &back, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
+        let (mut range, claim_start) = (Range::EMPTY, Cell::new(core::ptr::null_mut()));
+        let outer = take(head, &mut range, &claim_start, size_of::<Outer>().next_multiple_of(64))?.cast::<Outer>();
         let refused = Cell::new(range.claim == 0);
-        let mut home = NonNull::new(range.cursor);
+        let mut initial = NonNull::new(range.cursor);
         let mut size = range.limit.addr() - range.cursor.addr();
-        if size >= HOME_START + 512 {
+        if size >= INITIAL_START + 512 {
             range.cursor = range.limit;
         } else {
-            home = take(head, &mut range, &back, HOME);
-            size = HOME;
+            initial = take(head, &mut range, &claim_start, BLOCK_MIN);
+            size = BLOCK_MIN;
         }
-        let seen = Cell::new(epoch(head));
-        outer.write(Outer { head, mark, range: Cell::new(range), back, seen, others: refused });
+        let epoch_seen = Cell::new(epoch(head));
+        outer.write(Outer { head, mark, range: Cell::new(range), claim_start, epoch_seen, shared: refused });
         let source: NonNull<dyn Source> = outer;
-        let arena = home.and_then(|home| provider::create_in(home, size, Some(Some(source))));
+        let arena = initial.and_then(|initial| provider::create_in(initial, size, Some(Some(source))));
         if arena.is_none() {
             end(outer);
         }
@@ -79,46 +86,46 @@ pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::ArenaPtr, NonNull<
     }
 }
 
-/// Gives everything back, if the scope had the claim and nobody else was served meanwhile. Else the last claim alone: what
-/// the scope took before waits for what is around it.
+/// Ends the scope: frees all its bytes, if it had the claim and no other code has allocated since; else those of the
+/// last claim only, and the outer arena frees the rest.
 ///
 /// # Safety
-/// `outer` is of [`begin`], and the scope's arena is released.
+/// `outer` is from [`begin`], and the scope's arena is released.
 pub unsafe fn end(outer: NonNull<Outer>) {
-    // SAFETY: the caller's contract. The outer is read before its memory goes.
+    // SAFETY: the caller's contract. `outer` is read before its memory is freed.
     unsafe {
-        outer.as_ref().look();
-        let Outer { head, mark, range, back, others, .. } = outer.read();
+        outer.as_ref().check_epoch();
+        let Outer { head, mark, range, claim_start, shared, .. } = outer.read();
         let mut range = range.into_inner();
         if range.claim == 0 {
-            return; // somebody else's claim is open, or was
+            return; // another claim is or was open
         }
-        range.cursor = back.get();
+        range.cursor = claim_start.get();
         ((*(*head.as_ptr()).ops.get()).give)(head.as_ptr(), &mut range);
-        if !others.get() {
+        if !shared.get() {
             abi::rewind(head, mark);
         }
     }
 }
 
 impl Outer {
-    fn look(&self) {
-        self.others.set(self.others.get() || self.seen.get() != epoch(self.head));
+    fn check_epoch(&self) {
+        self.shared.set(self.shared.get() || self.epoch_seen.get() != epoch(self.head));
     }
 }
 
 // SAFETY: the memory is the claim's until the scope ends; nothing here unwinds.
 unsafe impl Source for Outer {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        self.look();
+        self.check_epoch();
         let mut range = self.range.replace(Range::EMPTY);
-        // SAFETY: the range is of the claim.
-        let p = unsafe { take(self.head, &mut range, &self.back, size) };
+        // SAFETY: the range is that of the claim.
+        let p = unsafe { take(self.head, &mut range, &self.claim_start, size) };
         self.range.set(range);
-        self.seen.set(epoch(self.head));
+        self.epoch_seen.set(epoch(self.head));
         p
     }
 
-    /// With the scope.
+    /// The scope's end returns the memory.
     unsafe fn put(&self, _block: NonNull<u8>, _size: usize) {}
 }

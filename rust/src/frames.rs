@@ -1,4 +1,4 @@
-//! Frames: an arena for each thread, all emptied together.
+//! Frames: per-thread arenas that are emptied together.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -17,20 +17,20 @@ use crate::error::AllocError;
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
-mod presence;
-use presence::{Door, Presence};
+mod thread_flag;
+use thread_flag::{AnyExited, ThreadFlag};
 
-/// Memory that is emptied at the end of each frame, on all threads at once.
+/// Per-thread arenas that are emptied at the end of each frame, all at once.
 ///
-/// [`here`](Frames::here) is the calling thread's own arena: made at the thread's first call, and reached without a lock
-/// or an atomic after that. Everything in it is borrowed from the `Frames`. [`advance`](Frames::advance) wants the
-/// `Frames` exclusively and empties the arenas of all threads, also of those that sleep: so the compiler knows that
-/// nobody on any thread still has what it gives back. Share `&Frames` with scoped threads, an `RwLock<Frames>` with
-/// others (to allocate: read; to advance: write), or make it a resource of your engine.
+/// [`here`](Frames::here) is the calling thread's own arena: created by the thread's first call, and found without a
+/// lock or an atomic operation after that. Allocations borrow the `Frames`. [`advance`](Frames::advance) borrows it
+/// exclusively and empties the arenas of all threads, also of those that sleep: the borrow checker ensures that no
+/// thread still uses an allocation. Share `&Frames` with scoped threads, an `RwLock<Frames>` with others (to allocate:
+/// read; to advance: write), or make it a resource of an engine.
 ///
 /// Each `Frames` has arenas of its own: two of them on one thread share nothing. A frame within a frame is a
-/// [`scope`](Arena::scope) of `here()`. When a thread ends, its arena stays with what is in it until the frame ends, and
-/// is then the next new thread's.
+/// [`scope`](Arena::scope) of `here()`. When a thread ends, its arena keeps its allocations until the frame ends, and
+/// is then given to the next new thread.
 ///
 /// ```
 /// use toft::Frames;
@@ -51,78 +51,78 @@ use presence::{Door, Presence};
 /// assert_eq!(frames.number(), 3);
 /// ```
 pub struct Frames {
-    /// No other `Frames` of this process has it or had it.
+    /// Unique in this process.
     id: u64,
     number: u64,
     make: Box<dyn Fn() -> Result<Arena, AllocError> + Send + Sync>,
-    seats: Mutex<Vec<Seat>>,
-    /// Knocked at when a seat may become free.
-    door: Door,
+    slots: Mutex<Vec<ThreadSlot>>,
+    /// Set when a slot may become free.
+    any_exited: AnyExited,
     switches: Switches,
-    /// Any of them is on.
-    watched: bool,
+    /// Whether any switch is on.
+    instrumented: bool,
     pub(crate) last: Option<Box<Summary>>,
 }
 
-/// A thread's arena, at an address of its own.
-struct Seat {
+/// A thread's arena, at a stable address.
+struct ThreadSlot {
     arena: ptr::NonNull<Arena>,
-    /// Shared with the thread that sits here; it clears it when it ends.
-    presence: Presence,
-    /// Of a thread whose locals are gone already: it has no flag to clear.
-    stray: bool,
-    /// For the next thread. Seats become free between frames only: a thread that has said that it ends may run more
+    /// Shared with the thread, which clears it when it ends.
+    flag: ThreadFlag,
+    /// Of a thread whose thread-local values are destroyed: it cannot clear a flag.
+    transient: bool,
+    /// For the next thread. Slots become free between frames only: a thread that has cleared its flag may run further
     /// destructors, and use an arena that it still borrows.
     free: bool,
-    /// The thread's.
+    /// The thread's name.
     name: Option<String>,
-    /// Tells the thread from others, while it lives.
+    /// As of `provider::thread_id`.
     thread: usize,
 }
 
-// SAFETY: `here` gives an arena to the one thread that has its seat; `&mut Frames` reaches all of them, and then no thread
-// borrows any. An arena is `Send`.
-unsafe impl Send for Seat {}
+// SAFETY: `here` gives an arena to the one thread that has the slot; `&mut Frames` accesses all of them, and no thread
+// borrows any then. An arena is `Send`.
+unsafe impl Send for ThreadSlot {}
 
-impl Seat {
-    /// With the `Frames` held exclusively.
+impl ThreadSlot {
+    /// Precondition: the `Frames` is borrowed exclusively.
     #[inline(always)]
     fn arena(&self) -> &Arena {
-        // SAFETY: it lives as long as its seat, and no other thread has it now.
+        // SAFETY: it lives as long as its slot, and no other thread has it now.
         unsafe { self.arena.as_ref() }
     }
 }
 
-impl Drop for Seat {
+impl Drop for ThreadSlot {
     fn drop(&mut self) {
-        // SAFETY: it came from a box, and nobody borrows it: `Frames` is borrowed exclusively.
+        // SAFETY: it came from a box, and no borrow exists: `Frames` is borrowed exclusively.
         drop(unsafe { Box::from_raw(self.arena.as_ptr()) });
     }
 }
 
-/// Not an atomic, of which some machines have none so wide.
+/// A mutex, since not all processors have atomics of 64 bits.
 static LAST_ID: Mutex<u64> = Mutex::new(0);
 
 std::thread_local! {
-    /// Where this thread was last: a `Frames`' id, and its arena there.
+    /// The `Frames` that this thread used last, as its id, and the thread's arena there.
     static LAST: Cell<(u64, *const Arena)> = const { Cell::new((0, ptr::null())) };
-    static SEATS: RefCell<Seats> = const { RefCell::new(Seats(Vec::new())) };
+    static OWN_SLOTS: RefCell<OwnSlots> = const { RefCell::new(OwnSlots(Vec::new())) };
 }
 
-/// A thread's seats. The arenas are those of `Frames`; if it is gone, nobody else has the flag.
-struct Seats(Vec<(u64, *const Arena, Presence)>);
+/// A thread's slots. The arenas are owned by their `Frames`; if that is dropped, the flag is no longer shared.
+struct OwnSlots(Vec<(u64, *const Arena, ThreadFlag)>);
 
-impl Drop for Seats {
+impl Drop for OwnSlots {
     fn drop(&mut self) {
-        LAST.with(|last| last.set((0, ptr::null()))); // a destructor that runs later must not come here
-        for (_, _, presence) in &self.0 {
-            presence.leave();
+        LAST.with(|last| last.set((0, ptr::null()))); // destructors that run later must not use the cached arena
+        for (_, _, flag) in &self.0 {
+            flag.set_exited();
         }
     }
 }
 
 impl Frames {
-    /// Frames whose arenas are those of [`Arena::new`].
+    /// Creates frames whose arenas are made by [`Arena::new`].
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -133,7 +133,7 @@ impl Frames {
         Frames::with(Arena::try_new)
     }
 
-    /// Frames whose arenas `make` makes: one for each thread, on it, at its first [`here`](Frames::here).
+    /// Creates frames whose arenas are made by `make`, on each thread at its first [`here`](Frames::here).
     ///
     /// ```
     /// use toft::{Frames, Options};
@@ -147,15 +147,15 @@ impl Frames {
             id: *last,
             number: 0,
             make: Box::new(make),
-            seats: Mutex::new(Vec::new()),
-            door: Door::new(),
+            slots: Mutex::new(Vec::new()),
+            any_exited: AnyExited::new(),
             switches: Switches::default(),
-            watched: false,
+            instrumented: false,
             last: None,
         }
     }
 
-    /// This thread's arena.
+    /// Returns this thread's arena.
     ///
     /// ```
     /// let frames = toft::Frames::new();
@@ -192,87 +192,88 @@ impl Frames {
     pub fn try_here(&self) -> Result<&Arena, AllocError> {
         let (id, arena) = LAST.with(Cell::get);
         if id == self.id {
-            // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
+            // SAFETY: this thread's slot in this `Frames`, whose arenas end with it.
             return Ok(unsafe { &*arena });
         }
-        self.find()
+        self.lookup()
     }
 
     #[cold]
     #[inline(never)]
-    fn find(&self) -> Result<&Arena, AllocError> {
-        let found = SEATS.try_with(|seats| seats.borrow().0.iter().find(|seat| seat.0 == self.id).map(|seat| seat.1));
+    fn lookup(&self) -> Result<&Arena, AllocError> {
+        let found =
+            OWN_SLOTS.try_with(|slots| slots.borrow().0.iter().find(|slot| slot.0 == self.id).map(|slot| slot.1));
         let arena = match found {
             Ok(Some(arena)) => arena,
-            Ok(None) => self.sit(false)?,
+            Ok(None) => self.register_thread(false)?,
             Err(_) => {
-                // The thread is ending. Nobody will say when it has ended: it sits until the frame ends.
-                let arena = self.sit(true)?;
-                // SAFETY: a seat that is nobody else's before `advance`, which wants `self` exclusively.
+                // The thread is ending, and cannot report its end: the slot is used until the frame ends.
+                let arena = self.register_thread(true)?;
+                // SAFETY: no other thread gets the slot before `advance`, which borrows `self` exclusively.
                 return Ok(unsafe { &*arena });
             }
         };
         LAST.with(|last| last.set((self.id, arena)));
-        // SAFETY: this thread's seat in this `Frames`, whose arenas end with it.
+        // SAFETY: this thread's slot in this `Frames`, whose arenas end with it.
         Ok(unsafe { &*arena })
     }
 
-    /// A seat whose thread has ended, or a new one.
-    fn sit(&self, stray: bool) -> Result<*const Arena, AllocError> {
-        // Of a thread that has no handle of itself any more, there is no name.
-        let name = if stray { None } else { std::thread::current().name().map(String::from) };
+    /// Returns the arena of a free or new slot.
+    fn register_thread(&self, transient: bool) -> Result<*const Arena, AllocError> {
+        // A thread without a handle of itself has no name.
+        let name = if transient { None } else { std::thread::current().name().map(String::from) };
         let mut free = None;
-        for seat in self.lock().iter_mut() {
-            if mem::take(&mut seat.free) {
-                seat.presence.come();
-                seat.stray = stray;
-                seat.name = name.clone();
-                seat.thread = provider::this_thread();
-                free = Some((seat.arena.as_ptr().cast_const(), seat.presence.clone()));
+        for slot in self.lock().iter_mut() {
+            if mem::take(&mut slot.free) {
+                slot.flag.set_running();
+                slot.transient = transient;
+                slot.name = name.clone();
+                slot.thread = provider::thread_id();
+                free = Some((slot.arena.as_ptr().cast_const(), slot.flag.clone()));
                 break;
             }
         }
-        let (arena, presence) = match free {
-            Some(seat) => seat,
+        let (arena, flag) = match free {
+            Some(slot) => slot,
             None => {
-                let arena = (self.make)()?; // nothing is locked meanwhile
-                let _ = self.switches.throw(&arena); // one of another provider may not know them
+                let arena = (self.make)()?; // no lock is held during the call
+                let _ = self.switches.apply(&arena); // an arena of another provider may not support them
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
-                let presence = Presence::new(self.door.clone());
-                let thread = provider::this_thread();
-                self.lock().push(Seat { arena, presence: presence.clone(), stray, free: false, name, thread });
-                (arena.as_ptr().cast_const(), presence)
+                let flag = ThreadFlag::new(self.any_exited.clone());
+                let thread = provider::thread_id();
+                self.lock().push(ThreadSlot { arena, flag: flag.clone(), transient, free: false, name, thread });
+                (arena.as_ptr().cast_const(), flag)
             }
         };
         if self.switches.checked {
-            // SAFETY: this thread's seat.
-            unsafe { &*arena }.pin_thread(provider::this_thread());
+            // SAFETY: this thread's slot.
+            unsafe { &*arena }.pin_thread(provider::thread_id());
         }
-        if stray {
-            self.door.knock(); // it is free when the frame ends
+        if transient {
+            self.any_exited.set(); // the slot is free when the frame ends
         } else {
-            SEATS.with(|seats| {
-                let mut seats = seats.borrow_mut();
-                seats.0.retain(|seat| seat.2.is_shared()); // those of `Frames` that are gone
-                seats.0.push((self.id, arena, presence));
+            OWN_SLOTS.with(|slots| {
+                let mut slots = slots.borrow_mut();
+                slots.0.retain(|slot| slot.2.is_shared()); // drops entries of dropped `Frames`
+                slots.0.push((self.id, arena, flag));
             });
         }
         Ok(arena)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Seat>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<ThreadSlot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arenas of all threads.
+    /// The slots of all threads.
     #[inline(always)]
-    fn seats(&mut self) -> &mut Vec<Seat> {
-        self.seats.get_mut().unwrap_or_else(PoisonError::into_inner)
+    fn slots_mut(&mut self) -> &mut Vec<ThreadSlot> {
+        self.slots.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the frame: the arenas of all threads are emptied, as by [`Arena::reset`], and the next frame begins.
-    /// What [`alloc_drop`](Arena::alloc_drop) was given is dropped here, on this thread, and blocks that are not kept go to
-    /// this thread's [cache](crate::cache).
+    /// Ends the frame: empties the arenas of all threads, as by [`Arena::reset`], and begins the next frame. Values of
+    /// [`alloc_drop`](Arena::alloc_drop) are dropped on the calling thread, and blocks that are not kept go to its
+    /// [cache](crate::cache).
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -290,21 +291,21 @@ impl Frames {
     /// ```
     ///
     /// # Panics
-    /// If a destructor panicked, when all arenas are empty.
+    /// If a destructor panicked, after all arenas are emptied.
     #[inline]
     pub fn advance(&mut self) {
         self.number += 1;
-        if self.watched {
-            return self.advance_watched();
+        if self.instrumented {
+            return self.advance_instrumented();
         }
-        if !self.door.is_quiet() {
+        if !self.any_exited.is_clear() {
             return self.each(0, Arena::reset);
         }
-        // Most frames are like those before: nobody went, and nothing that is called runs code of others.
-        let seats = self.seats();
-        for (done, seat) in seats.iter().enumerate() {
-            if !seat.arena().reset_short() {
-                return self.advance_from(done);
+        // The common case: no thread has ended, and no user code runs.
+        let slots = self.slots_mut();
+        for (reset_count, slot) in slots.iter().enumerate() {
+            if !slot.arena().reset_fast() {
+                return self.advance_from(reset_count);
             }
         }
     }
@@ -312,16 +313,16 @@ impl Frames {
     #[cold]
     #[inline(never)]
     fn advance_from(&mut self, from: usize) {
-        let short = |seat: &&Seat| seat.arena().reset_short() || seat.arena().reset_again();
-        let done = from + self.seats()[from..].iter().take_while(short).count();
-        if done < self.seats().len() {
-            self.each(done, Arena::reset);
+        let reset = |slot: &&ThreadSlot| slot.arena().reset_fast() || slot.arena().reset_steady();
+        let reset_count = from + self.slots_mut()[from..].iter().take_while(reset).count();
+        if reset_count < self.slots_mut().len() {
+            self.each(reset_count, Arena::reset);
         }
     }
 
     #[cold]
-    fn advance_watched(&mut self) {
-        /// What is found when memory is given back belongs to the summary, also when a destructor panics.
+    fn advance_instrumented(&mut self) {
+        /// Adds the findings of the reset to the summary, also if a destructor panics.
         struct Findings<'a>(&'a mut Frames, Box<Summary>);
         impl Drop for Findings<'_> {
             fn drop(&mut self) {
@@ -334,8 +335,8 @@ impl Frames {
         Findings(self, summary).0.each(0, Arena::reset);
     }
 
-    /// Returns memory that no allocation of this frame is in to where it came from, until about `keep` bytes of it are
-    /// left in each thread's arena; and ends the arenas of threads that have ended, if they are empty.
+    /// Returns kept blocks without allocations to their source, until about `keep` bytes are left in each thread's
+    /// arena; and releases the empty arenas of threads that have ended.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -348,14 +349,14 @@ impl Frames {
     /// ```
     pub fn trim(&mut self, keep: usize) {
         self.each(0, |arena| arena.trim(keep));
-        self.seats().retain(|seat| {
-            // SAFETY: nobody else has it while `self` is borrowed exclusively.
-            let live = unsafe { seat.arena.as_ref() }.stats().live;
-            live != 0 || !seat.free
+        self.slots_mut().retain(|slot| {
+            // SAFETY: exclusive, since `self` is borrowed exclusively.
+            let live = unsafe { slot.arena.as_ref() }.stats().live;
+            live != 0 || !slot.free
         });
     }
 
-    /// The arenas of all threads, to look at and to set.
+    /// Iterates over the arenas of all threads.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -364,11 +365,11 @@ impl Frames {
     /// assert_eq!(live, [8]);
     /// ```
     pub fn arenas(&mut self) -> impl Iterator<Item = &Arena> {
-        // SAFETY: no other thread has any of them while `self` is borrowed exclusively.
-        self.seats().iter().map(|seat| unsafe { seat.arena.as_ref() })
+        // SAFETY: exclusive, since `self` is borrowed exclusively.
+        self.slots_mut().iter().map(|slot| unsafe { slot.arena.as_ref() })
     }
 
-    /// How often the frames have advanced.
+    /// Returns the number of advances.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -381,42 +382,42 @@ impl Frames {
 
     pub(crate) fn named_arenas(&mut self) -> impl Iterator<Item = (Option<String>, &Arena)> {
         // SAFETY: as in `arenas`.
-        self.seats().iter().map(|seat| (seat.name.clone(), unsafe { seat.arena.as_ref() }))
+        self.slots_mut().iter().map(|slot| (slot.name.clone(), unsafe { slot.arena.as_ref() }))
     }
 
-    /// Changes what is switched on, for the arenas that there are and those to come.
+    /// Changes the switches, for existing and future arenas.
     pub(crate) fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
         change(&mut self.switches);
         let switches = self.switches;
-        self.watched = switches.any();
-        if !self.watched {
+        self.instrumented = switches.any();
+        if !self.instrumented {
             self.last = None;
         }
         let mut result = Ok(());
-        for seat in self.seats() {
-            // SAFETY: nobody else has it while `self` is borrowed exclusively.
-            let arena = unsafe { seat.arena.as_mut() };
+        for slot in self.slots_mut() {
+            // SAFETY: exclusive, since `self` is borrowed exclusively.
+            let arena = unsafe { slot.arena.as_mut() };
             arena.end_leaked();
-            result = result.and(switches.throw(arena));
-            arena.pin_thread(if switches.checked { seat.thread } else { 0 });
+            result = result.and(switches.apply(arena));
+            arena.pin_thread(if switches.checked { slot.thread } else { 0 });
         }
         result
     }
 
-    /// Does `f` to each arena from a seat on, to all of them even when it panics.
+    /// Calls `f` for each arena from a slot on, also for the rest after a panic.
     #[cold]
     fn each(&mut self, from: usize, f: impl Fn(&mut Arena)) {
-        struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, Seat>, F);
+        struct Rest<'a, F: Fn(&mut Arena)>(core::slice::IterMut<'a, ThreadSlot>, F);
         impl<F: Fn(&mut Arena)> Rest<'_, F> {
             #[inline(always)]
             fn go(&mut self) {
-                for seat in self.0.by_ref() {
-                    // Nobody borrows an arena now.
-                    if mem::take(&mut seat.stray) || !seat.presence.is_here() {
-                        seat.free = true;
+                for slot in self.0.by_ref() {
+                    // No thread borrows an arena now.
+                    if mem::take(&mut slot.transient) || !slot.flag.is_running() {
+                        slot.free = true;
                     }
-                    // SAFETY: nobody else has it while `Frames` is borrowed exclusively.
-                    self.1(unsafe { seat.arena.as_mut() });
+                    // SAFETY: exclusive, since `Frames` is borrowed exclusively.
+                    self.1(unsafe { slot.arena.as_mut() });
                 }
             }
         }
@@ -427,11 +428,11 @@ impl Frames {
             }
         }
         if from == 0 {
-            self.door.hush(); // all seats are looked at
+            self.any_exited.clear(); // the flags of all threads are read below
         }
-        let mut rest = Rest(self.seats()[from..].iter_mut(), f);
+        let mut rest = Rest(self.slots_mut()[from..].iter_mut(), f);
         rest.go();
-        mem::forget(rest); // nothing is left
+        mem::forget(rest); // it is complete
     }
 }
 

@@ -1,6 +1,6 @@
-//! The heap as a source of blocks, and the thread's cache on top of it: initialised arenas, and blocks. Fresh memory
-//! costs page faults, 10 to 25 times what kept memory costs: this is where most of an arena's time can be saved. No
-//! locks: each thread has its own, returned when the thread ends.
+//! The heap as a source of blocks, and the thread's cache on top of it: initialised arenas and blocks. Fresh memory
+//! costs page faults, 10 to 25 times as much as kept memory, so the cache saves most of an arena's time. Each thread
+//! has a cache of its own, without a lock, which is freed at thread exit.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -10,10 +10,10 @@ use core::ptr::NonNull;
 use crate::policy::CAP;
 use crate::provider::ArenaPtr;
 
-/// What an arena's blocks are aligned to. Recyclers ask for more, and each gets back what it put.
+/// Alignment of an arena's blocks. Recyclers request more, and get blocks of the same alignment back.
 const LINE: usize = 64;
 
-/// Blocks below 1 MiB are the global allocator's.
+/// Blocks below 1 MiB come from the global allocator.
 fn layout(size: usize, align: usize) -> Layout {
     // SAFETY: a power of two; sizes are at most policy::MAX_REQUEST and some pages.
     unsafe { Layout::from_size_align_unchecked(size, align) }
@@ -29,15 +29,15 @@ unsafe fn put_global(block: NonNull<u8>, size: usize, align: usize) {
     unsafe { alloc::alloc::dealloc(block.as_ptr(), layout(size, align)) }
 }
 
-/// Larger ones are whole pages: malloc would map and unmap them one by one, and in small pages.
+/// Larger blocks are whole pages: malloc would map and unmap them one by one, and as small pages.
 #[cfg(feature = "std")]
 fn take_fresh(size: usize, align: usize) -> Option<NonNull<u8>> {
     if size < CAP {
         take_global(size, align)
-    } else if cache::SPLITS && size == cache::HALF && cache::takes(size) {
-        // Half of a huge page; its other half waits in the cache.
+    } else if cache::SPLITS && size == cache::HALF && cache::accepts(size) {
+        // Half of a huge page; the other half goes to the cache.
         let pair = crate::os::map(crate::os::HUGE_PAGE, true)?;
-        // SAFETY: the second half of it, which nobody has.
+        // SAFETY: the second half, which is unused.
         unsafe { cache::put(pair.add(size), size, LINE) };
         Some(pair)
     } else {
@@ -66,7 +66,7 @@ pub fn take(size: usize) -> Option<NonNull<u8>> {
 }
 
 /// # Safety
-/// `block` came from [`take`] with that size, and is used no more.
+/// `block` came from [`take`] with that size, and is not used any more.
 pub unsafe fn put(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's contract.
     unsafe { put_aligned(block, size, LINE) }
@@ -77,12 +77,12 @@ pub unsafe fn put(block: NonNull<u8>, size: usize) {
 /// # Safety
 /// As for [`put`].
 #[cfg(feature = "std")]
-pub unsafe fn put_past(block: NonNull<u8>, size: usize) {
+pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's contract.
     unsafe { put_fresh(block, size, LINE) }
 }
 
-/// A block of 1 MiB or more is as aligned as pages are, and one of `LINE` then: an alignment above is a wish.
+/// Blocks of 1 MiB or more are aligned to pages and cached as `LINE`: a larger alignment is not guaranteed.
 #[cfg(feature = "std")]
 pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
     let align = if size < CAP { align } else { LINE };
@@ -90,7 +90,7 @@ pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
 }
 
 /// # Safety
-/// `block` came from [`take_aligned`] with that size and alignment, and is used no more.
+/// `block` came from [`take_aligned`] with that size and alignment, and is not used any more.
 #[cfg(feature = "std")]
 pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
     let align = if size < CAP { align } else { LINE };
@@ -103,7 +103,7 @@ pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
 }
 
 #[cfg(feature = "std")]
-pub use cache::{put_ready, ready, takes_ready};
+pub use cache::{accepts_arena, put_arena, take_arena};
 
 #[cfg(not(feature = "std"))]
 mod uncached {
@@ -118,40 +118,40 @@ mod uncached {
         unsafe { put_global(block, size, align) }
     }
 
-    pub fn ready() -> Option<ArenaPtr> {
+    pub fn take_arena() -> Option<ArenaPtr> {
         None
     }
 
-    pub fn takes_ready() -> bool {
+    pub fn accepts_arena() -> bool {
         false
     }
 
-    pub unsafe fn put_ready(_arena: ArenaPtr) {}
+    pub unsafe fn put_arena(_arena: ArenaPtr) {}
 }
 #[cfg(not(feature = "std"))]
 pub use uncached::*;
 
 #[cfg(feature = "std")]
 pub mod cache {
-    //! What each thread keeps: initialised arenas and blocks, in all up to a limit.
+    //! The cache of each thread: initialised arenas and blocks, up to a total limit.
     use super::*;
-    use crate::policy::{HOME, MIB};
+    use crate::policy::{BLOCK_MIN, MIB};
     use core::cell::Cell;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Sizes from 4 KiB to 16 MiB, by power of two.
+    /// Bins for sizes from 4 KiB to 16 MiB, by power of two.
     const BINS: usize = 13;
-    /// Blocks of a bin looked at for one of exactly the size.
-    const LOOKS: usize = 16;
+    /// Blocks of a bin tested for the exact size.
+    const PROBES_MAX: usize = 16;
     pub const HALF: usize = crate::os::HUGE_PAGE / 2;
     const HALF_BIN: usize = 8;
     const SMALL: usize = 64 << 10;
-    /// Can a mapping be cut?
+    /// Whether part of a mapping can be unmapped.
     pub const SPLITS: bool = crate::os::SPLITS;
 
     static LIMIT: AtomicUsize = AtomicUsize::new(4 * MIB);
 
-    /// In a block that waits.
+    /// Stored in a cached block.
     struct Cached {
         next: Option<NonNull<Cached>>,
         size: usize,
@@ -159,10 +159,10 @@ pub mod cache {
     }
 
     struct Cache {
-        /// Fresh arenas, linked by `anchor`, which is of no use in a fresh arena at rest.
+        /// Pristine arenas, linked by `synced`.
         ready: Cell<*mut u8>,
         /// Bytes, ready arenas included.
-        held: Cell<usize>,
+        bytes: Cell<usize>,
         bins: [Cell<Option<NonNull<Cached>>>; BINS],
     }
 
@@ -170,7 +170,7 @@ pub mod cache {
         static CACHE: Cache = const {
             Cache {
                 ready: Cell::new(core::ptr::null_mut()),
-                held: Cell::new(0),
+                bytes: Cell::new(0),
                 bins: [const { Cell::new(None) }; BINS],
             }
         };
@@ -182,42 +182,42 @@ pub mod cache {
         }
     }
 
-    /// `None` when the thread has ended its cache: what is released later goes to the system.
+    /// `None` after the thread's cache is destroyed: memory released later goes to the system.
     #[inline(always)]
     fn with<R>(f: impl FnOnce(&Cache) -> R) -> Option<R> {
         CACHE.try_with(f).ok()
     }
 
     fn bin(size: usize) -> usize {
-        (size / HOME).checked_ilog2().map_or(0, |n| n as usize)
+        (size / BLOCK_MIN).checked_ilog2().map_or(0, |n| n as usize)
     }
 
     impl Cache {
         #[inline(always)]
-        fn takes(&self, size: usize) -> bool {
-            self.held.get() + size <= LIMIT.load(Ordering::Relaxed) // sizes are below usize::MAX / 4
+        fn accepts(&self, size: usize) -> bool {
+            self.bytes.get() + size <= LIMIT.load(Ordering::Relaxed) // sizes are below usize::MAX / 4
         }
 
-        fn hold(&self, size: usize) {
-            self.held.set(self.held.get() + size);
+        fn add_bytes(&self, size: usize) {
+            self.bytes.set(self.bytes.get() + size);
         }
 
-        fn let_go(&self, size: usize) {
-            self.held.set(self.held.get() - size);
+        fn sub_bytes(&self, size: usize) {
+            self.bytes.set(self.bytes.get() - size);
         }
 
         fn take(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
             self.unlink(bin(size), |b| b.size == size && b.align == align)
         }
 
-        /// Takes the first of a bin that suits.
+        /// Unlinks the first matching block of a bin.
         fn unlink(&self, bin: usize, suits: impl Fn(&Cached) -> bool) -> Option<NonNull<u8>> {
             let head = self.bins.get(bin)?;
             let mut before: Option<NonNull<Cached>> = None;
             let mut at = head.get();
-            for _ in 0..LOOKS {
+            for _ in 0..PROBES_MAX {
                 let b = at?;
-                // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
+                // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
                 let (next, size, suits) = unsafe { (b.as_ref().next, b.as_ref().size, suits(b.as_ref())) };
                 if suits {
                     match before {
@@ -225,7 +225,7 @@ pub mod cache {
                         // SAFETY: as above.
                         Some(before) => unsafe { (*before.as_ptr()).next = next },
                     }
-                    self.let_go(size);
+                    self.sub_bytes(size);
                     return Some(b.cast());
                 }
                 before = at;
@@ -234,19 +234,19 @@ pub mod cache {
             None
         }
 
-        /// Both halves of a huge page in the cache: off with them, in one piece. One by one, the first would split it.
+        /// Unmaps two cached halves of a huge page in one piece; unmapping one half would split it into small pages.
         fn drop_pair(&self) -> bool {
             let mut at = self.bins[HALF_BIN].get();
-            for _ in 0..LOOKS {
+            for _ in 0..PROBES_MAX {
                 let Some(high) = at else { return false };
-                // SAFETY: what waits in a bin begins with a Cached, and is this cache's alone.
+                // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
                 let (next, size) = unsafe { (high.as_ref().next, high.as_ref().size) };
                 if size == HALF && high.addr().get() % crate::os::HUGE_PAGE == HALF {
                     let below = high.addr().get() - HALF;
                     let at = |b: &Cached| core::ptr::from_ref(b).addr();
                     if let Some(low) = self.unlink(HALF_BIN, |b| b.size == HALF && at(b) == below) {
                         self.unlink(HALF_BIN, |b| at(b) == high.addr().get());
-                        // SAFETY: both halves of one huge page, which nobody has.
+                        // SAFETY: both halves of one huge page, unlinked.
                         unsafe { crate::os::unmap(low, crate::os::HUGE_PAGE) };
                         return true;
                     }
@@ -256,10 +256,10 @@ pub mod cache {
             false
         }
 
-        /// A cache full of large blocks would leave none to small ones, of which there are more: one of 1 MiB or more
-        /// goes, the largest first, for one of 64 KiB or less. Ready arenas count as such.
+        /// Frees a block of 1 MiB or more, the largest first, for one of 64 KiB or less: a cache full of large blocks
+        /// would have no space for the more frequent small ones. Ready arenas count as small.
         #[cold]
-        fn make_room(&self, size: usize) -> bool {
+        fn evict_large(&self, size: usize) -> bool {
             if size > SMALL {
                 return false;
             }
@@ -269,7 +269,7 @@ pub mod cache {
                     // SAFETY: it is the first of its bin.
                     unsafe { self.drop_first(bin, b) };
                 }
-                return self.takes(size);
+                return self.accepts(size);
             }
             false
         }
@@ -277,30 +277,30 @@ pub mod cache {
         /// # Safety
         /// `b` is the first of the bin.
         unsafe fn drop_first(&self, bin: usize, b: NonNull<Cached>) {
-            // SAFETY: what waits in a bin begins with a Cached; it came from `take_fresh`.
+            // SAFETY: a block in a bin begins with a Cached; it came from `take_fresh`.
             unsafe {
                 let Cached { next, size, align } = b.read();
                 self.bins[bin].set(next);
-                self.let_go(size);
+                self.sub_bytes(size);
                 put_fresh(b.cast(), size, align);
             }
         }
 
         /// # Safety
-        /// `block` is free memory of `size` bytes that this cache may have.
+        /// `block` is free memory of `size` bytes that this cache may own.
         unsafe fn link(&self, block: NonNull<u8>, size: usize, align: usize) {
             let bin = &self.bins[bin(size)];
             let b = block.cast::<Cached>();
             // SAFETY: the caller's contract.
             unsafe { b.write(Cached { next: bin.get(), size, align }) };
             bin.set(Some(b));
-            self.hold(size);
+            self.add_bytes(size);
         }
 
         unsafe fn put(&self, block: NonNull<u8>, size: usize, align: usize) -> bool {
-            let fits = self.takes(size)
-                || (SPLITS && size == HALF && self.drop_pair() && self.takes(size))
-                || self.make_room(size);
+            let fits = self.accepts(size)
+                || (SPLITS && size == HALF && self.drop_pair() && self.accepts(size))
+                || self.evict_large(size);
             if !fits || bin(size) >= BINS {
                 return false;
             }
@@ -310,9 +310,9 @@ pub mod cache {
         }
 
         fn trim(&self) {
-            while let Some(a) = self.ready() {
+            while let Some(a) = self.take_arena() {
                 // SAFETY: an arena in the cache is a block of the heap.
-                unsafe { put_fresh(NonNull::new_unchecked(a.base()), HOME, LINE) };
+                unsafe { put_fresh(NonNull::new_unchecked(a.base()), BLOCK_MIN, LINE) };
             }
             for bin in 0..BINS {
                 while let Some(b) = self.bins[bin].get() {
@@ -323,19 +323,19 @@ pub mod cache {
         }
 
         #[inline(always)]
-        fn ready(&self) -> Option<ArenaPtr> {
+        fn take_arena(&self) -> Option<ArenaPtr> {
             let base = NonNull::new(self.ready.get())?;
-            // SAFETY: what waits there is a fresh arena.
+            // SAFETY: the list contains pristine arenas.
             let a = unsafe { ArenaPtr::of(base.as_ptr().cast()) };
-            self.ready.set(a.anchor.get());
-            self.let_go(HOME);
-            a.anchor.set(a.home_start());
+            self.ready.set(a.synced.get());
+            self.sub_bytes(BLOCK_MIN);
+            a.synced.set(a.initial_start());
             Some(a)
         }
     }
 
-    pub fn takes(size: usize) -> bool {
-        with(|c| c.takes(size)).unwrap_or(false)
+    pub fn accepts(size: usize) -> bool {
+        with(|c| c.accepts(size)).unwrap_or(false)
     }
 
     pub fn take(size: usize, align: usize) -> Option<NonNull<u8>> {
@@ -347,43 +347,43 @@ pub mod cache {
         with(|c| unsafe { c.put(block, size, align) }).unwrap_or(false)
     }
 
-    /// An initialised arena, if one waits.
+    /// Takes a cached arena.
     #[inline(always)]
-    pub fn ready() -> Option<ArenaPtr> {
-        with(Cache::ready).flatten()
+    pub fn take_arena() -> Option<ArenaPtr> {
+        with(Cache::take_arena).flatten()
     }
 
-    /// May an arena wait?
+    /// Whether the cache accepts an arena; frees larger blocks for it.
     #[inline(always)]
-    pub fn takes_ready() -> bool {
-        with(|c| c.takes(HOME) || c.make_room(HOME)).unwrap_or(false)
+    pub fn accepts_arena() -> bool {
+        with(|c| c.accepts(BLOCK_MIN) || c.evict_large(BLOCK_MIN)).unwrap_or(false)
     }
 
     /// # Safety
-    /// The arena is fresh, on the heap, and nothing is allocated in it; [`takes_ready`] allowed it.
+    /// The arena is pristine, on the heap, and empty; [`accepts_arena`] returned true.
     #[inline(always)]
-    pub unsafe fn put_ready(a: ArenaPtr) {
-        a.head.epoch.set(a.head.epoch.get() + 2); // marks of it are stale
+    pub unsafe fn put_arena(a: ArenaPtr) {
+        a.head.epoch.set(a.head.epoch.get() + 2); // makes marks of it stale
         with(|c| {
-            a.anchor.set(c.ready.get());
+            a.synced.set(c.ready.get());
             c.ready.set(a.base());
-            c.hold(HOME);
+            c.add_bytes(BLOCK_MIN);
         });
     }
 
-    /// Sets how many bytes each thread may keep, and returns what was set before: 4 MiB at first.
+    /// Sets how many bytes each thread may keep, and returns the previous limit; initially 4 MiB.
     ///
-    /// What a thread holds above it stays until it is used or [`trim`]med. Thread-safe.
+    /// What a thread holds above the limit stays until it is used or [`trim`]med. Thread-safe.
     pub fn set_limit(bytes: usize) -> usize {
         LIMIT.swap(bytes, Ordering::Relaxed)
     }
 
-    /// The bytes that this thread keeps now.
+    /// Returns the bytes in this thread's cache.
     pub fn held() -> usize {
-        with(|c| c.held.get()).unwrap_or(0)
+        with(|c| c.bytes.get()).unwrap_or(0)
     }
 
-    /// Returns all that this thread keeps to the system. A thread that ends does so by itself.
+    /// Returns this thread's cache to the system, as the thread's end does.
     pub fn trim() {
         with(Cache::trim);
     }

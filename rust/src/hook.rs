@@ -1,9 +1,9 @@
-//! Delivery of findings: to the program's hook, and to the output that the environment names.
+//! Delivery of findings: to the program's hook, and to the output that the environment selects.
 //!
-//! A finding is made in the middle of an operation, when the arena must not be used. So it waits in a queue of its
-//! thread's until the operation is over, and is delivered before the call returns: by `Arena::finish`, which every
-//! operation of a watched arena ends with; or by the holder of a lock, when that is released. The arena is closed meanwhile,
-//! as while a cleanup runs, since the caller of the operation may have another to make that belongs to it.
+//! A finding is made during an operation, when the arena must not be used. It is queued for its thread and delivered
+//! before the call returns: by `ArenaPtr::end_op`, at the end of every operation of an instrumented arena, or by the
+//! holder of a lock after its release. The arena is closed during the delivery, as during a cleanup, since the
+//! operation may be one of several that the caller makes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -23,23 +23,23 @@ struct Waiting {
     by_hook: bool,
 }
 
-// Without destructors, so that they are there while other variables of an ending thread are dropped.
+// Without destructors, so that they stay valid while other thread-local values are destroyed.
 std::thread_local! {
-    /// A box, while something waits.
+    /// A box, while findings are queued.
     static QUEUE: Cell<*mut Vec<Waiting>> = const { Cell::new(null_mut()) };
-    /// While this is not 0, nothing is delivered.
-    static HOLDS: Cell<usize> = const { Cell::new(0) };
+    /// While it is not 0, nothing is delivered.
+    static DEFERRALS: Cell<usize> = const { Cell::new(0) };
     static IN_HOOK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has `hook` called for every finding of every checked arena and recycler of this crate, by the thread that made it,
-/// before the call that found it returns. Returns the hook before. `None`: no more.
+/// Sets a hook that is called for every finding of checked arenas and recyclers of this crate, on the thread of the
+/// finding, before the call returns that detected it. Returns the previous hook. `None` removes it.
 ///
-/// The hook may use other arenas, and look at the one of the finding, which refuses to allocate meanwhile. A panic of the
-/// hook ends there. For findings that the hook itself causes it is not called again.
+/// The hook may use other arenas, and query the arena of the finding, which is closed. A panic of the hook is caught.
+/// The hook is not called for findings that it causes itself.
 ///
-/// A program need not call this: with `TOFT_CHECKED=1` in its environment every arena is checked and findings go to the
-/// standard error, or to the file that `TOFT_FINDINGS` names. `docs/checked.md` has both.
+/// No call is needed with `TOFT_CHECKED=1` in the environment: every arena is checked, and findings are written to the
+/// standard error, or to the file that `TOFT_FINDINGS` names. `docs/checked.md` describes both.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,7 +66,7 @@ fn hook() -> Option<fn(&Finding)> {
     *HOOK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The finding waits for [`deliver`]. Without memory for that it is written at once, and the hook does not see it.
+/// Queues a finding for [`deliver`]. If there is no memory for the entry it is written at once, without the hook.
 #[cold]
 pub(crate) fn found(finding: impl FnOnce() -> Finding) {
     if !process::has_output() && hook().is_none() {
@@ -76,7 +76,7 @@ pub(crate) fn found(finding: impl FnOnce() -> Finding) {
     if QUEUE.get().is_null() {
         QUEUE.set(crate::provider::boxed(Vec::new()).map_or(null_mut(), Box::into_raw));
     }
-    // SAFETY: this thread's box; nothing of the program runs while it is referred to.
+    // SAFETY: this thread's box; no user code runs while the reference exists.
     let queue = NonNull::new(QUEUE.get()).map(|mut queue| unsafe { queue.as_mut() });
     match queue.and_then(|queue| queue.try_reserve(1).is_ok().then_some(queue)) {
         Some(queue) => queue.push(Waiting { finding, by_hook: IN_HOOK.get() }),
@@ -90,10 +90,10 @@ pub(crate) fn found(finding: impl FnOnce() -> Finding) {
 /// Whether [`deliver`] would do anything.
 #[inline]
 pub(crate) fn is_due() -> bool {
-    !QUEUE.get().is_null() && HOLDS.get() == 0 && !IN_HOOK.get()
+    !QUEUE.get().is_null() && DEFERRALS.get() == 0 && !IN_HOOK.get()
 }
 
-/// Delivers what waits, also what is made meanwhile. Arenas in the midst of an operation are closed by the caller.
+/// Delivers the queued findings, and those made during the delivery. Arenas with an unfinished operation are closed.
 pub(crate) fn deliver() {
     while is_due() {
         // SAFETY: this thread's box, made by `found`.
@@ -101,7 +101,7 @@ pub(crate) fn deliver() {
         for Waiting { finding, by_hook } in *waiting {
             if let Some(hook) = hook().filter(|_| !by_hook) {
                 IN_HOOK.set(true);
-                crate::drops::stop_panic(|| hook(&finding));
+                crate::drops::catch_panic(|| hook(&finding));
                 IN_HOOK.set(false);
             }
             process::write(&finding);
@@ -110,14 +110,14 @@ pub(crate) fn deliver() {
     }
 }
 
-/// While it lives, this thread's findings wait: something is in a state, or locked, that a hook must not meet. What waits
-/// is delivered at the next occasion, or by [`Hold::end`].
-pub(crate) struct Hold(());
+/// Defers the delivery of this thread's findings, while a state is inconsistent or a lock is held. They are delivered
+/// on the next occasion, or by [`DeferReports::end`].
+pub(crate) struct DeferReports(());
 
-impl Hold {
-    pub fn new() -> Hold {
-        HOLDS.set(HOLDS.get() + 1);
-        Hold(())
+impl DeferReports {
+    pub fn new() -> DeferReports {
+        DEFERRALS.set(DEFERRALS.get() + 1);
+        DeferReports(())
     }
 
     pub fn end(self) {
@@ -126,14 +126,14 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for DeferReports {
     fn drop(&mut self) {
-        HOLDS.set(HOLDS.get() - 1);
+        DEFERRALS.set(DEFERRALS.get() - 1);
     }
 }
 
-/// Calls a source, which may use other arenas: in the midst of an operation of the arena that asks it.
-pub(crate) fn held<R>(call: impl FnOnce() -> R) -> R {
-    let _hold = Hold::new();
+/// Calls a source during an operation of its arena. The source may use other arenas.
+pub(crate) fn call_source<R>(call: impl FnOnce() -> R) -> R {
+    let _deferred = DeferReports::new();
     call()
 }

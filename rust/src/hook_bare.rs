@@ -1,7 +1,7 @@
-//! Without `std` findings are not delivered: an arena keeps its own.
+//! Without `std` findings are not delivered: they stay in their arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 /// Calls a source.
-pub(crate) fn held<R>(call: impl FnOnce() -> R) -> R {
+pub(crate) fn call_source<R>(call: impl FnOnce() -> R) -> R {
     call()
 }

@@ -1,5 +1,5 @@
-//! Leases: arenas from a cache that threads share, for code that has no place of its own to keep one in: a request's
-//! handler, a task that moves between threads.
+//! Leases: arenas from a cache that all threads share (an arena pool), for code that cannot keep an arena between its
+//! calls: handlers of requests, tasks that move between threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
@@ -13,27 +13,28 @@ use crate::abi::Head;
 use crate::arena::{Arena, Keep};
 use crate::error::AllocError;
 use crate::options::Options;
-use crate::policy::HOME;
+use crate::policy::BLOCK_MIN;
 use crate::provider;
 
 mod slots;
-use slots::{Kept, Line, Slots};
+use slots::{Line, ReservedSlot, Slots};
 
 const LINES: usize = 16;
-const WIDE: usize = 8;
-type Waiting = Slots<Head, LINES, WIDE>;
-type Place<'l> = Kept<'l, Head>;
+const SLOTS_PER_LINE: usize = 8;
+type IdleSlots = Slots<Head, LINES, SLOTS_PER_LINE>;
+type Reserved<'l> = ReservedSlot<'l, Head>;
 
-/// A cache of arenas that all threads take from and return to.
+/// A thread-safe cache of arenas.
 ///
-/// [`get`](Leases::get) takes an arena out of it, or makes one; when the [`Lease`] is dropped, on whatever thread, the
-/// arena is emptied and waits for the next. What it keeps is memory that was touched already: the next request
-/// allocates without asking anybody. No lock: to take is one exchange, to return mostly a store, and nobody waits.
+/// [`get`](Leases::get) takes an arena out of the cache, or creates one; when the [`Lease`] is dropped, on any thread,
+/// the arena is reset and returned. The memory that it keeps has been touched already, so the next request allocates
+/// without page faults. There is no lock: a get is one exchange, a return mostly one store, and no thread waits.
 ///
-/// At most [`keep_idle`](Leases::keep_idle) arenas wait, with about [`keep_bytes`](Leases::keep_bytes) each. Threads
-/// begin to look at different places, so that they do not meet; if all is taken, an arena is made, and if all is full,
-/// one is ended. Where 32 or more may wait, up to 16 places are kept for the arenas that were taken out of them. A
-/// thread that ends leaves nothing behind, and the cache's own end ends what waits.
+/// At most [`keep_idle`](Leases::keep_idle) arenas are idle in the cache, with about [`keep_bytes`](Leases::keep_bytes)
+/// each. Threads search the slots from different starts, so that they rarely contend; if no slot has an arena, one is
+/// created, and if no slot is free, the returned one is released. With a limit of 32 or more, up to 16 slots stay
+/// reserved for the arenas taken from them. A thread that ends holds nothing of the cache; dropping the cache releases
+/// the idle arenas.
 ///
 /// ```
 /// use toft::Leases;
@@ -44,7 +45,7 @@ type Place<'l> = Kept<'l, Head>;
 ///     let arena = LEASES.get();
 ///     let words = arena.alloc_slice_from_iter(request.split(' '));
 ///     words.len()
-/// } // the arena is emptied, and waits
+/// } // the arena is reset and returns to the cache
 ///
 /// let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(|| handle("get me a page"))).collect();
 /// for thread in threads {
@@ -53,21 +54,21 @@ type Place<'l> = Kept<'l, Head>;
 /// assert!(LEASES.idle() >= 1);
 /// ```
 pub struct Leases {
-    waiting: Waiting,
-    idle: usize,
-    bytes: usize,
+    idle_slots: IdleSlots,
+    idle_max: usize,
+    bytes_max: usize,
     budget: u64,
     counts: Counts,
 }
 
-/// Written where an arena is made or ended, never where one is reused; away from what those read.
+/// Written when an arena is created or released, not when one is reused; on a cache line of its own.
 #[repr(align(128))]
 struct Counts {
     made: AtomicUsize,
     ended: AtomicUsize,
 }
 
-/// What a cache of arenas did so far, in counts of arenas.
+/// Statistics of a cache, in numbers of arenas.
 ///
 /// ```
 /// let leases = toft::Leases::new();
@@ -78,21 +79,21 @@ struct Counts {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseStats {
-    /// Made, since none waited. In a steady state this stands still.
+    /// Created, since none was idle. Constant in a steady state.
     pub made: usize,
-    /// Ended, since as many waited as may; by [`Leases::trim`]; after they were watched; or kept for good:
+    /// Released: since the cache was full, by [`Leases::trim`], after instruments were on; or taken out by
     /// [`Lease::into_arena`].
     pub ended: usize,
-    /// Waiting. What is neither ended nor waiting is leased, or was leaked.
+    /// Idle in the cache. The others are leased, or were leaked.
     pub idle: usize,
 }
 
 std::thread_local! {
-    /// Where this thread begins to look; has no destructor, so it is there until the thread's very end.
+    /// Where this thread starts its search. Has no destructor, so it stays valid until the thread ends.
     static HINT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Also where it begins to look for a shard of other things that threads share.
+/// The start of this thread's search, for slots here and for shards elsewhere.
 #[inline(always)]
 pub(crate) fn hint() -> usize {
     let hint = HINT.get();
@@ -103,7 +104,7 @@ pub(crate) fn hint() -> usize {
     }
 }
 
-/// Threads take turns.
+/// Assigns starts in turn.
 #[cold]
 fn first_hint() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -113,7 +114,7 @@ fn first_hint() -> usize {
 }
 
 /// # Safety
-/// The head came out of a slot: it is that of an arena of this crate, and nobody else has it.
+/// The head was taken from a slot: it is that of an arena of this crate, owned by the caller.
 #[inline(always)]
 unsafe fn arena_of(head: NonNull<Head>) -> Arena {
     // SAFETY: the caller's contract.
@@ -121,7 +122,7 @@ unsafe fn arena_of(head: NonNull<Head>) -> Arena {
 }
 
 impl Leases {
-    /// Keeps up to 64 idle arenas, with up to 256 KiB each; what a lease allocates is not limited.
+    /// Keeps up to 64 idle arenas, with up to 256 KiB each, and sets no budget.
     ///
     /// ```
     /// static LEASES: toft::Leases = toft::Leases::new();
@@ -130,16 +131,15 @@ impl Leases {
     /// ```
     pub const fn new() -> Leases {
         Leases {
-            waiting: Slots::of([const { Line::of([const { AtomicPtr::new(null_mut()) }; WIDE]) }; LINES]),
-            idle: 64,
-            bytes: 256 << 10,
+            idle_slots: Slots::of([const { Line::of([const { AtomicPtr::new(null_mut()) }; SLOTS_PER_LINE]) }; LINES]),
+            idle_max: 64,
+            bytes_max: 256 << 10,
             budget: u64::MAX,
             counts: Counts { made: AtomicUsize::new(0), ended: AtomicUsize::new(0) },
         }
     }
 
-    /// How many arenas may wait: at most 128, which is also what more means. Where it is below 16, threads share
-    /// places.
+    /// Limits the number of idle arenas, at most 128. Below 16, threads share slots.
     ///
     /// ```
     /// static ONE: toft::Leases = toft::Leases::new().keep_idle(1);
@@ -148,12 +148,12 @@ impl Leases {
     /// ```
     #[must_use]
     pub const fn keep_idle(mut self, arenas: usize) -> Leases {
-        self.idle = if arenas < Waiting::ALL { arenas } else { Waiting::ALL };
+        self.idle_max = if arenas < IdleSlots::CAPACITY { arenas } else { IdleSlots::CAPACITY };
         self
     }
 
-    /// About how many bytes an idle arena keeps, beside the 4096 that it is made with: in pages of as many. What recent
-    /// leases needed, if that is less, as [`Keep::Recent`] says.
+    /// Limits the bytes that an idle arena keeps beside its first 4096, in multiples of 4096. It keeps less if recent
+    /// leases needed less: [`Keep::Recent`].
     ///
     /// ```
     /// static SMALL: toft::Leases = toft::Leases::new().keep_bytes(10_000);
@@ -162,12 +162,12 @@ impl Leases {
     /// ```
     #[must_use]
     pub const fn keep_bytes(mut self, bytes: usize) -> Leases {
-        self.bytes = bytes;
+        self.bytes_max = bytes;
         self
     }
 
-    /// How many bytes may be allocated in a lease at a time: [`Arena::set_budget`]. Each lease begins with it, whatever
-    /// the one before set. With a budget, to return an arena takes some tens of nanoseconds more.
+    /// Sets the budget of each lease: [`Arena::set_budget`]. Each lease starts with it, whatever the previous holder
+    /// set. With a budget, returning an arena takes some tens of nanoseconds more.
     ///
     /// ```
     /// static LEASES: toft::Leases = toft::Leases::new().budget(1000);
@@ -181,7 +181,7 @@ impl Leases {
         self
     }
 
-    /// An empty arena, until the lease is dropped.
+    /// Leases an empty arena, until the lease is dropped.
     ///
     /// ```
     /// let leases = toft::Leases::new();
@@ -190,7 +190,7 @@ impl Leases {
     /// ```
     ///
     /// # Panics
-    /// If none waits, and there is no memory to make one.
+    /// If no arena is idle, and there is no memory for a new one.
     #[inline]
     pub fn get(&self) -> Lease<'_> {
         match self.try_get() {
@@ -208,12 +208,12 @@ impl Leases {
     /// ```
     #[inline]
     pub fn try_get(&self) -> Result<Lease<'_>, AllocError> {
-        let (arena, place) = match self.waiting.take(hint(), self.idle) {
-            // SAFETY: it was in a slot.
-            Some((head, place)) => (unsafe { arena_of(head) }, place),
+        let (arena, slot) = match self.idle_slots.take(hint(), self.idle_max) {
+            // SAFETY: taken from a slot.
+            Some((head, slot)) => (unsafe { arena_of(head) }, slot),
             None => (self.make()?, None),
         };
-        Ok(Lease { arena: ManuallyDrop::new(arena), place, leases: self })
+        Ok(Lease { arena: ManuallyDrop::new(arena), slot, leases: self })
     }
 
     #[cold]
@@ -225,9 +225,9 @@ impl Leases {
         Ok(arena)
     }
 
-    // ---- looking ----
+    // ---- queries ----
 
-    /// How many arenas wait. While others take and return, a guess.
+    /// Returns the number of idle arenas; approximate while other threads use the cache.
     ///
     /// ```
     /// let leases = toft::Leases::new();
@@ -237,11 +237,11 @@ impl Leases {
     /// assert_eq!(leases.idle(), 1);
     /// ```
     pub fn idle(&self) -> usize {
-        self.waiting.full()
+        self.idle_slots.full()
     }
 
-    /// How many bytes the arenas that wait hold. To look at each, it is taken for a moment: a thread that wants one
-    /// just then takes another, or makes one.
+    /// Returns the bytes that idle arenas hold. Each arena is taken out for a moment: a thread that needs one then
+    /// takes another, or creates one.
     ///
     /// ```
     /// let leases = toft::Leases::new();
@@ -251,16 +251,16 @@ impl Leases {
     pub fn held(&self) -> usize {
         let mut held = 0;
         let look = |head| {
-            // SAFETY: it was in a slot, and goes back there.
+            // SAFETY: taken from a slot, and put back there.
             let arena = ManuallyDrop::new(unsafe { arena_of(head) });
             held += arena.stats().reserved as usize;
             Some(head)
         };
-        self.waiting.each(look);
+        self.idle_slots.each(look);
         held
     }
 
-    /// What the cache did so far.
+    /// Returns the statistics of the cache.
     ///
     /// ```
     /// let leases = toft::Leases::new();
@@ -277,8 +277,8 @@ impl Leases {
         }
     }
 
-    /// Ends the arenas that wait. Their memory goes where that of any arena goes: first to this thread's
-    /// [`cache`](crate::cache), as far as that takes it.
+    /// Releases the idle arenas. Their memory goes to this thread's [`cache`](crate::cache), up to its limit, and to
+    /// the system.
     ///
     /// ```
     /// let leases = toft::Leases::new();
@@ -288,92 +288,89 @@ impl Leases {
     /// ```
     pub fn trim(&self) {
         let end = |head| {
-            // SAFETY: it was in a slot.
-            self.end(unsafe { arena_of(head) });
+            // SAFETY: taken from a slot.
+            self.release(unsafe { arena_of(head) });
             None
         };
-        self.waiting.each(end);
+        self.idle_slots.each(end);
     }
 
-    // ---- taking back ----
+    // ---- returning ----
 
-    /// For an arena that is empty, and the place that was kept for it.
+    /// Puts an empty arena into its reserved slot or a free one, or releases it.
     #[inline]
-    fn put(&self, arena: Arena, place: Option<Place<'_>>) {
+    fn put(&self, arena: Arena, slot: Option<Reserved<'_>>) {
         let arena = ManuallyDrop::new(arena);
-        match place {
-            Some(place) => place.fill(arena.head()),
-            None if self.waiting.put(hint(), self.idle, arena.head()) => {}
-            None => self.end(ManuallyDrop::into_inner(arena)),
+        match slot {
+            Some(slot) => slot.fill(arena.head()),
+            None if self.idle_slots.put(hint(), self.idle_max, arena.head()) => {}
+            None => self.release(ManuallyDrop::into_inner(arena)),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end(&self, arena: Arena) {
+    fn release(&self, arena: Arena) {
         self.counts.ended.fetch_add(1, Ordering::Relaxed);
         drop(arena);
     }
 
     #[cold]
-    fn end_unfit(&self, arena: Arena, place: Option<Place<'_>>) {
-        if let Some(place) = place {
-            place.leave();
+    fn release_unfit(&self, arena: Arena, slot: Option<Reserved<'_>>) {
+        if let Some(slot) = slot {
+            slot.abandon();
         }
-        self.end(arena);
+        self.release(arena);
     }
 
-    /// The way back after a round that was as those before: what is kept is what was kept, and the budget too, since a
-    /// change of it is an event that `reset_short` does not overlook.
+    /// The fast return: the arena is steady, so its blocks and budget are unchanged.
     #[inline]
-    fn take_back(&self, arena: Arena, place: Option<Place<'_>>) {
-        let again = arena.own().is_some_and(|a| a.reset_short() && a.is_as_leased(self.bytes.max(HOME)));
-        if again {
-            self.put(arena, place);
+    fn return_arena(&self, arena: Arena, slot: Option<Reserved<'_>>) {
+        let done = arena.own().is_some_and(|a| a.reset_fast() && a.fits_idle_limit(self.bytes_max.max(BLOCK_MIN)));
+        if done {
+            self.put(arena, slot);
         } else {
-            self.take_back_slow(arena, place);
+            self.return_slow(arena, slot);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn take_back_slow(&self, arena: Arena, place: Option<Place<'_>>) {
-        /// Also when a destructor panics: the arena is empty then.
-        struct Back<'a>(&'a Leases, ManuallyDrop<Arena>, Option<Place<'a>>);
-        impl Drop for Back<'_> {
+    fn return_slow(&self, arena: Arena, slot: Option<Reserved<'_>>) {
+        /// Also runs if a destructor panics; the arena is empty then.
+        struct Return<'a>(&'a Leases, ManuallyDrop<Arena>, Option<Reserved<'a>>);
+        impl Drop for Return<'_> {
             fn drop(&mut self) {
                 // SAFETY: taken once.
                 let arena = unsafe { ManuallyDrop::take(&mut self.1) };
-                self.0.take_back_empty(arena, self.2.take());
+                self.0.return_empty(arena, self.2.take());
             }
         }
-        let mut back = Back(self, ManuallyDrop::new(arena), place);
-        back.1.reset();
+        let mut guard = Return(self, ManuallyDrop::new(arena), slot);
+        guard.1.reset();
     }
 
-    fn take_back_empty(&self, mut arena: Arena, place: Option<Place<'_>>) {
-        // A range that unsafe code claimed and did not give makes the arena unfit. And what a holder switched on, or
-        // the function it gave for a passed budget, is not for the next: an arena that was watched ends.
-        let fit = arena.own().filter(|a| !a.has_leaked() && !a.was_watched());
-        let Some(a) = fit else { return self.end_unfit(arena, place) };
+    fn return_empty(&self, mut arena: Arena, slot: Option<Reserved<'_>>) {
+        // An arena with a claim that unsafe code leaked, or with instruments, which are the last holder's, is released.
+        let fit = arena.own().filter(|a| !a.has_leaked() && !a.has_instruments());
+        let Some(a) = fit else { return self.release_unfit(arena, slot) };
         if a.budget.get() != self.budget && arena.set_budget(Some(self.budget)).is_err() {
-            return self.end_unfit(arena, place);
+            return self.release_unfit(arena, slot);
         }
         let slow = a.slow();
-        let most = slow.first.get().max(slow.current.get().size.get()).max(slow.spare_bytes.get());
-        if most > self.bytes.max(HOME) {
-            arena.reset_with(Keep::Bytes(self.bytes)); // of which the need of recent rounds is a part
+        let most = slow.first_size.get().max(slow.current.get().size.get()).max(slow.spare_bytes.get());
+        if most > self.bytes_max.max(BLOCK_MIN) {
+            arena.reset_with(Keep::Bytes(self.bytes_max)); // this includes the limit by recent rounds
         }
-        self.put(arena, place);
+        self.put(arena, slot);
     }
 }
 
 impl provider::ArenaPtr {
-    /// Of an arena that a reset left with one block and nothing else: may it wait? It is not large, and was never
-    /// watched.
+    /// Precondition: a fast reset left the arena with one block. Whether it may be idle, by size and instruments.
     #[inline(always)]
-    fn is_as_leased(self, bytes: usize) -> bool {
-        self.end.get().addr() - self.head.cursor.get().addr() <= bytes && self.slow().watch.get().is_none()
+    fn fits_idle_limit(self, bytes: usize) -> bool {
+        self.end.get().addr() - self.head.cursor.get().addr() <= bytes && self.slow().instruments.get().is_none()
     }
 }
 
@@ -395,17 +392,17 @@ impl fmt::Debug for Leases {
     }
 }
 
-/// An arena from [`Leases`], which has it back when the lease is dropped. All of [`Arena`]'s calls work on it.
+/// An arena from [`Leases`], returned to them when the lease is dropped. All of [`Arena`]'s calls work on it.
 ///
-/// Destructors of [`alloc_drop`](Arena::alloc_drop) run then, on the thread that drops the lease; if one panics, the
-/// others run, the arena is returned, and the panic goes on. A lease that is leaked leaks its arena, and perhaps the place
-/// where that waited, of which at most 16 are lost so.
+/// The drop runs the destructors of [`alloc_drop`](Arena::alloc_drop), on the thread that drops the lease; if one
+/// panics, the others run, the arena is returned, and the panic is resumed. Leaking a lease leaks its arena, and
+/// possibly its reserved slot, of which there are at most 16.
 ///
-/// What is set on a lease ends with it: the next holder has the budget of the cache again, and an arena that was
-/// watched ([`set_metered`](Arena::set_metered) and the like) is ended rather than returned.
+/// Settings of a lease end with it: the next holder has the budget of the cache, and an arena whose instruments were on
+/// ([`set_metered`](Arena::set_metered) and similar calls) is released rather than returned.
 ///
-/// A lease may be sent to another thread, and is not shared by two. This suits **async** code: a lease and values that
-/// borrow it may live across an await in one task, which may go on on any thread.
+/// A lease may be sent to another thread, but not used by two. This suits **async** code: a lease and values that
+/// borrow it may live across an await in one task, which may continue on any thread.
 ///
 /// ```
 /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
@@ -426,9 +423,8 @@ impl fmt::Debug for Leases {
 /// assert_eq!(task.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(11));
 /// ```
 ///
-/// What may not live across an await is a `&Arena` or `&Lease`: an arena belongs to one thread at a time, so a
-/// reference to it does not move to another. To give one to the futures inside a task, see
-/// [`TaskArena`](crate::TaskArena).
+/// A `&Arena` or `&Lease` may not live across an await: an arena belongs to one thread at a time, so a reference to it
+/// is not `Send`. For an arena that the futures inside a task share, see [`TaskArena`](crate::TaskArena).
 ///
 /// ```compile_fail
 /// static LEASES: toft::Leases = toft::Leases::new();
@@ -444,26 +440,26 @@ impl fmt::Debug for Leases {
 /// may_move(handle());
 /// ```
 pub struct Lease<'l> {
-    /// No `&mut` to it gets out: whoever had two could swap them, and return one to the other's cache.
+    /// Never exposed as `&mut`: swapping two arenas would return them to the wrong caches.
     arena: ManuallyDrop<Arena>,
-    place: Option<Place<'l>>,
+    slot: Option<Reserved<'l>>,
     leases: &'l Leases,
 }
 
 impl<'l> Lease<'l> {
-    /// Its parts; `of` puts them together again. Its place is anybody's.
+    /// Splits the lease, which gives up its reserved slot; `of` joins the parts.
     pub(crate) fn into_parts(self) -> (Arena, &'l Leases) {
         let mut this = ManuallyDrop::new(self);
-        if let Some(place) = this.place.take() {
-            place.leave();
+        if let Some(slot) = this.slot.take() {
+            slot.abandon();
         }
         // SAFETY: taken once.
         (unsafe { ManuallyDrop::take(&mut this.arena) }, this.leases)
     }
 
-    /// A lease of an arena that came out of one.
+    /// Makes a lease of the parts of one.
     pub(crate) fn of(arena: Arena, leases: &'l Leases) -> Lease<'l> {
-        Lease { arena: ManuallyDrop::new(arena), place: None, leases }
+        Lease { arena: ManuallyDrop::new(arena), slot: None, leases }
     }
 
     /// As [`Arena::reset`].
@@ -518,7 +514,7 @@ impl<'l> Lease<'l> {
         self.arena.scope_mut(f)
     }
 
-    /// Keeps the arena: it does not go back.
+    /// Takes the arena out of the cache for good.
     ///
     /// ```
     /// let leases = toft::Leases::new();
@@ -546,7 +542,7 @@ impl Drop for Lease<'_> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: taken once.
-        self.leases.take_back(unsafe { ManuallyDrop::take(&mut self.arena) }, self.place.take());
+        self.leases.return_arena(unsafe { ManuallyDrop::take(&mut self.arena) }, self.slot.take());
     }
 }
 

@@ -1,78 +1,69 @@
-//! Arenas: allocate by moving a pointer, give everything back at once. The crate `toft-pools` has what comes and goes one by one.
+//! Region allocation: bump arenas, scopes, per-frame and pooled arenas, and recyclers.
+//!
+//! An *arena* (region, bump allocator) allocates by moving a pointer and frees everything at once. Single values are not
+//! freed, so an allocation costs a compare and an add, and freeing ten thousand values costs one reset:
 //!
 //! ```
-//! use toft::Arena;
-//!
-//! let mut arena = Arena::new();
-//! for round in 0..3 {
-//!     let point = arena.alloc((round, 2));
-//!     point.0 += 1;
-//!     let text = toft::format_in!(arena, "({}, {})", point.0, point.1);
-//!     assert_eq!(text.len(), 6);
-//!     arena.reset(); // `point` and `text` are gone: to use them from here on does not compile
-//! }
+//! let mut arena = toft::Arena::new();
+//! let point = arena.alloc((1, 2));
+//! point.0 += 1;
+//! arena.reset(); // `point` is freed here: the borrow checker refuses later uses
 //! ```
 //!
-//! # What is here
+//! # Which type to use
 //!
-//! | | |
+//! | memory is freed | type |
 //! |---|---|
-//! | [`Arena`] | values, slices, text, any layout; reset, budgets, statistics |
-//! | [`Arena::scope`], [`scope_guard`](Arena::scope_guard), [`scope_mut`](Arena::scope_mut) | part of an arena's life, given back at its end |
-//! | [`collections`] | growing vectors, strings, maps and sets in an arena: [`Arena::vec`], [`Arena::string`] |
-//! | [`Arena::alloc_batch`] | several values by one allocation, each borrowed by itself |
-//! | [`Arena::cursor`] | the cursor in registers, for hot loops |
-//! | [`Arena::pack`] | strings side by side |
-//! | [`Arena::alloc_drop`], [`alloc_pin`](Arena::alloc_pin) | values that are dropped when their memory is given back |
-//! | [`Box`], [`unsize!`] | values that are dropped with their box; trait objects |
-//! | [`Box::promote`] | a value to a longer-lived arena, with its destructor |
-//! | [`Scope`] | an arena that borrows: a buffer, a source, what its values point to |
-//! | [`Owner`], [`root!`] | an arena and a value that borrows it, in one |
-//! | [`Frames`] | an arena for each thread, all emptied together when the frame ends |
-//! | [`Buffered`] | frames that overlap: the last N, with what each published |
-//! | [`Leases`], [`Lease`], [`Parcel`] | arenas from a cache that threads share; a value and its arena, to hand on |
-//! | [`TaskArena`] | an arena that the futures of a task share |
-//! | [`SharedArena`], [`Local`] | an arena that many threads fill at once, without a lock |
-//! | [`Recycler`], [`SyncRecycler`] | memory that is freed piece by piece, for containers that churn: on one thread, on all |
-//! | [`Options`], [`Source`], [`Pages`], [`Reserve`], [`Limited`] | where blocks come from |
-//! | [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling), [`set_checked`](Arena::set_checked) | where memory goes, and what goes wrong: switched on while the program runs |
-//! | [`cache`] | what a thread keeps for its next arenas |
-//! | [`bumpalo`] | all of this under the names of bumpalo: a program moves by one `use` |
-//! | [`abi`] | arenas shared with C, C++, Go and Julia |
+//! | all at once, by one thread | [`Arena`]; in part, [`Arena::scope`]; values that borrow, [`Scope`]; with destructors, [`Arena::boxed`], [`Arena::alloc_drop`] |
+//! | all at once, with growing [`collections`] in it | [`Arena::vec`], [`Arena::string`], maps and sets |
+//! | together with a value that borrows it (self-referential) | [`Owner`] with [`root!`] |
+//! | at the end of each frame, per thread | [`Frames`]; frames that overlap: [`Buffered`] |
+//! | at the end of a request | [`Leases`] (an arena pool), [`Lease`]; moved with its value to other threads: [`Parcel`]; shared by futures: [`TaskArena`] |
+//! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
+//! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
+//!
+//! Coming from bumpalo: [`bumpalo`] has this crate under its names, so that a program moves by one `use`. Typed pools,
+//! free lists and structures of arrays (SoA) are in the crate `toft-pools`.
+//!
+//! [`Options`], [`Source`], [`Pages`], [`Reserve`] and [`Limited`] say where blocks come from, and [`cache`] what a thread
+//! keeps for its next arenas. [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling) and
+//! [`set_checked`](Arena::set_checked) account for memory and detect misuse, switched on while the program runs. [`abi`]
+//! shares arenas with C, C++, Go and Julia. For hot loops there are [`Arena::cursor`], [`Arena::alloc_batch`] and
+//! [`Arena::pack`].
 //!
 //! # What it costs
 //!
-//! `alloc` of a type whose alignment is at most 8 is a load of the cursor, a compare with the limit and a store of the
-//! new cursor. Larger alignments add two instructions. The last allocation can grow and shrink in place, so a `Vec` at the
-//! arena's tip never copies. `reset` keeps what recent rounds needed: a steady program makes no slow call. A new arena
-//! comes from the thread's cache, initialised.
+//! Allocating a type whose alignment is at most 8 is a load of the cursor, a compare with the limit and a store of the
+//! new cursor. Larger alignments add two instructions. The newest allocation grows and shrinks in place, so a `Vec` at
+//! the cursor never copies. [`reset`](Arena::reset) keeps the memory that recent rounds needed, so a steady workload
+//! makes no slow call. A new arena comes initialised from the thread's cache.
 //!
-//! Every allocation starts at a multiple of 8; what that wastes on text, [`Arena::pack`] saves.
+//! Every allocation starts at a multiple of 8; [`Arena::pack`] avoids that padding for strings.
 //!
 //! # Errors
 //!
-//! A call that allocates panics when there is no memory or the budget does not allow it; its twin, `try_...`, returns
-//! [`AllocError`] and changes nothing. Nothing here prints, exits or aborts, with two exceptions: where the environment of the
-//! process switches checks on (`TOFT_CHECKED`), [findings](Finding) are written to the standard error or to a file, and
-//! `TOFT_CHECKED=abort` aborts after the first one; and without `std` a panic in a destructor that the arena runs aborts,
-//! since it cannot be caught there.
+//! A call that allocates panics if there is no memory or the budget does not allow the request; its variant `try_...`
+//! returns [`AllocError`] and changes nothing. The library does not print, exit or abort, with two exceptions: if the
+//! environment of the process switches checks on (`TOFT_CHECKED`), [findings](Finding) are written to the standard
+//! error or to a file, and `TOFT_CHECKED=abort` aborts after the first one; and without `std` a panic in a destructor
+//! that the arena runs aborts, since it cannot be caught.
 //!
 //! # Panics
 //!
-//! Code of the program runs while values are made: closures, `Clone` and `Default`, iterators, formatting traits. If it
-//! panics, or returns an error that ends the call, then what was made is dropped, and the memory is given back if it is the
-//! newest allocation. That is the rule for every type here and every call, those of [`bumpalo`] included; `tests/panics.rs`
-//! tries them all. What alignment skipped, and what a growing slice or text left behind when it moved, stays in use until the
-//! reset.
+//! User code runs while values are constructed: closures, `Clone` and `Default`, iterators, formatting traits. If it
+//! panics, or returns an error that ends the call, the values constructed so far are dropped, and their memory is freed
+//! if it is the newest allocation. This holds for every type and call, those of [`bumpalo`] included; `tests/panics.rs`
+//! tests all of them. Padding, and the former memory of a slice or text that moved while it grew, stays in use until
+//! the reset.
 //!
-//! A panic of a destructor that the arena runs goes on when everything is given back. One of a hook
-//! (`on_finding`, [`Arena::on_refusal`]) ends there.
+//! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
+//! [`Arena::on_refusal`]) is caught and not resumed.
 //!
 //! # Collections
 //!
-//! `&Arena` is an allocator: of allocator-api2 with the feature `allocator-api2`, for its `Vec` and `Box` and for
-//! hashbrown's maps on a stable compiler; of the standard library with the feature `nightly`, for all of its collections.
-//! A collection in an arena may grow while scopes of it are open.
+//! `&Arena` is an allocator: with the feature `allocator-api2` that of allocator-api2, for its `Vec` and `Box` and for
+//! hashbrown's maps on a stable compiler; with the feature `nightly` that of the standard library, for all of its
+//! collections. A collection in an arena may grow while scopes of the arena are open.
 //!
 #![cfg_attr(feature = "allocator-api2", doc = "```")]
 #![cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -86,27 +77,27 @@
 //! assert_eq!(words.len(), 7);
 //! ```
 //!
-//! **Not as a global allocator**, not for a scope of the program either: `#[global_allocator]` must serve every thread, and
-//! what it serves may be freed after any scope's end, by code that does not know of it (a library's cache, a thread's
-//! locals). An arena that is reset under such a value would be used after its end from safe code, so there is no such type
-//! here. What can be in an arena says so in its type.
+//! **Not as a global allocator**, not even for a part of the program: `#[global_allocator]` must serve every thread,
+//! and its memory may be freed after the end of any scope, by code that does not know of the scope (a library's cache,
+//! thread-local values). Resetting an arena under such a value would allow a use after free in safe code, so there is
+//! no such type. Types of values in an arena carry its lifetime.
 //!
 //! # Features
 //!
-//! * `std`, on by default: the thread's cache, pages of the system, panics of destructors carried on. Without it the crate is
-//!   `no_std` with `alloc`, and blocks come from the global allocator.
+//! * `std`, on by default: the thread's cache, pages of the system, resumed panics of destructors. Without it the crate
+//!   is `no_std` with `alloc`, and blocks come from the global allocator.
 //! * `allocator-api2`, `nightly`: see above.
-//! * `hashbrown`: its maps and sets in an arena, [`collections`]; and `allocator-api2`.
-//! * `serde`: reports and snapshots can be stored. Without these the crate depends on nothing.
+//! * `hashbrown`: hashbrown's maps and sets in an arena, [`collections`]; implies `allocator-api2`.
+//! * `serde`: reports and snapshots can be serialised. Without these features the crate has no dependencies.
 //!
 //! # Unsafe code
 //!
-//! Arithmetic on sizes lives in a file that forbids it (`policy.rs`). The state of an arena consists of cells, so that no
-//! reference to it is ever exclusive, and pointers into a block derive from the block's own. README.md says which tool has
-//! checked which claim.
+//! The arithmetic on sizes is in a file that forbids unsafe code (`policy.rs`). The state of an arena consists of
+//! cells, so that no exclusive reference to it exists, and pointers into a block derive from the block's own pointer.
+//! README.md lists which tool has checked which claim.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_std]
-// What of it is stable by 1.100 is stable there under the old name too, and warns of it.
+// Features that are stable by 1.100 may still be enabled by their old name there, which warns.
 #![cfg_attr(feature = "nightly", feature(allocator_api, cfg_version), allow(stable_features))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_debug_implementations)]
@@ -128,6 +119,7 @@ mod boxed;
 mod buffered;
 pub mod bumpalo;
 pub mod collections;
+mod construct;
 mod cursor;
 mod diagnostics;
 mod drops;
@@ -159,7 +151,6 @@ mod promote;
 mod provider;
 mod recycler;
 mod report;
-mod room;
 mod scope;
 #[cfg(feature = "std")]
 mod shared;
@@ -205,7 +196,8 @@ pub use sources::{Limited, Pages, Reserve};
 #[cfg(feature = "std")]
 pub use task::TaskArena;
 
-/// For what `loom/` tries too, with loom's own: looks at a lock that is taken before the processor goes to somebody else.
+/// Loads of a held lock before the thread yields. At the crate root, with the two imports below, since the tests in
+/// `loom/` compile some files with loom's versions of them.
 #[cfg(feature = "std")]
 const SPINS: usize = 64;
 #[cfg(feature = "std")]
@@ -215,9 +207,9 @@ use std::thread::yield_now;
 
 #[cfg(feature = "std")]
 pub mod cache {
-    //! The thread's cache of arenas and blocks, from which arenas on the heap take, and to which they return.
+    //! The thread's cache of arenas and blocks: arenas on the heap take their memory from it and return it there.
     //!
-    //! Each thread keeps up to a total of 4 MiB, and returns it when it ends.
+    //! Each thread keeps up to 4 MiB in all, and returns them to the system when it ends.
     pub use crate::heap::cache::{held, set_limit, trim};
 }
 

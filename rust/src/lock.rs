@@ -1,5 +1,6 @@
-//! A lock: one exchange, and a store to let go. What is done behind it takes nanoseconds, or asks the source for a block;
-//! and who finds it taken mostly goes elsewhere. This file stands alone, so that `loom/` can try every interleaving of it.
+//! A lock: one exchange to take it, one store to release it. It is held for nanoseconds, or while a source provides a
+//! block; most callers use another shard if it is held. This file has no dependency in the crate, so that `loom/` can
+//! test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicBool, Ordering};
@@ -7,35 +8,35 @@ use super::{yield_now, SPINS};
 
 pub struct Lock(AtomicBool);
 
-/// Lets go when it is dropped, also by a panic.
-pub struct Held<'a>(&'a Lock);
+/// Releases the lock when it is dropped, also by a panic.
+pub struct Guard<'a>(&'a Lock);
 
 impl Lock {
     pub const fn of(taken: AtomicBool) -> Lock {
         Lock(taken)
     }
 
-    /// If nobody has it. Acquire: the other half of letting go.
+    /// Takes the lock if it is free. Acquire: pairs with the release.
     #[inline(always)]
-    pub fn attempt(&self) -> Option<Held<'_>> {
+    pub fn try_take(&self) -> Option<Guard<'_>> {
         match self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => Some(Held(self)), // not before: it lets go when it is dropped
+            Ok(_) => Some(Guard(self)), // made only on success, since its drop releases the lock
             Err(_) => None,
         }
     }
 
     #[inline(always)]
-    pub fn take(&self) -> Held<'_> {
-        match self.attempt() {
-            Some(held) => held,
+    pub fn take(&self) -> Guard<'_> {
+        match self.try_take() {
+            Some(guard) => guard,
             None => self.wait(),
         }
     }
 
     #[cold]
-    fn wait(&self) -> Held<'_> {
+    fn wait(&self) -> Guard<'_> {
         loop {
-            // An exchange takes the line away from who has the lock, a look does not.
+            // An exchange takes the cache line from the holder's processor, a load does not.
             let free = (0..SPINS).any(|_| {
                 core::hint::spin_loop();
                 !self.0.load(Ordering::Relaxed)
@@ -43,15 +44,15 @@ impl Lock {
             if !free {
                 yield_now();
             }
-            if let Some(held) = self.attempt() {
-                return held;
+            if let Some(guard) = self.try_take() {
+                return guard;
             }
         }
     }
 }
 
-impl Drop for Held<'_> {
-    /// Release: who has it next sees what was done.
+impl Drop for Guard<'_> {
+    /// Release: orders the holder's writes before the next take.
     #[inline(always)]
     fn drop(&mut self) {
         self.0 .0.store(false, Ordering::Release);

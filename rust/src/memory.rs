@@ -1,4 +1,4 @@
-//! Memory by its layout, for collections and pools: the heap, arenas, recyclers and sources.
+//! Memory by layout, for collections and pools: the heap, arenas, recyclers and sources.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -6,15 +6,16 @@ use core::ptr::NonNull;
 
 use crate::abi;
 use crate::arena::Arena;
+use crate::construct::{CallSite, Construct};
 use crate::heap;
 use crate::recycler::{Recycler, UNIT};
-use crate::room::{By, Room};
 use crate::source::Source;
 
-/// Memory by its layout, that can be returned: [`Heap`], `&Arena`, a reference to a recycler or a shared arena, [`Blocks`] of
-/// a [`Source`], or a type of the program. The pools and collections of the crate `toft-pools` take it as a parameter.
+/// Memory that is allocated and returned by layout: [`Heap`], `&Arena`, a reference to a recycler or a shared arena,
+/// [`Blocks`] of a [`Source`], or a user's type. A type parameter of the pools and collections of the crate
+/// `toft-pools`.
 ///
-/// All calls are made by the thread that owns the value.
+/// The thread that owns the value makes all calls.
 ///
 /// ```
 /// use core::alloc::Layout;
@@ -32,26 +33,26 @@ use crate::source::Source;
 /// ```
 ///
 /// # Safety
-/// `take` and `grow` return memory of the layout they are asked for, valid for reads and writes and used by nobody else
-/// until it is `put` back or grown, even if this value is moved. A clone, where there is one, takes and puts the same
-/// memory. No function unwinds.
+/// `take` and `grow` return memory of the requested layout, valid for reads and writes and used by no other code until
+/// it is returned by `put` or grown, even if this value is moved. A clone takes and returns the same memory. No
+/// function unwinds.
 pub unsafe trait Memory {
-    /// Memory of that size, which is not 0, and alignment; or `None`: there is none.
+    /// Allocates memory. Precondition: the size is not 0. `None`: no memory.
     fn take(&self, layout: Layout) -> Option<NonNull<u8>>;
 
-    /// Takes memory back.
+    /// Returns memory.
     ///
     /// # Safety
-    /// `p` came from `take` or `grow` of this value (or a clone) with this layout, and is used no more.
+    /// `p` came from `take` or `grow` of this value (or a clone) with this layout, and is not used any more.
     unsafe fn put(&self, p: NonNull<u8>, layout: Layout);
 
-    /// Makes the memory larger; its bytes may move. `None`: it is as it was.
+    /// Grows an allocation, which may move. `None`: refused, nothing changed.
     ///
     /// # Safety
     /// `p` has the layout `old` and is this value's, as for `put`; `new` is not smaller and has the same alignment.
     unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
         let to = self.take(new)?;
-        // SAFETY: the caller's contract; what was just taken is apart from it, and at least as large.
+        // SAFETY: the caller's contract; new memory does not overlap the old, and is at least as large.
         unsafe {
             to.as_ptr().copy_from_nonoverlapping(p.as_ptr(), old.size());
             self.put(p, old);
@@ -60,8 +61,8 @@ pub unsafe trait Memory {
     }
 }
 
-/// The global allocator. As a [`Source`]: blocks of the heap through the thread's [`cache`](crate::cache), as an arena has
-/// them without a source of its own.
+/// The global allocator. As a [`Source`], it provides blocks of the heap through the thread's [`cache`](crate::cache),
+/// as to an arena without a source of its own.
 ///
 /// ```
 /// let recycler = toft::Recycler::from_source(toft::Limited::new(toft::Heap, 1 << 20));
@@ -88,7 +89,7 @@ unsafe impl Memory for Heap {
     }
 }
 
-/// Blocks of whole units of a recycler begin with one.
+/// Recycler blocks of whole units are aligned to a unit.
 const fn align_of(size: usize) -> usize {
     if size % UNIT == 0 {
         UNIT
@@ -111,21 +112,21 @@ unsafe impl Source for Heap {
 
 macro_rules! memory {
     ($of:ty) => {
-        // SAFETY: what it gives is nobody else's until it is given back; while it is borrowed it is not emptied.
+        // SAFETY: its allocations are used by no other code until they are freed; a reset needs an exclusive borrow.
         unsafe impl<S: Source> Memory for &$of {
             fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-                self.obtain(layout, By::caller(false))
+                self.raw_alloc(layout, CallSite::caller(false))
             }
 
             unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: the caller's contract.
-                unsafe { self.return_(p, layout) }
+                unsafe { self.raw_free(p, layout) }
             }
 
-            /// In place when it is the newest allocation and there is room.
+            /// In place if it is the newest allocation and fits.
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
                 // SAFETY: the caller's contract.
-                unsafe { self.refit(p, old, new, By::caller(false)) }
+                unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }
             }
         }
     };
@@ -136,28 +137,28 @@ memory!(crate::SyncRecycler<S>);
 #[cfg(feature = "std")]
 memory!(crate::SharedArena<S>);
 
-// SAFETY: what an arena gives lives until it is reset, rewound or ended, for which it must not be borrowed; a scope of it
-// claims its room, so what a pool outside takes meanwhile survives the scope.
+// SAFETY: allocations live until the arena is reset, rewound or released, which an exclusive borrow excludes here; a
+// scope claims its memory, so what a pool outside it takes survives the scope.
 unsafe impl Memory for &Arena {
     fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the arena is alive and this thread's; a layout's size and alignment are as they must be.
+        // SAFETY: the arena is alive and this thread's; a layout's size and alignment meet the requirements.
         unsafe { abi::alloc_aligned(self.head(), layout.size(), layout.align()) }
     }
 
-    /// Only the newest allocation is really given back.
+    /// Only the newest allocation is freed.
     unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
     }
 
-    /// In place when it is the newest allocation and there is room.
+    /// In place if it is the newest allocation and fits.
     unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
         unsafe { abi::resize(self.head(), p.as_ptr(), old.size(), new.size(), new.align()) }
     }
 }
 
-/// Memory of a [`Source`]: each allocation is a block of its own, of a multiple of 4096 bytes.
+/// Memory from a [`Source`]: each allocation is a block of its own, a multiple of 4096 bytes.
 ///
 /// ```
 /// use core::alloc::Layout;
@@ -172,12 +173,12 @@ unsafe impl Memory for &Arena {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Blocks<S>(pub S);
 
-/// What a block of a source is aligned to.
+/// Alignment of a source's blocks.
 const LINE: usize = 64;
 
 impl<S: Source> Blocks<S> {
-    /// The size of the block for a layout. One that is aligned to more than a line has room to be so, and before it the
-    /// address of its block.
+    /// The size of the block for a layout. A larger alignment needs padding, and the block's address in front of the
+    /// allocation.
     fn size(layout: Layout) -> Option<usize> {
         let more = if layout.align() > LINE { layout.align() } else { 0 };
         layout.size().checked_add(more)?.checked_next_multiple_of(4096)
@@ -191,8 +192,8 @@ unsafe impl<S: Source> Memory for Blocks<S> {
         if layout.align() <= LINE {
             return Some(block);
         }
-        // SAFETY: a block is at a multiple of LINE, so the next multiple of the alignment that is not the block's own
-        // address is LINE to `align` bytes above it: there is room for the address below it, and for the layout above.
+        // SAFETY: a block is at a multiple of LINE, so the next multiple of the alignment above the block's address is
+        // LINE to `align` bytes above it: the address below it and the layout above it fit.
         unsafe {
             let skip = layout.align() - block.as_ptr() as usize % layout.align();
             let p = block.add(skip);
@@ -202,7 +203,7 @@ unsafe impl<S: Source> Memory for Blocks<S> {
     }
 
     unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract; above a line's alignment `take` wrote the block's address below `p`.
+        // SAFETY: the caller's contract; for alignments above LINE `take` wrote the block's address below `p`.
         unsafe {
             let block = if layout.align() <= LINE { p } else { p.cast::<NonNull<u8>>().sub(1).read() };
             self.0.put(block, Self::size(layout).unwrap_unchecked());

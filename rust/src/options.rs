@@ -1,4 +1,4 @@
-//! How an arena is made.
+//! Options for the creation of arenas.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -10,7 +10,7 @@ use crate::error::AllocError;
 use crate::provider::{self, Settings};
 use crate::source::Source;
 
-/// What an arena is made with, when [`Arena::new`] is not enough.
+/// Options for the creation of an arena, beyond [`Arena::new`].
 ///
 /// ```
 /// use toft::Options;
@@ -36,7 +36,7 @@ impl Options {
         Options { reserve: 0, budget: None, source: None }
     }
 
-    /// Expect a round of about so many bytes: the first allocation takes one block for all of it.
+    /// For rounds of about this many bytes: the first allocation takes one block for all of it.
     ///
     /// ```
     /// let arena = toft::Options::new().reserve(1 << 20).create()?;
@@ -49,7 +49,7 @@ impl Options {
         self
     }
 
-    /// Allow so many bytes at a time, to the byte: [`Arena::set_budget`].
+    /// Limits the bytes allocated at a time, exactly: [`Arena::set_budget`].
     ///
     /// ```
     /// let arena = toft::Options::new().budget(100).create()?;
@@ -61,7 +61,7 @@ impl Options {
         self
     }
 
-    /// Take blocks from this source, which ends with the arena. To borrow one: [`Scope::from_source`](crate::Scope).
+    /// Takes blocks from this source, which the arena owns. To borrow one: [`Scope::from_source`](crate::Scope).
     ///
     /// ```
     /// use toft::{Options, Pages};
@@ -74,14 +74,14 @@ impl Options {
         self
     }
 
-    /// Makes the arena.
+    /// Creates the arena.
     ///
     /// ```
     /// assert!(toft::Options::new().reserve(usize::MAX).create().is_err());
     /// ```
     ///
     /// # Errors
-    /// If there is no memory, or more is to be reserved than `isize::MAX / 2`.
+    /// If there is no memory, or `reserve` is above `isize::MAX / 2`.
     pub fn create(self) -> Result<Arena, AllocError> {
         let Options { reserve, budget, source } = self;
         let source = source.map(|source| {
@@ -90,12 +90,12 @@ impl Options {
             unsafe { NonNull::new_unchecked(Box::into_raw(source)) }
         });
         let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: source.is_some() };
-        // SAFETY: the source is the arena's, which ends it.
+        // SAFETY: the arena owns the source and drops it.
         match unsafe { provider::create_with(&settings) } {
             Some(a) => Ok(Arena::made(a)),
             None => {
                 if let Some(source) = source {
-                    // SAFETY: no arena has it.
+                    // SAFETY: no arena owns it.
                     drop(unsafe { Box::from_raw(source.as_ptr()) });
                 }
                 Err(AllocError)

@@ -1,10 +1,10 @@
-//! Pages of the system, where there is one to ask. Sizes are rounded up to the system's page here, so that callers may
-//! think in 4096. Declared here rather than taken from a crate: nine calls that have not changed in decades.
+//! Pages of the system. Sizes are rounded up to the system's page, so that callers need not know it. The nine system
+//! calls are declared here, which saves a dependency.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
-/// The largest page that counts on x86-64 and aarch64.
+/// The size of huge pages on x86-64 and aarch64.
 pub const HUGE_PAGE: usize = 2 << 20;
 
 #[cfg(all(
@@ -24,7 +24,7 @@ mod system {
     use super::*;
     use core::ffi::{c_int, c_long, c_void};
 
-    /// A mapping can be cut.
+    /// Part of a mapping can be unmapped.
     pub const SPLITS: bool = true;
 
     unsafe extern "C" {
@@ -64,7 +64,7 @@ mod system {
     const HUGEPAGE: c_int = 14;
 
     fn page(size: usize) -> usize {
-        // SAFETY: a question without arguments that matter.
+        // SAFETY: the call has no pointer arguments.
         let page = usize::try_from(unsafe { sysconf(PAGE_SIZE) }).unwrap_or(4096).max(4096);
         (size + page - 1) & !(page - 1)
     }
@@ -84,10 +84,10 @@ mod system {
         if !LINUX || !huge || whole < HUGE_PAGE {
             return map_as(whole, READ_WRITE, 0);
         }
-        // Huge pages need the mapping on their own boundary: map one more, cut off both ends.
+        // Huge pages need a mapping aligned to their size: map one more, and unmap both ends.
         let p = map_as(whole + HUGE_PAGE, READ_WRITE, 0)?;
         let front = p.addr().get().wrapping_neg() & (HUGE_PAGE - 1);
-        // SAFETY: all within the new mapping, of which nobody knows yet.
+        // SAFETY: within the new mapping, which is not used yet.
         unsafe {
             let at = p.add(front);
             if front != 0 {
@@ -96,7 +96,7 @@ mod system {
             if front != HUGE_PAGE {
                 munmap(at.add(whole).as_ptr().cast(), HUGE_PAGE - front);
             }
-            madvise(at.as_ptr().cast(), whole, HUGEPAGE); // a wish: small pages serve as well
+            madvise(at.as_ptr().cast(), whole, HUGEPAGE); // may fail: small pages serve as well
             Some(at)
         }
     }
@@ -116,7 +116,7 @@ mod system {
     }
 
     pub unsafe fn decommit(p: NonNull<u8>, size: usize) {
-        // SAFETY: the caller's contract: nobody uses it.
+        // SAFETY: the caller's contract: the memory is not used.
         unsafe {
             madvise(p.as_ptr().cast(), page(size), DONTNEED);
             mprotect(p.as_ptr().cast(), page(size), 0);
@@ -149,7 +149,7 @@ mod system {
     const READ_WRITE: u32 = 4;
 
     pub fn map(size: usize, _huge: bool) -> Option<NonNull<u8>> {
-        // SAFETY: a new mapping. Large pages need a privilege there.
+        // SAFETY: a new mapping. Large pages would need a privilege.
         NonNull::new(unsafe { VirtualAlloc(core::ptr::null_mut(), size, RESERVE | COMMIT, READ_WRITE) }.cast())
     }
 
@@ -178,7 +178,7 @@ mod system {
     }
 }
 
-// Miri has no pages to ask for, nor have other systems: the global allocator serves, and all is committed at once.
+// Under Miri and on other systems the global allocator provides pages, all committed at once.
 #[cfg(any(
     not(any(
         target_os = "linux",

@@ -1,4 +1,4 @@
-//! An arena and a value that borrows it, in one value that can be moved, stored and sent.
+//! Self-referential values: an arena and a value that borrows it, as one value that can be moved, stored and sent.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -24,8 +24,8 @@ pub trait Root {
     type In<'a>;
 }
 
-/// An arena together with a value in it: a parsed document, say, that a function can return, a struct can hold and a
-/// thread can be given.
+/// An arena together with a value in it (self-referential): for example a parsed document that a function returns, a
+/// struct holds or a thread gets.
 ///
 /// ```
 /// use toft::{Arena, Owner};
@@ -54,11 +54,11 @@ pub trait Root {
 /// assert_eq!(second.join().unwrap().as_deref(), Some("by"));
 /// ```
 ///
-/// It is `Send` if its root is, and `Sync` if its root is: many threads may read one document.
+/// `Send` if the root is, and `Sync` if the root is: many threads may read one document.
 pub struct Owner<R: Root>(Rooted<R, Boxed>);
 
 impl<R: Root> Owner<R> {
-    /// Makes the root in the arena.
+    /// Constructs the root in the arena.
     ///
     /// ```compile_fail
     /// # use toft::{Arena, Owner};
@@ -73,7 +73,7 @@ impl<R: Root> Owner<R> {
         }
     }
 
-    /// Makes the root in the arena, or not.
+    /// Constructs the root in the arena; `make` may fail.
     ///
     /// ```
     /// toft::root!(struct Number => &'a u32);
@@ -85,7 +85,7 @@ impl<R: Root> Owner<R> {
     /// ```
     ///
     /// # Errors
-    /// Those of `make`. The arena is gone then.
+    /// Those of `make`. The arena is released then.
     pub fn try_new<E>(
         arena: Arena,
         make: impl for<'a> FnOnce(&'a Arena) -> Result<R::In<'a>, E>,
@@ -93,7 +93,7 @@ impl<R: Root> Owner<R> {
         Rooted::try_new(Boxed(NonNull::from(Box::leak(Box::new(arena)))), make).map(Owner)
     }
 
-    /// Looks at the root.
+    /// Calls `look` with the root.
     ///
     /// ```
     /// toft::root!(struct Text => &'a str);
@@ -104,7 +104,7 @@ impl<R: Root> Owner<R> {
         self.0.with(look)
     }
 
-    /// Changes the root, and allocates more for it.
+    /// Calls `change` with the root and the arena.
     ///
     /// ```
     /// # use toft::{Arena, Owner};
@@ -123,7 +123,7 @@ impl<R: Root> Owner<R> {
         self.0.with_mut(change)
     }
 
-    /// Ends the root, and returns the arena, emptied.
+    /// Drops the root, and returns the arena after a reset.
     ///
     /// ```
     /// toft::root!(struct Text => &'a str);
@@ -132,29 +132,29 @@ impl<R: Root> Owner<R> {
     /// ```
     pub fn into_arena(self) -> Arena {
         let boxed = ManuallyDrop::new(self.0.into_keeper());
-        // SAFETY: it came from a box, and nobody refers to it any more.
+        // SAFETY: it came from a box, and no references to it exist.
         let mut arena = unsafe { *Box::from_raw(boxed.0.as_ptr()) };
         arena.reset();
         arena
     }
 }
 
-// SAFETY: a shared reference gives `&R::In` alone, and nothing of the arena.
+// SAFETY: a shared reference only gives `&R::In`, and no access to the arena.
 unsafe impl<R: Root> Sync for Owner<R> where for<'a> R::In<'a>: Sync {}
 
 impl<R: Root> fmt::Debug for Owner<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Owner").finish_non_exhaustive() // to look at the arena would be to use it
+        f.debug_struct("Owner").finish_non_exhaustive() // reading the arena's statistics would be an unsynchronized use
     }
 }
 
-/// An arena in a box, so that references to it stay good; by address, since moving a box would end them.
+/// An arena in a box, so that references to it stay valid; as a raw pointer, since moving a box invalidates references.
 struct Boxed(NonNull<Arena>);
 
 // SAFETY: an arena is `Send`, and so is a box of it.
 unsafe impl Send for Boxed {}
 
-// SAFETY: the box is not moved while its address is.
+// SAFETY: moving the value moves the pointer, not the box.
 unsafe impl Keeper for Boxed {
     fn arena(&self) -> &Arena {
         // SAFETY: it lives as long as this.
@@ -164,58 +164,57 @@ unsafe impl Keeper for Boxed {
 
 impl Drop for Boxed {
     fn drop(&mut self) {
-        // SAFETY: it came from a box, and nobody uses it again.
+        // SAFETY: it came from a box, and is not used again.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
-/// What keeps an arena in its place, and ends it when it is dropped.
+/// Owns an arena at a stable address, and releases it when dropped.
 ///
 /// # Safety
-/// The arena is at one address, wherever the keeper is moved to, until that is dropped.
+/// The arena stays at one address until the keeper is dropped, also if the keeper is moved.
 pub(crate) unsafe trait Keeper {
     fn arena(&self) -> &Arena;
 }
 
-/// A root and the keeper of its arena: what is inside an [`Owner`] and a parcel.
+/// A root and the keeper of its arena: the contents of an [`Owner`] and of a parcel.
 pub(crate) struct Rooted<R: Root, K: Keeper> {
-    /// Dropped before the arena ends. As uninitialised memory, of which the compiler assumes nothing while it is moved:
-    /// the references in it do not live as long as they say.
+    /// Dropped before the arena is released. As uninitialised memory, of which the compiler assumes nothing when it is
+    /// moved: the true lifetime of its references is not 'static.
     root: MaybeUninit<R::In<'static>>,
     keeper: K,
 }
 
-// SAFETY: the root may be sent whatever its lifetime really is.
+// SAFETY: the root is `Send` for any lifetime.
 unsafe impl<R: Root, K: Keeper + Send> Send for Rooted<R, K> where for<'a> R::In<'a>: Send {}
 
 impl<R: Root, K: Keeper> Rooted<R, K> {
-    /// If there is no root, by an error or a panic of `make`, the keeper is dropped.
+    /// If `make` fails or panics, the keeper is dropped.
     pub(crate) fn try_new<E>(
         keeper: K,
         make: impl for<'a> FnOnce(&'a Arena) -> Result<R::In<'a>, E>,
     ) -> Result<Rooted<R, K>, E> {
-        // SAFETY: the arena stays where it is until the root is dropped. Nobody can keep a reference for longer than
-        // `make` runs but the root, since 'a is any lifetime.
+        // SAFETY: the arena stays at its address until the root is dropped. No other reference can outlive `make`,
+        // which is generic over 'a.
         let root = make(unsafe { NonNull::from(keeper.arena()).as_ref() })?;
         Ok(Rooted { root: MaybeUninit::new(root), keeper })
     }
 
     pub(crate) fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
-        // SAFETY: initialised. 'a is any lifetime to `look`, and another than the borrow's, so nothing that does not
-        // live as long as the arena can be stored in the root.
+        // SAFETY: initialised. `look` is generic over 'a, so it can store nothing in the root that does not live as
+        // long as the arena.
         look(unsafe { self.root.assume_init_ref() })
     }
 
     pub(crate) fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
-        // SAFETY: as in `with`; the arena stays where it is.
+        // SAFETY: as in `with`; the arena stays at its address.
         unsafe { change(self.root.assume_init_mut(), NonNull::from(self.keeper.arena()).as_ref()) }
     }
 
-    /// Ends the root.
+    /// Drops the root.
     pub(crate) fn into_keeper(self) -> K {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: read once; it is dropped also when dropping the root, which is initialised and not used again,
-        // panics.
+        // SAFETY: read once; the keeper is dropped also if dropping the root panics.
         unsafe {
             let keeper = core::ptr::read(&this.keeper);
             this.root.assume_init_drop();
@@ -226,12 +225,12 @@ impl<R: Root, K: Keeper> Rooted<R, K> {
 
 impl<R: Root, K: Keeper> Drop for Rooted<R, K> {
     fn drop(&mut self) {
-        // SAFETY: initialised, and dropped once. The keeper comes after it, also when it panics.
+        // SAFETY: initialised, and dropped once. The keeper is dropped after it, also if it panics.
         unsafe { self.root.assume_init_drop() }
     }
 }
 
-/// Declares a name for a type that borrows an arena for `'a`: what [`Owner`] is told.
+/// Declares a name for a type that borrows an arena for `'a`, as the parameter of [`Owner`].
 ///
 /// ```
 /// toft::root!(

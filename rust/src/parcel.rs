@@ -1,4 +1,4 @@
-//! Parcels: a value in a leased arena, with its arena, handed from thread to thread.
+//! Parcels: a leased arena and a value in it, passed between threads as one value.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::convert::Infallible;
@@ -7,16 +7,16 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
+use crate::construct::Construct;
 use crate::error::{AllocError, InitError};
 use crate::lease::{Lease, Leases};
 use crate::owner::{Keeper, Root, Rooted};
-use crate::room::Room;
 
-/// A leased arena and a value that borrows it, in one: a message whose parts lie in an arena, say. Whoever has it may
-/// look at it, change it, send it on; when it is dropped, on whatever thread, the arena returns to its cache.
+/// A leased arena and a value that borrows it, as one value: for example a message whose parts are in the arena. Its
+/// owner may read it, change it and send it on; when it is dropped, on any thread, the arena returns to its cache.
 ///
-/// It is to [`Lease`] what [`Owner`](crate::Owner) is to an arena, and is `Send` and `Sync` if the value is. The type is named by
-/// [`root!`](crate::root).
+/// [`Owner`](crate::Owner) does the same for an arena that is not leased. A parcel is `Send` and `Sync` if the value
+/// is. [`root!`](crate::root) names the type.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -48,7 +48,7 @@ use crate::room::Room;
 pub struct Parcel<'l, R: Root>(Rooted<R, Leased<'l>>);
 
 impl Leases {
-    /// Leases an arena, and makes a value in it.
+    /// Leases an arena, and constructs a value in it.
     ///
     /// ```
     /// toft::root!(struct Text => &'a str);
@@ -64,8 +64,8 @@ impl Leases {
     /// ```
     ///
     /// # Panics
-    /// If there is no memory, or the leases' budget does not allow one word, which the parcel needs. If `make` does,
-    /// the arena is returned.
+    /// If there is no memory, or the budget of the leases does not allow one word, which the parcel needs. If `make`
+    /// panics, the arena is returned.
     pub fn parcel<R: Root>(&self, make: impl for<'a> FnOnce(&'a Arena) -> R::In<'a>) -> Parcel<'_, R> {
         match self.try_parcel(|arena| Ok::<_, Infallible>(make(arena))) {
             Ok(parcel) => parcel,
@@ -95,7 +95,7 @@ impl Leases {
 }
 
 impl<'l, R: Root> Parcel<'l, R> {
-    /// Looks at the value.
+    /// Calls `look` with the value.
     ///
     /// ```
     /// toft::root!(struct Text => &'a str);
@@ -107,7 +107,7 @@ impl<'l, R: Root> Parcel<'l, R> {
         self.0.with(look)
     }
 
-    /// Changes the value, and allocates more for it.
+    /// Calls `change` with the value and the arena.
     ///
     /// ```
     /// toft::root!(struct Names => std::vec::Vec<&'a str>);
@@ -126,7 +126,7 @@ impl<'l, R: Root> Parcel<'l, R> {
         self.0.with_mut(change)
     }
 
-    /// Ends the value, and returns the lease, emptied.
+    /// Drops the value, and returns the lease after a reset.
     ///
     /// ```
     /// toft::root!(struct Text => &'a str);
@@ -142,17 +142,17 @@ impl<'l, R: Root> Parcel<'l, R> {
     }
 }
 
-// SAFETY: a shared reference gives `&R::In` alone, and nothing of the lease.
+// SAFETY: a shared reference only gives `&R::In`, and no access to the lease.
 unsafe impl<R: Root> Sync for Parcel<'_, R> where for<'a> R::In<'a>: Sync {}
 
 impl<R: Root> fmt::Debug for Parcel<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parcel").finish_non_exhaustive() // to look at the arena would be to use it
+        // reading the arena's statistics would be an unsynchronized use
+        f.debug_struct("Parcel").finish_non_exhaustive()
     }
 }
 
-/// A lease whose `Arena`, one word, lies in the arena itself: there references to it stay good, and it costs no
-/// allocation of its own.
+/// A lease whose `Arena`, one word, is stored in the arena itself, where references to it stay valid.
 struct Leased<'l> {
     at: NonNull<Arena>,
     leases: &'l Leases,
@@ -161,7 +161,7 @@ struct Leased<'l> {
 // SAFETY: a lease is `Send`, and this is one.
 unsafe impl Send for Leased<'_> {}
 
-// SAFETY: the word is an allocation of the arena, which nobody gives back before `into_lease`.
+// SAFETY: the word is an allocation of the arena, which is not freed before `into_lease`.
 unsafe impl Keeper for Leased<'_> {
     fn arena(&self) -> &Arena {
         // SAFETY: written by `try_new`; alive as long as this.
@@ -171,16 +171,16 @@ unsafe impl Keeper for Leased<'_> {
 
 impl<'l> Leased<'l> {
     fn try_new(lease: Lease<'l>) -> Result<Leased<'l>, AllocError> {
-        let at = lease.room::<Arena, AllocError>(false)?;
+        let at = lease.reserve_one::<Arena, AllocError>(false)?;
         let (arena, leases) = lease.into_parts();
-        // SAFETY: memory for it. The arena drops no such value: its end is `into_lease`.
+        // SAFETY: memory for it. The arena does not drop the value: `into_lease` reads it.
         unsafe { at.write(arena) };
         Ok(Leased { at, leases })
     }
 
     fn into_lease(self) -> Lease<'l> {
         let this = ManuallyDrop::new(self);
-        // SAFETY: read once; nobody refers to what is in the arena.
+        // SAFETY: read once; no references into the arena exist.
         Lease::of(unsafe { this.at.read() }, this.leases)
     }
 }

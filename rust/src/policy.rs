@@ -1,24 +1,24 @@
-//! Placement policy 1 (abi/SPEC.md, section 12) as arithmetic on sizes: nothing here knows an address. Model, providers
-//! and vectors change together.
+//! Placement policy 1 (abi/SPEC.md, section 12): arithmetic on sizes, without addresses. The model, both providers and
+//! the vectors change together.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
 use crate::abi::round8;
 
 pub const MIB: usize = 1 << 20;
-/// P5: regular blocks double up to this.
+/// P5: regular blocks double up to this size.
 pub const CAP: usize = MIB;
-/// P10: a reset merges up to this.
+/// P10: a reset merges blocks up to this size.
 pub const MERGE: usize = 64 * MIB;
-/// P12: bytes an arena keeps of what rewinds give back.
+/// P12: bytes of spares that rewinds keep.
 pub const SPARE: usize = 4 * MIB;
-/// P2: the block that an arena is made in.
-pub const HOME: usize = 4096;
-/// P2: what of it holds the head and the provider's state.
-pub const HOME_START: usize = 512;
-/// P3: what lies in front of a block's first byte, at least.
+/// P2: size of the initial block; blocks are multiples of it.
+pub const BLOCK_MIN: usize = 4096;
+/// P2: bytes of the initial block for the head and the provider's state.
+pub const INITIAL_START: usize = 512;
+/// P3: minimum bytes in front of a block's first byte.
 pub const HEADER: usize = 64;
-/// M9: so that no sum of two requests wraps.
+/// M9: no sum of two requests wraps.
 pub const MAX_REQUEST: usize = isize::MAX as usize / 2;
 
 const STAGGERED: usize = 64 << 10;
@@ -33,17 +33,17 @@ pub const fn pad(address: usize, align: usize) -> usize {
     address.wrapping_neg() & (align - 1)
 }
 
-/// What a block must hold so that `size` bytes fit in it at this alignment: a block starts on a line of 64 bytes.
+/// Bytes of a block that fits `size` bytes at this alignment: a block starts on a line of 64 bytes.
 pub const fn need(size: usize, align: usize) -> usize {
     round8(size) + align.saturating_sub(HEADER)
 }
 
-/// M9: what no arena serves is refused before any sum.
+/// M9: larger requests are refused before any sum is computed.
 pub const fn is_request(size: usize, align: usize) -> bool {
     align.is_power_of_two() && size <= MAX_REQUEST && align <= MAX_REQUEST
 }
 
-/// P3: blocks above 64 KiB start a line further each, so that regular spacing does not meet in one cache set.
+/// P3: blocks above 64 KiB start one line later each, so that regular spacings do not collide in one cache set.
 pub const fn stagger(block_size: usize, index: u32) -> usize {
     if block_size > STAGGERED {
         HEADER * (1 + index as usize % 8)
@@ -52,17 +52,17 @@ pub const fn stagger(block_size: usize, index: u32) -> usize {
     }
 }
 
-/// P3: bytes between a regular block's first and its end.
+/// P3: bytes of a regular block for allocations.
 pub const fn usable(block_size: usize) -> usize {
     block_size - if block_size > STAGGERED { 8 * HEADER } else { HEADER }
 }
 
-/// P5: the size that growth asks for, after a block of `current` bytes.
+/// P5: the size of the block after one of `current` bytes.
 pub fn next_size(current: usize) -> usize {
-    (2 * round(current.min(CAP), HOME)).min(CAP)
+    (2 * round(current.min(CAP), BLOCK_MIN)).min(CAP)
 }
 
-/// P5, P6: the regular block that takes `need` bytes; `None`: P7, a block of its own. `next`: what growth asks for.
+/// P5, P6: the size of a regular block for `need` bytes; `next`: by growth; `None`: P7, a dedicated block.
 pub fn regular_size(need: usize, next: usize, idle: bool) -> Option<usize> {
     if idle && need <= next.saturating_sub(512) {
         Some(next)
@@ -74,11 +74,11 @@ pub fn regular_size(need: usize, next: usize, idle: bool) -> Option<usize> {
 }
 
 /// P7
-pub const fn oneoff_size(need: usize) -> usize {
-    round(need + HEADER, HOME)
+pub const fn dedicated_size(need: usize) -> usize {
+    round(need + HEADER, BLOCK_MIN)
 }
 
-/// P10: the one block that holds a round of `high` bytes.
+/// P10: the size of one block for a round of `high` bytes.
 pub fn merged_size(high: u64) -> usize {
     if high >= MERGE as u64 {
         MERGE
@@ -90,55 +90,55 @@ pub fn merged_size(high: u64) -> usize {
 }
 
 fn pow2(n: usize) -> usize {
-    n.next_power_of_two().max(HOME)
+    n.next_power_of_two().max(BLOCK_MIN)
 }
 
-/// P10: what stays for the next round.
+/// P10: the blocks to keep for the next round.
 pub struct Keep {
-    /// The one block that would do for a round; up to `most`, one that is there does.
+    /// The size of one block that suffices for a round; a present one up to `most` is as good.
     pub wanted: usize,
     pub most: usize,
-    /// Blocks stay as they are, up to `bound` bytes.
-    pub as_they_are: bool,
+    /// Blocks stay unmerged, up to `bound` bytes.
+    pub unmerged: bool,
     pub bound: usize,
 }
 
-/// What a reset finds: the highest need of the recent rounds (H), and the blocks beside home.
+/// The state before a reset: the highest need of the recent rounds (H), and the blocks besides the initial one.
 pub struct Round {
     pub high: u64,
     pub others: usize,
-    pub one_offs: usize,
+    pub dedicated_count: usize,
     pub spare_bytes: usize,
 }
 
 /// P10, for a policy of `reset` and its bytes.
 pub fn keep(round_: &Round, policy: u32, bytes: usize) -> Keep {
-    let &Round { high, others, one_offs, spare_bytes } = round_;
-    let alike = one_offs == 0 && others > CAP;
+    let &Round { high, others, dedicated_count, spare_bytes } = round_;
+    let alike = dedicated_count == 0 && others > CAP;
     let above = high > MERGE as u64;
     let wanted = merged_size(high);
-    // A half more than the round, as P6 may waste a quarter of each block.
+    // Half more than the round, as P6 may waste a quarter of each block.
     let half_more = if high < (MAX_REQUEST / 2) as u64 { (high + high / 2) as usize } else { MAX_REQUEST };
-    // Many equal blocks serve any round as well as one large block, and their memory is touched already.
-    let as_they_are = above || (alike && high > CAP as u64);
+    // Many equal blocks serve any round as well as one large block, and their memory has been touched already.
+    let unmerged = above || (alike && high > CAP as u64);
     match policy {
         crate::abi::KEEP_ALL => Keep {
             wanted: wanted.max(others.min(MERGE)),
             most: usize::MAX,
-            as_they_are: above || others > MERGE || alike,
+            unmerged: above || others > MERGE || alike,
             bound: others + spare_bytes,
         },
         crate::abi::KEEP_BYTES => {
             let bound = bytes.min(MAX_REQUEST);
-            let wanted = wanted.min(round(bound, HOME).max(HOME));
+            let wanted = wanted.min(round(bound, BLOCK_MIN).max(BLOCK_MIN));
             Keep {
                 wanted,
                 most: (4 * wanted).min(wanted.max(bound)),
-                as_they_are: as_they_are && bound > if above { MERGE } else { CAP },
+                unmerged: unmerged && bound > if above { MERGE } else { CAP },
                 bound,
             }
         }
-        _ => Keep { wanted, most: 4 * wanted, as_they_are, bound: round(half_more, CAP) + CAP },
+        _ => Keep { wanted, most: 4 * wanted, unmerged, bound: round(half_more, CAP) + CAP },
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(regular_size(100_000, 8192, false), Some(512 << 10));
         assert_eq!(regular_size(CAP / 4 + 1, 8192, false), None);
         assert_eq!(regular_size(MERGE - 512, MERGE, true), Some(MERGE));
-        assert_eq!((oneoff_size(4032), oneoff_size(4033)), (4096, 8192));
+        assert_eq!((dedicated_size(4032), dedicated_size(4033)), (4096, 8192));
         assert_eq!((merged_size(1), merged_size(5000), merged_size(CAP as u64 + 1)), (4096, 8192, 2 * CAP));
         assert_eq!(merged_size(u64::MAX), MERGE);
     }

@@ -1,4 +1,4 @@
-//! The environment: whether all arenas are checked, and where findings are written. Read once, at first need.
+//! The environment variables: whether all arenas are checked, and where findings are written. Read once, on first use.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -12,7 +12,7 @@ use crate::report::Finding;
 
 struct Settings {
     checks: bool,
-    /// The process aborts after the first finding.
+    /// Abort after the first finding.
     aborts: bool,
     output: Output,
 }
@@ -27,7 +27,7 @@ enum Output {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// [`Settings::checks`], where one load finds it: creating an arena asks for it.
+/// [`Settings::checks`] as one atomic byte: creating an arena reads it.
 static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
 const UNREAD: u8 = 0;
 const OFF: u8 = 1;
@@ -56,12 +56,12 @@ fn settings() -> &'static Settings {
     })
 }
 
-/// Whether findings have a reader in the environment.
+/// Whether the environment selects an output or an abort.
 pub(crate) fn has_output() -> bool {
     settings().output != Output::None || settings().aborts
 }
 
-/// Appends a line to the output. What cannot be written is lost.
+/// Appends a line to the output. Write errors are ignored.
 pub(crate) fn write(finding: &Finding) {
     let output = &settings().output;
     if *output == Output::None {
@@ -77,7 +77,7 @@ pub(crate) fn write(finding: &Finding) {
     };
 }
 
-/// Aborts if the environment says so: a finding was delivered.
+/// Aborts, after a delivery, if `TOFT_CHECKED` is `abort`.
 pub(crate) fn abort_if_wanted() {
     if settings().aborts {
         std::process::abort();
@@ -102,7 +102,7 @@ impl Settings {
     }
 }
 
-/// To the descriptor itself: the standard library's handles have locks that this thread may hold.
+/// Uses the descriptor itself: this thread may hold the locks of the standard library's handles.
 #[cfg(unix)]
 fn standard(descriptor: core::ffi::c_int, line: &[u8]) -> std::io::Result<()> {
     use std::os::fd::FromRawFd;
@@ -119,8 +119,8 @@ fn standard(descriptor: core::ffi::c_int, line: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Opens the file for each finding, since it may be rotated. It is never a symbolic link, so that another user who may
-/// write to its folder cannot choose the file that is written.
+/// Opens the file for each finding, since it may be rotated. Symbolic links are refused, so that another user who can
+/// write to the folder cannot select the file.
 fn open(path: &std::path::Path) -> std::io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true);
@@ -135,7 +135,7 @@ fn open(path: &std::path::Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// `O_NOFOLLOW` and `O_NOCTTY` of `fcntl.h`; 0 where they are not known.
+/// `O_NOFOLLOW` and `O_NOCTTY` of `fcntl.h`; 0 if unknown.
 mod flags {
     use core::ffi::c_int;
 
@@ -184,8 +184,8 @@ mod flags {
     };
 }
 
-/// Whether the process has rights that the user who started it does not have: set-user-id, set-group-id, and files with
-/// capabilities. Such a process takes no orders from its environment.
+/// Whether the process has more rights than the user who started it: set-user-id, set-group-id, and files with
+/// capabilities. Such a process ignores the variables.
 mod privileged {
     #[cfg(any(not(unix), miri))]
     pub fn is_privileged() -> bool {
@@ -211,7 +211,7 @@ mod privileged {
             fn getauxval(kind: c_ulong) -> c_ulong;
         }
         const AT_SECURE: c_ulong = 23;
-        // SAFETY: a question to the C library; 0 for what it does not know.
+        // SAFETY: it returns 0 for unknown values.
         unsafe { getauxval(AT_SECURE) != 0 }
     }
 

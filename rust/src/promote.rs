@@ -1,4 +1,4 @@
-//! Promotion: a boxed value moves to an arena that lives longer, with its type and its destructor.
+//! Promotion: moving a boxed value to an arena that lives longer, with its type and its destructor.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -6,12 +6,12 @@ use core::ptr::{self, NonNull};
 
 use crate::arena::Arena;
 use crate::boxed::Box;
-use crate::error::{sure, Refuse};
-use crate::room::Room;
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, ErrorMode};
 
-/// What a box can take to another arena: values of sized types, slices, text.
+/// Values that a box can move to another arena: sized types, slices, text.
 ///
-/// Of a trait object, promote the box before it becomes one: [`unsize!`](crate::unsize) comes last.
+/// A trait object cannot be promoted: promote the box first, then use [`unsize!`](crate::unsize).
 ///
 /// ```
 /// use toft::{Arena, Box, Promote};
@@ -22,7 +22,7 @@ use crate::room::Room;
 /// assert_eq!(keep(shorter.boxed_str("text"), &longer).len(), 4);
 /// ```
 pub trait Promote: sealed::Sealed {
-    /// The value at `at`, as wide as `like`.
+    /// A pointer to `at` with the metadata of `like`.
     #[doc(hidden)]
     fn __at(at: NonNull<u8>, like: NonNull<Self>) -> NonNull<Self>;
 }
@@ -52,23 +52,26 @@ impl Promote for str {
     #[inline(always)]
     fn __at(at: NonNull<u8>, like: NonNull<str>) -> NonNull<str> {
         let bytes = NonNull::slice_from_raw_parts(at, (like.as_ptr() as *mut [u8]).len());
-        // SAFETY: not null, as `bytes` is not; a str is laid out as bytes are.
+        // SAFETY: not null, as `bytes` is not; a str has the layout of its bytes.
         unsafe { NonNull::new_unchecked(bytes.as_ptr() as *mut str) }
     }
 }
 
 impl Arena {
-    /// Moves the value of `b` here, and the box with it. If that cannot be, `b` stays as it is.
+    /// Moves the value of `b` into this arena. On an error `b` is returned unchanged.
     #[inline(always)]
     #[track_caller]
-    fn taken<'a, 'b, T: Promote + ?Sized, E: Refuse>(&'b self, b: Box<'a, T>) -> Result<Box<'b, T>, (Box<'a, T>, E)> {
+    fn taken<'a, 'b, T: Promote + ?Sized, E: ErrorMode>(
+        &'b self,
+        b: Box<'a, T>,
+    ) -> Result<Box<'b, T>, (Box<'a, T>, E)> {
         let layout = Layout::for_value::<T>(&b);
         let at = match self.bytes::<E>(layout) {
             Ok(at) => at,
             Err(e) => return Err((b, e)),
         };
-        // SAFETY: new memory for the value, to which it is moved: nothing drops it where it was, and a box's value may
-        // move. `__at` is one of this file's, so the pointer is to the new memory, and as wide as the old one.
+        // SAFETY: the value is moved to new memory: it is not dropped at its old address, and a box's value may move.
+        // `__at` is one of this file's, so the pointer is to the new memory, with the old metadata.
         unsafe {
             let from = NonNull::new_unchecked(Box::into_raw(b));
             ptr::copy_nonoverlapping(from.as_ptr().cast::<u8>(), at.as_ptr(), layout.size());
@@ -78,14 +81,13 @@ impl Arena {
 }
 
 impl<'a, T: Promote + ?Sized> Box<'a, T> {
-    /// Moves the value to another arena, with its type and its destructor: what a frame or a scope found out, and
-    /// something longer-lived keeps. It is dropped once, with the box that this returns; its old place is given back
-    /// with the old arena's memory.
+    /// Moves the value to another arena, with its type and its destructor: to keep a result of a frame or a scope for
+    /// longer. It is dropped once, with the returned box; its former memory is freed with the old arena's.
     ///
-    /// One allocation and a copy of the value's own bytes; what it points to stays where it is. So it cannot keep
-    /// references to what ends before the new arena does: that does not compile.
+    /// It costs one allocation and a copy of the value itself; what it points to is not copied. So the value cannot
+    /// hold references to what ends before the new arena: the borrow checker refuses that.
     ///
-    /// What has no destructor needs no promotion: `longer.alloc(*x)`, or `longer.alloc_slice_copy(x)`.
+    /// A value without a destructor needs no promotion: `longer.alloc(*x)`, or `longer.alloc_slice_copy(x)`.
     ///
     /// ```
     /// use toft::{Arena, Box};
@@ -110,10 +112,10 @@ impl<'a, T: Promote + ?Sized> Box<'a, T> {
     #[inline]
     #[track_caller]
     pub fn promote<'b>(b: Box<'a, T>, to: &'b Arena) -> Box<'b, T> {
-        sure(to.taken(b).map_err(|(_, never)| never))
+        unwrap_infallible(to.taken(b).map_err(|(_, never)| never))
     }
 
-    /// As [`promote`](Box::promote), with the box as it was instead of the panic.
+    /// As [`promote`](Box::promote), returning the box unchanged instead of the panic.
     ///
     /// ```
     /// use toft::{Arena, Box, Options};

@@ -1,4 +1,4 @@
-//! What an arena that is watched has to tell.
+//! Reports and findings of an instrumented arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::borrow::Cow;
@@ -9,8 +9,8 @@ use core::fmt::{self, Write};
 use crate::abi::Stats;
 use crate::provider::{self, Caller, Damage, Fault, Shared};
 
-/// What an arena holds and allocated: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be
-/// serialised, to JSON for example: `docs/snapshot.md` has the schema, which arenas in C follow too.
+/// The report of an arena: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be serialised, for
+/// example to JSON: `docs/snapshot.md` has the schema, which is the same for arenas in C.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -26,17 +26,17 @@ use crate::provider::{self, Caller, Damage, Fault, Shared};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// What the arena holds. Of several arenas: the sum, where peaks need not have been at the same time.
+    /// The statistics. Of several arenas: the sum, where the peaks may be of different moments.
     pub stats: Stats,
-    /// While it is metered: bytes by tag, exact. The first one is what was allocated under none.
+    /// If metered: bytes by tag, exact. The first entry is for allocations without a tag.
     pub tags: Vec<TagReport>,
-    /// While it is metered: the phases that ended, in the order of their first end.
+    /// If metered: the phases that ended, in the order of their first end.
     pub phases: Vec<PhaseReport>,
-    /// While it is checked, exact; while it is sampled, an estimate: allocations by who asked.
+    /// Allocations by call site: exact if checked, an estimate if sampled.
     pub sites: Vec<SiteReport>,
 }
 
-/// Bytes of a tag: [`Arena::tag`](crate::Arena::tag). They count paddings, as [`Stats`] does.
+/// Bytes of a tag: [`Arena::tag`](crate::Arena::tag). Padding is included, as in [`Stats`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -54,20 +54,20 @@ pub struct Report {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TagReport {
-    /// Its path. Empty: under no tag.
+    /// Its path. Empty: without a tag.
     pub name: String,
-    /// What code in another language calls it.
+    /// Its number in other languages.
     pub number: Option<u64>,
-    /// Bytes of it that are allocated now.
+    /// Allocated bytes now.
     pub live: u64,
-    /// Bytes that were allocated in all.
+    /// Bytes allocated in all.
     pub allocated: u64,
     /// [`u64::MAX`]: none.
     #[cfg_attr(feature = "serde", serde(serialize_with = "no_budget_is_null"))]
     pub budget: u64,
 }
 
-/// A phase: [`Arena::phase`](crate::Arena::phase). One within another counts for both.
+/// A phase: [`Arena::phase`](crate::Arena::phase). Nested phases count for the outer one too.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -85,17 +85,17 @@ pub struct TagReport {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PhaseReport {
-    /// As it was called.
+    /// The name.
     pub name: Cow<'static, str>,
-    /// How often it ended.
+    /// The number of times it ended.
     pub entries: u64,
-    /// Bytes that were allocated in it.
+    /// Bytes allocated in it.
     pub allocated: u64,
-    /// Bytes by which what is allocated grew in it.
+    /// The change of live bytes in it.
     pub kept: i64,
 }
 
-/// Allocations of one place in the program, under one tag. A growth that moved counts as one.
+/// Allocations of one call site, under one tag. A resize that moved counts as one.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -111,17 +111,17 @@ pub struct PhaseReport {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct SiteReport {
-    /// Who asked.
+    /// The call site.
     pub site: Site,
-    /// Under which tag; empty: none.
+    /// The tag; empty: none.
     pub tag: String,
-    /// How often.
+    /// The number of allocations.
     pub count: u64,
-    /// For how many bytes, as asked, without padding.
+    /// Requested bytes, without padding.
     pub bytes: u64,
 }
 
-/// Who asked for memory: a place in Rust code, or what code in another language gave as a number.
+/// A call site: a location in Rust code, or a number from code in another language.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -135,17 +135,17 @@ pub struct SiteReport {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Site {
-    /// Empty: not Rust code, or not known.
+    /// Empty: not Rust code, or unknown.
     pub file: Cow<'static, str>,
     /// From 1.
     pub line: u32,
     /// From 1.
     pub column: u32,
-    /// What code in another language gave.
+    /// The number from code in another language.
     pub number: u64,
 }
 
-/// What is wrong: [`Arena::findings`](crate::Arena::findings).
+/// A misuse that was detected: [`Arena::findings`](crate::Arena::findings).
 ///
 /// ```
 /// use toft::Finding;
@@ -162,66 +162,66 @@ pub struct Site {
 pub enum Finding {
     /// Bytes outside an allocation were written.
     Corrupt {
-        /// Who had asked for it.
+        /// The call site of the allocation.
         site: Site,
         /// Its size.
         size: usize,
         /// Its address.
         address: usize,
-        /// The first byte that is not as it was, counted from its start.
+        /// The first changed byte, relative to the address.
         offset: isize,
-        /// What is there now.
+        /// The bytes written.
         written: Written,
     },
-    /// Memory was written after it was given back.
+    /// Memory was written after it was freed.
     LateWrite {
-        /// Who had allocated it.
+        /// The call site of the allocation.
         site: Site,
         /// Its size.
         size: usize,
         /// Its address.
         address: usize,
-        /// The first byte that was written, counted from its start.
+        /// The first written byte, relative to the address.
         offset: isize,
-        /// What is there now.
+        /// The bytes written.
         written: Written,
     },
-    /// A free or resize of something that is no allocation of this size, or is freed already. Nothing was done.
+    /// A free or resize of an address that is not an allocation of this size, or is freed already. Nothing was done.
     BadFree {
-        /// Who asked.
+        /// The call site of the free.
         site: Site,
-        /// The size that was told.
+        /// The size in the call.
         size: usize,
     },
-    /// The memory of a value was given back whose destructor did not run and never will.
+    /// The memory of a value was freed without its destructor.
     Leak {
-        /// Who had allocated it.
+        /// The call site of the allocation.
         site: Site,
         /// Its size.
         size: usize,
     },
-    /// The soft budget was passed: once between two resets.
+    /// The soft budget was exceeded; reported once between two resets.
     OverBudget {
-        /// Who asked then.
+        /// The call site of the allocation that exceeded it.
         site: Site,
-        /// Bytes that are allocated now.
+        /// Allocated bytes now.
         live: u64,
         /// The soft budget.
         budget: u64,
     },
-    /// Other threads than the one that the arena belongs to called it. They got nothing.
+    /// Threads other than the arena's called it. The calls were refused.
     WrongThread {
-        /// How often.
+        /// The number of calls.
         calls: u64,
     },
-    /// There were too many to keep.
+    /// There were too many findings to keep.
     Lost {
-        /// How many more.
+        /// The number of findings not kept.
         count: u64,
     },
 }
 
-/// Bytes that were written where none may be: in [`Finding::Corrupt`] and [`Finding::LateWrite`].
+/// The bytes written outside an allocation: in [`Finding::Corrupt`] and [`Finding::LateWrite`].
 ///
 /// ```
 /// use toft::Finding;
@@ -239,9 +239,9 @@ pub enum Finding {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Written {
-    /// From the first byte that is not as it was to the last.
+    /// Distance from the first to the last changed byte, both included.
     pub count: usize,
-    /// They reach the end of what was looked at, on the side away from the allocation: more may have been written.
+    /// The changed bytes reach the end of the checked region, away from the allocation: more may have been written.
     pub or_more: bool,
     /// The first 32 of them.
     pub bytes: Vec<u8>,
@@ -259,7 +259,7 @@ impl fmt::Display for Site {
     }
 }
 
-/// Bytes outside 0x20..0x7e of what a program chose, as `\xNN`: a finding is one line.
+/// Escapes bytes outside 0x20..0x7e of the program's strings as `\xNN`, since a finding is one line.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -334,7 +334,7 @@ impl fmt::Display for Finding {
 }
 
 impl Report {
-    /// Allocations of all sites: exact while the arena is checked, an estimate while it is sampled, else 0.
+    /// Returns the allocations of all call sites: exact if checked, an estimate if sampled, else 0.
     ///
     /// ```
     /// assert_eq!(toft::Arena::new().report().count(), 0);
@@ -343,7 +343,7 @@ impl Report {
         self.sites.iter().map(|site| site.count).sum()
     }
 
-    /// Bytes of all sites, as asked: exact while the arena is checked, an estimate while it is sampled, else 0.
+    /// Returns the requested bytes of all call sites: exact if checked, an estimate if sampled, else 0.
     ///
     /// ```
     /// assert_eq!(toft::Arena::new().report().bytes(), 0);
@@ -352,7 +352,7 @@ impl Report {
         self.sites.iter().map(|site| site.bytes).sum()
     }
 
-    /// Adds what another arena tells, by the names of tags, phases and sites.
+    /// Adds the report of another arena, by the names of tags, phases and call sites.
     ///
     /// ```
     /// let (a, b) = (toft::Arena::new(), toft::Arena::new());
@@ -367,7 +367,7 @@ impl Report {
         s.allocated += o.allocated;
         s.peak += o.peak;
         s.budget = match (s.blocks, o.blocks) {
-            (0, _) => o.budget, // until now of no arena
+            (0, _) => o.budget, // the report of no arena
             (_, 0) => s.budget,
             _ => s.budget.saturating_add(o.budget),
         };
@@ -406,7 +406,7 @@ impl Report {
         }
     }
 
-    /// Of an arena of this crate that is or was watched.
+    /// The report of an arena of this crate whose instruments exist.
     pub(crate) fn of(a: provider::ArenaPtr, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
         let name_of = |tag: usize| shared.tags.get(tag).map_or("", |tag| &tag.name).to_string();
         let round = |x: f64| (x + 0.5) as u64;
@@ -441,7 +441,7 @@ impl Report {
     }
 }
 
-/// As libtoft writes it, by docs/snapshot.md.
+/// The same JSON as libtoft writes, by docs/snapshot.md.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Report {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -464,7 +464,7 @@ pub(crate) fn no_budget_is_null<S: serde::Serializer>(budget: &u64, serializer: 
     }
 }
 
-/// Of no arena: nothing, and no budget.
+/// The report of no arena, without a budget.
 impl Default for Report {
     fn default() -> Report {
         let stats = Stats { budget: u64::MAX, ..Stats::default() };

@@ -1,5 +1,4 @@
-//! Arenas that end before something else does: a scope of another arena, an arena in a caller's buffer, an arena on a
-//! borrowed source.
+//! Arenas with a lifetime: scopes of another arena, arenas in a caller's buffer, arenas on a borrowed source.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -14,11 +13,11 @@ use crate::foreign;
 use crate::provider::{self, Settings};
 use crate::source::Source;
 
-/// An arena that ends before `'a` does. All of [`Arena`]'s calls work on it.
+/// An arena that is released before `'a` ends. All of [`Arena`]'s calls work on it.
 ///
-/// It comes from [`Arena::scope_guard`], from a buffer ([`Arena::in_buffer`]), from a source that it borrows
-/// ([`from_source`](Scope::from_source)); or it stands alone ([`new`](Scope::new)), as the arena for values with
-/// destructors that borrow or are not `Send`: [`alloc_drop`](Scope::alloc_drop) takes what lives for `'a`.
+/// It is made by [`Arena::scope_guard`], from a buffer ([`Arena::in_buffer`]), from a borrowed source
+/// ([`from_source`](Scope::from_source)), or on the heap ([`new`](Scope::new)), for values with destructors that borrow
+/// or are not `Send`: [`alloc_drop`](Scope::alloc_drop) takes values that live for `'a`.
 ///
 /// ```
 /// use std::cell::RefCell;
@@ -40,18 +39,18 @@ use crate::source::Source;
 /// ```
 pub struct Scope<'a> {
     arena: ManuallyDrop<Arena>,
-    /// For a scope of an arena that was made in another language.
+    /// Of a scope of an arena from another language.
     outer: Option<NonNull<foreign::Outer>>,
-    /// Invariant: what `alloc_drop` took for a longer life must not be joined by what lives shorter. Not `Send`.
+    /// Invariant in 'a: a shorter one would let `alloc_drop` take values that end before the scope. Not `Send`.
     lives: PhantomData<(core::cell::Cell<&'a ()>, *const ())>,
 }
 
 impl Arena {
-    /// Runs `f` with an arena of its own in the rest of this one's current block, and gives back all that `f` allocated
-    /// there. A few nanoseconds.
+    /// Runs `f` with an arena of its own in the free part of this one's current block, and frees all that `f` allocated
+    /// there. Takes a few nanoseconds.
     ///
-    /// Collections that live outside the scope may grow meanwhile: this arena serves them elsewhere, and what they got
-    /// survives the scope. What the scope allocates cannot leave it:
+    /// Collections outside the scope may grow during the call: this arena serves them from another block, and that
+    /// memory survives the scope. References into the scope cannot leave it:
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -69,13 +68,13 @@ impl Arena {
     /// ```
     ///
     /// # Panics
-    /// If `f` or a destructor does, when all is given back; and if there is no memory to begin with.
+    /// If `f` or a destructor panics, after everything is freed; or if there is no memory for the scope.
     #[inline]
     pub fn scope<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         f(&self.scope_guard())
     }
 
-    /// As [`scope`](Arena::scope), with an error if there is no memory to begin with; `f` does not run then.
+    /// As [`scope`](Arena::scope), with an error if there is no memory for the scope; `f` does not run then.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -87,7 +86,7 @@ impl Arena {
         Ok(f(&*self.try_scope_guard()?))
     }
 
-    /// As [`scope`](Arena::scope), until the guard is dropped. Guards of one arena may end in any order.
+    /// As [`scope`](Arena::scope), until the guard is dropped. Guards of one arena may be dropped in any order.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -136,7 +135,7 @@ impl<'a> Scope<'a> {
         Scope { arena: ManuallyDrop::new(Arena::made(a)), outer, lives: PhantomData }
     }
 
-    /// An arena on the heap.
+    /// Creates an arena on the heap.
     ///
     /// ```
     /// let scope = toft::Scope::new();
@@ -150,7 +149,7 @@ impl<'a> Scope<'a> {
         Scope { arena: ManuallyDrop::new(Arena::new()), outer: None, lives: PhantomData }
     }
 
-    /// As [`new`](Scope::new), without the panic.
+    /// As [`new`](Scope::new), with an error instead of the panic.
     ///
     /// ```
     /// let scope = toft::Scope::try_new()?;
@@ -162,7 +161,7 @@ impl<'a> Scope<'a> {
         Ok(Scope { arena: ManuallyDrop::new(Arena::try_new()?), outer: None, lives: PhantomData })
     }
 
-    /// An arena whose blocks come from a source that it borrows.
+    /// Creates an arena whose blocks come from a borrowed source.
     ///
     /// ```
     /// use toft::{Pages, Scope};
@@ -178,7 +177,7 @@ impl<'a> Scope<'a> {
         Scope::from_source_with(source, 0, None)
     }
 
-    /// As [`from_source`](Scope::from_source), expecting a round of about `reserve` bytes, and allowing `budget` at a time.
+    /// As [`from_source`](Scope::from_source), for rounds of about `reserve` bytes, with a budget.
     ///
     /// ```
     /// use toft::{Pages, Scope};
@@ -197,7 +196,7 @@ impl<'a> Scope<'a> {
     ) -> Result<Scope<'a>, AllocError> {
         let source = Some(forget_lifetime(source));
         let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: false };
-        // SAFETY: the source lives for 'a, and the arena not longer.
+        // SAFETY: the source lives for 'a, longer than the arena.
         let a = unsafe { provider::create_with(&settings) };
         Ok(Scope::made(a.ok_or(AllocError)?, None))
     }
@@ -209,12 +208,12 @@ impl<'a> Scope<'a> {
         let size = buffer.len();
         let overflow = overflow.map(|source| source.map(forget_lifetime));
         let base = NonNull::from(buffer).cast();
-        // SAFETY: the buffer is this arena's alone for 'a.
+        // SAFETY: the buffer is exclusively this arena's for 'a.
         let a = unsafe { provider::create_in(base, size, overflow) };
         Ok(Scope::made(a.ok_or(AllocError)?, None))
     }
 
-    /// As [`Arena::in_buffer`], going on in blocks of a source when the buffer is full.
+    /// As [`Arena::in_buffer`], taking blocks of a source when the buffer is full.
     ///
     /// ```
     /// use std::mem::MaybeUninit;
@@ -282,7 +281,7 @@ impl<'a> Scope<'a> {
 
 fn forget_lifetime(source: &dyn Source) -> NonNull<dyn Source> {
     let source: NonNull<dyn Source + '_> = NonNull::from(source);
-    // SAFETY: the same pointer; whoever keeps it sees to the lifetime.
+    // SAFETY: the same pointer; the users of the result ensure that the source is alive.
     unsafe { core::mem::transmute::<NonNull<dyn Source + '_>, NonNull<dyn Source + 'static>>(source) }
 }
 
@@ -303,8 +302,8 @@ impl Deref for Scope<'_> {
 impl Drop for Scope<'_> {
     #[inline]
     fn drop(&mut self) {
-        // As it began, which most scopes are at their end: nothing can be on its list, or open in it.
-        if self.arena.own().is_some_and(|a| a.end_fresh_scope()) {
+        // Most scopes never made a slow call: such a scope has no cleanups and no blocks to return.
+        if self.arena.own().is_some_and(|a| a.end_pristine_scope()) {
             return;
         }
         struct End(Option<NonNull<foreign::Outer>>);
@@ -312,7 +311,7 @@ impl Drop for Scope<'_> {
             #[inline]
             fn drop(&mut self) {
                 if let Some(outer) = self.0 {
-                    // SAFETY: the arena around the scope is alive, and the scope's arena is released.
+                    // SAFETY: the outer arena is alive, and the scope's arena is released.
                     unsafe { foreign::end(outer) }
                 }
             }

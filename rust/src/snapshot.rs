@@ -1,4 +1,4 @@
-//! Frames that are watched: a summary of each frame, and a snapshot of all threads.
+//! Instrumented frames: a summary of each frame, and a snapshot of all threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::string::String;
@@ -9,7 +9,7 @@ use crate::diagnostics::SwitchError;
 use crate::frames::Frames;
 use crate::report::{Finding, Report};
 
-/// What a frame came to, on all threads: [`Frames::summary`].
+/// The summary of a frame, over all threads: [`Frames::summary`].
 ///
 /// ```
 /// let mut frames = toft::Frames::new();
@@ -29,17 +29,17 @@ use crate::report::{Finding, Report};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Summary {
-    /// The frames count from 1.
+    /// The frame's number, from 1.
     pub frame: u64,
-    /// How many threads' arenas it used.
+    /// The number of threads that allocated in it.
     pub threads: usize,
-    /// The sum of all: what was live when the frame ended, and what was allocated in it.
+    /// The sum of all threads: live bytes at the end of the frame, and bytes allocated in it.
     pub report: Report,
-    /// What was found when its memory was given back.
+    /// The findings when its memory was freed.
     pub findings: Vec<Finding>,
 }
 
-/// All threads' arenas at one moment: [`Frames::snapshot`]. With the feature `serde` it can be serialised.
+/// The state of all threads' arenas at one moment: [`Frames::snapshot`]. With the feature `serde` it can be serialised.
 ///
 #[cfg_attr(feature = "serde", doc = "```")]
 #[cfg_attr(not(feature = "serde"), doc = "```ignore")]
@@ -52,11 +52,11 @@ pub struct Summary {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// How often the frames have advanced.
+    /// The number of frames so far.
     pub frame: u64,
     /// One for each thread's arena, also of threads that have ended.
     pub threads: Vec<ThreadSnapshot>,
-    /// Of the frame before, if it was watched.
+    /// The summary of the frame before, if it was instrumented.
     pub last: Option<Summary>,
 }
 
@@ -72,13 +72,13 @@ pub struct Snapshot {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ThreadSnapshot {
-    /// The thread's, if it has one.
+    /// The thread's name, if it has one.
     pub name: Option<String>,
-    /// What its arena holds.
+    /// The report of its arena.
     pub report: Report,
 }
 
-/// What is switched on for the arenas of all threads.
+/// The switches that are on, for the arenas of all threads.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Switches {
     pub metered: bool,
@@ -91,9 +91,9 @@ impl Switches {
         self.metered || self.checked || self.sampling != 0
     }
 
-    /// Called on the arena's thread, or with the `Frames` held exclusively.
-    pub(crate) fn throw(self, arena: &Arena) -> Result<(), SwitchError> {
-        if !self.any() && arena.own().is_none_or(|a| !a.was_watched()) {
+    /// Called on the arena's thread, or while the `Frames` is borrowed exclusively.
+    pub(crate) fn apply(self, arena: &Arena) -> Result<(), SwitchError> {
+        if !self.any() && arena.own().is_none_or(|a| !a.has_instruments()) {
             return Ok(());
         }
         arena.set_metered(self.metered)?;
@@ -103,8 +103,8 @@ impl Switches {
 }
 
 impl Frames {
-    /// Counts bytes by [tag](Arena::tag) and [phase](Arena::phase) on all threads, from now on: those of each frame are
-    /// in its [`summary`](Frames::summary).
+    /// Counts bytes by [tag](Arena::tag) and [phase](Arena::phase) on all threads from now on; the
+    /// [`summary`](Frames::summary) of each frame contains the counts.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -124,7 +124,7 @@ impl Frames {
         self.switch(|switches| switches.metered = on)
     }
 
-    /// Estimates how often who allocates: [`Arena::set_sampling`], on all threads.
+    /// Estimates the number of allocations of each call site: [`Arena::set_sampling`], on all threads.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -143,8 +143,8 @@ impl Frames {
         self.switch(|switches| switches.sampling = bytes)
     }
 
-    /// Checks every allocation on all threads: [`Arena::set_checked`]. Each arena belongs to its thread then: calls by
-    /// others, which safe code cannot make but by [`arenas`](Frames::arenas), get nothing and are told.
+    /// Checks every allocation on all threads: [`Arena::set_checked`]. Each arena then belongs to its thread: calls by
+    /// other threads, which safe code can make only through [`arenas`](Frames::arenas), are refused and reported.
     ///
     /// ```
     /// use toft::Finding;
@@ -162,7 +162,7 @@ impl Frames {
         self.switch(|switches| switches.checked = on)
     }
 
-    /// The frame that ended last, while something is switched on; else `None`.
+    /// Returns the summary of the last frame, while something is switched on; else `None`.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -173,7 +173,7 @@ impl Frames {
         self.last.as_deref()
     }
 
-    /// What the arenas of all threads hold now.
+    /// Returns the state of the arenas of all threads.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -186,7 +186,6 @@ impl Frames {
         Snapshot { frame: self.number(), threads, last: self.last.as_deref().cloned() }
     }
 
-    /// Before the arenas are emptied.
     pub(crate) fn sum_up(&mut self) -> Summary {
         let mut summary = Summary { frame: self.number(), ..Summary::default() };
         for arena in self.arenas() {

@@ -1,12 +1,12 @@
-//! Where blocks come from.
+//! Sources: where the blocks of arenas come from.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
-/// Memory for arenas, by the block.
+/// A source of memory blocks for arenas.
 ///
-/// An arena asks its source for blocks of a multiple of 4096 bytes and returns each with the size it was taken with. The
-/// source is called on the thread that uses the arena, and must not use the arena that asks.
+/// An arena takes blocks of a multiple of 4096 bytes and returns each with the size that it was taken with. The source
+/// is called on the thread that uses the arena, and must not use that arena.
 ///
 /// ```
 /// use core::alloc::Layout;
@@ -40,29 +40,29 @@ use core::ptr::NonNull;
 /// ```
 ///
 /// # Safety
-/// `take` returns memory of at least `size` bytes at a multiple of 64, valid for reads and writes by whoever has the
-/// arena and used by nobody else, until it is `put` back, even if the source is moved. No function unwinds.
+/// `take` returns memory of at least `size` bytes at a multiple of 64, valid for reads and writes on the arena's thread
+/// and used by no other code until it is returned by `put`, even if the source is moved. No function unwinds.
 pub unsafe trait Source {
-    /// A block of `size` bytes, or `None`: there is none.
+    /// Takes a block of `size` bytes. `None`: no memory.
     fn take(&self, size: usize) -> Option<NonNull<u8>>;
 
-    /// Takes a block back.
+    /// Returns a block.
     ///
     /// # Safety
-    /// `block` came from `take` of this source with `size`, or was extended to it, and is used no more.
+    /// `block` came from `take` of this source with `size`, or was extended to it, and is not used any more.
     unsafe fn put(&self, block: NonNull<u8>, size: usize);
 
-    /// Makes a block larger or smaller without moving it. `false`: it is as it was.
+    /// Resizes a block in place. `false`: impossible, nothing changed.
     ///
     /// # Safety
-    /// `block` has `size` bytes of this source; when it shrinks, the bytes above `want` are used no more.
+    /// `block` has `size` bytes of this source; when it shrinks, the bytes above `want` are not used any more.
     unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
         let _ = (block, size, want);
         false
     }
 
-    /// Whether [`extend`](Source::extend) may succeed. Such a source gives an arena one block for good, which grows. The
-    /// answer never changes.
+    /// Whether [`extend`](Source::extend) may succeed. Such a source provides one block for an arena, which grows.
+    /// Constant.
     fn extends(&self) -> bool {
         false
     }

@@ -1,5 +1,4 @@
-//! Sources beside the heap: pages of the system, one block that grows in reserved addresses, and a limit around another
-//! source.
+//! Further sources: pages of the system, one block that grows in reserved addresses, and a limit around another source.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
@@ -8,10 +7,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::AllocError;
 use crate::os;
-use crate::policy::{HOME, MAX_REQUEST};
+use crate::policy::{BLOCK_MIN, MAX_REQUEST};
 use crate::source::Source;
 
-/// Blocks straight from the system, in whole pages, and straight back.
+/// A source of whole pages from the system, without a cache.
 ///
 /// ```
 /// use toft::{Options, Pages};
@@ -37,7 +36,7 @@ impl Pages {
         Pages { huge: false }
     }
 
-    /// Huge pages for blocks of 2 MiB and more, where the system has them.
+    /// Huge pages for blocks of 2 MiB and more, if the system has them.
     ///
     /// ```
     /// assert_ne!(toft::Pages::huge(), toft::Pages::new());
@@ -59,7 +58,8 @@ unsafe impl Source for Pages {
     }
 }
 
-/// Addresses reserved for one block, which gets memory as it grows, and never moves: one arena's whole life in one piece.
+/// A source with one block, in a range of reserved addresses: memory is committed as the block grows, and the block
+/// never moves, so an arena stays in one piece.
 ///
 /// ```
 /// use toft::{Options, Reserve};
@@ -77,11 +77,11 @@ pub struct Reserve {
     taken: Cell<bool>,
 }
 
-/// Commits so much at the least, so that growing by small steps is not a system call each.
+/// The minimum to commit, to save system calls.
 const STEP: usize = 64 << 10;
 
 impl Reserve {
-    /// Reserves `max` bytes of addresses, rounded up to pages. They cost no memory yet.
+    /// Reserves `max` bytes of addresses, rounded up to pages, without memory.
     ///
     /// ```
     /// assert!(toft::Reserve::new(0).is_err());
@@ -89,17 +89,17 @@ impl Reserve {
     /// ```
     ///
     /// # Errors
-    /// If there are not so many addresses, or `max` is 0.
+    /// If the addresses are not available, or `max` is 0.
     pub fn new(max: usize) -> Result<Reserve, AllocError> {
         if max == 0 || max > MAX_REQUEST {
             return Err(AllocError);
         }
-        let max = max.max(HOME).next_multiple_of(os::page_size());
+        let max = max.max(BLOCK_MIN).next_multiple_of(os::page_size());
         let base = os::reserve(max).ok_or(AllocError)?;
         Ok(Reserve { base, max, committed: Cell::new(0), taken: Cell::new(false) })
     }
 
-    /// Memory from the base up to `want` bytes, more or less.
+    /// Commits memory from the base up to at least `want` bytes.
     fn commit(&self, want: usize) -> bool {
         let to = want.next_multiple_of(os::page_size());
         let has = self.committed.get();
@@ -108,7 +108,7 @@ impl Reserve {
         }
         if to > has {
             let to = to.max(has + STEP).min(self.max);
-            // SAFETY: within what is reserved.
+            // SAFETY: within the reserved range.
             if !unsafe { os::commit(self.base.add(has), to - has) } {
                 return false;
             }
@@ -120,7 +120,7 @@ impl Reserve {
     fn decommit(&self, from: usize) {
         let from = from.next_multiple_of(os::page_size());
         if from < self.committed.get() {
-            // SAFETY: within what is reserved; nobody uses it.
+            // SAFETY: within the reserved range, and not used.
             unsafe { os::decommit(self.base.add(from), self.committed.get() - from) };
             self.committed.set(from);
         }
@@ -132,12 +132,12 @@ unsafe impl Send for Reserve {}
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        // SAFETY: reserved by `new`; its arena is gone.
+        // SAFETY: reserved by `new`; the arena on it has been released.
         unsafe { os::unmap(self.base, self.max) }
     }
 }
 
-// SAFETY: the block is given out once, and its memory is there up to what was asked.
+// SAFETY: the block is taken once at a time, and its memory is committed up to the requested size.
 unsafe impl Source for Reserve {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         if self.taken.get() || !self.commit(size) {
@@ -164,7 +164,7 @@ unsafe impl Source for Reserve {
     }
 }
 
-/// A limit around another source, which several arenas may share: what they hold of it, all together.
+/// A limit around another source, which several arenas may share: on the sum of the bytes that they hold.
 ///
 /// ```
 /// use toft::{Limited, Pages, Scope};
@@ -182,7 +182,7 @@ pub struct Limited<S> {
 }
 
 impl<S: Source> Limited<S> {
-    /// At most `limit` bytes of `inner` at a time.
+    /// Limits `inner` to `limit` bytes at a time.
     ///
     /// ```
     /// use toft::{Limited, Pages, Source};
@@ -193,7 +193,7 @@ impl<S: Source> Limited<S> {
         Limited { inner, limit, used: AtomicUsize::new(0) }
     }
 
-    /// Bytes of blocks that are out now.
+    /// Returns the bytes of the blocks taken and not returned.
     ///
     /// ```
     /// use toft::{Limited, Pages};

@@ -1,18 +1,16 @@
-//! An arena that the futures of one task share, on whatever threads they run.
+//! Task arenas: an arena that the futures of one task share, on any threads.
 //!
-//! Why that is sound. The state of the arena is touched under the lock alone, by the calls here; no `&Arena` of it gets
-//! out. What they return is new memory, of which the arena knows where it ends and nothing else: to write a value there
-//! needs no lock, and what a value does is its own matter. The memory is given back by `reset`, which borrows the arena
-//! exclusively, and at its end: by then, the borrow checker says, nobody has a reference into it. The only values that
-//! the arena touches again are those it drops, on the thread that resets or ends it: they are `Send` and borrow
-//! nothing. Of the others nothing runs, so they may be of any type; a reference to one that is not `Send` stays on its
-//! thread.
+//! Soundness: the state of the arena is accessed only under the lock, by the calls here; no `&Arena` of it is exposed.
+//! Each call returns new memory, so values are written without the lock. The memory is freed by `reset`, which borrows
+//! the arena exclusively, and when the arena is dropped; no references into it exist then. The arena accesses only the
+//! values that it drops, on the thread that resets or drops it: they are `Send` and borrow nothing. All others may be
+//! of any type; a reference to a value that is not `Send` stays on its thread.
 //!
-//! Why it cannot deadlock. No code of a user runs under the lock, neither a closure, a `Clone`, a `Display` or a
-//! destructor nor a hook of panics: memory is taken under it, filled and dropped outside. The arena's blocks come from
-//! the heap, not from a source of the user's.
+//! It cannot deadlock: no user code runs under the lock (closures, `Clone`, `Display`, destructors, panic hooks).
+//! Memory is taken under the lock, filled and dropped outside it. The blocks come from the heap, not from a user's
+//! source.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
 
 use core::alloc::Layout;
 use core::fmt;
@@ -25,18 +23,17 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi::Stats;
 use crate::arena::Arena;
 use crate::boxed::Box;
-use crate::error::{sure, AllocError, Refuse};
-use crate::hook::Hold;
+use crate::construct::{construct_methods, CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError, ErrorMode};
+use crate::hook::DeferReports;
 use crate::lease::{Lease, Leases};
-use crate::room::{borrowing, By, Room};
 
-/// An arena behind a lock: `Send` and `Sync`, so that a reference to it may live across an await and be given to the
-/// futures inside a task, on whatever threads they are polled. What is allocated lives as long as the arena is
-/// borrowed.
+/// An arena behind a lock. It is `Send` and `Sync`, so a reference to it may live across an await and be given to the
+/// futures inside a task, which any thread may poll. Allocations live as long as the arena is borrowed.
 ///
-/// Each call locks for the time it takes to move a pointer: about 15 ns where nobody else wants it. Closures, iterators
-/// and the like run outside, and may use the arena themselves. Where one future alone allocates, a [`Lease`] is faster.
-/// With the feature `allocator-api2` or `nightly`, `&TaskArena` is an allocator, for collections that are `Send`:
+/// A call takes about 15 ns without contention, and holds the lock while it moves a pointer. Closures and iterators run
+/// outside the lock, and may use the arena themselves. For a single future a [`Lease`] is faster. With the feature
+/// `allocator-api2` or `nightly`, `&TaskArena` is an allocator, for collections that are `Send`:
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -93,7 +90,7 @@ impl Deref for Inside<'_> {
     }
 }
 
-// ---- making, emptying, looking ----
+// ---- create, reset, queries ----
 
 impl Leases {
     /// Leases an arena for a task and the futures in it.
@@ -165,8 +162,7 @@ impl<'l> TaskArena<'l> {
         TaskArena { inside: Mutex::new(inside), leases }
     }
 
-    /// Gives back every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop):
-    /// [`Arena::reset`].
+    /// Frees every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop): [`Arena::reset`].
     ///
     /// ```
     /// let mut arena = toft::TaskArena::new();
@@ -176,7 +172,7 @@ impl<'l> TaskArena<'l> {
     /// ```
     ///
     /// # Panics
-    /// If a destructor did, when all is done.
+    /// If a destructor panicked, after everything is freed.
     pub fn reset(&mut self) {
         match self.inside.get_mut().unwrap_or_else(PoisonError::into_inner) {
             Inside::Own(arena) => arena.reset(),
@@ -184,7 +180,7 @@ impl<'l> TaskArena<'l> {
         }
     }
 
-    /// What the arena holds: [`Arena::stats`].
+    /// Returns the statistics of the arena: [`Arena::stats`].
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -195,8 +191,7 @@ impl<'l> TaskArena<'l> {
         self.locked(|arena| arena.stats())
     }
 
-    /// Runs `f` with another arena, that is its alone and ends with it: from the same cache, or a new one. No lock is
-    /// held, so `f` may do as it likes with this arena and that one.
+    /// Runs `f` with another arena, exclusive to the call: from the same cache, or a new one. `f` may use both arenas.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -209,7 +204,7 @@ impl<'l> TaskArena<'l> {
     /// ```
     ///
     /// # Panics
-    /// If there is no memory to begin with.
+    /// If there is no memory for the other arena.
     pub fn scratch<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         match self.leases {
             Some(leases) => f(&leases.get()),
@@ -217,7 +212,8 @@ impl<'l> TaskArena<'l> {
         }
     }
 
-    /// As [`scratch`](TaskArena::scratch), with an error if there is no memory to begin with; `f` does not run then.
+    /// As [`scratch`](TaskArena::scratch), with an error if there is no memory for the other arena; `f` does not run
+    /// then.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -238,70 +234,69 @@ impl fmt::Debug for TaskArena<'_> {
     }
 }
 
-// ---- the bodies ----
+// ---- implementation ----
 
 impl TaskArena<'_> {
-    /// `f` is code of this file, and does not panic. Should it, the arena is as good as before: it is no reason for
-    /// others to panic too.
+    /// `f` is code of this file, and does not panic, so a poisoned lock is ignored.
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
         let arena = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        if !arena.is_watched() {
+        if !arena.is_instrumented() {
             return f(&arena);
         }
-        let hold = Hold::new();
+        let deferred = DeferReports::new();
         let result = f(&arena);
         drop(arena);
-        hold.end();
+        deferred.end();
         result
     }
 
-    /// The arena takes an empty place first: what it cannot take must be dropped outside the lock.
-    fn dropped<T: Send + 'static, E: Refuse>(&self, value: T) -> Result<&mut T, E> {
+    /// The arena allocates an empty `Option` first, so that a value that does not fit is dropped outside the lock.
+    fn alloc_dropped<T: Send + 'static, E: ErrorMode>(&self, value: T) -> Result<&mut T, E> {
         if !needs_drop::<T>() {
             return self.value(|| value);
         }
         let place = self.locked(|arena| arena.try_alloc_drop(None::<T>).map(NonNull::from));
         let Ok(place) = place else { return Err(E::closed()) };
-        // SAFETY: the arena's, for as long as this is borrowed; it looks at it again when it drops it.
+        // SAFETY: it lives as long as the arena is borrowed, and the arena accesses it only to drop it.
         Ok(unsafe { &mut *place.as_ptr() }.insert(value))
     }
 }
 
-impl Room for TaskArena<'_> {
+impl Construct for TaskArena<'_> {
     #[inline]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        // Refused outside: to refuse may be to panic, and a panic runs its hook.
-        self.locked(|arena| arena.obtain(layout, by))
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        // The panic for a refusal happens outside the lock, since it runs the panic hook.
+        self.locked(|arena| arena.raw_alloc(layout, site))
     }
 
     #[inline]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        self.locked(|arena| unsafe { arena.return_(p, layout) });
+        self.locked(|arena| unsafe { arena.raw_free(p, layout) });
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
-        self.locked(|arena| unsafe { arena.refit(p, old, new, by) })
+        self.locked(|arena| unsafe { arena.raw_realloc(p, old, new, site) })
     }
 
-    /// A size that is constant folds, under the lock too.
+    /// Constant sizes fold under the lock too.
     #[inline]
     #[track_caller]
-    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
             return Ok(NonNull::dangling());
         }
-        let p = self.locked(|arena| arena.room::<T, AllocError>(drops));
-        p.map_err(|_| E::refuse(Layout::new::<T>()))
+        let p = self.locked(|arena| arena.reserve_one::<T, AllocError>(drops));
+        p.map_err(|_| E::out_of_memory(Layout::new::<T>()))
     }
 }
 
-borrowing!([] TaskArena<'_>);
+construct_methods!([] TaskArena<'_>);
 
-// ---- allocating ----
+// ---- allocation ----
 
 impl TaskArena<'_> {
     /// As [`Arena::alloc`].
@@ -317,10 +312,10 @@ impl TaskArena<'_> {
     /// If the arena has no memory, as all calls here without `try`.
     #[inline]
     pub fn alloc<T>(&self, value: T) -> &mut T {
-        sure(self.value(|| value))
+        unwrap_infallible(self.value(|| value))
     }
 
-    /// As [`alloc`](TaskArena::alloc), with an error instead of the panic. `value` is lost then.
+    /// As [`alloc`](TaskArena::alloc), with an error instead of the panic; `value` is dropped then.
     ///
     /// ```
     /// let leases = toft::Leases::new().budget(16);
@@ -334,7 +329,7 @@ impl TaskArena<'_> {
         self.value(|| value)
     }
 
-    /// Makes a value in the arena: [`Arena::alloc_with`]. `make` may use the arena itself.
+    /// Constructs a value in the arena: [`Arena::alloc_with`]. `make` may use the arena itself.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -343,7 +338,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        sure(self.value(make))
+        unwrap_infallible(self.value(make))
     }
 
     /// As [`alloc_with`](TaskArena::alloc_with), with an error instead of the panic; `make` does not run then.
@@ -358,7 +353,7 @@ impl TaskArena<'_> {
         self.value(make)
     }
 
-    /// Memory of any layout. For a size of 0: an address that must not be read.
+    /// Returns memory of any layout. For a size of 0: an address that must not be read.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -368,7 +363,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](TaskArena::alloc_layout), with an error instead of the panic.
@@ -383,7 +378,7 @@ impl TaskArena<'_> {
         self.bytes(layout)
     }
 
-    /// A copy of a slice.
+    /// Copies a slice into the arena.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -391,7 +386,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
-        sure(self.copied(src))
+        unwrap_infallible(self.copied(src))
     }
 
     /// As [`alloc_slice_copy`](TaskArena::alloc_slice_copy), with an error instead of the panic.
@@ -406,14 +401,14 @@ impl TaskArena<'_> {
         self.copied(src)
     }
 
-    /// A clone of each.
+    /// Clones each element of a slice into the arena.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
     /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
     /// ```
     pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
-        sure(self.filled(src.len(), |i| src[i].clone()))
+        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
     }
 
     /// As [`alloc_slice_clone`](TaskArena::alloc_slice_clone), with an error instead of the panic.
@@ -427,14 +422,14 @@ impl TaskArena<'_> {
         self.filled(src.len(), |i| src[i].clone())
     }
 
-    /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
+    /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
     /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
     /// ```
     pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
-        sure(self.filled(n, make))
+        unwrap_infallible(self.filled(n, make))
     }
 
     /// As [`alloc_slice_fill_with`](TaskArena::alloc_slice_fill_with), with an error instead of the panic.
@@ -449,7 +444,7 @@ impl TaskArena<'_> {
         self.filled(n, make)
     }
 
-    /// All that an iterator yields, however many: [`Arena::alloc_slice_from_iter`]. The iterator may use the arena itself.
+    /// Collects an iterator of any length: [`Arena::alloc_slice_from_iter`]. The iterator may use the arena itself.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -457,11 +452,11 @@ impl TaskArena<'_> {
     /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
     /// ```
     pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        sure(self.collected(iter.into_iter(), false))
+        unwrap_infallible(self.collected(iter.into_iter(), false))
     }
 
-    /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. What was yielded
-    /// is dropped then.
+    /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. The yielded
+    /// values are dropped then.
     ///
     /// ```
     /// let leases = toft::Leases::new().budget(16);
@@ -474,7 +469,7 @@ impl TaskArena<'_> {
         self.collected(iter.into_iter(), false)
     }
 
-    /// A copy of a string.
+    /// Copies a string.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -482,7 +477,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn alloc_str(&self, s: &str) -> &mut str {
-        sure(self.text(s))
+        unwrap_infallible(self.text(s))
     }
 
     /// As [`alloc_str`](TaskArena::alloc_str), with an error instead of the panic.
@@ -497,7 +492,7 @@ impl TaskArena<'_> {
         self.text(s)
     }
 
-    /// Formatted text: what [`format_in!`](crate::format_in) calls. What is formatted may use the arena itself.
+    /// Returns formatted text; [`format_in!`](crate::format_in) calls it. Formatting traits may use the arena.
     ///
     /// ```
     /// let arena = toft::TaskArena::new();
@@ -507,7 +502,7 @@ impl TaskArena<'_> {
     /// # Panics
     /// If the arena has no memory, or a formatting trait returns an error.
     pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
-        sure(self.formatted(args))
+        unwrap_infallible(self.formatted(args))
     }
 
     /// As [`alloc_fmt`](TaskArena::alloc_fmt), with an error instead of the first panic.
@@ -532,7 +527,7 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
-        // SAFETY: nobody else drops it.
+        // SAFETY: no other code drops it.
         unsafe { Box::from_raw(self.alloc(value)) }
     }
 
@@ -545,11 +540,11 @@ impl TaskArena<'_> {
     /// ```
     #[inline]
     pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
-        // SAFETY: nobody else drops it.
+        // SAFETY: no other code drops it.
         Ok(unsafe { Box::from_raw(self.try_alloc(value)?) })
     }
 
-    /// Moves `value` into the arena, which drops it when it is reset or ends, on the thread that does that.
+    /// Moves `value` into the arena, which drops it on the thread that resets or drops the arena.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -559,7 +554,7 @@ impl TaskArena<'_> {
     /// assert_eq!(Arc::strong_count(&shared), 1);
     /// ```
     pub fn alloc_drop<T: Send + 'static>(&self, value: T) -> &mut T {
-        sure(self.dropped(value))
+        unwrap_infallible(self.alloc_dropped(value))
     }
 
     /// As [`alloc_drop`](TaskArena::alloc_drop), with an error instead of the panic.
@@ -569,10 +564,10 @@ impl TaskArena<'_> {
     /// assert!(leases.task().try_alloc_drop(String::from("dropped now")).is_err());
     /// ```
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.dropped(value)
+        self.alloc_dropped(value)
     }
 
-    /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, say.
+    /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, for example.
     ///
     /// ```
     /// # use std::task::{Context, Poll, Waker};
@@ -585,8 +580,7 @@ impl TaskArena<'_> {
     /// # Panics
     /// If the arena has no memory.
     pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
-        // SAFETY: the arena drops it before its memory is given back. If the arena is leaked, so is its memory: its blocks
-        // are the heap's.
+        // SAFETY: the arena drops it before its memory is freed. A leaked arena leaks its memory.
         unsafe { Pin::new_unchecked(self.alloc_drop(value)) }
     }
 

@@ -48,13 +48,13 @@ impl Known {
 
     /// A block of that key, and room for it if need be. One thread at a time.
     fn add(&self, key: usize) {
-        let bytes = self.directory.wants(1);
+        let bytes = self.directory.table_bytes_for(1);
         let block = NonNull::from(Box::leak(Box::new(Block { owner: UnsafeCell::new(0) })));
         // SAFETY: the memory is as large as was asked for; the block is nobody else's yet.
         unsafe {
             if bytes != 0 {
                 let memory = Box::leak(Memory::from_iter((0..bytes / 16).map(|_| 0)).into_boxed_slice());
-                self.directory.renew(NonNull::from(memory).cast(), bytes);
+                self.directory.grow(NonNull::from(memory).cast(), bytes);
                 self.tables.fetch_add(1, SeqCst);
             }
             block.as_ref().owner.with_mut(|owner| *owner = key);
@@ -169,9 +169,9 @@ fn one_at_a_time() {
         loom::model(move || {
             let shard = Arc::new(Shard { lock: Lock::of(atomic::AtomicBool::new(false)), uses: UnsafeCell::new(0) });
             let use_it = |shard: &Shard, waits: bool| {
-                let held = if waits { Some(shard.lock.take()) } else { shard.lock.attempt() };
+                let guard = if waits { Some(shard.lock.take()) } else { shard.lock.try_take() };
                 // SAFETY: the lock is held.
-                held.map(|_held| shard.uses.with_mut(|uses| unsafe { *uses += 1 })).is_some() as usize
+                guard.map(|_guard| shard.uses.with_mut(|uses| unsafe { *uses += 1 })).is_some() as usize
             };
             let start = |waits: &bool| {
                 let (shard, waits) = (shard.clone(), *waits);
@@ -180,7 +180,7 @@ fn one_at_a_time() {
             let threads: Vec<_> = waits[1..].iter().map(start).collect();
             let mut used = use_it(&shard, waits[0]);
             used += threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>();
-            let _held = shard.lock.attempt().expect("nobody has it");
+            let _guard = shard.lock.try_take().expect("nobody has it");
             // SAFETY: as above.
             shard.uses.with(|uses| assert_eq!(unsafe { *uses }, used));
             assert!(used >= 1 && (!waits[0] || used == 2));

@@ -78,7 +78,7 @@ impl Arena {
     }
 
     fn give(&self, at: usize, size: usize) -> bool {
-        self.current.block().is_some_and(|block| block.give(at, at + size))
+        self.current.block().is_some_and(|block| block.free_newest(at, at + size))
     }
 
     /// How many blocks were made, and how much of them was given out.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 #[path = "../../src/lease/slots.rs"]
 #[allow(dead_code)]
 mod slots;
-use slots::{Kept, Line, Slots};
+use slots::{Line, ReservedSlot, Slots};
 
 /// What waits in a slot.
 struct Value {
@@ -22,14 +22,14 @@ struct Value {
 
 /// Slots, and a count of the values that live. The slots' capacity and everything else is small: there are many
 /// interleavings.
-struct Cache<const LINES: usize, const WIDE: usize> {
-    slots: Slots<Value, LINES, WIDE>,
+struct Cache<const LINES: usize, const SLOTS_PER_LINE: usize> {
+    slots: Slots<Value, LINES, SLOTS_PER_LINE>,
     bound: usize,
     /// Of the standard library, so that loom does not see it: it is no part of what is tried.
     live: AtomicUsize,
 }
 
-impl<const LINES: usize, const WIDE: usize> Cache<LINES, WIDE> {
+impl<const LINES: usize, const SLOTS_PER_LINE: usize> Cache<LINES, SLOTS_PER_LINE> {
     fn new(bound: usize) -> Arc<Self> {
         let line = |_| Line::of(std::array::from_fn(|_| atomic::AtomicPtr::new(std::ptr::null_mut())));
         Arc::new(Cache { slots: Slots::of(std::array::from_fn(line)), bound, live: AtomicUsize::new(0) })
@@ -68,12 +68,12 @@ impl<const LINES: usize, const WIDE: usize> Cache<LINES, WIDE> {
     fn keep(&self, hint: usize) {
         let (value, place) = self.take(hint);
         if let Some(place) = place {
-            place.leave();
+            place.abandon();
         }
         self.end(value);
     }
 
-    fn take(&self, hint: usize) -> (NonNull<Value>, Option<Kept<'_, Value>>) {
+    fn take(&self, hint: usize) -> (NonNull<Value>, Option<ReservedSlot<'_, Value>>) {
         let (value, place) = self.slots.take(hint, self.bound).unwrap_or_else(|| (self.make(), None));
         // SAFETY: who took it has it; loom sees it if not.
         unsafe { value.as_ref().uses.with_mut(|uses| *uses += 1) };
@@ -111,17 +111,17 @@ impl<const LINES: usize, const WIDE: usize> Cache<LINES, WIDE> {
     }
 }
 
-impl<const LINES: usize, const WIDE: usize> Drop for Cache<LINES, WIDE> {
+impl<const LINES: usize, const SLOTS_PER_LINE: usize> Drop for Cache<LINES, SLOTS_PER_LINE> {
     fn drop(&mut self) {
         self.trim();
     }
 }
 
 /// Runs `work` of each thread, by its number, on a cache that `before` prepared, in all interleavings.
-fn each_interleaving<const LINES: usize, const WIDE: usize>(
+fn each_interleaving<const LINES: usize, const SLOTS_PER_LINE: usize>(
     bound: usize,
     waiting: usize,
-    work: &[fn(&Cache<LINES, WIDE>, usize)],
+    work: &[fn(&Cache<LINES, SLOTS_PER_LINE>, usize)],
 ) {
     let tried = std::sync::Arc::new(AtomicUsize::new(0));
     let (count, work) = (tried.clone(), work.to_vec());
@@ -207,7 +207,7 @@ fn looked_at_meanwhile() {
 #[test]
 fn kept_slots() {
     type Cache2 = Cache<1, 2>;
-    assert_eq!(Slots::<Value, 1, 2>::MANY, 2);
+    assert_eq!(Slots::<Value, 1, 2>::RESERVE_MIN, 2);
     let lease: fn(&Cache2, usize) = |c, _| c.lease(0);
     let keep: fn(&Cache2, usize) = |c, _| c.keep(0);
     let twice: fn(&Cache2, usize) = |c, _| (0..2).for_each(|_| c.lease(0));
@@ -232,8 +232,9 @@ fn returned_by_another_thread() {
         let taker = thread::spawn(move || {
             let (value, place) = other.take(0);
             // SAFETY: the cache lives until both have ended.
-            let place =
-                place.map(|place| unsafe { std::mem::transmute::<Kept<'_, Value>, Kept<'static, Value>>(place) });
+            let place = place.map(|place| unsafe {
+                std::mem::transmute::<ReservedSlot<'_, Value>, ReservedSlot<'static, Value>>(place)
+            });
             (value.as_ptr() as usize, place)
         });
         cache.lease(0);

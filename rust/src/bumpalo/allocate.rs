@@ -1,4 +1,4 @@
-//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both: `room.rs`.
+//! Allocating, by bumpalo's names. Each call has a twin that returns an error; one generic body is behind both: `construct.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
 
@@ -7,34 +7,34 @@ use core::mem::{align_of, size_of};
 use core::ptr::{self, NonNull};
 
 use super::{AllocErr, AllocOrInitError, Bump};
-use crate::error::{sure, Refuse};
-use crate::room::{borrowing, By, Room};
+use crate::construct::{construct_methods, CallSite, Construct};
+use crate::error::{unwrap_infallible, ErrorMode};
 
 /// Up to a `MIN_ALIGN` of 8 it is the arena's, which aligns to 8 at the least.
-impl<const MIN_ALIGN: usize> Room for Bump<MIN_ALIGN> {
+impl<const MIN_ALIGN: usize> Construct for Bump<MIN_ALIGN> {
     #[inline(always)]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         if MIN_ALIGN <= 8 {
-            return self.arena.obtain(layout, by);
+            return self.arena.raw_alloc(layout, site);
         }
-        self.arena.obtain(layout.align_to(MIN_ALIGN).ok()?, by)
+        self.arena.raw_alloc(layout.align_to(MIN_ALIGN).ok()?, site)
     }
 
     #[inline(always)]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.arena.return_(p, layout) }
+        unsafe { self.arena.raw_free(p, layout) }
     }
 
     #[inline(always)]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         let new = if MIN_ALIGN <= 8 { new } else { new.align_to(MIN_ALIGN).ok()? };
         // SAFETY: the caller's contract.
-        unsafe { self.arena.refit(p, old, new, by) }
+        unsafe { self.arena.raw_realloc(p, old, new, site) }
     }
 
     #[inline(always)]
-    fn nowhere<T>() -> NonNull<T> {
+    fn dangling<T>() -> NonNull<T> {
         let align = if align_of::<T>() < MIN_ALIGN { MIN_ALIGN } else { align_of::<T>() };
         // SAFETY: an alignment is not 0.
         unsafe { NonNull::new_unchecked(ptr::without_provenance_mut(align)) }
@@ -42,49 +42,49 @@ impl<const MIN_ALIGN: usize> Room for Bump<MIN_ALIGN> {
 
     #[inline(always)]
     #[track_caller]
-    fn room<T, E: Refuse>(&self, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
-            Ok(Self::nowhere())
+            Ok(Self::dangling())
         } else if MIN_ALIGN <= 8 {
-            self.arena.room(drops)
+            self.arena.reserve_one(drops)
         } else {
-            match self.obtain(Layout::new::<T>(), By::caller(drops)) {
+            match self.raw_alloc(Layout::new::<T>(), CallSite::caller(drops)) {
                 Some(p) => Ok(p.cast()),
-                None => Err(E::refuse(Layout::new::<T>())),
+                None => Err(E::out_of_memory(Layout::new::<T>())),
             }
         }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn rooms<T, E: Refuse>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
+    fn reserve_slice<T, E: ErrorMode>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
-            return Ok(Self::nowhere());
+            return Ok(Self::dangling());
         } else if MIN_ALIGN <= 8 {
-            return self.arena.rooms(n, drops);
+            return self.arena.reserve_slice(n, drops);
         }
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
-        match self.obtain(layout, By::caller(drops)) {
+        match self.raw_alloc(layout, CallSite::caller(drops)) {
             Some(p) => Ok(p.cast()),
-            None => Err(E::refuse(layout)),
+            None => Err(E::out_of_memory(layout)),
         }
     }
 }
 
-borrowing!([const MIN_ALIGN: usize] Bump<MIN_ALIGN>);
+construct_methods!([const MIN_ALIGN: usize] Bump<MIN_ALIGN>);
 
 impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// The iterator's length is a promise that it may break: what is more is not taken, and less is a panic.
     #[inline(always)]
     #[track_caller]
-    fn filled_by<T, E: Refuse>(&self, mut iter: impl ExactSizeIterator<Item = T>) -> Result<&mut [T], E> {
+    fn filled_by<T, E: ErrorMode>(&self, mut iter: impl ExactSizeIterator<Item = T>) -> Result<&mut [T], E> {
         self.filled(iter.len(), |_| promised(iter.next()))
     }
 
     #[inline(always)]
     #[track_caller]
     fn tried<T, E>(&self, n: usize, make: impl FnMut(usize) -> Result<T, E>) -> Result<&mut [T], E> {
-        let p = sure(self.rooms::<T, _>(n, false));
+        let p = unwrap_infallible(self.reserve_slice::<T, _>(n, false));
         // SAFETY: new memory for n of T; then a slice of as many that are written.
         unsafe { Ok(self.filled_until(p, n, make)?.as_mut()) }
     }
@@ -109,14 +109,14 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc<T>(&self, val: T) -> &mut T {
-        sure(self.left(|| val))
+        unwrap_infallible(self.alloc_no_drop(|| val))
     }
 
     /// As [`alloc`](Bump::alloc), with an error instead of the panic. The value is dropped then.
     #[inline(always)]
     #[track_caller]
     pub fn try_alloc<T>(&self, val: T) -> Result<&mut T, AllocErr> {
-        self.left(|| val)
+        self.alloc_no_drop(|| val)
     }
 
     /// Makes a value where it stays: `f` may write it there directly. It may use the arena itself.
@@ -132,7 +132,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         F: FnOnce() -> T,
     {
-        sure(self.left(f))
+        unwrap_infallible(self.alloc_no_drop(f))
     }
 
     /// As [`alloc_with`](Bump::alloc_with), with an error instead of the panic; `f` does not run then.
@@ -142,7 +142,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         F: FnOnce() -> T,
     {
-        self.left(f)
+        self.alloc_no_drop(f)
     }
 
     /// Makes a value that may fail; then nothing of the arena is used up. The memory is taken when `f` is done.
@@ -177,7 +177,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Bump::alloc_layout), with an error instead of the panic.
@@ -198,7 +198,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         T: Copy,
     {
-        sure(self.copied(src))
+        unwrap_infallible(self.copied(src))
     }
 
     /// As [`alloc_slice_copy`](Bump::alloc_slice_copy), with an error instead of the panic.
@@ -218,7 +218,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         T: Clone,
     {
-        sure(self.filled(src.len(), |i| src[i].clone()))
+        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
     }
 
     /// As [`alloc_slice_clone`](Bump::alloc_slice_clone), with an error instead of the panic.
@@ -235,7 +235,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_str(&self, src: &str) -> &mut str {
-        sure(self.text(src))
+        unwrap_infallible(self.text(src))
     }
 
     /// As [`alloc_str`](Bump::alloc_str), with an error instead of the panic.
@@ -258,7 +258,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     where
         F: FnMut(usize) -> T,
     {
-        sure(self.filled(len, f))
+        unwrap_infallible(self.filled(len, f))
     }
 
     /// As [`alloc_slice_fill_with`](Bump::alloc_slice_fill_with), with an error instead of the panic.
@@ -293,7 +293,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> &mut [T] {
-        sure(self.filled(len, |_| value))
+        unwrap_infallible(self.filled(len, |_| value))
     }
 
     /// As [`alloc_slice_fill_copy`](Bump::alloc_slice_fill_copy), with an error instead of the panic.
@@ -307,7 +307,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> &mut [T] {
-        sure(self.filled(len, |_| value.clone()))
+        unwrap_infallible(self.filled(len, |_| value.clone()))
     }
 
     /// As [`alloc_slice_fill_clone`](Bump::alloc_slice_fill_clone), with an error instead of the panic.
@@ -329,7 +329,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         I: IntoIterator<Item = T>,
         I::IntoIter: ExactSizeIterator,
     {
-        sure(self.filled_by(iter.into_iter()))
+        unwrap_infallible(self.filled_by(iter.into_iter()))
     }
 
     /// As [`alloc_slice_fill_iter`](Bump::alloc_slice_fill_iter), with an error instead of the panic for want of
@@ -367,7 +367,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_slice_fill_default<T: Default>(&self, len: usize) -> &mut [T] {
-        sure(self.filled(len, |_| T::default()))
+        unwrap_infallible(self.filled(len, |_| T::default()))
     }
 
     /// As [`alloc_slice_fill_default`](Bump::alloc_slice_fill_default), with an error instead of the panic.

@@ -232,7 +232,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// ```
     pub fn chunk_capacity(&self) -> usize {
         match self.arena.own() {
-            Some(a) => a.room_ahead(),
+            Some(a) => a.remaining_ahead(),
             // SAFETY: the arena is alive.
             None => unsafe {
                 let head = self.arena.head().as_ptr();

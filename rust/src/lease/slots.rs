@@ -1,70 +1,68 @@
-//! Where what is idle waits for any thread: slots of one pointer each, in lines of the processor's cache. One exchange
-//! takes; what came from the first slot of a line goes back there by a store, and into another slot by one exchange.
-//! Nobody waits for anybody. This file stands alone, so that `loom/` can try every interleaving of it.
+//! The slots of idle arenas: one pointer each, grouped by cache line. A take is one exchange; a return to a reserved
+//! slot is a store, to another slot an exchange. No thread waits. This file has no dependency in the crate, so that
+//! `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicPtr, Ordering};
 use core::ptr::{self, NonNull};
 
-/// The slots that share a line: of two lines, since processors fetch them in pairs.
+/// The slots of one line, two cache lines wide, since processors fetch lines in pairs.
 #[repr(align(128))]
-pub struct Line<T, const WIDE: usize>([AtomicPtr<T>; WIDE]);
+pub struct Line<T, const SLOTS_PER_LINE: usize>([AtomicPtr<T>; SLOTS_PER_LINE]);
 
-impl<T, const WIDE: usize> Line<T, WIDE> {
-    pub const fn of(slots: [AtomicPtr<T>; WIDE]) -> Line<T, WIDE> {
+impl<T, const SLOTS_PER_LINE: usize> Line<T, SLOTS_PER_LINE> {
+    pub const fn of(slots: [AtomicPtr<T>; SLOTS_PER_LINE]) -> Line<T, SLOTS_PER_LINE> {
         Line(slots)
     }
 }
 
-/// A slot that is kept for what was taken out of it: nobody else puts into it or takes from it. Whoever has it either
-/// fills it or leaves it; if neither, it is lost.
-pub struct Kept<'a, T>(&'a AtomicPtr<T>);
+/// A slot reserved for the pointer that was taken from it: no other thread uses it. It must be filled or abandoned.
+pub struct ReservedSlot<'a, T>(&'a AtomicPtr<T>);
 
-impl<T> Kept<'_, T> {
-    /// Release: the other half of `take_from`. A store will do, since nobody else writes here now.
+impl<T> ReservedSlot<'_, T> {
+    /// Release: pairs with `take_from`. A store suffices, since no other thread writes the slot.
     #[inline(always)]
     pub fn fill(self, one: NonNull<T>) {
         self.0.store(one.as_ptr(), Ordering::Release);
     }
 
-    /// It is empty, and anybody's.
-    pub fn leave(self) {
+    /// Makes the slot empty, and available to all threads.
+    pub fn abandon(self) {
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
 
-/// A pointer in a slot belongs to the slot; whoever takes it out has it alone. So there is no ABA here: nobody looks at
-/// what a pointer points to before it has it.
+/// A pointer in a slot is owned by the slot, and after a take by the thread that took it. No thread dereferences a
+/// pointer before it owns it, so there is no ABA problem.
 ///
-/// Of all slots the first `bound` are used, counted across the lines before along them: threads that begin at different
-/// lines are apart even when few slots are used.
-pub struct Slots<T, const LINES: usize, const WIDE: usize>([Line<T, WIDE>; LINES]);
+/// The first `bound` slots are used, counted across the lines first: threads that start at different lines do not
+/// contend even if few slots are used.
+pub struct Slots<T, const LINES: usize, const SLOTS_PER_LINE: usize>([Line<T, SLOTS_PER_LINE>; LINES]);
 
-impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
-    pub const ALL: usize = LINES * WIDE;
-    /// With so many slots the first ones of the lines are kept for what was taken there. The others, as many at least, are
-    /// anybody's: what is out for long must not keep all.
-    pub const MANY: usize = 2 * LINES;
+impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_PER_LINE> {
+    pub const CAPACITY: usize = LINES * SLOTS_PER_LINE;
+    /// With a bound of at least this, the first slot of each line is reserved for the pointer taken from it. At least
+    /// as many others are available to all threads, so that long leases cannot hold all slots.
+    pub const RESERVE_MIN: usize = 2 * LINES;
 
-    pub const fn of(lines: [Line<T, WIDE>; LINES]) -> Slots<T, LINES, WIDE> {
+    pub const fn of(lines: [Line<T, SLOTS_PER_LINE>; LINES]) -> Slots<T, LINES, SLOTS_PER_LINE> {
         Slots(lines)
     }
 
-    /// The line at which a thread with this hint begins.
+    /// The line where a thread with this hint starts.
     #[inline(always)]
     fn line(hint: usize, bound: usize) -> usize {
         let line = hint % LINES;
         if line < bound {
             line
         } else {
-            line % bound // not 0: who calls looks first
+            line % bound // bound is not 0: checked by the callers
         }
     }
 
-    /// The slots that are used: those of a line, and of the lines after it. Threads that only take must find what others
-    /// only put. Most are full, or empty, and not written then: to look at them is cheap beside the page faults of new
-    /// memory.
-    fn from(&self, line: usize, bound: usize) -> impl Iterator<Item = &AtomicPtr<T>> {
+    /// The used slots, from those of a line on. Threads that only take must find what others only put. Full or empty
+    /// slots are read only, which is cheap compared with the page faults of new memory.
+    fn slots_from(&self, line: usize, bound: usize) -> impl Iterator<Item = &AtomicPtr<T>> {
         let lines = LINES.min(bound);
         (0..lines).map(move |i| (line + i) % lines).flat_map(move |line| {
             let used = (bound - line).div_ceil(LINES);
@@ -72,13 +70,13 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
         })
     }
 
-    /// Takes one out, if one is there; and with it, perhaps, its slot.
+    /// Takes a pointer, if there is one, possibly with its slot reserved.
     #[inline]
-    pub fn take(&self, hint: usize, bound: usize) -> Option<(NonNull<T>, Option<Kept<'_, T>>)> {
-        if bound >= Self::MANY {
+    pub fn take(&self, hint: usize, bound: usize) -> Option<(NonNull<T>, Option<ReservedSlot<'_, T>>)> {
+        if bound >= Self::RESERVE_MIN {
             let slot = &self.0[hint % LINES].0[0];
-            if let Some(one) = take_from(slot, kept()) {
-                return Some((one, Some(Kept(slot))));
+            if let Some(one) = take_from(slot, reserved()) {
+                return Some((one, Some(ReservedSlot(slot))));
             }
         }
         self.take_other(hint, bound).map(|one| (one, None))
@@ -90,10 +88,10 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
         if bound == 0 {
             return None;
         }
-        self.from(Self::line(hint, bound), bound).find_map(|slot| take_from(slot, ptr::null_mut()))
+        self.slots_from(Self::line(hint, bound), bound).find_map(|slot| take_from(slot, ptr::null_mut()))
     }
 
-    /// Puts one in, and says so: if not, no slot was empty, and it is the caller's as before.
+    /// Puts a pointer into an empty slot. `false`: no slot was empty, and the caller still owns it.
     #[inline]
     #[must_use = "what found no slot is still the caller's"]
     pub fn put(&self, hint: usize, bound: usize, one: NonNull<T>) -> bool {
@@ -107,31 +105,32 @@ impl<T, const LINES: usize, const WIDE: usize> Slots<T, LINES, WIDE> {
     #[cold]
     #[inline(never)]
     fn put_other(&self, line: usize, bound: usize, one: NonNull<T>) -> bool {
-        self.from(line, bound).any(|slot| put_in(slot, one))
+        self.slots_from(line, bound).any(|slot| put_in(slot, one))
     }
 
-    /// Takes out all, one by one; what is put in meanwhile may stay. What `look` returns goes back to where it was.
+    /// Takes all pointers, one by one, except those that other threads put at the same time. A pointer that `look`
+    /// returns goes back to its slot.
     pub fn each(&self, mut look: impl FnMut(NonNull<T>) -> Option<NonNull<T>>) {
         for slot in self.0.iter().flat_map(|line| &line.0) {
-            if let Some(one) = take_from(slot, kept()) {
+            if let Some(one) = take_from(slot, reserved()) {
                 match look(one) {
-                    Some(back) => Kept(slot).fill(back),
-                    None => Kept(slot).leave(),
+                    Some(one) => ReservedSlot(slot).fill(one),
+                    None => ReservedSlot(slot).abandon(),
                 }
             }
         }
     }
 
-    /// How many slots are full. One after the other: while others put and take, no moment need have had so many.
+    /// Counts the full slots; not a snapshot while other threads use them.
     pub fn full(&self) -> usize {
-        // Relaxed: nothing is done with what is there.
+        // Relaxed: the pointers are not dereferenced.
         self.0.iter().flat_map(|line| &line.0).filter(|slot| is_full(slot.load(Ordering::Relaxed))).count()
     }
 }
 
-/// In a slot that is kept. Nothing that waits is at this address.
+/// The value of a reserved slot. No object has this address.
 #[inline(always)]
-fn kept<T>() -> *mut T {
+fn reserved<T>() -> *mut T {
     ptr::without_provenance_mut(1)
 }
 
@@ -140,18 +139,18 @@ fn is_full<T>(there: *mut T) -> bool {
     there.addr() > 1
 }
 
-/// Acquire: what was written before the pointer was put is seen by whoever takes it. The load before is a guess, which
-/// spares the exchange: an exchange takes the line away from the other processors even where it finds nothing.
+/// Acquire: pairs with the release of the put. The load first avoids an exchange that would fail, which takes the line
+/// from other processors all the same.
 #[inline(always)]
-fn take_from<T>(slot: &AtomicPtr<T>, left: *mut T) -> Option<NonNull<T>> {
+fn take_from<T>(slot: &AtomicPtr<T>, replacement: *mut T) -> Option<NonNull<T>> {
     let there = slot.load(Ordering::Relaxed);
     if !is_full(there) {
         return None;
     }
-    slot.compare_exchange(there, left, Ordering::Acquire, Ordering::Relaxed).ok().and_then(NonNull::new)
+    slot.compare_exchange(there, replacement, Ordering::Acquire, Ordering::Relaxed).ok().and_then(NonNull::new)
 }
 
-/// Release: the other half of `take_from`. Nothing is read through what was there, so a failure orders nothing.
+/// Release: pairs with `take_from`. A failure reads nothing through the pointer, so it needs no ordering.
 #[inline(always)]
 fn put_in<T>(slot: &AtomicPtr<T>, one: NonNull<T>) -> bool {
     slot.load(Ordering::Relaxed).is_null()

@@ -1,149 +1,148 @@
-//! The list of blocks, the accounting by subtraction, and the one writer of `limit`. Every operation begins with
-//! `enter` and ends with `finish`.
+//! The block list, its accounting by subtraction, and `set_limit`, the one function that writes `limit`. Every
+//! operation begins with `sync_in` and ends with `end_op`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
 use super::state::*;
 use crate::heap;
-use crate::hook::held;
+use crate::hook::call_source;
 use crate::policy::{self, SPARE};
 use crate::source::Source;
 
 impl ArenaPtr {
     // ---- accounting ----
 
-    /// M4: brings live up to the cursor. `allocated` counts what was added since; what was rewound inline between is
-    /// not seen.
+    /// M4: brings live up to the cursor. `allocated` misses what was allocated and rewound inline since.
     pub fn sync(self) {
         let slow = self.slow();
-        let moved = self.head.cursor.get().addr().wrapping_sub(self.anchor.get().addr()) as isize;
+        let moved = self.head.cursor.get().addr().wrapping_sub(self.synced.get().addr()) as isize;
         if moved > 0 {
             slow.allocated.set(slow.allocated.get() + moved as u64);
         }
-        let settled = slow.settled.get();
-        if settled.is_null() {
+        let steady_start = slow.steady_start.get();
+        if steady_start.is_null() {
             slow.live.set(slow.live.get().wrapping_add_signed(moved as i64));
         } else {
-            slow.live.set((self.head.cursor.get().addr() - settled.addr()) as u64);
-            self.settled_top.set(0); // the next reset must see how far the cursor came from here
+            slow.live.set((self.head.cursor.get().addr() - steady_start.addr()) as u64);
+            self.steady_top.set(0); // the next reset must count the bytes up to here
         }
-        self.anchor.set(self.head.cursor.get());
+        self.synced.set(self.head.cursor.get());
         if slow.live.get() > slow.peak.get() {
             slow.peak.set(slow.live.get());
         }
     }
 
-    pub fn enter(self) {
-        if self.is(FRESH) {
-            self.prepare();
+    pub fn sync_in(self) {
+        if self.is(PRISTINE) {
+            self.complete_state();
         }
         self.sync();
     }
 
-    /// M2: the room of the inline path: up to the block's end, as far as the budget goes, or none while something must
-    /// be slow.
-    pub fn aim(self) {
+    /// M2: sets limit to the lowest of block end, budget and the instruments' limit, or to the cursor if every
+    /// allocation must take the slow path; sets bit 0 of the epoch if rewinds must call ops too.
+    pub fn set_limit(self) {
         let cursor = self.head.cursor.get();
-        let mut room = (self.end.get().addr() - cursor.addr()) as u64;
+        let mut remaining = (self.end.get().addr() - cursor.addr()) as u64;
         let closed = self.is(CLAIMED | BUSY);
-        let mut watched = closed;
+        let mut instrumented = closed;
         if self.budget.get() != u64::MAX || self.is(BUDGETED) {
-            let left = self.left();
-            watched |= left.is_none(); // else an inline free would open room that is not there (M12)
-            room = room.min(left.unwrap_or(0) & !7);
+            let left = self.remaining_budget();
+            instrumented |= left.is_none(); // above the budget an inline free would expose bytes beyond it (M12)
+            remaining = remaining.min(left.unwrap_or(0) & !7);
             if self.shares_budget() {
-                room = 0;
+                remaining = 0;
             }
-            self.aim_scopes();
+            self.set_scope_limits();
         }
-        if self.is(WATCHED) {
-            watched = true;
-            room = self.aim_watch(room);
+        if self.is(INSTRUMENTED) {
+            instrumented = true;
+            remaining = self.instrumented_limit(remaining);
         }
         if closed {
-            room = 0;
+            remaining = 0;
         }
-        self.head.limit.set(cursor.wrapping_add(room as usize));
-        self.head.epoch.set(self.epoch() | watched as usize);
+        self.head.limit.set(cursor.wrapping_add(remaining as usize));
+        self.head.epoch.set(self.epoch() | instrumented as usize);
     }
 
-    /// The end of an operation: [`aim`](ArenaPtr::aim), and what was found in the operation is delivered before.
-    pub fn finish(self) {
+    /// Ends an operation: delivers its findings, then calls [`set_limit`](ArenaPtr::set_limit).
+    pub fn end_op(self) {
         #[cfg(feature = "std")]
-        if self.is(WATCHED) && crate::hook::is_due() {
+        if self.is(INSTRUMENTED) && crate::hook::is_due() {
             self.deliver();
         }
-        self.aim();
+        self.set_limit();
     }
 
     pub fn epoch(self) -> usize {
         self.head.epoch.get() & !1
     }
 
-    /// M11: marks from before this point must ask the table.
-    pub fn bump_epoch(self) {
-        self.unsettle();
+    /// M11: makes older marks take the slow path.
+    pub fn next_epoch(self) {
+        self.leave_steady();
         self.head.epoch.set(self.head.epoch.get().wrapping_add(2));
     }
 
-    /// P10: what a round needs.
-    pub fn note_peak(self, live: u64) {
+    /// P10: updates the peak of this round.
+    pub fn update_round_peak(self, live: u64) {
         let slow = self.slow();
         if live > slow.round_peak.get() {
             slow.round_peak.set(live);
         }
     }
 
-    // ---- budgets, and those of the arenas around ----
+    // ---- budgets ----
 
-    /// What is live here and in the scopes that are open.
+    /// Live bytes of the arena and its open scopes.
     pub fn live_with_scopes(self) -> u64 {
         let mut live = self.slow().live.get();
         self.each_scope(|scope| {
-            scope.enter();
+            scope.sync_in();
             live += scope.live_with_scopes();
         });
         live
     }
 
-    /// The same, with what the ranges that are out may come to.
-    pub fn live_and_held(self) -> u64 {
-        let mut live = self.slow().live.get() + self.held() as u64;
+    /// Live bytes of the arena and its open scopes, with the claimed ranges counted as used.
+    pub fn live_and_claimed(self) -> u64 {
+        let mut live = self.slow().live.get() + self.claimed_bytes() as u64;
         self.each_scope(|scope| {
-            scope.enter();
-            live += scope.live_and_held();
+            scope.sync_in();
+            live += scope.live_and_claimed();
         });
         live
     }
 
-    /// The bytes that the budget of this arena and of those around it leaves; `None`: there is more than it allows. All
-    /// of a claimed range counts as used until it is given.
-    fn left(self) -> Option<u64> {
+    /// The bytes that the budgets of this arena and its outer ones leave; `None`: the use exceeds a budget. A claimed
+    /// range counts as used until it is returned.
+    fn remaining_budget(self) -> Option<u64> {
         let mut left = u64::MAX;
         let mut at = Some(self);
         while let Some(a) = at {
             if a.budget.get() != u64::MAX {
-                left = left.min(a.budget.get().checked_sub(a.live_and_held())?);
+                left = left.min(a.budget.get().checked_sub(a.live_and_claimed())?);
             }
             at = a.parent.get();
         }
         Some(left)
     }
 
-    /// May `charge` bytes more be live? What costs nothing is always affordable.
-    pub fn affords(self, charge: usize) -> bool {
-        if charge == 0 || (self.is(WATCHED) && !self.tag_affords(charge)) {
+    /// Whether `charge` more bytes fit the budgets. 0 always fits.
+    pub fn fits_budget(self, charge: usize) -> bool {
+        if charge == 0 || (self.is(INSTRUMENTED) && !self.fits_tag_budget(charge)) {
             return charge == 0;
         }
         if self.budget.get() == u64::MAX && !self.is(BUDGETED) {
             return true;
         }
-        self.left().is_some_and(|left| left >= charge as u64)
+        self.remaining_budget().is_some_and(|left| left >= charge as u64)
     }
 
-    /// What the range that is out may come to. It may be out while scopes are open that began beside it.
-    pub fn held(self) -> usize {
+    /// Unused bytes of the claimed range. A range may be claimed while scopes are open that began after it.
+    pub fn claimed_bytes(self) -> usize {
         if self.is(CLAIMED) && !self.is_claimed_by_scopes() {
             self.slow().claim_limit.get().addr() - self.head.cursor.get().addr()
         } else {
@@ -151,7 +150,8 @@ impl ArenaPtr {
         }
     }
 
-    /// Two scopes under one budget: each must ask for every byte, or both could spend the last. So must the scopes in them.
+    /// Whether two scopes share a budget: then each allocation takes the slow path, or both scopes could use the same
+    /// bytes. The same holds for the scopes in them.
     fn shares_budget(self) -> bool {
         let mut at = self;
         while let (true, Some(parent)) = (at.is(BUDGETED), at.parent.get()) {
@@ -163,10 +163,10 @@ impl ArenaPtr {
         false
     }
 
-    fn aim_scopes(self) {
+    fn set_scope_limits(self) {
         self.each_scope(|scope| {
-            scope.enter();
-            scope.aim();
+            scope.sync_in();
+            scope.set_limit();
         });
     }
 
@@ -180,7 +180,7 @@ impl ArenaPtr {
 
     // ---- geometry ----
 
-    /// A source that extends its blocks in place gives one block for good: no stagger, which would depend on its size.
+    /// A source that extends blocks in place provides one block only; a stagger would depend on its size.
     fn offset(self, b: Block) -> usize {
         if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
             policy::stagger(b.size.get(), b.index.get())
@@ -190,16 +190,16 @@ impl ArenaPtr {
     }
 
     pub fn start_of(self, b: Block) -> *mut u8 {
-        if b == self.home() {
-            self.home_start()
+        if b == self.initial() {
+            self.initial_start()
         } else {
             b.base().wrapping_add(self.offset(b))
         }
     }
 
     pub fn end_of(self, b: Block) -> *mut u8 {
-        if b == self.home() {
-            self.home_end.get()
+        if b == self.initial() {
+            self.initial_end.get()
         } else if b.kind.get() == Kind::Regular && !self.is(EXTENDS) {
             b.base().wrapping_add(self.offset(b) + policy::usable(b.size.get()))
         } else {
@@ -207,31 +207,31 @@ impl ArenaPtr {
         }
     }
 
-    pub fn top_of(self, b: Block) -> *mut u8 {
+    pub fn used_end_of(self, b: Block) -> *mut u8 {
         if b == self.slow().current.get() {
             self.head.cursor.get()
         } else {
-            b.left.get()
+            b.used_end.get()
         }
     }
 
-    /// Where `b` really begins: its base, which for home is the arena's.
+    /// The first byte of the block's memory; for the initial block the arena's state.
     pub fn base_of(self, b: Block) -> *mut u8 {
-        if b == self.home() {
+        if b == self.initial() {
             self.base()
         } else {
             b.base()
         }
     }
 
-    /// A pointer into the current block, by its address (M22: the cursor's own provenance may be a user's).
+    /// A pointer into the current block for an address (M22: the cursor may have a client's provenance).
     pub fn in_current(self, address: usize) -> *mut u8 {
         self.base_of(self.slow().current.get()).with_addr(address)
     }
 
-    // ---- taking ----
+    // ---- taking blocks ----
 
-    /// A block of exactly `size` bytes: one kept for later, here or in an arena around, or the source's.
+    /// Takes a block of exactly `size` bytes: a spare of this or an outer arena, or a new one from the source.
     pub fn take(self, size: usize) -> Option<Block> {
         if let Some(b) = self.take_spare(size) {
             return Some(b);
@@ -244,14 +244,14 @@ impl ArenaPtr {
         let base = match self.source.get() {
             None => heap::take(size)?,
             // SAFETY: a source outlives its arenas.
-            Some(source) => unsafe { held(|| source.as_ref().take(size))? },
+            Some(source) => unsafe { call_source(|| source.as_ref().take(size))? },
         };
         if base.addr().get() & 63 != 0 {
             // SAFETY: just taken.
-            unsafe { put(self.source.get(), base, size) }; // no block by the source's contract
+            unsafe { put(self.source.get(), base, size) }; // violates the source's contract
             return None;
         }
-        // SAFETY: a block of the source, which is ours.
+        // SAFETY: a block of the source, owned by this arena.
         Some(unsafe { Block::write(base, size) })
     }
 
@@ -266,8 +266,8 @@ impl ArenaPtr {
                     Some(before) => before.next.set(b.next.get()),
                 }
                 slow.spare_bytes.set(slow.spare_bytes.get() - size);
-                if self.is(WATCHED) {
-                    self.part_with(b); // a scope may use it, whose home has no records
+                if self.is(INSTRUMENTED) {
+                    self.drop_block_log(b); // a scope may use it as its initial block, which has no records
                 }
                 return Some(b);
             }
@@ -277,13 +277,13 @@ impl ArenaPtr {
         self.parent.get()?.take_spare(size)
     }
 
-    /// Puts a taken block on top of the list.
+    /// Pushes a taken block onto the list.
     pub fn push(self, b: Block, kind: Kind) {
         let slow = self.slow();
-        self.bump_epoch();
+        self.next_epoch();
         b.kind.set(kind);
         b.index.set(slow.newest.get().index.get() + 1);
-        b.born.set(self.epoch());
+        b.epoch.set(self.epoch());
         b.charge.set(0);
         b.next.set(Some(slow.newest.get()));
         b.below.set(Some(slow.current.get()));
@@ -293,25 +293,25 @@ impl ArenaPtr {
     pub fn make_current(self, b: Block, cursor: *mut u8) {
         self.slow().current.set(b);
         self.head.cursor.set(cursor);
-        self.anchor.set(cursor);
+        self.synced.set(cursor);
         self.end.set(self.end_of(b));
     }
 
-    // ---- giving back ----
+    // ---- returning blocks ----
 
     pub fn put(self, b: Block) {
-        if self.is(WATCHED) && self.part_for_good(b) {
+        if self.is(INSTRUMENTED) && self.quarantine_block(b) {
             return;
         }
-        // SAFETY: a block of this arena's source, which has no header any more once it is put.
+        // SAFETY: a block of this arena's source, which is no longer used.
         unsafe { put(self.source.get(), NonNull::new_unchecked(b.base()), b.size.get()) }
     }
 
-    /// P12: what is not needed now is a spare. Of more than the bound allows, the newest stay.
+    /// P12: makes a block a spare, and returns the oldest spares above the bound.
     pub fn drop_block(self, b: Block) {
         let slow = self.slow();
-        self.unsettle(); // of a scope's block the arena around has heard nothing yet: the next reset decides about it
-        let bound = SPARE.max(slow.spare_keep.get()).max(slow.first.get()) as u64;
+        self.leave_steady(); // the outer arena has not counted the scope's blocks: the next reset must be a full one
+        let bound = SPARE.max(slow.spare_keep.get()).max(slow.first_size.get()) as u64;
         let bound = bound.max(slow.round_peak.get().saturating_mul(2));
         b.kind.set(Kind::Spare);
         b.next.set(slow.spares.get());
@@ -338,7 +338,7 @@ impl ArenaPtr {
         self.put(last);
     }
 
-    /// P13: the first in the list goes first.
+    /// P13: returns spares until `keep` bytes are left, the one kept last first.
     pub fn put_spares(self, keep: usize) {
         let slow = self.slow();
         while slow.spare_bytes.get() > keep {
@@ -349,29 +349,29 @@ impl ArenaPtr {
         }
     }
 
-    /// Takes the newest block off the list, out of live, and makes what lies under it current. Not for home.
+    /// Removes the newest block from the list and from live. Precondition: not the initial block.
     pub fn pop(self) -> Block {
         let slow = self.slow();
         let b = slow.newest.get();
         let below = b.next.get().unwrap_or(b);
         slow.newest.set(below);
         if b.kind.get() == Kind::Regular {
-            b.left.set(self.head.cursor.get());
-            let used = b.left.get().addr() - self.start_of(b).addr();
+            b.used_end.set(self.head.cursor.get());
+            let used = b.used_end.get().addr() - self.start_of(b).addr();
             slow.live.set(slow.live.get() - used as u64);
             let below = b.below.get().unwrap_or(below);
-            self.make_current(below, below.left.get());
+            self.make_current(below, below.used_end.get());
         } else {
             slow.live.set(slow.live.get() - b.charge.get() as u64);
-            if self.is(WATCHED) {
-                self.end_apart(b);
+            if self.is(INSTRUMENTED) {
+                self.detached_remove(b);
             }
         }
         b
     }
 }
 
-/// Returns a block to where it came from.
+/// Returns a block to its source.
 ///
 /// # Safety
 /// As for [`Source::put`].
@@ -380,7 +380,7 @@ pub unsafe fn put(source: Option<NonNull<dyn Source>>, base: NonNull<u8>, size: 
     unsafe {
         match source {
             None => heap::put(base, size),
-            Some(source) => held(|| source.as_ref().put(base, size)),
+            Some(source) => call_source(|| source.as_ref().put(base, size)),
         }
     }
 }

@@ -1,27 +1,27 @@
-//! What was written over bytes that nobody may write: the first and last of them, and the first few as they are now.
+//! The description of a write outside an allocation: its first and last byte, and the first few bytes as they are now.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-/// Bytes that a finding shows.
+/// Bytes in a finding.
 pub const SHOWN: usize = 32;
 
 #[derive(Clone, Copy)]
 pub struct Damage {
-    /// Of the allocation.
+    /// Address of the allocation.
     pub address: usize,
-    /// The first byte that changed, counted from there.
+    /// First changed byte, relative to `address`.
     pub offset: isize,
-    /// From the first byte that changed to the last.
+    /// Distance from the first to the last changed byte, both included.
     pub count: usize,
-    /// The outermost byte that was looked at changed too: the first in front of an allocation, else the last.
+    /// The outermost checked byte changed too: the first one in front of an allocation, else the last one.
     pub or_more: bool,
     pub bytes: [u8; SHOWN],
 }
 
 impl Damage {
-    /// The bytes from `from` to `to` that are not as `expected` says, by their address; `None`: all are.
+    /// Describes the bytes from `from` to `to` that differ from `expected`by address; `None`: none.
     ///
     /// # Safety
-    /// They are readable, and the program has no reference to them.
+    /// The bytes are readable, and the program has no reference to them.
     pub unsafe fn of(
         allocation: *const u8,
         from: *const u8,

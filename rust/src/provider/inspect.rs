@@ -1,11 +1,10 @@
-//! Looking at an arena: membership, statistics, the walk over blocks.
+//! Queries: membership, statistics, iteration over blocks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::state::*;
 use crate::abi::Stats;
 use crate::policy;
 
-/// A block as the walk shows it.
 pub struct BlockView {
     pub base: *mut u8,
     pub size: usize,
@@ -15,12 +14,12 @@ pub struct BlockView {
 }
 
 impl ArenaPtr {
-    /// Bytes of `b` that are in use. Home idling holds nothing, though its cursor is at its end.
+    /// Allocated bytes of `b`. An idle initial block has none, though the cursor is at its end.
     fn used_of(self, b: Block) -> usize {
-        if b == self.home() && self.is(IDLE) {
+        if b == self.initial() && self.is(INITIAL_IDLE) {
             return 0;
         }
-        self.top_of(b).addr() - self.start_of(b).addr()
+        self.used_end_of(b).addr() - self.start_of(b).addr()
     }
 
     fn each_block(self, mut f: impl FnMut(Block)) {
@@ -31,15 +30,15 @@ impl ArenaPtr {
         }
     }
 
-    /// Would giving back everything run somebody's function?
+    /// Whether freeing everything would run user code.
     #[inline]
     pub fn has_cleanups(self) -> bool {
-        !self.is(FRESH) && (self.slow().cleanups.get().is_some() || self.slow().scopes.get().is_some())
+        !self.is(PRISTINE) && (self.slow().cleanups.get().is_some() || self.slow().scopes.get().is_some())
     }
 
     pub fn holds(self, address: usize) -> bool {
-        if self.is(FRESH) {
-            return address >= self.home_start().addr() && address < self.head.cursor.get().addr();
+        if self.is(PRISTINE) {
+            return address >= self.initial_start().addr() && address < self.head.cursor.get().addr();
         }
         let mut holds = false;
         self.each_block(|b| holds |= address.wrapping_sub(self.start_of(b).addr()) < self.used_of(b));
@@ -47,7 +46,7 @@ impl ArenaPtr {
         holds
     }
 
-    /// Scopes that are open count with the arena around them.
+    /// Statistics of the arena, open scopes included.
     pub fn stats(self) -> Stats {
         let slow = self.slow();
         let mut s = Stats {
@@ -68,9 +67,9 @@ impl ArenaPtr {
             }
         });
         self.each_scope(|scope| {
-            scope.enter();
+            scope.sync_in();
             let inner = scope.stats();
-            let lent = if scope.is(BORROWED) { scope.home_size.get() as u64 } else { 0 };
+            let lent = if scope.is(BORROWED) { scope.initial_size.get() as u64 } else { 0 };
             s.live += inner.live;
             s.allocated += inner.allocated;
             s.reserved += inner.reserved - lent;
@@ -78,12 +77,12 @@ impl ArenaPtr {
             s.blocks += inner.blocks - scope.is(BORROWED) as u64;
             s.source_calls += inner.source_calls - !scope.is(BORROWED) as u64;
         });
-        s.peak = s.peak.max(s.live).max(slow.settled_peak.get() as u64);
+        s.peak = s.peak.max(s.live).max(slow.steady_peak.get() as u64);
         slow.peak.set(s.peak);
         s
     }
 
-    /// All blocks, newest first, then the spares. Not those of scopes.
+    /// Calls f for all blocks, newest first, then the spares. Excludes the blocks of scopes.
     pub fn walk(self, mut f: impl FnMut(BlockView)) {
         self.blocks().for_each(&mut f);
         let mut at = self.slow().spares.get();
@@ -93,23 +92,22 @@ impl ArenaPtr {
         }
     }
 
-    /// The blocks that are not spares, newest first, as they are while nobody else uses the arena.
+    /// Iterates over the blocks in use, newest first. The arena must not be used during the iteration.
     pub fn blocks(self) -> Blocks {
-        self.enter();
-        self.aim();
+        self.sync_in();
+        self.set_limit();
         Blocks { arena: self, at: Some(self.slow().newest.get()) }
     }
 
-    /// What is left of the current block; or while home idles, what the next one will have.
-    pub fn room_ahead(self) -> usize {
-        if self.home_idles() {
-            return policy::usable(self.slow().first.get());
+    /// Remaining bytes of the current block; while the initial block is idle, those of the next block.
+    pub fn remaining_ahead(self) -> usize {
+        if self.initial_is_idle() {
+            return policy::usable(self.slow().first_size.get());
         }
         self.end.get().addr() - self.head.cursor.get().addr()
     }
 }
 
-/// [`ArenaPtr::blocks`]
 pub struct Blocks {
     arena: ArenaPtr,
     at: Option<Block>,

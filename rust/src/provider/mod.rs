@@ -1,6 +1,5 @@
-//! The provider: arenas behind the ABI's head, in Rust. Reading order: `state`, `blocks`, `alloc_slow`, `ops`, `reset`,
-//! `create_release`, `nested`, `inspect`, `instruments`, `damage`,
-//! `freed`, `quarantine`.
+//! The Rust provider: arenas behind the ABI's head. Reading order: `state`, `blocks`, `alloc_slow`, `ops`, `reset`,
+//! `create_release`, `nested`, `inspect`, `instruments`, `damage`, `freed`, `quarantine`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod alloc_slow;
@@ -21,17 +20,17 @@ pub(crate) use create_release::{create, create_in, create_with, Settings};
 pub(crate) use damage::Damage;
 pub(crate) use inspect::Blocks;
 #[cfg(feature = "std")]
-pub(crate) use instruments::this_thread;
-pub(crate) use instruments::{boxed, Ask, Caller, Fault, Shared};
+pub(crate) use instruments::thread_id;
+pub(crate) use instruments::{boxed, Caller, Fault, RefusalHook, Shared};
 #[cfg(feature = "std")]
-pub(crate) use instruments::{GONE_BYTE, NEW_BYTE, ZONE, ZONE_BYTE};
+pub(crate) use instruments::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
 pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
 pub(crate) use state::ArenaPtr;
 
 use crate::abi::Head;
 use core::ptr::NonNull;
 
-/// The arena behind a head, if this crate made it.
+/// The arena of a head, if this crate is its provider.
 ///
 /// # Safety
 /// `head` is the head of a live arena.

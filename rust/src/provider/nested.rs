@@ -1,143 +1,146 @@
-//! Scopes: an arena in the rest of another arena's current block. While it lives, the arena around it is claimed, so
-//! whoever allocates there (a collection that grows) is served elsewhere, and keeps what it got when the scope ends.
-//! Its blocks come from the arena around it, whose spares they become.
+//! Scopes: an arena in the free part of another arena's current block. While the scope exists the outer arena is
+//! claimed, so that its other allocations (by a collection that grows) are served from a side block and survive the
+//! scope. Blocks of the scope become spares of the outer arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
 use super::state::*;
 use crate::abi::Range;
-use crate::policy::{pad, HOME, HOME_START};
+use crate::policy::{pad, BLOCK_MIN, INITIAL_START};
 
-/// With less room than this in the current block a scope begins in a block of its own.
-const ROOM: usize = HOME_START + 512;
+/// A scope with fewer bytes than this in the current block gets a block of its own.
+const SCOPE_MIN: usize = INITIAL_START + 512;
 
 impl ArenaPtr {
-    /// `None`: no memory, or a cleanup is running.
+    /// Begins a scope. `None`: no memory, or a cleanup is running.
     #[inline]
     pub fn begin_scope(self) -> Option<ArenaPtr> {
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
-        let room = self.end.get().addr() - cursor.addr();
-        let usual =
-            !self.is(FRESH | BUSY | CLAIMED | BUDGETED | EXTENDS | FIXED | WATCHED) && self.budget.get() == u64::MAX;
-        if !usual || room < ROOM + 64 {
+        let remaining = self.end.get().addr() - cursor.addr();
+        let usual = !self.is(PRISTINE | BUSY | CLAIMED | BUDGETED | EXTENDS | FIXED | INSTRUMENTED)
+            && self.budget.get() == u64::MAX;
+        if !usual || remaining < SCOPE_MIN + 64 {
             return self.begin_scope_slow();
         }
-        // SAFETY: the room of the current block, which is claimed until the scope ends.
+        // SAFETY: the free part of the current block, which is claimed until the scope ends.
         let scope = unsafe {
             let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-            ArenaPtr::write(base, room - skip, self.source.get(), BORROWED, Some(self), 2)
+            ArenaPtr::write(base, remaining - skip, self.source.get(), BORROWED, Some(self), 2)
         };
         self.slow().scopes.set(Some(scope));
-        self.claim_for(scope);
-        // As `aim` would.
+        self.claim_for_scope(scope);
+        // As `set_limit`.
         self.head.limit.set(cursor);
         self.head.epoch.set(self.head.epoch.get().wrapping_add(1));
         Some(scope)
     }
 
-    /// Raises and lowers `CLAIMED`; bit 0 of the epoch goes the same way. By sums, since compilers make of setting a bit
-    /// the store of one byte, after which processors wait with a load of the whole word until that byte is in the cache.
+    /// Set and clear `CLAIMED`, as bit 0 of the epoch is set and cleared. By addition, since compilers turn setting a
+    /// bit into a store of one byte, and a load of the whole word must then wait until that byte is in the cache.
     #[inline(always)]
-    fn close(self) {
+    fn set_claimed(self) {
         debug_assert!(!self.is(CLAIMED));
         self.flags.set(self.flags.get().wrapping_add(CLAIMED));
     }
 
     #[inline(always)]
-    fn open(self) {
+    fn clear_claimed(self) {
         debug_assert!(self.is(CLAIMED) && self.head.epoch.get() & 1 != 0);
         self.flags.set(self.flags.get().wrapping_sub(CLAIMED));
     }
 
-    /// The room is claimed, and by nobody who could give it: until the scopes end.
-    pub fn claim_for(self, scope: ArenaPtr) {
+    /// Claims the free part of the block until the scopes end. No client's range matches this claim.
+    pub fn claim_for_scope(self, scope: ArenaPtr) {
         let (slow, cursor) = (self.slow(), self.head.cursor.get());
-        self.close();
-        slow.claim_id.set(scope.base().addr()); // no range that anyone holds says this
+        self.set_claimed();
+        slow.claim_id.set(scope.base().addr()); // no client's range has this id
         slow.claim_start.set(cursor);
         slow.claim_limit.set(cursor);
-        slow.aside.set(None);
+        slow.side_block.set(None);
     }
 
     #[cold]
     #[inline(never)]
     fn begin_scope_slow(self) -> Option<ArenaPtr> {
-        self.enter();
+        self.sync_in();
         if self.is(BUSY) {
             return None;
         }
-        if self.is(EXTENDS) && !self.is(CLAIMED) && self.end.get().addr() - self.head.cursor.get().addr() < ROOM + 64 {
-            self.extend_here(ROOM + 64, 64); // the source has this one block only
+        if self.is(EXTENDS)
+            && !self.is(CLAIMED)
+            && self.end.get().addr() - self.head.cursor.get().addr() < SCOPE_MIN + 64
+        {
+            self.extend_current(SCOPE_MIN + 64, 64); // the only block of the source
         }
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
-        let room = self.end.get().addr() - cursor.addr();
+        let remaining = self.end.get().addr() - cursor.addr();
         let kept = (EXTENDS | FIXED) & self.flags.get();
         let flags = kept | if self.budget.get() != u64::MAX || self.is(BUDGETED) { BUDGETED } else { 0 };
         let slow = self.slow();
-        let scope = if room >= ROOM + 64 && !self.is(CLAIMED) {
-            if self.is(WATCHED) {
-                self.part_with(slow.current.get());
+        let scope = if remaining >= SCOPE_MIN + 64 && !self.is(CLAIMED) {
+            if self.is(INSTRUMENTED) {
+                self.drop_block_log(slow.current.get());
             }
-            // SAFETY: the room of the current block, which is claimed until the scope ends.
+            // SAFETY: the free part of the current block, which is claimed until the scope ends.
             unsafe {
                 let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-                ArenaPtr::write(base, room - skip, self.source.get(), flags | BORROWED, Some(self), 2)
+                ArenaPtr::write(base, remaining - skip, self.source.get(), flags | BORROWED, Some(self), 2)
             }
         } else {
-            let block = self.take(HOME)?;
-            // SAFETY: a block that was taken for this; its header is not needed before the scope's end.
+            let block = self.take(BLOCK_MIN)?;
+            // SAFETY: a block taken for the scope; its header is not needed before the scope's end.
             unsafe {
                 let base = NonNull::new_unchecked(block.base());
-                ArenaPtr::write(base, HOME, self.source.get(), flags, Some(self), 2)
+                ArenaPtr::write(base, BLOCK_MIN, self.source.get(), flags, Some(self), 2)
             }
         };
         scope.sibling.set(slow.scopes.get());
         slow.scopes.set(Some(scope));
         if !self.is(CLAIMED) {
-            self.claim_for(scope);
+            self.claim_for_scope(scope);
         }
-        if !scope.watch_like(self) {
+        if !scope.inherit_instruments(self) {
             scope.end_scope(self);
             return None;
         }
-        self.finish(); // and, under a budget, that of the scope
-        if flags & BUDGETED != 0 || scope.is(WATCHED) {
-            scope.enter();
-            scope.aim();
+        self.end_op(); // with a budget, also the limit of the scope
+        if flags & BUDGETED != 0 || scope.is(INSTRUMENTED) {
+            scope.sync_in();
+            scope.set_limit();
         }
         Some(scope)
     }
 
-    /// The end of a scope that never saw a slow call, in an arena that has no other: as it began.
+    /// Ends a scope without a slow call, if it is the only one of its arena. Returns whether it was done.
     #[inline]
-    pub fn end_fresh_scope(self) -> bool {
-        if self.flags.get() != FRESH | BORROWED {
+    pub fn end_pristine_scope(self) -> bool {
+        if self.flags.get() != PRISTINE | BORROWED {
             return false;
         }
         let Some(parent) = self.parent.get() else { return false };
         let outer = parent.slow();
-        if outer.scopes.get() != Some(self) || self.sibling.get().is_some() || parent.is(WATCHED) {
+        if outer.scopes.get() != Some(self) || self.sibling.get().is_some() || parent.is(INSTRUMENTED) {
             return false;
         }
         outer.scopes.set(None);
-        outer.aside.set(None);
-        parent.open();
-        // As `aim` would: there is no budget, or the scope would say so.
+        outer.side_block.set(None);
+        parent.clear_claimed();
+        // As `set_limit`: there is no budget, or the scope would be BUDGETED.
         parent.head.limit.set(parent.end.get());
         parent.head.epoch.set(parent.head.epoch.get().wrapping_sub(1));
         true
     }
 
-    /// The end of a scope whose cleanups have run, or which is fresh.
+    /// Ends a scope whose cleanups have run, or which is pristine.
     pub fn end_scope(self, parent: ArenaPtr) {
         #[cfg(feature = "std")]
-        let watched = self.is(WATCHED);
-        parent.enter();
+        let instrumented = self.is(INSTRUMENTED);
+        parent.sync_in();
         let outer = parent.slow();
-        // Off the list: the last one is the first there, unless guards were dropped in another order.
+        // Unlinks the scope, which is the first one unless guards are dropped in another order.
         if outer.scopes.get() == Some(self) {
             outer.scopes.set(self.sibling.get());
         } else {
@@ -147,95 +150,94 @@ impl ArenaPtr {
                 }
             });
         }
-        if !self.is(FRESH) {
+        if !self.is(PRISTINE) {
             let slow = self.slow();
-            let home = self.home();
-            parent.note_inner_peak(outer.live.get() + slow.round_peak.get().max(slow.live.get()));
+            let initial = self.initial();
+            parent.update_scope_peak(outer.live.get() + slow.round_peak.get().max(slow.live.get()));
             outer.peak.set(outer.peak.get().max(outer.live.get() + slow.peak.get()));
-            let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // home was taken by the parent
+            let calls = slow.source_calls.get() - !self.is(BORROWED) as u64; // the outer arena took the initial block
             outer.source_calls.set(outer.source_calls.get() + calls);
-            // Oldest first, so that the largest blocks are met first, and stay longest.
+            // Oldest last, so that of the spares the largest blocks are found first and kept longest.
             self.poison_all();
-            self.end_watch();
+            self.release_instruments();
             let mut lists = [Some(slow.newest.get()), slow.spares.get()];
             for list in &mut lists {
-                while let Some(b) = list.filter(|b| *b != home) {
+                while let Some(b) = list.filter(|b| *b != initial) {
                     *list = b.next.get();
                     parent.drop_block(b);
                 }
             }
         }
         if !self.is(BORROWED) {
-            // SAFETY: the block that home was, whole; the scope is over.
-            let block = unsafe { Block::write(NonNull::new_unchecked(self.base()), HOME) };
+            // SAFETY: the whole block that was the initial block; the scope has ended.
+            let block = unsafe { Block::write(NonNull::new_unchecked(self.base()), BLOCK_MIN) };
             parent.drop_block(block);
         }
         if outer.scopes.get().is_none() && parent.is_claimed_by_scopes() {
             parent.lower(CLAIMED);
-            outer.aside.set(None);
+            outer.side_block.set(None);
         }
         #[cfg(feature = "std")]
-        if watched && crate::hook::is_due() {
-            parent.deliver(); // also where the arena around is not watched
+        if instrumented && crate::hook::is_due() {
+            parent.deliver(); // also if the outer arena is not instrumented
         }
-        parent.aim();
+        parent.set_limit();
     }
 
-    /// Is it for scopes that the room is claimed? No range has a multiple of 64 that is not the arena's own base.
+    /// Whether the claim is a scope's. The id of a range is a multiple of 64 only if it is the arena's base.
     pub fn is_claimed_by_scopes(self) -> bool {
         let id = self.slow().claim_id.get();
         id & 63 == 0 && id != self.base().addr()
     }
 
-    /// A first claim of the whole room, as `ops->claim` would answer it, of an arena that has neither budget nor anything
-    /// open; `None`: ask that.
+    /// Claims the free part of the block as `ops->claim` would, for an arena without a budget, a claim or instruments.
+    /// `None`: call `ops->claim`.
     #[inline]
-    pub fn claim_usual(self) -> Option<Range> {
-        if self.is(FRESH | CLAIMED | BUSY | BUDGETED | WATCHED) || self.budget.get() != u64::MAX {
+    pub fn claim_fast(self) -> Option<Range> {
+        if self.is(PRISTINE | CLAIMED | BUSY | BUDGETED | INSTRUMENTED) || self.budget.get() != u64::MAX {
             return None;
         }
         let (slow, cursor, limit) = (self.slow(), self.head.cursor.get(), self.end.get());
-        self.close();
+        self.set_claimed();
         slow.claim_start.set(cursor);
         slow.claim_limit.set(limit);
         slow.claim_id.set(self.next_claim());
-        slow.aside.set(None);
+        slow.side_block.set(None);
         self.head.limit.set(cursor);
         self.head.epoch.set(self.head.epoch.get().wrapping_add(1));
         Some(Range { cursor, limit, claim: slow.claim_id.get() })
     }
 
-    /// What a range is told by; the low bits tell a stale one from the present one.
+    /// The id of the next range; the low bits make stale ranges detectable.
     pub fn next_claim(self) -> usize {
         self.base().addr() | (self.slow().claim_id.get().wrapping_add(1) & 63)
     }
 
-    /// Takes a range back, as `ops->give` would, of such an arena. `false`: ask that.
+    /// Returns a range as `ops->give` would, under the same conditions. `false`: call `ops->give`.
     #[inline]
-    pub fn give_usual(self, range: &Range) -> bool {
-        if self.is(FRESH | BUSY | BUDGETED | WATCHED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
+    pub fn unclaim_fast(self, range: &Range) -> bool {
+        if self.is(PRISTINE | BUSY | BUDGETED | INSTRUMENTED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
             return false;
         }
         let slow = self.slow();
         if slow.claim_id.get() != range.claim || slow.scopes.get().is_some() {
             return false;
         }
-        // As the holder moved it: within the claim, and of the current block.
+        // The holder's cursor is within the claim, and has the block's provenance.
         self.head.cursor.set(range.cursor.with_addr(crate::abi::round8(range.cursor.addr())));
-        self.open();
-        slow.aside.set(None);
+        self.clear_claimed();
+        slow.side_block.set(None);
         self.head.limit.set(self.end.get());
         self.head.epoch.set(self.head.epoch.get().wrapping_sub(1));
         true
     }
 
-    /// Ends what was forgotten: scopes whose guards were leaked, and a range that nobody will give. What a leaked range's
-    /// holder wrote stays allocated.
+    /// Ends leaked scopes and a leaked range. The bytes of a leaked range stay allocated.
     ///
-    /// The caller has the arena exclusively: no scope, cursor or allocation of it is in use.
+    /// Precondition: the caller has exclusive access; no scope, cursor or allocation of the arena is in use.
     #[cold]
     pub fn end_leaked(self) {
-        self.enter();
+        self.sync_in();
         while let Some(scope) = self.slow().scopes.get() {
             scope.raise(LEAKED);
             scope.end_leaked();
@@ -243,24 +245,24 @@ impl ArenaPtr {
         }
         if self.is(CLAIMED) {
             let slow = self.slow();
-            let tag = if self.is(WATCHED) { self.enter_claim_tag() } else { None };
+            let tag = if self.is(INSTRUMENTED) { self.enter_claim_tag() } else { None };
             self.head.cursor.set(slow.claim_limit.get());
             self.lower(CLAIMED);
-            slow.aside.set(None);
+            slow.side_block.set(None);
             self.sync();
             if let Some(present) = tag {
                 self.leave_claim_tag(present);
             }
         }
-        self.finish();
+        self.end_op();
     }
 
-    /// Is this a scope that [`end_leaked`](ArenaPtr::end_leaked) ends?
+    /// Whether this is a scope that [`end_leaked`](ArenaPtr::end_leaked) ends.
     pub fn is_leaked(self) -> bool {
         self.is(LEAKED)
     }
 
-    /// If the arena is leaked, is its memory too? Not if it is a caller's buffer, or of a source that it borrows.
+    /// Whether leaking the arena leaks its memory. Not for an arena in a caller's buffer or on a borrowed source.
     pub fn leaks_whole(self) -> bool {
         match self.parent.get() {
             Some(parent) => parent.leaks_whole(),
@@ -268,7 +270,7 @@ impl ArenaPtr {
         }
     }
 
-    /// Is a scope or a range still out? Of those that the borrow checker knows ended, only leaked ones are.
+    /// Whether a scope or range is open. With exclusive access, only leaked ones are.
     #[inline]
     pub fn has_leaked(self) -> bool {
         self.is(CLAIMED)

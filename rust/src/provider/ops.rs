@@ -1,7 +1,7 @@
-//! The table behind every head that this crate makes: abi/SPEC.md, section 4.
+//! The table of this provider: abi/SPEC.md, section 4.
 //!
-//! Every function here has the contract of the specification: the head is that of a live arena of this crate, and the
-//! calling thread has it. None unwinds.
+//! Contract of every function here: the head is that of a live arena of this crate, and the arena is the calling
+//! thread's. No function unwinds.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ffi::{c_char, c_int, c_void};
@@ -13,7 +13,7 @@ use super::state::*;
 use crate::abi::{self, round8, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
 use crate::policy::{is_request, pad, MAX_REQUEST};
 
-/// M20: constant, and complete.
+/// M20: constant and complete.
 static TABLE: InfoOps = InfoOps {
     ops: Ops {
         size: size_of::<InfoOps>() as u32,
@@ -41,7 +41,7 @@ static INFO: ProviderInfo = ProviderInfo {
     query,
 };
 
-/// The table, with the addition in reach of the pointer.
+/// The pointer's provenance covers the addition behind the table.
 pub const OPS: *const Ops = (&raw const TABLE).cast();
 
 const CLOSED: u32 = CLAIMED | BUSY;
@@ -52,14 +52,14 @@ fn or_null(p: Option<NonNull<u8>>) -> *mut c_void {
 
 unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u32, site: usize) -> *mut c_void {
     // SAFETY: the table's contract.
-    or_null(unsafe { alloc_for(head, size, align, flags, Caller { site, ..Caller::NOBODY }) })
+    or_null(unsafe { alloc_for(head, size, align, flags, Caller { site, ..Caller::UNKNOWN }) })
 }
 
-/// What the table's `alloc` does, for a caller that is known.
+/// As the table's `alloc`, with a known caller.
 ///
 /// # Safety
 /// The table's contract.
-#[allow(improper_ctypes_definitions)] // for that it does not unwind
+#[allow(improper_ctypes_definitions)] // it does not unwind
 pub unsafe extern "C" fn alloc_for(
     head: *mut Head,
     size: usize,
@@ -69,20 +69,20 @@ pub unsafe extern "C" fn alloc_for(
 ) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    if a.is(WATCHED) && a.is_called_by_stranger() {
+    if a.is(INSTRUMENTED) && a.is_wrong_thread() {
         return None;
     }
     let mut p = None;
-    a.enter();
+    a.sync_in();
     if is_request(size, align) {
         let cursor = a.head.cursor.get();
         if size == 0 && pad(cursor.addr(), align) == 0 {
-            p = NonNull::new(cursor); // M6: as the inline path says, whatever the state
+            p = NonNull::new(cursor); // M6: as on the inline path, in any state
         } else if !a.is(BUSY) {
-            p = a.place_for(size, align, caller);
+            p = a.alloc_slow_for(size, align, caller);
         }
     }
-    a.finish();
+    a.end_op();
     if let (Some(p), true) = (p, flags & abi::ZERO != 0) {
         // SAFETY: just allocated.
         unsafe { p.as_ptr().write_bytes(0, size) };
@@ -92,18 +92,18 @@ pub unsafe extern "C" fn alloc_for(
 
 // ---- resize and free ----
 
-/// Is it the newest allocation of the current block?
-fn is_last(a: ArenaPtr, p: *mut u8, size: usize) -> bool {
+/// Whether p is the newest allocation of the current block.
+fn is_newest(a: ArenaPtr, p: *mut u8, size: usize) -> bool {
     !a.is(CLAIMED)
         && p.addr() >= a.start_of(a.slow().current.get()).addr()
         && a.head.cursor.get().addr().wrapping_sub(p.addr()) == round8(size)
 }
 
-/// P15: the newest block, if it is a one-off that holds p and nothing else.
-fn lone(a: ArenaPtr, p: *mut u8) -> Option<Block> {
+/// P15: the newest block, if it is a dedicated block that contains p.
+fn newest_dedicated(a: ArenaPtr, p: *mut u8) -> Option<Block> {
     let b = a.slow().newest.get();
     let inside = || p.addr() > b.base().addr() && p.addr() < b.base().addr() + b.size.get();
-    (b.kind.get() == Kind::OneOff && inside()).then_some(b)
+    (b.kind.get() == Kind::Dedicated && inside()).then_some(b)
 }
 
 fn resize_in(
@@ -116,7 +116,7 @@ fn resize_in(
     caller: Caller,
 ) -> Option<NonNull<u8>> {
     let aligned = pad(p.addr(), align) == 0;
-    if is_last(a, p, old) && aligned {
+    if is_newest(a, p, old) && aligned {
         let at = p.addr() + round8(new);
         if round8(new) <= round8(old) {
             a.head.cursor.set(a.in_current(at));
@@ -124,24 +124,24 @@ fn resize_in(
             return NonNull::new(p);
         }
         let more = round8(new) - round8(old);
-        let room = a.end.get().addr() - a.head.cursor.get().addr();
-        if a.affords(more) && (more <= room || a.extend_here(more, 1)) {
+        let remaining = a.end.get().addr() - a.head.cursor.get().addr();
+        if a.fits_budget(more) && (more <= remaining || a.extend_current(more, 1)) {
             let before = a.slow().allocated.get();
             a.head.cursor.set(a.in_current(at));
             a.sync();
-            if a.is(WATCHED) {
-                a.note_growth(more, caller, before);
+            if a.is(INSTRUMENTED) {
+                a.count_growth(more, caller, before);
             }
             return NonNull::new(p);
         }
     } else if new <= old && aligned {
         return NonNull::new(p);
     }
-    let alone = lone(a, p);
-    if let Some(b) = alone {
+    let dedicated = newest_dedicated(a, p);
+    if let Some(b) = dedicated {
         if aligned && new <= b.base().addr() + b.size.get() - p.addr() {
             if round8(new) > round8(old) {
-                b.left.set(b.base().with_addr(p.addr() + round8(new)));
+                b.used_end.set(b.base().with_addr(p.addr() + round8(new)));
             }
             return NonNull::new(p);
         }
@@ -149,11 +149,11 @@ fn resize_in(
     if flags & abi::STAY != 0 {
         return None;
     }
-    let q = a.place_for(new, align, caller)?;
+    let q = a.alloc_slow_for(new, align, caller)?;
     // SAFETY: p has `old` bytes by the caller's contract, q is new.
     unsafe { ptr::copy_nonoverlapping(p, q.as_ptr(), old.min(new)) };
-    if let Some(b) = alone {
-        // Nothing else is in its old block: what came on top of it is q's block, or nothing.
+    if let Some(b) = dedicated {
+        // The old block contains nothing else. At most the new block was pushed above it.
         let slow = a.slow();
         let newest = slow.newest.get();
         match b.next.get() {
@@ -161,8 +161,8 @@ fn resize_in(
             next => newest.next.set(next),
         }
         slow.live.set(slow.live.get() - b.charge.get() as u64);
-        if a.is(WATCHED) {
-            a.end_apart(b);
+        if a.is(INSTRUMENTED) {
+            a.detached_remove(b);
         }
         a.drop_block(b);
     }
@@ -179,10 +179,10 @@ unsafe extern "C" fn resize(
     site: usize,
 ) -> *mut c_void {
     // SAFETY: the table's contract.
-    or_null(unsafe { resize_for(head, p.cast(), old, new, align, flags, Caller { site, ..Caller::NOBODY }) })
+    or_null(unsafe { resize_for(head, p.cast(), old, new, align, flags, Caller { site, ..Caller::UNKNOWN }) })
 }
 
-/// What the table's `resize` does, for a caller that is known.
+/// As the table's `resize`, with a known caller.
 ///
 /// # Safety
 /// The table's contract.
@@ -202,11 +202,11 @@ pub unsafe extern "C" fn resize_for(
     }
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    if a.is(WATCHED) && a.is_called_by_stranger() {
+    if a.is(INSTRUMENTED) && a.is_wrong_thread() {
         return None;
     }
     let mut q = None;
-    a.enter();
+    a.sync_in();
     if is_request(new, align) && old <= MAX_REQUEST && !a.is(BUSY) {
         q = if a.is(CHECKED) {
             a.resize_checked(p, old, new, align, flags, caller)
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn resize_for(
             resize_in(a, p, old, new, align, flags, caller)
         };
     }
-    a.finish();
+    a.end_op();
     if let (Some(q), true) = (q, flags & abi::ZERO != 0 && new > old) {
         // SAFETY: q has `new` bytes.
         unsafe { q.as_ptr().add(old).write_bytes(0, new - old) };
@@ -226,41 +226,42 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
     let p: *mut u8 = p.cast();
-    a.enter();
+    a.sync_in();
     if a.is(CHECKED) {
         if !a.is(BUSY) && !p.is_null() {
             a.free_checked(p, size);
         }
     } else if !a.is(CLOSED) && !p.is_null() && size <= MAX_REQUEST {
-        if is_last(a, p, size) {
+        if is_newest(a, p, size) {
             a.head.cursor.set(a.in_current(p.addr()));
             a.sync();
-        } else if lone(a, p).is_some() {
+        } else if newest_dedicated(a, p).is_some() {
             let b = a.pop();
             a.drop_block(b);
         }
     }
-    a.finish();
+    a.end_op();
 }
 
 // ---- marks ----
 
-/// M14: the block that a mark points into, and where: the newest regular one that was there.
+/// M14: the block that a mark points into, the newest regular one with an older epoch, and the address in it.
 fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
     if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset() {
         return None;
     }
     let slow = a.slow();
     let mut b = slow.current.get();
-    while b.born.get() > epoch {
+    while b.epoch.get() > epoch {
         b = b.below.get()?;
     }
-    let home = b == a.home();
-    let at = if home && epoch < slow.emptied.get() { a.home_start().addr() } else { at }; // nothing was allocated then
+    let initial = b == a.initial();
+    // the arena was empty then
+    let at = if initial && epoch < slow.trim_epoch.get() { a.initial_start().addr() } else { at };
     if at < a.start_of(b).addr() || at > a.end_of(b).addr() {
         return None;
     }
-    if home && a.is(IDLE) && at != a.home_end.get().addr() {
+    if initial && a.is(INITIAL_IDLE) && at != a.initial_end.get().addr() {
         return None;
     }
     Some((b, at))
@@ -269,27 +270,27 @@ fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
 fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
     let slow = a.slow();
     if epoch != a.epoch() {
-        a.note_peak(slow.live.get());
+        a.update_round_peak(slow.live.get());
     }
     run_cleanups(a, epoch);
     let code = if a.is(CHECKED) { a.check_records(epoch) } else { abi::OK };
     let moved = b != slow.current.get();
-    while slow.newest.get().born.get() > epoch {
-        let gone = a.pop();
-        a.poison_block(gone);
-        a.drop_block(gone);
+    while slow.newest.get().epoch.get() > epoch {
+        let freed = a.pop();
+        a.poison_block(freed);
+        a.drop_block(freed);
     }
-    // M15: above it, the newest allocation below the mark was given back meanwhile
+    // M15: the mark is above the cursor if the newest allocation below it was freed since
     if at < a.head.cursor.get().addr() {
         a.poison(a.in_current(at), a.head.cursor.get());
         a.head.cursor.set(a.in_current(at));
         a.sync();
     }
     if moved {
-        a.bump_epoch();
+        a.next_epoch();
     }
     if a.is(CHECKED) {
-        a.rewound(epoch);
+        a.after_rewind(epoch);
     }
     code
 }
@@ -297,74 +298,74 @@ fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
 unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c_int {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    a.enter();
+    a.sync_in();
     let code = if a.is(CLOSED) {
         abi::EBUSY
-    } else if a.is(WATCHED) && a.mark_is_stale(cursor.addr(), epoch) {
+    } else if a.is(INSTRUMENTED) && a.mark_is_stale(cursor.addr(), epoch) {
         abi::EMARK
     } else if let Some((b, at)) = mark_block(a, cursor.addr(), epoch) {
         rewind_to(a, b, at, epoch)
     } else {
         abi::EMARK
     };
-    a.finish();
+    a.end_op();
     code
 }
 
 unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    if policy == abi::KEEP_RECENT && (a.reset_short() || a.reset_again()) {
+    if policy == abi::KEEP_RECENT && (a.reset_fast() || a.reset_steady()) {
         return abi::OK;
     }
-    a.enter();
+    a.sync_in();
     let code = if policy > abi::KEEP_BYTES {
         abi::EARG
     } else if a.is(CLOSED) {
         abi::EBUSY
     } else {
-        a.note_peak(a.slow().live.get());
+        a.update_round_peak(a.slow().live.get());
         run_cleanups(a, 0);
-        let intact = !a.is(CHECKED) || a.look_at_all_gone();
+        let intact = !a.is(CHECKED) || a.verify_freed();
         let code = if a.is(CHECKED) { a.check_records(0) } else { abi::OK };
         let code = if intact { code } else { abi::ECORRUPT };
         a.poison_all();
-        a.settle(policy, keep);
+        a.retain_blocks(policy, keep);
         code
     };
-    a.finish();
+    a.end_op();
     code
 }
 
 unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    a.enter();
+    a.sync_in();
     if !a.is(CLOSED) {
         a.trim(keep);
     }
-    a.finish();
+    a.end_op();
 }
 
 // ---- cleanups ----
 
-/// M16: those born after `epoch`, newest first, each once. The arena is closed meanwhile.
+/// M16: runs the cleanups registered after `epoch`, newest first, each once. The arena is closed while they run.
 pub fn run_cleanups(a: ArenaPtr, epoch: usize) {
     let slow = a.slow();
     let next = || {
-        // SAFETY: nodes on the list are allocations of this arena that are not given back yet.
-        slow.cleanups.get().map(|node| unsafe { node.as_ref() }).filter(|node| node.born.get() > epoch)
+        // SAFETY: nodes on the list are allocations of this arena that are not freed yet.
+        slow.cleanups.get().map(|node| unsafe { node.as_ref() }).filter(|node| node.epoch.get() > epoch)
     };
     if next().is_none() {
         return;
     }
     a.raise(BUSY);
-    a.aim();
+    a.set_limit();
     while let Some(node) = next() {
         slow.cleanups.set(node.older.get());
         let Cleanup { function, arg } = node.user.get();
         if let Some(function) = function {
-            // SAFETY: whoever registered it says so; it does not unwind (U13).
+            // SAFETY: guaranteed by the caller that registered it; it does not unwind (U13).
             unsafe { function(arg) };
         }
     }
@@ -378,21 +379,21 @@ unsafe extern "C" fn cleanup(
 ) -> *mut Cleanup {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    a.enter();
-    // While it is for a scope that the room is claimed, nobody holds a range: there is no harm in a cleanup.
+    a.sync_in();
+    // If the claim is that of a scope, no range exists that a cleanup could corrupt.
     let closed = a.is(BUSY) || (a.is(CLAIMED) && !a.is_claimed_by_scopes());
-    let place = if closed { None } else { a.place_hidden(size_of::<Node>(), 8) };
+    let place = if closed { None } else { a.alloc_hidden(size_of::<Node>(), 8) };
     if let Some(p) = place {
         let slow = a.slow();
-        a.bump_epoch(); // M11: so that a mark from before asks `rewind`, which runs it
+        a.next_epoch(); // M11: an older mark must call `rewind`, which runs the cleanup
         let node = p.cast::<Node>();
         let user = core::cell::Cell::new(Cleanup { function, arg });
         let older = core::cell::Cell::new(slow.cleanups.get());
         // SAFETY: just allocated, of that size.
-        unsafe { node.write(Node { user, older, born: core::cell::Cell::new(a.epoch()) }) };
+        unsafe { node.write(Node { user, older, epoch: core::cell::Cell::new(a.epoch()) }) };
         slow.cleanups.set(Some(node));
     }
-    a.finish();
+    a.end_op();
     or_null(place).cast()
 }
 
@@ -400,14 +401,14 @@ unsafe extern "C" fn cleanup(
 
 unsafe extern "C" fn claim(head: *mut Head, range: *mut Range, size: usize, align: usize) -> *mut c_void {
     // SAFETY: the table's contract.
-    or_null(unsafe { claim_for(head, range, size, align, Caller::NOBODY) })
+    or_null(unsafe { claim_for(head, range, size, align, Caller::UNKNOWN) })
 }
 
-/// What the table's `claim` does, for a caller that is known.
+/// As the table's `claim`, with a known caller.
 ///
 /// # Safety
 /// The table's contract.
-#[allow(improper_ctypes_definitions)] // for that it does not unwind
+#[allow(improper_ctypes_definitions)] // it does not unwind
 pub unsafe extern "C" fn claim_for(
     head: *mut Head,
     range: *mut Range,
@@ -417,74 +418,74 @@ pub unsafe extern "C" fn claim_for(
 ) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract; the range is the caller's.
     let (a, r) = unsafe { (ArenaPtr::of(head), &mut *range) };
-    a.enter();
+    a.sync_in();
     let slow = a.slow();
-    let held = a.is(CLAIMED);
+    let claimed = a.is(CLAIMED);
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
-    let ours = if held { r.claim == slow.claim_id.get() && within } else { r.claim == 0 };
+    let ours = if claimed { r.claim == slow.claim_id.get() && within } else { r.claim == 0 };
     let mut p = None;
     if !a.is(BUSY) && ours && (size == 0 || is_request(size, align)) {
         let before = (a.head.cursor.get(), slow.allocated.get(), slow.peak.get());
-        let tag = if held && a.is(WATCHED) { a.enter_claim_tag() } else { None };
+        let tag = if claimed && a.is(INSTRUMENTED) { a.enter_claim_tag() } else { None };
         a.lower(CLAIMED);
-        if held {
+        if claimed {
             a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
         }
         a.sync();
-        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.place_for(size, align, caller) };
+        p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.alloc_slow_for(size, align, caller) };
         if let Some(p) = p {
-            a.aim(); // the range gets what the inline path would have had (P18)
+            a.set_limit(); // the range ends where the inline path would (P18)
             let cursor = a.head.cursor.get();
             let adjoins = p.addr().get() + round8(size) == cursor.addr();
             slow.claim_start.set(if adjoins { p.as_ptr() } else { cursor });
             slow.claim_limit.set(a.head.limit.get());
-            if !held {
+            if !claimed {
                 slow.claim_id.set(a.next_claim());
-                slow.aside.set(None);
-                if a.is(WATCHED) {
-                    a.note_claim();
+                slow.side_block.set(None);
+                if a.is(INSTRUMENTED) {
+                    a.save_claim_tag();
                 }
             }
             *r = Range { cursor, limit: a.head.limit.get(), claim: slow.claim_id.get() };
-        } else if held {
+        } else if claimed {
             a.head.cursor.set(before.0);
             a.sync();
-            slow.allocated.set(before.1); // what the range holds counts when it is given
+            slow.allocated.set(before.1); // allocations of the range are counted when it is returned
             slow.peak.set(before.2);
         }
         if let Some(present) = tag {
             a.leave_claim_tag(present);
         }
-        if held || p.is_some() {
+        if claimed || p.is_some() {
             a.raise(CLAIMED);
         }
     }
-    a.finish();
+    a.end_op();
     p
 }
 
 unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     // SAFETY: the table's contract; the range is the caller's.
     let (a, r) = unsafe { (ArenaPtr::of(head), &mut *range) };
-    a.enter();
+    a.sync_in();
     let slow = a.slow();
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
     let ours = a.is(CLAIMED) && !a.is(BUSY) && r.claim == slow.claim_id.get() && within;
     if ours {
-        let tag = if a.is(WATCHED) { a.enter_claim_tag() } else { None };
+        let tag = if a.is(INSTRUMENTED) { a.enter_claim_tag() } else { None };
         a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
         a.lower(CLAIMED);
         a.sync();
         if let Some(present) = tag {
             a.leave_claim_tag(present);
         }
-        slow.aside.set(None);
+        slow.side_block.set(None);
         if let Some(scope) = slow.scopes.get() {
-            a.claim_for(scope); // it began beside the range
+            a.claim_for_scope(scope); // it began while the range was claimed
         }
         *r = Range::EMPTY;
     }
-    a.finish();
+    a.end_op();
     if ours {
         abi::OK
     } else {
@@ -492,7 +493,7 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     }
 }
 
-// ---- looking, setting, ending ----
+// ---- queries, settings, release ----
 
 unsafe extern "C" fn contains(head: *const Head, p: *const c_void) -> c_int {
     // SAFETY: the table's contract.
@@ -502,9 +503,9 @@ unsafe extern "C" fn contains(head: *const Head, p: *const c_void) -> c_int {
 unsafe extern "C" fn stats(head: *mut Head, out: *mut Stats, size: usize) -> usize {
     // SAFETY: the table's contract; `out` has `size` bytes.
     let a = unsafe { ArenaPtr::of(head) };
-    a.enter();
+    a.sync_in();
     let stats = a.stats();
-    a.finish();
+    a.end_op();
     let n = size.min(size_of::<Stats>());
     // SAFETY: as above.
     unsafe { ptr::copy_nonoverlapping((&raw const stats).cast::<u8>(), out.cast::<u8>(), n) };
@@ -517,13 +518,13 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
     }
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head) };
-    a.enter();
+    a.sync_in();
     let code = match what {
-        abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: it has no meaning in an open arena either
+        abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: an invalid argument in any state
         _ if a.is(BUSY) || (a.is(CLAIMED) && what != abi::SET_TAG) => abi::EBUSY,
         abi::SET_BUDGET => {
             a.budget.set(value);
-            a.bump_epoch();
+            a.next_epoch();
             abi::OK
         }
         abi::SET_SAMPLE => a.set_sample(value),
@@ -532,7 +533,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
             let bytes: &[u8] = if name.is_null() {
                 &[]
             } else {
-                // SAFETY: the caller says that there are so many.
+                // SAFETY: the caller's contract: `name` has `len` bytes.
                 unsafe { core::slice::from_raw_parts(name.cast(), len) }
             };
             match core::str::from_utf8(bytes) {
@@ -549,11 +550,11 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
             }
         }
     };
-    a.finish();
+    a.end_op();
     code
 }
 
-/// For debuggers: reads the state as it is.
+/// For debuggers: reads the state without changing it.
 unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_int {
     // SAFETY: the table's contract.
     let a = unsafe { ArenaPtr::of(head.cast_mut()) };
@@ -563,7 +564,7 @@ unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_i
         abi::SET_CHECKED => a.is(CHECKED) as u64,
         _ => return abi::ENOSYS,
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller's contract.
     unsafe { value.write(present) };
     abi::OK
 }

@@ -1,6 +1,6 @@
-//! Blocks of the heap that checked arenas gave back, which wait before they are used again, so that whoever writes there
-//! is found. The oldest go when there are more bytes than the bound, and all at the end of the process: each is looked at
-//! before it goes.
+//! The quarantine: freed heap blocks of checked arenas, filled, whose reuse is delayed to detect late writes. Blocks
+//! are checked and freed, oldest first, while there are more bytes than the limit, and all of them when the process
+//! ends.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::collections::VecDeque;
@@ -10,75 +10,76 @@ use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
 use super::damage::Damage;
-use super::instruments::{Caller, Fault, Record, GONE_BYTE};
+use super::instruments::{Caller, Fault, Record, FREED_BYTE};
 use crate::policy::MIB;
 use crate::report::Finding;
 use crate::{heap, hook};
 
-const BOUND: usize = MIB;
+const QUARANTINE_MAX: usize = MIB;
 
-struct Detained {
+struct Quarantined {
     base: NonNull<u8>,
     size: usize,
-    /// What was in it last.
-    gone: Vec<Record>,
+    records: Vec<Record>,
 }
 
-// SAFETY: a block that nobody else refers to; the records are numbers to whoever has it, and places in the program.
-unsafe impl Send for Detained {}
+// SAFETY: no other code refers to the block; the records are addresses that are not dereferenced, and locations.
+unsafe impl Send for Quarantined {}
 
-struct Waiting {
-    oldest_first: VecDeque<Detained>,
+struct Quarantine {
+    oldest_first: VecDeque<Quarantined>,
     bytes: usize,
-    armed: bool,
+    exit_registered: bool,
 }
 
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting { oldest_first: VecDeque::new(), bytes: 0, armed: false });
+static QUARANTINE: Mutex<Quarantine> =
+    Mutex::new(Quarantine { oldest_first: VecDeque::new(), bytes: 0, exit_registered: false });
 
 unsafe extern "C" {
     fn atexit(end: extern "C" fn()) -> c_int;
 }
 
-/// The main thread's cache may be gone by now, and a new one would never end.
-extern "C" fn end() {
-    discharge(0, heap::put_past);
+/// Past the thread's cache, which may be destroyed already; a new one would not be.
+extern "C" fn flush_at_exit() {
+    flush(0, heap::put_uncached);
     hook::deliver();
 }
 
-fn waiting() -> MutexGuard<'static, Waiting> {
-    WAITING.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn lock() -> MutexGuard<'static, Quarantine> {
+    QUARANTINE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The block waits. What is found to be wrong with others is delivered when the caller's operation ends. `false`: it is too large, or there is no memory to note it.
+/// Adds a block. Late writes found in blocks that leave the quarantine are delivered when the caller's operation ends.
+/// `false`: the block is too large, or there is no memory for the entry.
 ///
 /// # Safety
-/// `base` is a block of the heap of that size, which nobody uses any more.
-pub unsafe fn detain(base: NonNull<u8>, size: usize, gone: Vec<Record>) -> bool {
-    // Miri has no atexit, and sees itself what is written late.
-    if size > BOUND / 2 || cfg!(miri) {
+/// `base` is a block of the heap of that size, which is not used any more.
+pub unsafe fn push(base: NonNull<u8>, size: usize, records: Vec<Record>) -> bool {
+    // Miri has no atexit, and detects late writes itself.
+    if size > QUARANTINE_MAX / 2 || cfg!(miri) {
         return false;
     }
-    let mut all = waiting();
+    let mut all = lock();
     if all.oldest_first.try_reserve(1).is_err() {
         return false;
     }
-    if !all.armed {
-        all.armed = true;
-        // SAFETY: the function may be called at any time. If it cannot be had, the last ones are not looked at.
-        unsafe { atexit(end) };
+    if !all.exit_registered {
+        all.exit_registered = true;
+        // SAFETY: the function may be called at any time. If the registration fails, the last blocks are not checked.
+        unsafe { atexit(flush_at_exit) };
     }
     // SAFETY: the caller's contract.
-    unsafe { base.as_ptr().write_bytes(GONE_BYTE, size) };
-    all.oldest_first.push_back(Detained { base, size, gone });
+    unsafe { base.as_ptr().write_bytes(FREED_BYTE, size) };
+    all.oldest_first.push_back(Quarantined { base, size, records });
     all.bytes += size;
     drop(all);
-    discharge(BOUND, heap::put);
+    flush(QUARANTINE_MAX, heap::put);
     true
 }
 
-fn discharge(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
+fn flush(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
     loop {
-        let mut all = waiting();
+        let mut all = lock();
         if all.bytes <= bound {
             return;
         }
@@ -88,21 +89,21 @@ fn discharge(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
         if let Some(fault) = one.fault() {
             hook::found(|| Finding::of(fault));
         }
-        // SAFETY: of the heap; it was used no more, and is not here any more.
+        // SAFETY: a block of the heap, not used any more, and removed from the quarantine.
         unsafe { put(one.base, one.size) };
     }
 }
 
-impl Detained {
+impl Quarantined {
     fn fault(&self) -> Option<Fault> {
         let (base, end) = (self.base.as_ptr(), self.base.as_ptr().wrapping_add(self.size));
-        // SAFETY: the block is this one's alone.
-        let damage = |p| unsafe { Damage::of(p, base, end, |_| GONE_BYTE) };
+        // SAFETY: the block is exclusively this entry's.
+        let damage = |p| unsafe { Damage::of(p, base, end, |_| FREED_BYTE) };
         let address = damage(base)?.offset as usize + base.addr();
         let within = |record: &&Record| record.start.addr() <= address && address < record.end.addr();
-        let (caller, size, p) = match self.gone.iter().find(within) {
+        let (caller, size, p) = match self.records.iter().find(within) {
             Some(record) => (record.caller, record.size, record.p),
-            None => (Caller::NOBODY, self.size, base),
+            None => (Caller::UNKNOWN, self.size, base),
         };
         Some(Fault::LateWrite { caller, size, damage: damage(p)? })
     }

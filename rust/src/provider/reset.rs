@@ -1,19 +1,22 @@
-//! What an arena keeps when everything in it is given back: P10, P13.
+//! The blocks that an arena keeps when it is reset or trimmed: P10, P13.
+//!
+//! An arena is *steady* while it has one block and its settings have not changed since the last reset, so that a reset
+//! with the default policy keeps that block. The resets of a steady arena are fast.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
 use super::state::*;
-use crate::hook::held;
-use crate::policy::{self, CAP, HOME, MERGE};
+use crate::hook::call_source;
+use crate::policy::{self, BLOCK_MIN, CAP, MERGE};
 
 impl ArenaPtr {
-    /// The round's need joins its window. The highest of all windows, and 512 for what home's start takes: P10's H.
+    /// Adds the round's peak to its window. Returns P10's H: the highest peak of all windows, and 512 for the state.
     fn end_round(self) -> u64 {
-        self.unsettle();
+        self.leave_steady();
         let slow = self.slow();
         let round = slow.rounds.get();
-        self.end_settled_rounds(round);
+        self.end_steady_rounds(round);
         let window = &slow.window_peaks[(round / WINDOW) as usize % WINDOWS];
         if round % WINDOW == 0 {
             window.set(0);
@@ -24,29 +27,29 @@ impl ArenaPtr {
         slow.window_peaks.iter().map(|w| w.get()).max().unwrap_or(0).saturating_add(512)
     }
 
-    pub fn home_current(self, idle: bool) {
-        let home = self.home();
-        self.slow().newest.set(home);
-        self.lower(IDLE);
+    pub fn make_initial_current(self, idle: bool) {
+        let initial = self.initial();
+        self.slow().newest.set(initial);
+        self.lower(INITIAL_IDLE);
         if idle {
-            self.raise(IDLE);
+            self.raise(INITIAL_IDLE);
         }
-        self.make_current(home, if idle { self.home_end.get() } else { self.home_start() });
-        home.left.set(self.head.cursor.get());
+        self.make_current(initial, if idle { self.initial_end.get() } else { self.initial_start() });
+        initial.used_end.set(self.head.cursor.get());
     }
 
-    /// Takes everything but home apart: the blocks, newest first, then the spares as they were; each becomes a spare
-    /// again where `stays` says so, in its order, or goes to its source. Returns the size of the largest regular block
-    /// that was in use and stays.
-    fn sort_out(self, mut stays: impl FnMut(usize) -> bool) -> usize {
-        let (slow, home) = (self.slow(), self.home());
-        let mut lists = [Some(slow.newest.get()).filter(|b| *b != home), slow.spares.take()];
+    /// Unlinks all blocks but the initial one, newest first, then the spares in order. Each becomes a spare again, in
+    /// this order, if `stays` returns true for its size, or returns to its source. Returns the size of the largest
+    /// regular block in use that stays.
+    fn retain_matching(self, mut stays: impl FnMut(usize) -> bool) -> usize {
+        let (slow, initial) = (self.slow(), self.initial());
+        let mut lists = [Some(slow.newest.get()).filter(|b| *b != initial), slow.spares.take()];
         slow.spare_bytes.set(0);
         let mut last: Option<Block> = None;
         let mut largest = 0;
         for list in &mut lists {
             while let Some(b) = *list {
-                *list = b.next.get().filter(|next| *next != home);
+                *list = b.next.get().filter(|next| *next != initial);
                 if !stays(b.size.get()) {
                     self.put(b);
                     continue;
@@ -67,70 +70,70 @@ impl ArenaPtr {
         largest
     }
 
-    // ---- settled: the same block is all there is, and nothing happened since that moved the epoch ----
+    // ---- steady arenas ----
 
-    /// The shortest reset by `KEEP_RECENT`: the arena is settled, no call of the provider looked at it since, and this round
-    /// needed no more than one before it in the window. Three words move; what else a reset changes is read off them:
-    /// what was allocated, off the anchor, which falls by as much; how many rounds there were, off the epoch. Says
-    /// whether it was done.
+    /// A reset by `KEEP_RECENT` of a steady arena that no operation has entered since the last one, if this round
+    /// needed no more than an earlier one of the window. It writes three words; other counts are derived from them:
+    /// allocated bytes from `synced`, which decreases by as much, and rounds from the epoch. Returns whether it was
+    /// done.
     #[inline(always)]
-    pub fn reset_short(self) -> bool {
+    pub fn reset_fast(self) -> bool {
         let (cursor, epoch) = (self.head.cursor.get(), self.head.epoch.get());
-        if cursor.addr() > self.settled_top.get() {
+        if cursor.addr() > self.steady_top.get() {
             return false;
         }
         let slow = self.slow();
-        // Bit 0, watched, is clear: no range is out.
+        // Bit 0, instrumented, is clear: no range is claimed.
         if epoch & 1 != 0 || epoch == slow.window_end.get() {
             return false;
         }
-        let start = slow.settled.get();
-        self.anchor.set(self.anchor.get().wrapping_sub(cursor.addr() - start.addr()));
+        let start = slow.steady_start.get();
+        self.synced.set(self.synced.get().wrapping_sub(cursor.addr() - start.addr()));
         self.head.cursor.set(start);
         self.head.epoch.set(epoch.wrapping_add(2));
         true
     }
 
-    /// A reset of a settled arena whose answer is that of the last one: no more was needed than is remembered, and no
-    /// window is forgotten that matters. It makes the next ones short.
+    /// A reset of a steady arena that keeps what the last one kept: the round needed no more than `steady_max`, and a
+    /// window that ends does not change that. It makes the next resets fast. Returns whether it was done.
     #[inline(never)]
-    pub fn reset_again(self) -> bool {
-        if self.is(FRESH) {
+    pub fn reset_steady(self) -> bool {
+        if self.is(PRISTINE) {
             return false;
         }
         let slow = self.slow();
-        let (cursor, epoch, start) = (self.head.cursor.get(), self.head.epoch.get(), slow.settled.get());
+        let (cursor, epoch, start) = (self.head.cursor.get(), self.head.epoch.get(), slow.steady_start.get());
         if start.is_null() || epoch & 1 != 0 {
             return false;
         }
         let used = cursor.addr() - start.addr();
-        if used > slow.settled_high.get() || (epoch == slow.window_end.get() && !self.next_window(used)) {
+        if used > slow.steady_max.get() || (epoch == slow.window_end.get() && !self.next_window(used)) {
             return false;
         }
-        slow.settled_peak.set(slow.settled_peak.get().max(used));
-        let moved = cursor.addr().wrapping_sub(self.anchor.get().addr()) as isize;
+        slow.steady_peak.set(slow.steady_peak.get().max(used));
+        let moved = cursor.addr().wrapping_sub(self.synced.get().addr()) as isize;
         if moved > 0 {
             slow.allocated.set(slow.allocated.get() + moved as u64);
         }
-        self.anchor.set(start);
+        self.synced.set(start);
         self.head.cursor.set(start);
         self.head.epoch.set(epoch.wrapping_add(2));
-        self.settled_top.set(start.addr() + slow.settled_peak.get());
+        self.steady_top.set(start.addr() + slow.steady_peak.get());
         true
     }
 
-    /// A window ends with the round before, and the oldest is forgotten: says whether that leaves the highest need as it
-    /// was, with `used` for the round that ends now. If not, a whole reset does it all.
+    /// Ends a window, and forgets the oldest one. Returns whether the highest peak stays the same, with `used` for the
+    /// round that ends now; if not, a full reset is needed.
     fn next_window(self, used: usize) -> bool {
         let slow = self.slow();
         let round = slow.rounds.get();
-        self.end_settled_rounds(round);
+        self.end_steady_rounds(round);
         let oldest = (round / WINDOW) as usize % WINDOWS;
         let mut high = used as u64;
         for (i, window) in slow.window_peaks.iter().enumerate() {
             high = high.max(if i == oldest { 0 } else { window.get() });
         }
-        let same = high == slow.settled_high.get() as u64;
+        let same = high == slow.steady_max.get() as u64;
         if same {
             slow.window_peaks[oldest].set(0);
             slow.rounds.set(round.wrapping_add(WINDOW));
@@ -139,161 +142,167 @@ impl ArenaPtr {
         same
     }
 
-    /// What the settled rounds before this one needed joins their window: they lie in one.
-    fn end_settled_rounds(self, round: u32) {
+    /// Adds the peak of the preceding steady rounds to their window; all of them are in one.
+    fn end_steady_rounds(self, round: u32) {
         let slow = self.slow();
-        let peak = slow.settled_peak.take() as u64;
+        let peak = slow.steady_peak.take() as u64;
         let window = &slow.window_peaks[(round.wrapping_sub(1) / WINDOW) as usize % WINDOWS];
         window.set(window.get().max(peak));
         slow.peak.set(slow.peak.get().max(peak));
     }
 
-    /// From now on resets may be short.
-    fn become_settled(self, high: u64) {
+    /// Makes the next resets fast.
+    fn become_steady(self, high: u64) {
         let slow = self.slow();
         let (round, start) = (slow.rounds.get(), self.head.cursor.get());
         let left = round.wrapping_neg() % WINDOW;
         slow.rounds.set(round.wrapping_add(left));
         slow.window_end.set(self.epoch().wrapping_add(2 * left as usize));
-        slow.settled_high.set(high as usize);
-        slow.settled.set(start);
-        self.settled_top.set(start.addr());
+        slow.steady_max.set(high as usize);
+        slow.steady_start.set(start);
+        self.steady_top.set(start.addr());
     }
 
-    /// Something happens that moves the epoch by another way than a short reset: what was read off it is written down.
-    /// The arena is entered.
-    pub fn unsettle(self) {
+    /// An event changes the epoch otherwise than by a fast reset: stores the counts that are derived from the epoch.
+    /// Precondition: the arena is synced.
+    pub fn leave_steady(self) {
         let slow = self.slow();
-        if slow.settled.replace(core::ptr::null_mut()).is_null() {
+        if slow.steady_start.replace(core::ptr::null_mut()).is_null() {
             return;
         }
-        debug_assert!(self.anchor.get().addr() == self.head.cursor.get().addr());
-        self.settled_top.set(0);
+        debug_assert!(self.synced.get().addr() == self.head.cursor.get().addr());
+        self.steady_top.set(0);
         let left = slow.window_end.get().wrapping_sub(self.epoch()) / 2;
         slow.rounds.set(slow.rounds.get().wrapping_sub(left as u32));
         slow.last_reset.set(self.epoch());
     }
 
-    /// P10: what a round needed when a scope of it ended, which the cursor does not show. It does not unsettle what
-    /// needed as much before.
-    pub fn note_inner_peak(self, live: u64) {
+    /// P10: updates the round's peak at the end of a scope. The arena stays steady if earlier rounds needed as much.
+    pub fn update_scope_peak(self, live: u64) {
         let slow = self.slow();
-        let begins = self.epoch() == slow.window_end.get(); // the peak that is at hand is of the window before
-        if slow.settled.get().is_null() || begins || live > slow.settled_high.get() as u64 {
-            self.unsettle();
-            self.note_peak(live);
+        let begins = self.epoch() == slow.window_end.get(); // `steady_peak` belongs to the window before
+        if slow.steady_start.get().is_null() || begins || live > slow.steady_max.get() as u64 {
+            self.leave_steady();
+            self.update_round_peak(live);
         } else {
-            slow.settled_peak.set(slow.settled_peak.get().max(live as usize));
+            slow.steady_peak.set(slow.steady_peak.get().max(live as usize));
         }
     }
 
-    /// Marks from before this epoch are refused.
+    /// Older marks are refused.
     pub fn last_reset(self) -> usize {
-        if self.slow().settled.get().is_null() {
+        if self.slow().steady_start.get().is_null() {
             self.slow().last_reset.get()
         } else {
             self.epoch()
         }
     }
 
-    /// P10: nothing is allocated any more; what is to stay for the next round?
-    pub fn settle(self, policy: u32, bytes: usize) {
-        let (slow, home) = (self.slow(), self.home());
-        let mut round =
-            policy::Round { high: self.end_round(), others: 0, one_offs: 0, spare_bytes: slow.spare_bytes.get() };
+    /// P10: selects the blocks to keep. Precondition: nothing is allocated.
+    pub fn retain_blocks(self, policy: u32, bytes: usize) {
+        let (slow, initial) = (self.slow(), self.initial());
+        let mut round = policy::Round {
+            high: self.end_round(),
+            others: 0,
+            dedicated_count: 0,
+            spare_bytes: slow.spare_bytes.get(),
+        };
         let newest = slow.newest.get();
         let mut at = newest;
-        while at != home {
+        while at != initial {
             round.others += at.size.get();
-            round.one_offs += (at.kind.get() != Kind::Regular) as usize;
-            at = at.next.get().unwrap_or(home);
+            round.dedicated_count += (at.kind.get() != Kind::Regular) as usize;
+            at = at.next.get().unwrap_or(initial);
         }
         let keep = policy::keep(&round, policy, bytes);
 
-        // Home may do: as it is, as a buffer, or as a block that its source extends.
-        let room = (self.home_end.get().addr() - self.home_start().addr()) as u64;
-        let fits = round.high <= room + 512 && (policy != crate::abi::KEEP_ALL || round.others == 0);
+        // The initial block suffices: by its size, or since it is a buffer, or since its source extends it.
+        let remaining = (self.initial_end.get().addr() - self.initial_start().addr()) as u64;
+        let fits = round.high <= remaining + 512 && (policy != crate::abi::KEEP_ALL || round.others == 0);
         let one_block = self.is(FIXED) || (self.is(EXTENDS) && !self.is(BORROWED));
-        let alone = newest != home && newest.next.get() == Some(home) && newest.kind.get() == Kind::Regular;
+        let single = newest != initial && newest.next.get() == Some(initial) && newest.kind.get() == Kind::Regular;
         let size = newest.size.get();
         slow.spare_keep.set(0);
-        if keep.wanted <= HOME || fits || one_block {
-            self.sort_out(|_| false);
-            slow.first.set(0);
-            self.home_current(false);
-        } else if alone && round.high <= MERGE as u64 && size >= keep.wanted && size <= keep.most {
+        if keep.wanted <= BLOCK_MIN || fits || one_block {
+            self.retain_matching(|_| false);
+            slow.first_size.set(0);
+            self.make_initial_current(false);
+        } else if single && round.high <= MERGE as u64 && size >= keep.wanted && size <= keep.most {
             self.put_spares(0);
-            slow.first.set(0);
-            self.home_current(true); // no mark of this round can name it
+            slow.first_size.set(0);
+            self.make_initial_current(true); // no mark of this round can point into it
             slow.newest.set(newest);
             newest.index.set(1);
             self.make_current(newest, self.start_of(newest));
-        } else if keep.as_they_are {
+        } else if keep.unmerged {
             let mut kept = 0;
-            let largest = self.sort_out(|size| {
+            let largest = self.retain_matching(|size| {
                 let stays = size <= keep.bound && kept <= keep.bound - size;
                 kept += if stays { size } else { 0 };
                 stays
             });
-            slow.first.set(CAP.max(largest));
+            slow.first_size.set(CAP.max(largest));
             slow.spare_keep.set(keep.bound);
-            self.home_current(true);
+            self.make_initial_current(true);
         } else {
-            // A block that was rewound before the reset is as good as one that was not.
+            // A block that was rewound before the reset serves as well as one that was in use.
             let mut found = round.others != 0;
-            self.sort_out(|size| {
+            self.retain_matching(|size| {
                 let stays = !found && size >= keep.wanted && size <= keep.most;
                 found |= stays;
                 stays
             });
-            slow.first.set(slow.spares.get().map_or(keep.wanted, |b| b.size.get()));
-            self.home_current(true);
+            slow.first_size.set(slow.spares.get().map_or(keep.wanted, |b| b.size.get()));
+            self.make_initial_current(true);
         }
         slow.live.set(0);
-        self.bump_epoch();
-        home.born.set(self.epoch());
-        slow.current.get().born.set(self.epoch());
+        self.next_epoch();
+        initial.epoch.set(self.epoch());
+        slow.current.get().epoch.set(self.epoch());
         slow.last_reset.set(self.epoch());
-        if self.is(WATCHED) {
-            self.rearm();
+        if self.is(INSTRUMENTED) {
+            self.begin_round();
         }
-        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | WATCHED);
-        if policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.home_idles() {
-            self.become_settled(round.high - 512);
+        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | INSTRUMENTED);
+        if policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
+            self.become_steady(round.high - 512);
         }
     }
 
-    /// P13
+    /// P13: returns spares until `keep` bytes are left, and the block of an empty arena.
     pub fn trim(self, keep: usize) {
-        let (slow, home) = (self.slow(), self.home());
+        let (slow, initial) = (self.slow(), self.initial());
         self.put_spares(keep);
         slow.spare_keep.set(slow.spare_keep.get().min(keep));
         let b = slow.current.get();
         if slow.live.get() != 0 || b != slow.newest.get() {
             return;
         }
-        if b != home {
-            let unused = b.next.get() == Some(home) && self.head.cursor.get() == self.start_of(b);
+        if b != initial {
+            let unused = b.next.get() == Some(initial) && self.head.cursor.get() == self.start_of(b);
             if unused && b.size.get() > keep {
                 self.put(b);
-                slow.first.set(0);
-                self.home_current(false);
-                self.bump_epoch();
-                slow.emptied.set(self.epoch());
-                self.check_from_here(); // the round goes on
+                slow.first_size.set(0);
+                self.make_initial_current(false);
+                self.next_epoch();
+                slow.trim_epoch.set(self.epoch());
+                self.after_trim(); // the round continues
             }
         } else if let (true, Some(source)) = (self.is(EXTENDS) && !self.is(BORROWED), self.source.get()) {
             let used = self.head.cursor.get().addr() - self.base().addr();
-            let size = policy::round(keep.min(b.size.get()), HOME).max(policy::round(used, HOME)).max(HOME);
+            let size =
+                policy::round(keep.min(b.size.get()), BLOCK_MIN).max(policy::round(used, BLOCK_MIN)).max(BLOCK_MIN);
             let shrinks = || {
-                // SAFETY: home is this source's block and has that size; what is above is not used.
-                unsafe { held(|| source.as_ref().extend(NonNull::new_unchecked(self.base()), b.size.get(), size)) }
+                // SAFETY: the initial block is this source's and has that size; the bytes above are not used.
+                unsafe {
+                    call_source(|| source.as_ref().extend(NonNull::new_unchecked(self.base()), b.size.get(), size))
+                }
             };
-            if size < b.size.get() && self.is(WATCHED) {
-                self.part_with(home);
+            if size < b.size.get() && self.is(INSTRUMENTED) {
+                self.drop_block_log(initial);
             }
             if size < b.size.get() && shrinks() {
-                self.resized(home, size);
+                self.resized(initial, size);
             }
         }
     }

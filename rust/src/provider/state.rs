@@ -1,5 +1,5 @@
-//! What is behind a head that this crate makes. All of it is cells: code that runs in the middle of an operation (a
-//! cleanup, a source) may look at the head, so nothing here is ever borrowed mutably.
+//! The state of an arena behind its head. All fields are cells: code that runs during an operation (a cleanup, a
+//! source) may read the head, so no part of the state is ever borrowed mutably.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::{Cell, UnsafeCell};
@@ -7,87 +7,87 @@ use core::mem::{size_of, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::instruments::Watch;
+use super::instruments::Instruments;
 use crate::abi::{Cleanup, Head, Range};
-use crate::policy::{HEADER, HOME_START};
+use crate::policy::{HEADER, INITIAL_START};
 use crate::source::Source;
 
 /// Only the first part of the state is initialised: no slow call has happened yet.
-pub const FRESH: u32 = 1;
-/// A range is out, or a scope is open.
+pub const PRISTINE: u32 = 1;
+/// A range is claimed, or a scope is open.
 pub const CLAIMED: u32 = 2;
 /// A cleanup is running.
 pub const BUSY: u32 = 4;
-/// Home holds nothing and serves nothing: see `home_idles`.
-pub const IDLE: u32 = 8;
-/// Home is on the heap: it may wait in the thread's cache.
+/// The initial block is empty and takes no allocations: see `initial_is_idle`.
+pub const INITIAL_IDLE: u32 = 8;
+/// The initial block is from the heap: it may wait in the thread's cache.
 pub const CACHEABLE: u32 = 16;
-/// Home is memory of somebody else: a caller's buffer, or a piece of the arena around a scope.
+/// The initial block is a caller's buffer, or part of a block of the outer arena.
 pub const BORROWED: u32 = 32;
 /// The source extends blocks in place.
 pub const EXTENDS: u32 = 64;
-/// An arena around this one has a budget.
+/// An outer arena has a budget.
 pub const BUDGETED: u32 = 128;
-/// There is no source: home is all there is.
+/// There is no source: the initial block is the only one.
 pub const FIXED: u32 = 512;
-/// A scope that nobody ended, and whose memory goes: what it was to drop may borrow what is gone already.
+/// A leaked scope whose memory is about to be freed: its cleanups may borrow values that no longer exist.
 pub const LEAKED: u32 = 1024;
-/// The source is the arena's own and ends with it.
+/// The arena owns its source, and drops it on release.
 pub const OWNS_SOURCE: u32 = 256;
-/// Something of `watch.rs` is switched on.
-pub const WATCHED: u32 = 2048;
+/// One of the instruments is on.
+pub const INSTRUMENTED: u32 = 2048;
 /// Every allocation has a record and red zones.
 pub const CHECKED: u32 = 4096;
 
-/// With `BUSY`: a hook for findings runs.
+/// With `BUSY`: a hook for findings is running.
 #[cfg(feature = "std")]
 pub const IN_HOOK: u32 = 8192;
 
-/// P10 remembers the highest need of the last 8 windows of 8 rounds each.
+/// P10 takes the highest peak of the last 8 windows of 8 rounds each.
 pub const WINDOWS: usize = 8;
 pub const WINDOW: u32 = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    Home,
+    Initial,
     Regular,
-    /// One allocation, which can be given back while the block is the newest.
-    OneOff,
-    /// What was served outside a claimed range.
-    Aside,
+    /// One allocation, which can be freed while the block is the newest.
+    Dedicated,
+    /// Serves allocations while a range is claimed.
+    Side,
     Spare,
 }
 
-/// A block's header, at its base. Home's is in its arena.
+/// A block's header, at its base. That of the initial block is in the arena's state.
 #[repr(C)]
 pub struct BlockHeader {
-    /// The one acquired before it; in the spares, the next spare.
+    /// The block acquired before it; of a spare, the next spare.
     pub next: Cell<Option<Block>>,
     /// Regular: the regular block that was current before it.
     pub below: Cell<Option<Block>>,
-    /// S, as asked of the source.
+    /// S, as requested from the source.
     pub size: Cell<usize>,
-    /// The epoch at which it came (M13).
-    pub born: Cell<usize>,
-    /// The end of the bytes in use, unless it is the current block: then the cursor says.
-    pub left: Cell<*mut u8>,
-    /// Of a one-off: the bytes it counts for in live.
+    /// Creation epoch (M13).
+    pub epoch: Cell<usize>,
+    /// End of the bytes in use; not maintained for the current block, where it is the cursor.
+    pub used_end: Cell<*mut u8>,
+    /// Dedicated: the bytes counted in live.
     pub charge: Cell<usize>,
     pub index: Cell<u32>,
     pub kind: Cell<Kind>,
 }
 
-/// A block, by the address of its header. The pointer may reach all of the block (home's: all of its arena's home).
+/// A block, as the address of its header. The pointer's provenance covers the block (of an initial block, the arena's).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Block(NonNull<BlockHeader>);
 
 impl Block {
-    /// A block at `base` of `size` bytes.
+    /// Writes the header of a block of `size` bytes at `base`.
     ///
     /// # Safety
     /// `base` is a multiple of 64 and valid for `size` bytes, at least a header, for as long as the block is used.
     pub unsafe fn write(base: NonNull<u8>, size: usize) -> Block {
-        base.as_ptr().expose_provenance(); // M22: users may make the cursor of integers
+        base.as_ptr().expose_provenance(); // M22: clients may compute the cursor from integers
         let at = base.cast::<BlockHeader>();
         // SAFETY: the caller's contract.
         unsafe { at.write(BlockHeader::new(size)) };
@@ -105,11 +105,11 @@ impl BlockHeader {
             next: Cell::new(None),
             below: Cell::new(None),
             size: Cell::new(size),
-            born: Cell::new(0),
-            left: Cell::new(core::ptr::null_mut()),
+            epoch: Cell::new(0),
+            used_end: Cell::new(core::ptr::null_mut()),
             charge: Cell::new(0),
             index: Cell::new(0),
-            kind: Cell::new(Kind::Home),
+            kind: Cell::new(Kind::Initial),
         }
     }
 }
@@ -122,54 +122,53 @@ impl Deref for Block {
     }
 }
 
-/// Behind the [`Cleanup`] that users see. Four words: the vectors count on it (P17).
+/// The entry of a [`Cleanup`] in the arena's list. Four words: the vectors depend on it (P17).
 #[repr(C)]
 pub struct Node {
     pub user: Cell<Cleanup>,
     pub older: Cell<Option<NonNull<Node>>>,
-    pub born: Cell<usize>,
+    pub epoch: Cell<usize>,
 }
 
-/// At the base of an arena's home.
+/// At the base of an arena's initial block.
 #[repr(C)]
 pub struct State {
     pub head: Head,
     /// The true end of the current block; `limit` may be lower.
     pub end: Cell<*mut u8>,
-    /// The cursor when live was last brought up to date; lower by what short resets gave back since. In the cache: the
-    /// next ready arena.
-    pub anchor: Cell<*mut u8>,
-    /// The address up to which the next reset may be short, or 0: see `settle.rs`.
-    pub settled_top: Cell<usize>,
+    /// The cursor when live was last updated, less what fast resets freed. In the thread's cache: the next arena.
+    pub synced: Cell<*mut u8>,
+    /// The highest cursor at which the next reset may be fast, or 0: see `reset.rs`.
+    pub steady_top: Cell<usize>,
     pub flags: Cell<u32>,
-    /// On live; [`u64::MAX`]: none.
+    /// Limit on live; [`u64::MAX`]: none.
     pub budget: Cell<u64>,
     /// `None`: the heap.
     pub source: Cell<Option<NonNull<dyn Source>>>,
-    pub home_end: Cell<*mut u8>,
-    pub home_size: Cell<usize>,
-    /// The arena around this one, of which this is a scope.
+    pub initial_end: Cell<*mut u8>,
+    pub initial_size: Cell<usize>,
+    /// The outer arena, of which this is a scope.
     pub parent: Cell<Option<ArenaPtr>>,
     /// The next scope of the same parent.
     pub sibling: Cell<Option<ArenaPtr>>,
-    /// Not initialised while `FRESH`: an arena that never needs it never pays for it.
+    /// Not initialised while `PRISTINE`, so that an arena without a slow call never pays for it.
     slow: UnsafeCell<MaybeUninit<Slow>>,
 }
 
-/// The rest of the state. `live` and `allocated` are those at `anchor`.
+/// The second part of the state. `live` and `allocated` are those at `synced`.
 #[repr(C)]
 pub struct Slow {
-    /// In a settled arena the first byte of its one block, else null.
-    pub settled: Cell<*mut u8>,
+    /// While the arena is steady the first byte of its one block, else null.
+    pub steady_start: Cell<*mut u8>,
     /// The epoch at which the next reset begins a window.
     pub window_end: Cell<usize>,
-    /// The highest need that is remembered: more makes a whole reset.
-    pub settled_high: Cell<usize>,
-    /// The highest need of the rounds of this window that ended settled.
-    pub settled_peak: Cell<usize>,
-    /// Resets so far; in a settled arena, those when the window ends.
+    /// The highest need in the windows: a round above it needs a full reset.
+    pub steady_max: Cell<usize>,
+    /// The highest need of this window's steady rounds.
+    pub steady_peak: Cell<usize>,
+    /// Number of resets; while steady, their number at the end of the window.
     pub rounds: Cell<u32>,
-    /// Unless settled, the epoch of the last reset: marks from before are refused.
+    /// Unless steady, the epoch of the last reset: older marks are refused.
     pub last_reset: Cell<usize>,
     pub live: Cell<u64>,
     pub allocated: Cell<u64>,
@@ -178,36 +177,36 @@ pub struct Slow {
     pub source_calls: Cell<u64>,
     pub current: Cell<Block>,
     pub newest: Cell<Block>,
-    /// Kept for later, the last one returned first.
+    /// Kept blocks, the one kept last first.
     pub spares: Cell<Option<Block>>,
     pub spare_bytes: Cell<usize>,
     pub spare_keep: Cell<usize>,
-    /// With `IDLE`: the size of the next regular block.
-    pub first: Cell<usize>,
-    /// The epoch at which trim took the empty arena's block: a mark from before means home's start.
-    pub emptied: Cell<usize>,
+    /// With `INITIAL_IDLE`: the size of the next regular block.
+    pub first_size: Cell<usize>,
+    /// The epoch at which trim returned the block of the empty arena: older marks mean the initial block's start.
+    pub trim_epoch: Cell<usize>,
     pub cleanups: Cell<Option<NonNull<Node>>>,
     pub claim_start: Cell<*mut u8>,
     pub claim_limit: Cell<*mut u8>,
     pub claim_id: Cell<usize>,
-    /// Serves the others while claimed.
-    pub aside: Cell<Option<Block>>,
-    /// The scopes that are open, the last one first.
+    /// Serves other allocations while a range is claimed.
+    pub side_block: Cell<Option<Block>>,
+    /// The open scopes, newest first.
     pub scopes: Cell<Option<ArenaPtr>>,
-    /// A box, once it was ever watched.
-    pub watch: Cell<Option<NonNull<Watch>>>,
-    pub home: BlockHeader,
+    /// A box, created when an instrument is first switched on.
+    pub instruments: Cell<Option<NonNull<Instruments>>>,
+    pub initial: BlockHeader,
     pub window_peaks: [Cell<u64>; WINDOWS],
 }
 
 const _: () = {
     assert!(size_of::<BlockHeader>() <= HEADER);
     assert!(size_of::<Node>() == 4 * size_of::<usize>());
-    assert!(size_of::<State>() <= HOME_START);
+    assert!(size_of::<State>() <= INITIAL_START);
     assert!(size_of::<Range>() == 3 * size_of::<usize>());
 };
 
-/// An arena of this crate, by the address of its state. The pointer may reach all of its home.
+/// An arena of this crate, as the address of its state. The pointer's provenance covers the initial block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ArenaPtr(NonNull<State>);
 
@@ -221,7 +220,7 @@ impl Deref for ArenaPtr {
 }
 
 impl ArenaPtr {
-    /// The arena whose head users have. Its address is found anew, since a user's pointer may reach the head alone.
+    /// The arena of a client's head. The provenance is recovered, since a client's pointer may cover the head only.
     ///
     /// # Safety
     /// `head` is the head of a live arena of this crate.
@@ -240,10 +239,10 @@ impl ArenaPtr {
         self.0.as_ptr().cast()
     }
 
-    /// Makes the first part of the state, in `size` bytes at `base`.
+    /// Initialises the first part of the state, in `size` bytes at `base`.
     ///
     /// # Safety
-    /// `base` is a multiple of 64 and valid for `size` bytes, a multiple of 8 above [`HOME_START`], until the arena is released.
+    /// `base` is a multiple of 64 and valid for `size` bytes, a multiple of 8 above [`INITIAL_START`], until the arena is released.
     #[inline]
     pub unsafe fn write(
         base: NonNull<u8>,
@@ -255,9 +254,9 @@ impl ArenaPtr {
     ) -> ArenaPtr {
         base.as_ptr().expose_provenance(); // M22
         let at = base.cast::<State>();
-        let start = base.as_ptr().wrapping_add(HOME_START);
+        let start = base.as_ptr().wrapping_add(INITIAL_START);
         let end = base.as_ptr().wrapping_add(size);
-        // SAFETY: the caller's contract. Field by field, so that the slow part is not touched.
+        // SAFETY: the caller's contract. Field by field, so that the second part is not touched.
         unsafe {
             let s = at.as_ptr();
             (&raw mut (*s).head).write(Head {
@@ -267,13 +266,13 @@ impl ArenaPtr {
                 epoch: Cell::new(epoch),
             });
             (&raw mut (*s).end).write(Cell::new(end));
-            (&raw mut (*s).anchor).write(Cell::new(start));
-            (&raw mut (*s).settled_top).write(Cell::new(0));
-            (&raw mut (*s).flags).write(Cell::new(FRESH | flags));
+            (&raw mut (*s).synced).write(Cell::new(start));
+            (&raw mut (*s).steady_top).write(Cell::new(0));
+            (&raw mut (*s).flags).write(Cell::new(PRISTINE | flags));
             (&raw mut (*s).budget).write(Cell::new(u64::MAX));
             (&raw mut (*s).source).write(Cell::new(source));
-            (&raw mut (*s).home_end).write(Cell::new(end));
-            (&raw mut (*s).home_size).write(Cell::new(size));
+            (&raw mut (*s).initial_end).write(Cell::new(end));
+            (&raw mut (*s).initial_size).write(Cell::new(size));
             (&raw mut (*s).parent).write(Cell::new(parent));
             (&raw mut (*s).sibling).write(Cell::new(None));
         }
@@ -293,35 +292,36 @@ impl ArenaPtr {
         self.flags.set(self.flags.get() & !flags);
     }
 
-    pub fn home_start(self) -> *mut u8 {
-        self.base().wrapping_add(HOME_START)
+    pub fn initial_start(self) -> *mut u8 {
+        self.base().wrapping_add(INITIAL_START)
     }
 
-    /// The slow half. Every operation begins with [`enter`](ArenaPtr::enter), which makes it.
+    /// The second part of the state. Every operation first calls [`sync_in`](ArenaPtr::sync_in), which initialises it.
     #[inline(always)]
     pub fn slow(&self) -> &Slow {
-        debug_assert!(!self.is(FRESH));
-        // SAFETY: not fresh, so it is initialised. All fields are cells.
+        debug_assert!(!self.is(PRISTINE));
+        // SAFETY: not pristine, so it is initialised. All fields are cells.
         unsafe { (*self.slow.get()).assume_init_ref() }
     }
 
-    /// Home as a block.
-    pub fn home(self) -> Block {
-        // SAFETY: within the state; the address is not null, and reaches as far as the state's does.
-        Block(unsafe { NonNull::new_unchecked((&raw mut (*(*self.0.as_ptr()).slow.get().cast::<Slow>()).home).cast()) })
+    pub fn initial(self) -> Block {
+        // SAFETY: within the state; the address is not null, and has the provenance of the state's.
+        Block(unsafe {
+            NonNull::new_unchecked((&raw mut (*(*self.0.as_ptr()).slow.get().cast::<Slow>()).initial).cast())
+        })
     }
 
-    /// First use of the slow half.
+    /// Initialises the second part of the state, on the first slow call.
     #[cold]
-    pub fn prepare(self) {
-        let home = self.home();
-        let header = BlockHeader::new(self.home_size.get());
-        header.born.set(self.head.epoch.get() & !1);
+    pub fn complete_state(self) {
+        let initial = self.initial();
+        let header = BlockHeader::new(self.initial_size.get());
+        header.epoch.set(self.head.epoch.get() & !1);
         let slow = Slow {
-            settled: Cell::new(core::ptr::null_mut()),
+            steady_start: Cell::new(core::ptr::null_mut()),
             window_end: Cell::new(0),
-            settled_high: Cell::new(0),
-            settled_peak: Cell::new(0),
+            steady_max: Cell::new(0),
+            steady_peak: Cell::new(0),
             rounds: Cell::new(0),
             last_reset: Cell::new(0),
             live: Cell::new(0),
@@ -329,25 +329,25 @@ impl ArenaPtr {
             peak: Cell::new(0),
             round_peak: Cell::new(0),
             source_calls: Cell::new(!self.is(BORROWED) as u64),
-            current: Cell::new(home),
-            newest: Cell::new(home),
+            current: Cell::new(initial),
+            newest: Cell::new(initial),
             spares: Cell::new(None),
             spare_bytes: Cell::new(0),
             spare_keep: Cell::new(0),
-            first: Cell::new(0),
-            emptied: Cell::new(0),
+            first_size: Cell::new(0),
+            trim_epoch: Cell::new(0),
             cleanups: Cell::new(None),
             claim_start: Cell::new(core::ptr::null_mut()),
             claim_limit: Cell::new(core::ptr::null_mut()),
             claim_id: Cell::new(0),
-            aside: Cell::new(None),
+            side_block: Cell::new(None),
             scopes: Cell::new(None),
-            watch: Cell::new(None),
-            home: header,
+            instruments: Cell::new(None),
+            initial: header,
             window_peaks: [const { Cell::new(0) }; WINDOWS],
         };
-        // SAFETY: within the state, which is alive; nothing refers to the slow half of a fresh arena.
+        // SAFETY: within the state, which is alive; no reference to the second part of a pristine arena exists.
         unsafe { (*self.slow.get()).write(slow) };
-        self.lower(FRESH);
+        self.lower(PRISTINE);
     }
 }

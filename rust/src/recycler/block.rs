@@ -1,70 +1,69 @@
-//! Blocks of 32 KiB that count what is live in them, the segments that they are cut from, and the holes that frees leave.
+//! Blocks of 32 KiB with a live count, the segments that contain them, and the holes between live objects.
 //!
-//! What is freed is a few bits beside its block's count, and its memory is not looked at again: not when it is freed, nor
-//! when the block is sparse enough to have its holes filled, in the order of their addresses. Pieces that lie side by side
-//! join by themselves.
+//! A freed piece is recorded as bits beside the block's count, and its memory is not touched, neither by the free nor
+//! when the block is sparse enough for its holes to be filled, in order of address. Adjacent pieces join by themselves.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
 
-/// Blocks begin and end at multiples of this, but for the line or more that each leaves free at its front.
+/// Blocks end at multiples of this, and begin one or more lines after one.
 pub const UNIT: usize = 32 << 10;
-/// Requests up to this, with what their alignment may cut off, share blocks.
+/// Requests up to this, with the padding for their alignment, share blocks.
 pub const DIRECT: usize = UNIT - 4096;
-/// The line of the processor's caches; what a source aligns blocks to.
+/// A cache line of the processor; alignment of a source's blocks.
 pub const LINE: usize = 64;
 
-/// Is it served of blocks that many share? Else it has a block of its own.
+/// Whether a request shares blocks with others. Else it gets a block of its own.
 #[inline(always)]
 pub const fn is_direct(size: usize, align: usize) -> bool {
     size <= DIRECT && (align <= LINE || (align <= DIRECT && size <= DIRECT + LINE - align))
 }
 
-/// What a request takes: a size of 0 counts as 1.
+/// Bytes for a request: rounded up to 8; a size of 0 counts as 1.
 #[inline(always)]
-pub const fn taken(size: usize) -> usize {
+pub const fn rounded_size(size: usize) -> usize {
     (size + (size == 0) as usize + 7) & !7
 }
 
-/// The unit of an address, as a key.
+/// The unit of an address: a key of the directory.
 #[inline(always)]
 pub const fn unit_of(address: usize) -> usize {
     address / UNIT
 }
 
-/// A unit's first line is not its own, so that no object begins where another block's ends; and the first few of some
-/// are left free, so that what lies at the same place of many blocks does not meet in one set of the caches.
+/// The first line of a unit is unused, so that no object begins where another block ends. Some units leave up to eight
+/// lines unused, so that equal offsets of many blocks do not fall into one cache set.
 fn stagger(unit: usize) -> usize {
     LINE * (1 + unit % 8)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Filled, or about to be.
+pub enum ListName {
+    /// Being filled, or about to be.
     Open,
     Full,
     Sparse,
     Empty,
 }
 
-/// Of the bits that say what is free, one for each 8 bytes.
+/// Words of the hole bits, one bit for each 8 bytes.
 const WORDS: usize = UNIT / 512;
 
-/// At the front of its segment. Bytes, but for what says otherwise; places are offsets from `base`. Fields are read and
-/// written one by one, by pointer: nobody refers to a whole block, as others may look at its owner.
+/// A block's header, at the front of its segment. Values are bytes, except as noted; positions are offsets from `base`.
+/// Fields are accessed one by one, by raw pointer: other threads may read the owner.
 #[repr(C, align(64))]
 pub struct Block {
-    /// What is not free; what a range has yet to hand out is not.
+    /// Bytes that are not free, the unused part of a range included.
     pub live: i32,
-    /// [`State::noticed`](super::state::State) is called when `live` falls to this or below.
-    pub notice: i32,
-    /// All holes are narrower; 0: nobody has looked, or there are more by now.
+    /// [`State::update_block`](super::state::State) is called when `live` falls to this or below.
+    pub threshold: i32,
+    /// All holes are narrower; 0: unknown.
     pub widest: u32,
     pub capacity: u32,
-    /// Which shard of a synchronized recycler has it. Written before anybody knows of the block.
+    /// The shard of a synchronized recycler that owns it. Written before other threads can find the block.
     pub owner: u32,
-    pub place: Place,
-    /// Since it was empty, its holes were filled.
+    pub list: ListName,
+    /// Whether its holes were filled since it was empty.
     pub swept: bool,
     pub base: *mut u8,
     pub segment: *mut Segment,
@@ -75,7 +74,7 @@ pub struct Block {
 
 const _: () = assert!(size_of::<Block>() == LINE + WORDS * 8);
 
-/// The bits of a word from `bit` on, `n` at most, and how many they are.
+/// A mask of at most `n` bits of a word from `bit` on, and their number.
 #[inline(always)]
 fn mask(bit: u32, n: u32) -> (u64, u32) {
     let n = n.min(64 - bit);
@@ -83,16 +82,16 @@ fn mask(bit: u32, n: u32) -> (u64, u32) {
 }
 
 impl Block {
-    /// One that is noticed at each free: for `checked.rs`.
+    /// A block with an update at each free: for `checked.rs`.
     #[cfg(feature = "std")]
     pub fn sentinel(base: *mut u8) -> Block {
         Block {
             live: 0,
-            notice: i32::MAX,
+            threshold: i32::MAX,
             widest: 0,
             capacity: 0,
             owner: 0,
-            place: Place::Open,
+            list: ListName::Open,
             swept: false,
             base,
             segment: core::ptr::null_mut(),
@@ -102,10 +101,10 @@ impl Block {
         }
     }
 
-    /// A piece is free. The caller sees to `live`.
+    /// Records a piece as free. The caller updates `live`.
     ///
     /// # Safety
-    /// `b` is alive and this thread's; the piece is in it, not free, and a multiple of 8 but 0 from a multiple of 8 on.
+    /// `b` is alive and this thread's; the piece is in it and not free; offset and size are multiples of 8; size != 0.
     #[inline(always)]
     pub unsafe fn free(b: *mut Block, at: usize, size: usize) {
         let (mut bit, mut left) = ((at / 8) as u32, (size / 8) as u32);
@@ -124,7 +123,7 @@ impl Block {
         }
     }
 
-    /// A hole is not one any more: as [`free`](Block::free), of what is free.
+    /// Removes a hole: as [`free`](Block::free), for a piece that is free.
     pub unsafe fn fill(b: *mut Block, at: usize, size: usize) {
         let (mut bit, end) = ((at / 8) as u32, ((at + size) / 8) as u32);
         // SAFETY: the caller's contract.
@@ -137,7 +136,7 @@ impl Block {
         }
     }
 
-    /// All of it is to be filled: it has no holes.
+    /// Removes all holes.
     ///
     /// # Safety
     /// `b` is alive and this thread's.
@@ -146,14 +145,14 @@ impl Block {
         unsafe { (*b).holes = [0; WORDS] };
     }
 
-    /// The first hole that begins at `from` or behind and is at least `least` wide: where, and how wide.
+    /// Finds the first hole at or after `from` of at least `least` bytes; returns its offset and size.
     ///
     /// # Safety
-    /// As above; `from` is where a hole ends, or 0.
+    /// As above; `from` is the end of a hole, or 0.
     pub unsafe fn hole(b: *const Block, from: usize, least: usize) -> Option<(usize, usize)> {
         // SAFETY: the caller's contract.
         let words = unsafe { (&raw const (*b).holes).cast::<u64>() };
-        // SAFETY: there are so many.
+        // SAFETY: the index is below the number of words.
         let bits = |word: usize| if word < WORDS { unsafe { *words.add(word) } } else { 0 };
         let mut from = from;
         while from < UNIT {
@@ -168,8 +167,8 @@ impl Block {
     }
 }
 
-/// The first of `n` bits in a row that are set, from `from` on; `n` is 1 to 64. All places of a word at once: what is
-/// left after each step begins a row of twice as many.
+/// Finds the first run of `n` set bits from `from` on; `n` is 1 to 64. All positions of a word are tested at once:
+/// after each step a set bit begins a run of twice the length.
 #[inline]
 fn run(bits: impl Fn(usize) -> u64, from: usize, n: usize) -> Option<usize> {
     let mut word = from / 64;
@@ -194,20 +193,20 @@ fn run(bits: impl Fn(usize) -> u64, from: usize, n: usize) -> Option<usize> {
     None
 }
 
-/// Bytes from `address` to where `size` bytes would lie in `room` from there.
+/// The padding in front of `size` bytes within `room` bytes at `address`; `None`: they do not fit.
 pub fn fit(address: usize, room: usize, size: usize, align: usize) -> Option<usize> {
     let pad = address.wrapping_neg() & (align - 1);
     (room >= pad && room - pad >= size).then_some(pad)
 }
 
-/// At the front of its memory, which the source gave. Its blocks follow, and then what they are about.
+/// A segment's header, at the front of its memory from the source. Block headers follow, then the blocks.
 #[repr(C, align(64))]
 pub struct Segment {
     pub next: *mut Segment,
     pub size: usize,
-    /// Blocks that are not empty.
+    /// Number of blocks that are not empty.
     pub busy: u32,
-    /// Blocks, and those of them that were ever used.
+    /// Number of blocks, and of those that were ever used.
     pub count: u32,
     pub cut: u32,
 }
@@ -215,13 +214,13 @@ pub struct Segment {
 const _: () = assert!(size_of::<Segment>() == LINE);
 
 impl Segment {
-    /// Cuts `size` bytes. No block is made yet, so that memory which is not needed is not touched.
+    /// Initialises a segment of `size` bytes. No block header is written yet, so that unused memory is not touched.
     ///
     /// # Safety
     /// The memory is the caller's, at a multiple of 64, and a unit or more.
     pub unsafe fn make(memory: NonNull<u8>, size: usize) -> *mut Segment {
         let s = memory.cast::<Segment>().as_ptr();
-        let (first, end) = bounds(memory.addr().get(), size);
+        let (first, end) = units_of(memory.addr().get(), size);
         // SAFETY: the caller's contract.
         unsafe {
             s.write(Segment { next: core::ptr::null_mut(), size, busy: 0, count: (end - first) as u32, cut: 0 });
@@ -229,27 +228,26 @@ impl Segment {
         s
     }
 
-    /// Has it a block in which any request fits?
+    /// Whether one of its blocks fits any request.
     ///
     /// # Safety
-    /// Of each: the segment is alive, and `i` below `count`.
-    pub unsafe fn is_of_use(s: *mut Segment) -> bool {
+    /// For each call: the segment is alive, and `i` is below `count`.
+    pub unsafe fn fits_any_request(s: *mut Segment) -> bool {
         // SAFETY: the caller's contract.
         unsafe { (0..(*s).count).any(|i| Self::extent(s, i).1 >= DIRECT) }
     }
 
     pub unsafe fn block(s: *mut Segment, i: u32) -> *mut Block {
-        // SAFETY: the caller's contract: blocks follow the segment, which has the memory.
+        // SAFETY: the caller's contract: the block headers follow the segment's, in its memory.
         unsafe { s.add(1).cast::<Block>().add(i as usize) }
     }
 
-    /// The unit of a block.
     pub unsafe fn unit(s: *mut Segment, i: u32) -> usize {
         // SAFETY: the caller's contract.
-        bounds(s.addr(), unsafe { (*s).size }).0 + i as usize
+        units_of(s.addr(), unsafe { (*s).size }).0 + i as usize
     }
 
-    /// Where a block's bytes begin, counted from the segment, and how many they are.
+    /// Offset of a block's first byte from the segment, and the block's size.
     pub unsafe fn extent(s: *mut Segment, i: u32) -> (usize, usize) {
         // SAFETY: the caller's contract.
         let (unit, front) = unsafe { (Self::unit(s, i), front((*s).count as usize)) };
@@ -257,7 +255,7 @@ impl Segment {
         (base - s.addr(), (unit + 1) * UNIT - base)
     }
 
-    /// Makes the next block that was never used.
+    /// Initialises the next block that was never used.
     pub unsafe fn cut(s: *mut Segment, owner: u32) -> *mut Block {
         // SAFETY: the caller's contract: there is one.
         unsafe {
@@ -266,11 +264,11 @@ impl Segment {
             let (start, capacity) = Self::extent(s, i);
             b.write(Block {
                 live: 0,
-                notice: 0,
+                threshold: 0,
                 widest: 0,
                 capacity: capacity as u32,
                 owner,
-                place: Place::Open,
+                list: ListName::Open,
                 swept: false,
                 base: s.cast::<u8>().add(start),
                 segment: s,
@@ -285,20 +283,19 @@ impl Segment {
     }
 }
 
-/// Segment and blocks.
+/// Bytes of the headers.
 const fn front(blocks: usize) -> usize {
     size_of::<Segment>() + blocks * size_of::<Block>()
 }
 
-/// The first unit of a segment and the one behind its last. A unit's end must be in the segment: so no two segments have
-/// parts of one unit. And the first must leave more than its front takes.
-fn bounds(address: usize, size: usize) -> (usize, usize) {
+/// The first unit of a segment and the one after its last. The end of each unit is in the segment, so no two segments
+/// share a unit; the first unit must have space beside the headers.
+fn units_of(address: usize, size: usize) -> (usize, usize) {
     let (first, end) = (address / UNIT, (address + size) / UNIT);
     let room = (first + 1) * UNIT - address;
     (if room < front(end - first) + LEAST { first + 1 } else { first }, end)
 }
 
-/// A block is no smaller.
 const LEAST: usize = 8192;
 
 #[cfg(test)]
@@ -310,7 +307,7 @@ mod tests {
         assert!(is_direct(0, 1) && is_direct(DIRECT, 64) && is_direct(DIRECT - 64, 128) && is_direct(64, DIRECT));
         assert!(!is_direct(DIRECT + 1, 1) && !is_direct(DIRECT - 63, 128) && !is_direct(8, 1 << 15));
         assert!(!is_direct(8, 1 << (usize::BITS - 1)) && !is_direct(usize::MAX, 8));
-        assert_eq!((taken(0), taken(1), taken(8), taken(9)), (8, 8, 8, 16));
+        assert_eq!((rounded_size(0), rounded_size(1), rounded_size(8), rounded_size(9)), (8, 8, 8, 16));
     }
 
     #[test]
@@ -318,7 +315,7 @@ mod tests {
         for size in [2 * UNIT, 4 * UNIT, 32 * UNIT] {
             for line in 0..UNIT / LINE {
                 let address = 7 * UNIT + line * LINE;
-                let (first, end) = bounds(address, size);
+                let (first, end) = units_of(address, size);
                 let front = front(end - first);
                 let mut largest = 0;
                 for unit in first..end {
@@ -330,8 +327,8 @@ mod tests {
                 assert!(largest >= DIRECT, "{line} {size}");
             }
         }
-        // Aligned, one unit will do.
-        let (first, end) = bounds(8 * UNIT, UNIT);
+        // Aligned, one unit suffices.
+        let (first, end) = units_of(8 * UNIT, UNIT);
         assert!(end - first == 1 && UNIT - front(1) >= DIRECT);
     }
 
@@ -339,12 +336,12 @@ mod tests {
     fn holes() {
         let mut memory = [0u64; UNIT / 8 + 8 * LINE];
         let at = NonNull::from(&mut memory).cast::<u8>();
-        // SAFETY: there are eight lines more than a unit.
+        // SAFETY: the memory has eight lines more than a unit.
         let at = unsafe { at.add(at.align_offset(LINE)) };
         let holes = |b| {
             let mut from = 0;
             core::iter::from_fn(move || {
-                // SAFETY: as below: what tells of holes is written.
+                // SAFETY: as below: the hole bits are initialised.
                 let (at, size) = unsafe { Block::hole(b, from, 8) }?;
                 from = at + size;
                 Some((at, size))
@@ -352,7 +349,7 @@ mod tests {
             .collect::<alloc::vec::Vec<_>>()
         };
         let b = at.cast::<Block>().as_ptr();
-        // SAFETY: a unit of memory stands for a block, of which what tells of holes is all that is looked at.
+        // SAFETY: a unit of memory stands for a block, of which only the hole bits are used.
         unsafe {
             (&raw mut (*b).holes).write([0; WORDS]);
             assert_eq!(holes(b), []);

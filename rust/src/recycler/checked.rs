@@ -1,11 +1,12 @@
-//! Recyclers of a process that is checked: each object has red zones, is filled, and waits in a quarantine when it is freed.
+//! Recyclers of a checked process: each object has red zones, is filled, and is quarantined when it is freed.
 //!
-//! Nothing of the inline paths knows of this. The range that they fill stays empty, so that each allocation is a call of
-//! `State::more`. And a free joins what was freed before it, or hands that on to its block: here that is always a piece at an
-//! address that nothing adjoins, of a block (`State::seen`) that is none and wants to be noticed at each free. `noticed`
-//! finds here what was really freed. A recycler decides at its first allocation, since it is made by a `const fn`.
+//! The inline paths have no test for this. The range that they fill stays empty, so that each allocation calls
+//! `State::alloc_slow`. A free extends the pending piece, or passes it on to its block: here the pending piece is
+//! always at an address that nothing adjoins, and its block (`State::last_block`) is a sentinel whose threshold is
+//! reached by each free, so that `update_block` is called, which finds here what was freed. A recycler is switched at
+//! its first allocation, since a `const fn` creates it.
 //!
-//! The objects with their zones come from a recycler within, which asks the same source.
+//! An inner recycler on the same source allocates the objects with their red zones.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
@@ -19,27 +20,26 @@ use super::block::{self, Block};
 use super::state::State;
 use super::supply::{Index, Supply};
 use super::RecyclerStats;
+use crate::construct::CallSite;
 use crate::hook;
 use crate::policy::{MAX_REQUEST, MIB};
-use crate::provider::{boxed, Caller, Damage, Fault, GONE_BYTE, NEW_BYTE, ZONE, ZONE_BYTE};
+use crate::provider::{boxed, Caller, Damage, Fault, FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
 use crate::report::Finding;
-use crate::room::By;
 
-/// Bytes that wait in a recycler's quarantine.
-const BOUND: usize = MIB;
+/// Bytes that a recycler's quarantine holds.
+const QUARANTINE_MAX: usize = MIB;
 
-/// What seems to be freed while nothing is: no object is there, or next to it.
+/// The pending piece while nothing is freed. No object is at or next to this address.
 pub const NO_PIECE: (usize, usize) = (usize::MAX - 23, usize::MAX - 15);
 
 pub struct Checked {
-    /// What `State::free` takes for a block.
     sentinel: Cell<Block>,
     objects: RefCell<Objects>,
-    within: State,
+    inner: State,
     index: Index,
 }
 
-/// Zone, `size` bytes at `p`, zone.
+/// A red zone, `size` bytes at `p`, a red zone.
 #[derive(Clone, Copy)]
 struct Object {
     start: *mut u8,
@@ -52,25 +52,25 @@ struct Object {
 
 impl Object {
     fn caller(&self) -> Caller {
-        Caller { location: Some(self.at), ..Caller::NOBODY }
+        Caller { location: Some(self.at), ..Caller::UNKNOWN }
     }
 
     fn whole(&self) -> usize {
         self.end.addr() - self.start.addr()
     }
 
-    fn broken(&self) -> Option<Fault> {
-        // SAFETY: the object's bytes; the zones are written by nothing but this file, and by mistake.
+    fn find_damage(&self) -> Option<Fault> {
+        // SAFETY: the object's bytes; no reference to the red zones exists.
         let damage = unsafe {
-            Damage::of(self.p, self.start, self.p, |_| ZONE_BYTE)
-                .or_else(|| Damage::of(self.p, self.p.add(self.size), self.end, |_| ZONE_BYTE))
+            Damage::of(self.p, self.start, self.p, |_| REDZONE_BYTE)
+                .or_else(|| Damage::of(self.p, self.p.add(self.size), self.end, |_| REDZONE_BYTE))
         };
         Some(Fault::Corrupt { caller: self.caller(), size: self.size, damage: damage? })
     }
 
-    fn late_write(&self) -> Option<Fault> {
+    fn find_late_write(&self) -> Option<Fault> {
         // SAFETY: the object was freed, and its bytes are not used.
-        let damage = unsafe { Damage::of(self.p, self.start, self.end, |_| GONE_BYTE) };
+        let damage = unsafe { Damage::of(self.p, self.start, self.end, |_| FREED_BYTE) };
         Some(Fault::LateWrite { caller: self.caller(), size: self.size, damage: damage? })
     }
 }
@@ -83,13 +83,13 @@ fn found(fault: Option<Fault>) {
 
 // ---- objects by their address ----
 
-/// Live ones, and those that wait. An open table, at most half full.
+/// The live and quarantined objects, by address: an open-addressing table, at most half full.
 struct Objects {
     slots: Vec<Option<Object>>,
     count: usize,
-    /// Addresses, oldest first, and their objects' bytes.
-    waiting: VecDeque<usize>,
-    waiting_bytes: usize,
+    /// Addresses, oldest first, and the objects' total size.
+    quarantined: VecDeque<usize>,
+    quarantined_bytes: usize,
 }
 
 impl Objects {
@@ -115,10 +115,10 @@ impl Objects {
         None
     }
 
-    /// Room for one more. `false`: there is no memory.
+    /// Reserves memory for one more object. `false`: no memory.
     fn reserve(&mut self) -> bool {
-        if self.waiting.try_reserve(self.count + 1 - self.waiting.len()).is_err() {
-            return false; // each will wait once
+        if self.quarantined.try_reserve(self.count + 1 - self.quarantined.len()).is_err() {
+            return false; // each object is quarantined once
         }
         if 2 * (self.count + 1) <= self.slots.len() {
             return true;
@@ -135,7 +135,7 @@ impl Objects {
         true
     }
 
-    /// There is room.
+    /// Precondition: `reserve` returned true.
     fn insert(&mut self, object: Object) {
         let mut i = self.slot_of(object.p.addr());
         while self.slots[i].is_some() {
@@ -145,14 +145,14 @@ impl Objects {
         self.count += 1;
     }
 
-    /// Those behind it move up, so that a search may end at an empty slot.
+    /// Moves following entries up, so that a search may end at an empty slot.
     fn remove(&mut self, i: usize) -> Option<Object> {
         let object = self.slots[i].take();
         self.count -= object.is_some() as usize;
         let (mut empty, mut at) = (i, self.next(i));
         while let Some(other) = &self.slots[at] {
-            let from_home = |slot: usize| slot.wrapping_sub(self.slot_of(other.p.addr())) & (self.slots.len() - 1);
-            if from_home(empty) < from_home(at) {
+            let distance = |slot: usize| slot.wrapping_sub(self.slot_of(other.p.addr())) & (self.slots.len() - 1);
+            if distance(empty) < distance(at) {
                 self.slots.swap(empty, at);
                 empty = at;
             }
@@ -162,27 +162,32 @@ impl Objects {
     }
 }
 
-// ---- what a state does ----
+// ---- calls of the state ----
 
 impl Checked {
     pub fn new() -> Option<Box<Checked>> {
         let sentinel = Block::sentinel(without_provenance_mut(NO_PIECE.0));
         boxed(Checked {
             sentinel: Cell::new(sentinel),
-            objects: RefCell::new(Objects { slots: Vec::new(), count: 0, waiting: VecDeque::new(), waiting_bytes: 0 }),
-            within: State::plain(),
+            objects: RefCell::new(Objects {
+                slots: Vec::new(),
+                count: 0,
+                quarantined: VecDeque::new(),
+                quarantined_bytes: 0,
+            }),
+            inner: State::plain(),
             index: Index::new(),
         })
     }
 
-    /// The unit of what seems to be freed, and its block.
-    pub fn seen(&self) -> (usize, *mut Block) {
+    /// The unit and the block of `NO_PIECE`.
+    pub fn sentinel_entry(&self) -> (usize, *mut Block) {
         (block::unit_of(NO_PIECE.0), self.sentinel.as_ptr())
     }
 
-    /// As before a free.
-    pub fn rearm(&self) {
-        // SAFETY: no reference to it is held.
+    /// Restores the sentinel's count after a free.
+    pub fn reset_sentinel(&self) {
+        // SAFETY: no reference to it exists.
         unsafe { (*self.sentinel.as_ptr()).live = 0 };
     }
 
@@ -190,134 +195,138 @@ impl Checked {
         Supply { index: &self.index, ..*supply }
     }
 
-    pub fn alloc(&self, supply: &Supply<'_>, size: usize, align: usize, by: By) -> Option<NonNull<u8>> {
-        let front = align.max(ZONE);
-        let whole = front.checked_add(block::taken(size))?.checked_add(ZONE).filter(|whole| *whole <= MAX_REQUEST)?;
-        self.discharge(supply, BOUND);
+    pub fn alloc(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
+        let front = align.max(REDZONE);
+        let whole =
+            front.checked_add(block::rounded_size(size))?.checked_add(REDZONE).filter(|whole| *whole <= MAX_REQUEST)?;
+        self.flush(supply, QUARANTINE_MAX);
         if !self.objects.borrow_mut().reserve() {
             return None;
         }
-        let within =
-            || self.within.bump(whole, front).or_else(|| self.within.more(&self.supply(supply), whole, front, by));
-        // What waits may be all that a source with a limit has left.
-        let start = within().or_else(|| {
-            self.discharge(supply, 0);
-            within()
+        let inner = || {
+            self.inner.bump(whole, front).or_else(|| self.inner.alloc_slow(&self.supply(supply), whole, front, site))
+        };
+        // The quarantine may hold all that a limited source has left.
+        let start = inner().or_else(|| {
+            self.flush(supply, 0);
+            inner()
         })?;
         let (start, end) = (start.as_ptr(), start.as_ptr().wrapping_add(whole));
         let p = start.wrapping_add(front);
         // SAFETY: just allocated.
         unsafe {
-            start.write_bytes(ZONE_BYTE, whole);
-            p.write_bytes(NEW_BYTE, size);
+            start.write_bytes(REDZONE_BYTE, whole);
+            p.write_bytes(UNINIT_BYTE, size);
         }
-        self.objects.borrow_mut().insert(Object { start, p, end, size, freed: false, at: by.at });
+        self.objects.borrow_mut().insert(Object { start, p, end, size, freed: false, at: site.location });
         NonNull::new(p)
     }
 
-    /// The object waits until something is allocated, by then to be looked at if too much waits. `bytes`: rounded up, as
-    /// the inline path does. `false`: it is no object of this recycler.
+    /// Quarantines an object until a later allocation finds the quarantine full. `bytes`: rounded up, as on the inline
+    /// path. `false`: not an object of this recycler.
     pub fn free(&self, address: usize, bytes: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
         let Some(i) = objects.find(address) else { return false };
         let Some(object) = objects.slots[i].as_mut() else { return false };
-        if object.freed || block::taken(object.size) != bytes {
+        if object.freed || block::rounded_size(object.size) != bytes {
             bad_free(bytes);
             return true;
         }
         object.freed = true;
         let object = *object;
-        found(object.broken());
-        // SAFETY: the object's bytes, which its user gave up.
-        unsafe { object.start.write_bytes(GONE_BYTE, object.whole()) };
-        objects.waiting.push_back(address);
-        objects.waiting_bytes += object.whole();
+        found(object.find_damage());
+        // SAFETY: the object's bytes, which the caller no longer uses.
+        unsafe { object.start.write_bytes(FREED_BYTE, object.whole()) };
+        objects.quarantined.push_back(address);
+        objects.quarantined_bytes += object.whole();
         true
     }
 
-    /// Whether an object of these bytes is made smaller where it is.
-    pub fn fits(&self, address: usize, old: usize, new: usize) -> bool {
+    /// Shrinks an object in place. `false`: it does not shrink, or is not an object of this size.
+    pub fn resize_in_place(&self, address: usize, old: usize, new: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
         let Some(object) = objects.find(address).and_then(|i| objects.slots[i].as_mut()) else { return false };
         if object.freed || object.size != old || new > old {
             return false;
         }
         object.size = new;
-        // SAFETY: the object's bytes, which its user gave up.
-        unsafe { object.p.add(new).write_bytes(ZONE_BYTE, old - new) };
+        // SAFETY: the object's bytes, which the caller no longer uses.
+        unsafe { object.p.add(new).write_bytes(REDZONE_BYTE, old - new) };
         true
     }
 
-    /// The oldest leave the quarantine, until `bound` bytes wait.
-    fn discharge(&self, supply: &Supply<'_>, bound: usize) {
+    /// Frees quarantined objects, oldest first, until at most `bound` bytes are left.
+    fn flush(&self, supply: &Supply<'_>, bound: usize) {
         loop {
             let mut objects = self.objects.borrow_mut();
-            if objects.waiting_bytes <= bound {
+            if objects.quarantined_bytes <= bound {
                 return;
             }
-            let Some(object) = objects.waiting.pop_front().and_then(|address| objects.find(address)) else { return };
+            let Some(object) = objects.quarantined.pop_front().and_then(|address| objects.find(address)) else {
+                return;
+            };
             let Some(object) = objects.remove(object) else { return };
-            objects.waiting_bytes -= object.whole();
+            objects.quarantined_bytes -= object.whole();
             drop(objects);
-            self.let_go(supply, &object);
+            self.free_object(supply, &object);
         }
     }
 
-    fn let_go(&self, supply: &Supply<'_>, object: &Object) {
-        found(object.late_write());
+    fn free_object(&self, supply: &Supply<'_>, object: &Object) {
+        found(object.find_late_write());
         let (whole, front) = (object.whole(), object.p.addr() - object.start.addr());
-        // SAFETY: it came from there with this layout, and is used no more.
+        // SAFETY: allocated there with this layout, and not used any more.
         unsafe {
             if block::is_direct(whole, front) {
-                self.within.free(&self.index.units, object.start.addr(), whole);
+                self.inner.free(&self.index.units, object.start.addr(), whole);
             } else {
-                self.within.larges.free(&self.within, &self.supply(supply), object.start.addr());
+                self.inner.larges.free(&self.inner, &self.supply(supply), object.start.addr());
             }
         }
     }
 
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
-        self.discharge(supply, 0);
-        self.within.trim(&self.supply(supply), keep)
+        self.flush(supply, 0);
+        self.inner.trim(&self.supply(supply), keep)
     }
 
-    /// Looks at all objects, and returns all memory.
+    /// Checks all objects, and returns all memory.
     ///
     /// # Safety
-    /// Nothing that was allocated is used any more.
+    /// No allocation is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
-        self.discharge(supply, 0);
+        self.flush(supply, 0);
         for object in self.objects.borrow().slots.iter().flatten() {
-            found(object.broken());
+            found(object.find_damage());
         }
         let supply = self.supply(supply);
         // SAFETY: the caller's contract.
         unsafe {
-            self.within.release(&supply);
+            self.inner.release(&supply);
             supply.clear();
         }
     }
 
     pub fn count(&self, stats: &mut RecyclerStats) {
-        stats.add(&self.within, &self.index.units);
+        stats.add(&self.inner, &self.index.units);
         stats.reserved += self.index.bytes() as u64;
     }
 }
 
-/// A free or resize of what is no object here, or of another size, or freed before.
+/// Reports a free or resize of an address that is not an object of this size, or was freed before.
 pub fn bad_free(bytes: usize) {
-    found(Some(Fault::BadFree { caller: Caller::NOBODY, size: bytes }));
+    found(Some(Fault::BadFree { caller: Caller::UNKNOWN, size: bytes }));
 }
 
 impl State {
-    /// Is the recycler checked? Its first allocation decides. `Err`: there is no memory to note objects.
-    pub fn checked_now(&self) -> Result<Option<&Checked>, ()> {
+    /// Returns the checks, if the recycler is checked, which its first allocation decides. `Err`: no memory.
+    pub fn decide_checked(&self) -> Result<Option<&Checked>, ()> {
         if !self.is_decided.get() {
             if crate::process::checks() {
                 let checked = Box::leak(Checked::new().ok_or(())?);
-                self.seen.set(checked.seen());
-                self.gone.first.set(NO_PIECE.0);
-                self.gone.end.set(NO_PIECE.1);
+                self.last_block.set(checked.sentinel_entry());
+                self.pending.first.set(NO_PIECE.0);
+                self.pending.end.set(NO_PIECE.1);
                 self.checked.set(checked);
             }
             self.is_decided.set(true);
@@ -331,12 +340,12 @@ impl State {
         unsafe { self.checked.get().as_ref() }
     }
 
-    /// What `noticed` does in a recycler that is checked. `extern "C"`, since it does not unwind: the inline path relies on it.
+    /// As `update_block`, for a checked recycler. `extern "C"`: the inline path relies on no unwinding.
     #[cold]
     #[allow(improper_ctypes_definitions)]
-    pub extern "C" fn noticed_checked(&self, checked: &Checked) {
-        let (first, end) = (self.gone.first.replace(NO_PIECE.0), self.gone.end.replace(NO_PIECE.1));
-        checked.rearm();
+    pub extern "C" fn update_block_checked(&self, checked: &Checked) {
+        let (first, end) = (self.pending.first.replace(NO_PIECE.0), self.pending.end.replace(NO_PIECE.1));
+        checked.reset_sentinel();
         self.free_checked(checked, first, end - first);
     }
 
@@ -348,17 +357,17 @@ impl State {
         hook::deliver();
     }
 
-    /// As a new one.
+    /// Switches back to the state of a new recycler.
     ///
     /// # Safety
-    /// Nothing that was allocated is used any more.
+    /// No allocation is used any more.
     pub unsafe fn release_checked(&self, supply: &Supply<'_>) {
         let checked = self.checked.replace(null_mut());
         self.is_decided.set(false);
         if checked.is_null() {
             return;
         }
-        // SAFETY: a box, which nothing refers to now.
+        // SAFETY: a box, to which no reference exists now.
         let checked = unsafe { Box::from_raw(checked.cast_mut()) };
         // SAFETY: the caller's contract.
         unsafe { checked.release(supply) };

@@ -1,18 +1,18 @@
-//! From a number to a pointer, read without a lock while somebody adds to it: how memory that is freed finds its block. An
-//! address could be masked to where the block keeps its books, but a pointer made so has no right to be there: these
-//! have. This file stands alone, so that `loom/` can try every interleaving of it.
+//! A map from numbers to pointers that is read without a lock while another thread adds to it: frees find their block
+//! by it. Masking an address would yield the block's header too, but a pointer without the provenance of the header.
+//! This file has no dependency in the crate, so that `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use core::ptr::{null_mut, NonNull};
 
-/// Of an open table: the first one at or behind the place of a key's hash that has the key.
+/// An entry of an open-addressing table with linear probing.
 pub struct Slot<T> {
     key: AtomicUsize,
     value: AtomicPtr<T>,
 }
 
-/// No key is one of these.
+/// Not a key.
 const EMPTY: usize = 0;
 const FIRST_KEY: usize = 1;
 
@@ -21,26 +21,25 @@ impl<T> Slot<T> {
         Slot { key, value }
     }
 
-    /// Release is not needed: whoever looks for this key got it from whoever added it, in an order that both keep.
+    /// Relaxed: a thread that looks for this key got it from the thread that added it, by a synchronization of theirs.
     fn fill(&self, key: usize, value: *mut T) {
         self.value.store(value, Ordering::Relaxed);
         self.key.store(key, Ordering::Relaxed);
     }
 }
 
-/// A table beyond the first few slots, at the front of memory that somebody else takes and puts back.
+/// A table beyond the first few slots, in memory of the caller.
 pub struct Table<T> {
     slots: *const Slot<T>,
-    /// One less than there are, which is a power of two.
+    /// Number of slots, a power of two, less 1.
     mask: usize,
-    /// The one that it replaced, where a thread may still be looking.
+    /// The table that it replaced, which threads may still be reading.
     older: *mut Table<T>,
     bytes: usize,
 }
 
-/// One thread at a time adds and removes; any looks up, at any time, what is there from before it begins until after it
-/// has ended. So what was removed leaves its slot to the next, and a table that was outgrown stays until the end: all
-/// of those together are no larger than the one in use.
+/// One thread at a time adds and removes. Any thread may look up a key that is present during the whole lookup. Removed
+/// slots are reused, and replaced tables stay until `clear`; together they are no larger than the present one.
 pub struct Directory<T, const FEW: usize> {
     few: [Slot<T>; FEW],
     table: AtomicPtr<Table<T>>,
@@ -53,14 +52,14 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         Directory { few, table, count }
     }
 
-    /// Acquire: what was copied into a table is there before the table is.
+    /// Acquire: orders the reads of a table after the copying into it.
     #[inline(always)]
     fn slots(&self) -> (*const Slot<T>, usize) {
         let table = self.table.load(Ordering::Acquire);
         if table.is_null() {
             (self.few.as_ptr(), FEW - 1)
         } else {
-            // SAFETY: a table stays as it is until `clear`, for which nobody may be here.
+            // SAFETY: a table does not change until `clear`, which excludes other calls.
             unsafe { ((*table).slots, (*table).mask) }
         }
     }
@@ -68,13 +67,13 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     /// The value of a key.
     ///
     /// # Safety
-    /// The key was added, and will not be removed before this has ended.
+    /// The key is present until the call returns.
     #[inline(always)]
     pub unsafe fn find(&self, key: usize) -> NonNull<T> {
         let (slots, mask) = self.slots();
         let mut i = hash(key);
         loop {
-            // SAFETY: within the table. The key is there, so this ends.
+            // SAFETY: within the table. The key is present, so the loop ends.
             unsafe {
                 let slot = &*slots.add(i & mask);
                 if slot.key.load(Ordering::Relaxed) == key + FIRST_KEY {
@@ -85,12 +84,12 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         }
     }
 
-    /// As [`find`](Directory::find) of a key that may not be there. The search of one that is costs the same.
+    /// As [`find`](Directory::find) for a key that may be absent. A hit costs the same.
     ///
     /// # Safety
-    /// If the key is there, it will not be removed before this has ended.
+    /// If the key is present, it stays so until the call returns.
     #[inline(always)]
-    #[allow(dead_code)] // without threads
+    #[allow(dead_code)] // unused without threads
     pub unsafe fn search(&self, key: usize) -> Option<NonNull<T>> {
         let (slots, mask) = self.slots();
         let first = hash(key);
@@ -108,9 +107,9 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         }
     }
 
-    /// Makes sure of room for `more` keys: the bytes of a table to [`renew`](Directory::renew) with; 0: there is room. A
-    /// table is at most half full.
-    pub fn wants(&self, more: usize) -> usize {
+    /// Returns the bytes of a table for [`grow`](Directory::grow) that has space for `more` keys; 0: no table is
+    /// needed. A table is at most half full.
+    pub fn table_bytes_for(&self, more: usize) -> usize {
         let count = self.count.load(Ordering::Relaxed) + more;
         let (_, mask) = self.slots();
         if 2 * count <= mask + 1 {
@@ -120,16 +119,16 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         (slots * size_of::<Slot<T>>() + size_of::<Table<T>>()).next_multiple_of(4096)
     }
 
-    /// Moves to a larger table.
+    /// Replaces the table by a larger one.
     ///
     /// # Safety
-    /// `memory` has `bytes` bytes, as [`wants`](Directory::wants) said, at a multiple of 64, until `clear` returns it.
-    /// Nobody else adds or removes meanwhile.
-    pub unsafe fn renew(&self, memory: NonNull<u8>, bytes: usize) {
+    /// `memory` has `bytes` bytes, as returned by [`table_bytes_for`](Directory::table_bytes_for), at a multiple of 64,
+    /// until `clear` returns it. No other thread adds or removes during the call.
+    pub unsafe fn grow(&self, memory: NonNull<u8>, bytes: usize) {
         let room = (bytes - size_of::<Table<T>>()) / size_of::<Slot<T>>();
         let mask = (room + 1).next_power_of_two() / 2 - 1;
         let table = memory.cast::<Table<T>>().as_ptr();
-        // SAFETY: the caller's contract: a table and `room` slots fit; what is looked at is as `slots` says.
+        // SAFETY: the caller's contract: a table and `room` slots fit; the old slots are as `slots` returned them.
         unsafe {
             let to = table.add(1).cast::<Slot<T>>();
             for i in 0..=mask {
@@ -150,7 +149,7 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     }
 
     /// # Safety
-    /// There is room; the key is not there; nobody else adds or removes meanwhile.
+    /// There is space; the key is absent; no other thread adds or removes during the call.
     pub unsafe fn add(&self, key: usize, value: NonNull<T>) {
         let (slots, mask) = self.slots();
         // SAFETY: the caller's contract: the table has an empty slot.
@@ -159,11 +158,11 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     }
 
     /// # Safety
-    /// The key is there, and nobody looks for it, adds or removes meanwhile.
+    /// The key is present, and no other thread looks it up, adds or removes during the call.
     pub unsafe fn remove(&self, key: usize) {
         let (slots, mask) = self.slots();
         let mut i = hash(key);
-        // SAFETY: within the table. The key is there, so this ends.
+        // SAFETY: within the table. The key is present, so the loop ends.
         while unsafe { &*slots.add(i & mask) }.key.load(Ordering::Relaxed) != key + FIRST_KEY {
             i += 1;
         }
@@ -172,7 +171,6 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         self.count.store(self.count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 
-    /// Bytes of all tables.
     pub fn bytes(&self) -> usize {
         let (mut bytes, mut table) = (0, self.table.load(Ordering::Acquire));
         while !table.is_null() {
@@ -185,15 +183,15 @@ impl<T, const FEW: usize> Directory<T, FEW> {
         bytes
     }
 
-    /// Removes all, and returns the memory of the tables.
+    /// Removes all keys, and returns the memory of the tables.
     ///
     /// # Safety
-    /// Nobody is in another call.
+    /// No other call is running.
     pub unsafe fn clear(&self, mut put: impl FnMut(NonNull<u8>, usize)) {
         let mut table = self.table.load(Ordering::Acquire);
         self.table.store(null_mut(), Ordering::Relaxed);
         while let Some(t) = NonNull::new(table) {
-            // SAFETY: made by `renew`; nobody looks at it any more.
+            // SAFETY: made by `grow`; not read any more.
             let bytes = unsafe {
                 table = t.as_ref().older;
                 t.as_ref().bytes
@@ -205,7 +203,7 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     }
 }
 
-/// The golden ratio: what lies side by side comes far apart.
+/// Multiplication by the golden ratio, which spreads adjacent keys.
 #[inline(always)]
 fn hash(key: usize) -> usize {
     #[cfg(target_pointer_width = "64")]
@@ -215,10 +213,10 @@ fn hash(key: usize) -> usize {
     spread
 }
 
-/// Where nothing is yet.
+/// The slot for a new key.
 ///
 /// # Safety
-/// There are `mask` + 1 slots, of which one is empty.
+/// There are `mask` + 1 slots, one of which is empty.
 unsafe fn free_slot<'a, T>(slots: *const Slot<T>, mask: usize, key: usize) -> &'a Slot<T> {
     let mut i = hash(key);
     // SAFETY: the caller's contract.

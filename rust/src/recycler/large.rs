@@ -1,4 +1,4 @@
-//! Large objects: each has a block of its own, and some of those are kept for the next.
+//! Large objects: each has a block of its own; some freed blocks are kept for reuse.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
@@ -7,21 +7,20 @@ use core::ptr::{null_mut, NonNull};
 use super::block::{self, LINE};
 use super::state::State;
 use super::supply::Supply;
-use crate::policy::{round, HOME, MIB};
+use crate::policy::{round, BLOCK_MIN, MIB};
 
-/// How many blocks are kept.
 const SPARES: usize = 16;
 
-/// The line before the object.
+/// The header of a large object, in the line before it.
 #[repr(C, align(64))]
 pub struct Large {
     next: *mut Large,
     previous: *mut Large,
-    /// As the source gave it.
+    /// As requested from the source.
     base: *mut u8,
     size: usize,
     used: usize,
-    /// Which shard of a synchronized recycler has it. Written before anybody knows of the object.
+    /// The shard of a synchronized recycler that owns it. Written before other threads can find the object.
     pub owner: u32,
 }
 
@@ -31,7 +30,7 @@ pub const fn key_of(object: usize) -> usize {
     object / LINE
 }
 
-/// The object is gone, and its block is kept.
+/// The block of a freed object, kept for reuse.
 #[derive(Clone, Copy)]
 struct Spare {
     base: *mut u8,
@@ -40,16 +39,15 @@ struct Spare {
 
 pub struct Larges {
     first: Cell<*mut Large>,
-    /// Bytes of the blocks of live objects, now and at most.
+    /// Bytes of the blocks of live objects: now, and the maximum.
     bytes: Cell<usize>,
     peak: Cell<usize>,
     spare_bytes: Cell<usize>,
     spare_count: Cell<usize>,
-    /// The newest last.
+    /// Newest last.
     spares: [Cell<Spare>; SPARES],
 }
 
-/// What [`Larges::count`] tells.
 #[derive(Default)]
 pub struct Count {
     pub used: usize,
@@ -58,8 +56,8 @@ pub struct Count {
     pub objects: u64,
 }
 
-/// Where the object is in a block: behind its line.
-fn place(base: usize, total: usize, size: usize, align: usize) -> Option<usize> {
+/// The offset of an object in its block, behind its header.
+fn object_start(base: usize, total: usize, size: usize, align: usize) -> Option<usize> {
     Some(LINE + block::fit(base + LINE, total - LINE, size, align)?)
 }
 
@@ -75,8 +73,7 @@ impl Larges {
         }
     }
 
-    /// Takes a kept block out; younger ones move up.
-    fn out(&self, i: usize) -> Spare {
+    fn take_spare(&self, i: usize) -> Spare {
         let spare = self.spares[i].get();
         let count = self.spare_count.get() - 1;
         (i..count).for_each(|k| self.spares[k].set(self.spares[k + 1].get()));
@@ -86,8 +83,8 @@ impl Larges {
     }
 
     fn put_spare(&self, state: &State, supply: &Supply<'_>, i: usize) {
-        let Spare { base, size } = self.out(i);
-        // SAFETY: it was taken with that size, and its object is gone.
+        let Spare { base, size } = self.take_spare(i);
+        // SAFETY: it was taken with that size, and its object was freed.
         unsafe { supply.put_large(state, NonNull::new_unchecked(base), size) }
     }
 
@@ -98,20 +95,20 @@ impl Larges {
         self.spare_bytes.set(self.spare_bytes.get() + spare.size);
     }
 
-    /// The kept block that was freed last and fits, of at most `most` bytes: what was freed last is in the caches.
+    /// Removes the block freed last that fits, up to `most` bytes: it is likely to be in the processor's caches.
     fn find(&self, size: usize, align: usize, most: usize) -> Option<Spare> {
-        let fits = |s: Spare| s.size <= most && place(s.base.addr(), s.size, size, align).is_some();
+        let fits = |s: Spare| s.size <= most && object_start(s.base.addr(), s.size, size, align).is_some();
         let i = (0..self.spare_count.get()).rev().find(|i| fits(self.spares[*i].get()))?;
-        Some(self.out(i))
+        Some(self.take_spare(i))
     }
 
-    /// Sizes in steps of an eighth at most, so that blocks find a second use; one of more than thrice the size only if
-    /// there is no other way.
+    /// Rounds sizes in steps of at most an eighth, so that blocks can be reused; a block above three times the size is
+    /// used only if the source has none.
     #[inline(never)]
     pub fn alloc(&self, state: &State, supply: &Supply<'_>, size: usize, align: usize) -> Option<NonNull<u8>> {
         let align = align.max(LINE);
         let need = LINE.checked_add(size)?.checked_add(align - LINE)?;
-        let mut step = HOME;
+        let mut step = BLOCK_MIN;
         while step < need / 16 {
             step *= 2;
         }
@@ -121,9 +118,9 @@ impl Larges {
             Some(Spare { base, size: total })
         });
         let spare = spare.or_else(|| self.find(size, align, usize::MAX))?;
-        // SAFETY: the block is this call's, and the object and the line before it fit in it.
+        // SAFETY: the block is owned by this call, and the object and its header fit in it.
         unsafe {
-            let p = spare.base.add(place(spare.base.addr(), spare.size, size, align).unwrap_unchecked());
+            let p = spare.base.add(object_start(spare.base.addr(), spare.size, size, align).unwrap_unchecked());
             let l = p.cast::<Large>().sub(1);
             l.write(Large {
                 next: self.first.get(),
@@ -133,7 +130,7 @@ impl Larges {
                 used: size,
                 owner: supply.owner,
             });
-            if !supply.enroll(key_of(p.addr()), NonNull::new_unchecked(l)) {
+            if !supply.register(key_of(p.addr()), NonNull::new_unchecked(l)) {
                 supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
                 return None;
             }
@@ -148,7 +145,7 @@ impl Larges {
     }
 
     /// # Safety
-    /// `l` is that of a live object of this state.
+    /// `l` is the header of a live object of this state.
     unsafe fn unlink(&self, l: *mut Large) -> Spare {
         // SAFETY: the caller's contract.
         unsafe {
@@ -164,17 +161,17 @@ impl Larges {
         }
     }
 
-    /// Kept, as long as all of them are no more than twice as much as was ever live at once, or 1 MiB: the fewer there
-    /// are, the more of them the caches hold. The oldest goes.
+    /// Keeps the block, while all blocks together have at most twice the maximum of live bytes, or 1 MiB of them are
+    /// kept: fewer blocks stay in the processor's caches. The oldest is returned first.
     ///
     /// # Safety
-    /// A live object of this state at `at`, which is used no more.
+    /// `at` is a live object of this state, which is not used any more.
     pub unsafe fn free(&self, state: &State, supply: &Supply<'_>, at: usize) {
         let key = key_of(at);
-        // SAFETY: the caller's contract: the object is known.
+        // SAFETY: the caller's contract: the object is in the directory.
         let spare = unsafe {
             let l = supply.index.larges.find(key);
-            supply.strike(key);
+            supply.unregister(key);
             self.unlink(l.as_ptr())
         };
         if self.spare_count.get() == SPARES {
@@ -186,10 +183,10 @@ impl Larges {
         }
     }
 
-    /// Where it stands; `false`: it cannot be, or would keep four times what it needs.
+    /// Resizes in place; `false`: impossible, or the object would use less than a quarter of its block.
     ///
     /// # Safety
-    /// A live object of this state at `at`; bytes behind `size` are used no more.
+    /// `at` is a live object of this state; the bytes behind `size` are not used any more.
     pub unsafe fn resize(&self, supply: &Supply<'_>, at: usize, size: usize) -> bool {
         // SAFETY: the caller's contract.
         unsafe {
@@ -203,7 +200,7 @@ impl Larges {
         }
     }
 
-    /// Of `idle` bytes and what is kept here, until about `keep` are left; how many are.
+    /// Returns kept blocks until `idle` bytes and those kept here are at most about `keep`; returns what is left.
     pub fn trim(&self, state: &State, supply: &Supply<'_>, idle: usize, keep: usize) -> usize {
         let mut idle = idle + self.spare_bytes.get();
         while self.spare_count.get() != 0 && idle - self.spares[0].get().size >= keep {
@@ -219,7 +216,7 @@ impl Larges {
         while let Some(l) = NonNull::new(self.first.get()) {
             // SAFETY: the caller's contract.
             unsafe {
-                supply.strike(key_of(l.add(1).addr().get()));
+                supply.unregister(key_of(l.add(1).addr().get()));
                 let spare = self.unlink(l.as_ptr());
                 supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
             }
@@ -234,7 +231,7 @@ impl Larges {
         let mut count = Count { kept: self.spare_bytes.get(), ..Count::default() };
         let mut l = self.first.get();
         while !l.is_null() {
-            // SAFETY: live objects' lines are alive.
+            // SAFETY: the headers of live objects are alive.
             unsafe {
                 count.used += (*l).used;
                 count.pinned += (*l).base.addr() + (*l).size - l.add(1).addr() - (*l).used;

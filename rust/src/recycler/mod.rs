@@ -1,14 +1,14 @@
-//! Recyclers: memory that is freed piece by piece, and comes back by itself.
+//! Recyclers: allocation with individual frees, in blocks that are reused when they have no live object.
 //!
 //! | file | |
 //! |---|---|
-//! | `block.rs` | blocks that count what is live in them, segments, holes |
-//! | `range.rs`, `state.rs` | what is filled, and what waits; the fast paths, and what is done before the source is asked |
-//! | `life.rs` | trim, release, and what it holds |
+//! | `block.rs` | blocks with live counts, segments, holes |
+//! | `range.rs`, `state.rs` | ranges and lists; the fast paths and the slow path |
+//! | `trim_release.rs` | trim, release, statistics |
 //! | `large.rs` | objects with a block of their own |
-//! | `directory.rs`, `supply.rs` | whose an address is; the source |
-//! | `sync.rs` | the same for many threads |
-//! | `checked.rs` | where the process is checked: red zones, and a quarantine |
+//! | `directory.rs`, `supply.rs` | from addresses to blocks; the source |
+//! | `sync.rs` | shards for many threads |
+//! | `checked.rs` | checked processes: red zones and a quarantine |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod block;
@@ -16,23 +16,23 @@ mod block;
 mod checked;
 mod directory;
 mod large;
-mod life;
 mod range;
 mod state;
 mod supply;
 #[cfg(feature = "std")]
 mod sync;
+mod trim_release;
 
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic;
 
-use crate::error::{sure, AllocError};
+use crate::construct::{CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError};
 use crate::memory::Heap;
-use crate::room::{By, Room};
 use crate::source::Source;
-use block::{Place, Segment};
+use block::{ListName, Segment};
 use state::State;
 use supply::{Index, Supply};
 
@@ -40,12 +40,11 @@ pub use block::UNIT;
 #[cfg(feature = "std")]
 pub use sync::SyncRecycler;
 
-/// Memory that is freed piece by piece: an allocator for containers that churn.
+/// An allocator with individual frees, for containers that churn.
 ///
-/// Allocation moves a cursor, as in an [`Arena`](crate::Arena). Each block counts its live bytes, and when none is left
-/// it is filled anew; blocks that are pinned by a few long-lived objects have their holes filled. Objects have no header.
-/// With the feature `allocator-api2` or `nightly`, `&Recycler` is an allocator; and it is [`Memory`](crate::Memory)
-/// for pools.
+/// Allocation moves a cursor, as in an [`Arena`](crate::Arena). Each block counts its live bytes, and is refilled when
+/// none is left; in blocks that a few long-lived objects pin, the holes are filled. Objects have no header. With the
+/// feature `allocator-api2` or `nightly`, `&Recycler` is an allocator; it is [`Memory`](crate::Memory) for pools.
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -63,8 +62,8 @@ pub use sync::SyncRecycler;
 /// assert_eq!(recycler.stats().reserved, 32 << 10);
 /// ```
 ///
-/// What a collection holds borrows the recycler, which is then not moved, released or dropped. It belongs to one thread
-/// at a time: it is `Send`, not `Sync`. [`SyncRecycler`](crate::SyncRecycler) is for all at once.
+/// A collection borrows the recycler, which prevents that it is moved, released or dropped. It belongs to one thread at
+/// a time: it is `Send`, not `Sync`. [`SyncRecycler`](crate::SyncRecycler) serves many threads at once.
 ///
 /// ```compile_fail
 /// let leaked = {
@@ -77,12 +76,12 @@ pub use sync::SyncRecycler;
 ///
 /// # Memory
 ///
-/// Blocks have 32 KiB and come from the source in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have a
-/// block each. Nothing goes back before [`trim`](Recycler::trim), [`release`](Recycler::release) or the end, but for large
-/// blocks beyond twice those that were ever in use at once. Any alignment is served; a size of 0 counts as 1.
+/// Blocks have 32 KiB and come from the source in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have
+/// a block each. Memory is returned to the source by [`trim`](Recycler::trim), [`release`](Recycler::release) and drop
+/// only, except for large blocks beyond twice the maximum in use. Any alignment is served; a size of 0 counts as 1.
 ///
-/// The source is the heap, through the thread's [`cache`](crate::cache), or [one that you give](Recycler::from_source).
-/// A budget is a [`Limited`](crate::Limited) source:
+/// The source is the heap, through the thread's [`cache`](crate::cache), or the [caller's](Recycler::from_source). A
+/// [`Limited`](crate::Limited) source is a budget:
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -92,26 +91,27 @@ pub use sync::SyncRecycler;
 /// assert!(recycler.try_alloc_layout(Layout::new::<[u8; 1 << 10]>()).is_ok());
 /// ```
 ///
-/// A [`Reserve`](crate::Reserve), which has one block, gives a recycler its first segment and no more.
+/// A [`Reserve`](crate::Reserve), which has one block, provides the first segment only.
 ///
 /// # Checks
 ///
-/// In a process that is checked (`TOFT_CHECKED`: [`Finding`](crate::Finding)) each object has red zones, is filled, and waits
-/// until 1 MiB of others was freed before its memory is used again. Overruns, underruns, writes after the free, frees that do
-/// not match and double frees are found; sizes are compared in multiples of 8. Statistics count the zones and what waits.
+/// In a checked process (`TOFT_CHECKED`: [`Finding`](crate::Finding)) each object has red zones, is filled, and is
+/// quarantined until 1 MiB of other objects was freed. Overruns, underruns, writes after the free, mismatching frees
+/// and double frees are detected; sizes are compared in multiples of 8. Statistics include red zones and the
+/// quarantine.
 ///
 /// # Cost
 ///
-/// Allocation and free take constant time; both are inlined. A block whose objects were freed one by one, but not all, is
-/// swept before it is filled again, in time linear in its holes; an allocation looks at four such blocks at most. `trim`
-/// and `stats` are linear in blocks.
+/// Allocation and free take constant time; both are inlined. A block that is neither full nor empty is swept before it
+/// is filled again, in time linear in its holes; an allocation sweeps at most four blocks. `trim` and `stats` are
+/// linear in blocks.
 pub struct Recycler<S: Source = Heap> {
     state: State,
     index: Index,
     source: S,
 }
 
-/// What a recycler holds: bytes, but for the counts.
+/// The statistics of a recycler: bytes, except for the counts.
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -127,24 +127,24 @@ pub struct Recycler<S: Source = Heap> {
 pub struct RecyclerStats {
     /// Of live objects, each rounded up to 8.
     pub live: u64,
-    /// Free, in blocks that live objects hold: what they keep from being recycled as a whole.
+    /// Free, in blocks with live objects.
     pub pinned: u64,
-    /// Free, in blocks without a live object: trim returns these, as far as whole segments are free.
+    /// Free, in blocks without live objects: trim returns those in unused segments.
     pub kept: u64,
-    /// What is known of blocks and objects, and what alignment cuts off.
+    /// Headers, tables and padding.
     pub wasted: u64,
-    /// Held of the source: the sum of the four above.
+    /// Held from the source: the sum of the four above.
     pub reserved: u64,
-    /// The most that `reserved` ever was, but for what is known of addresses. Of a [`SyncRecycler`](crate::SyncRecycler)
-    /// the sum of its shards', which is that or more.
+    /// The maximum of `reserved`, without the address tables. Of a [`SyncRecycler`](crate::SyncRecycler) the sum over
+    /// its shards, an upper bound.
     pub peak: u64,
-    /// Blocks that hold live objects, large ones included.
+    /// Blocks with live objects, large ones included.
     pub blocks: u64,
-    /// Blocks that hold none, as far as they were used at all.
+    /// Used blocks without live objects.
     pub idle_blocks: u64,
-    /// Of `blocks`: those of one large object each.
+    /// The part of `blocks` that have one large object each.
     pub large_blocks: u64,
-    /// How often the source was asked for blocks, ever.
+    /// Blocks requested from the source so far.
     pub source_calls: u64,
 }
 
@@ -156,7 +156,7 @@ impl RecyclerStats {
         }
         let large = state.larges.count();
         state.each_segment(|s| {
-            // SAFETY: segments and the blocks that were cut are alive.
+            // SAFETY: segments and their initialised blocks are alive.
             unsafe {
                 for i in 0..(*s).count {
                     let capacity = Segment::extent(s, i).1 as u64;
@@ -165,8 +165,8 @@ impl RecyclerStats {
                         continue;
                     }
                     let b = Segment::block(s, i);
-                    let is_empty = (*b).place == Place::Empty;
-                    let live = if is_empty { 0 } else { (*b).live as u64 - state.rest(units, b) as u64 };
+                    let is_empty = (*b).list == ListName::Empty;
+                    let live = if is_empty { 0 } else { (*b).live as u64 - state.unallocated(units, b) as u64 };
                     self.live += live;
                     *(if live != 0 { &mut self.pinned } else { &mut self.kept }) += capacity - live;
                     *(if live != 0 { &mut self.blocks } else { &mut self.idle_blocks }) += 1;
@@ -190,24 +190,24 @@ impl RecyclerStats {
     }
 }
 
-/// Is this what stands for no memory? allocator-api2's `Box` gives that back, of a slice that was an empty `Vec`.
+/// Whether an address stands for an empty allocation. allocator-api2's `Box` frees that of a slice from an empty `Vec`.
 #[inline(always)]
 fn is_dangling(p: NonNull<u8>, layout: Layout) -> bool {
     layout.size() == 0 && p.addr().get() == layout.align()
 }
 
 impl State {
-    /// Makes it larger or smaller where it is. `false`: it is as it was.
+    /// Resizes in place. `false`: impossible, nothing changed.
     ///
     /// # Safety
-    /// As for [`return_`](Room::return_), of the bytes behind `new`, in this state.
+    /// As for [`raw_free`](Construct::raw_free), for the bytes behind `new`, in this state.
     #[inline(always)]
-    unsafe fn fits(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
-            return checked.fits(p.addr().get(), old.size(), new.size());
+            return checked.resize_in_place(p.addr().get(), old.size(), new.size());
         }
-        let (at, was, now) = (p.addr().get(), block::taken(old.size()), block::taken(new.size()));
+        let (at, was, now) = (p.addr().get(), block::rounded_size(old.size()), block::rounded_size(new.size()));
         let direct = |layout: Layout| block::is_direct(layout.size(), layout.align());
         // SAFETY: the caller's contract.
         unsafe {
@@ -221,7 +221,7 @@ impl State {
 }
 
 impl Recycler {
-    /// An empty one, of the heap. It takes no memory yet.
+    /// Creates an empty recycler on the heap. It takes no memory yet.
     ///
     /// ```
     /// assert_eq!(toft::Recycler::new().stats().reserved, 0);
@@ -232,7 +232,7 @@ impl Recycler {
 }
 
 impl<S: Source> Recycler<S> {
-    /// One whose blocks come from `source`: of its own, or `&source`.
+    /// Creates a recycler whose blocks come from `source`: owned, or `&source`.
     ///
     /// ```
     /// use toft::{Heap, Limited, Recycler};
@@ -247,7 +247,7 @@ impl<S: Source> Recycler<S> {
         Recycler { state: State::new(), index: Index::new(), source }
     }
 
-    /// Where its blocks come from.
+    /// Returns the source.
     ///
     /// ```
     /// use toft::{Heap, Limited, Recycler};
@@ -271,11 +271,11 @@ impl<S: Source> Recycler<S> {
 
     #[cold]
     #[inline(never)]
-    fn obtain_slow(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        self.state.more(&self.supply(), layout.size(), layout.align(), by)
+    fn raw_alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        self.state.alloc_slow(&self.supply(), layout.size(), layout.align(), site)
     }
 
-    /// An object with a block of its own.
+    /// Frees an object with a block of its own.
     ///
     /// # Safety
     /// As for [`free`](Recycler::free).
@@ -284,14 +284,14 @@ impl<S: Source> Recycler<S> {
     unsafe fn free_large(&self, at: usize, size: usize) {
         #[cfg(feature = "std")]
         if let Some(checked) = self.state.checked() {
-            return self.state.free_checked(checked, at, block::taken(size));
+            return self.state.free_checked(checked, at, block::rounded_size(size));
         }
         let _ = size;
         // SAFETY: the caller's contract.
         unsafe { self.state.larges.free(&self.state, &self.supply(), at) }
     }
 
-    /// Memory of a layout, until it is [freed](Recycler::free) or the recycler is released.
+    /// Allocates memory, until it is [freed](Recycler::free) or the recycler is released.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -306,7 +306,7 @@ impl<S: Source> Recycler<S> {
     #[inline(always)]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](Recycler::alloc_layout), with an error instead of the panic.
@@ -322,7 +322,7 @@ impl<S: Source> Recycler<S> {
         self.bytes(layout)
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -335,15 +335,15 @@ impl<S: Source> Recycler<S> {
     /// ```
     ///
     /// # Safety
-    /// `p` came from this recycler with `layout`, or was resized to it, and is used no more.
+    /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
     #[inline(always)]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.return_(p, layout) }
+        unsafe { self.raw_free(p, layout) }
     }
 
-    /// Makes an allocation larger or smaller: in place if it shrinks, or is the newest and there is room; else it moves,
-    /// and so if one above 28 KiB shrinks to less, or to a quarter of its block. On an error it is as it was.
+    /// Resizes an allocation: in place if it shrinks, or is the newest and fits; else it moves, also if one above 28
+    /// KiB shrinks to less, or to a quarter of its block. Nothing changes on an error.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -355,16 +355,16 @@ impl<S: Source> Recycler<S> {
     /// ```
     ///
     /// # Safety
-    /// `p` came from this recycler with the layout `old`, and is used no more but at the address that is returned.
+    /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
     #[inline]
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or(AllocError)
+        unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
     }
 
-    /// Returns memory that holds no live object to the source, in whole segments and large blocks, until about `keep`
-    /// bytes of it are left.
+    /// Returns memory without live objects to the source, in whole segments and large blocks, until about `keep` bytes
+    /// of it are left.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -381,8 +381,8 @@ impl<S: Source> Recycler<S> {
         self.state.trim(&self.supply(), keep);
     }
 
-    /// Returns all memory to the source, whether it was freed or not. Nothing that was allocated here is borrowed any
-    /// more, or was leaked and is lost.
+    /// Returns all memory to the source, whether it was freed or not. The exclusive borrow ensures that no collection
+    /// uses it; leaked allocations are lost.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -393,14 +393,14 @@ impl<S: Source> Recycler<S> {
     /// ```
     pub fn release(&mut self) {
         let supply = self.supply();
-        // SAFETY: it is borrowed exclusively: nothing of it is used.
+        // SAFETY: borrowed exclusively, so no allocation is used.
         unsafe {
             self.state.release(&supply);
             supply.clear();
         }
     }
 
-    /// What it holds.
+    /// Returns the statistics.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -415,19 +415,19 @@ impl<S: Source> Recycler<S> {
     }
 }
 
-impl<S: Source> Room for Recycler<S> {
+impl<S: Source> Construct for Recycler<S> {
     const FREES: bool = true;
 
     #[inline(always)]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         match self.state.bump(layout.size(), layout.align()) {
             Some(p) => Some(p),
-            None => self.obtain_slow(layout, by),
+            None => self.raw_alloc_slow(layout, site),
         }
     }
 
     #[inline(always)]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         if is_dangling(p, layout) {
             return;
         }
@@ -435,7 +435,7 @@ impl<S: Source> Room for Recycler<S> {
         // SAFETY: the caller's contract.
         unsafe {
             if block::is_direct(layout.size(), layout.align()) {
-                self.state.free(&self.index.units, at, block::taken(layout.size()));
+                self.state.free(&self.index.units, at, block::rounded_size(layout.size()));
             } else {
                 self.free_large(at, layout.size());
             }
@@ -443,18 +443,18 @@ impl<S: Source> Room for Recycler<S> {
     }
 
     #[inline(always)]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.state.fits(&self.supply(), p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.state.resize_in_place(&self.supply(), p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }
 
-// SAFETY: it owns its blocks, and its source is `Send`. What was allocated borrows it, so it is not sent meanwhile.
+// SAFETY: it owns its blocks, and its source is `Send`. Allocations borrow it, so it is not sent while they exist.
 unsafe impl<S: Source + Send> Send for Recycler<S> {}
 
 impl<S: Source> Drop for Recycler<S> {

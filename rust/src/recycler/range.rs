@@ -1,21 +1,20 @@
-//! What of a recycler is being filled, and its blocks that wait.
+//! The part of a block that allocations are taken from, and lists of blocks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
-use super::block::{self, Block, Place};
+use super::block::{self, Block, ListName};
 
-/// No hole is there.
-const NOWHERE: usize = usize::MAX;
+const NO_HOLE: usize = usize::MAX;
 
-/// What is being filled.
+/// The part of a block that allocations are taken from.
 pub struct Range {
     pub cursor: Cell<*mut u8>,
     pub limit: Cell<usize>,
     /// Null: none, and the range is empty.
     pub block: Cell<*mut Block>,
-    /// Holes of the block are filled from here on.
+    /// Where the search for the next hole of the block starts.
     sweep: Cell<usize>,
 }
 
@@ -25,23 +24,22 @@ impl Range {
             cursor: Cell::new(null_mut()),
             limit: Cell::new(0),
             block: Cell::new(null_mut()),
-            sweep: Cell::new(NOWHERE),
+            sweep: Cell::new(NO_HOLE),
         }
     }
 
-    /// As a new one.
     pub fn clear(&self) {
         self.cursor.set(null_mut());
         self.limit.set(0);
         self.block.set(null_mut());
-        self.sweep.set(NOWHERE);
+        self.sweep.set(NO_HOLE);
     }
 
     pub fn left(&self) -> usize {
         self.limit.get() - self.cursor.get().addr()
     }
 
-    /// Does its block hold no live object?
+    /// Whether its block has no live object.
     pub fn is_idle(&self) -> bool {
         let b = self.block.get();
         // SAFETY: a range's block is alive, and this thread's.
@@ -49,14 +47,14 @@ impl Range {
     }
 
     fn span(&self, b: *mut Block, at: usize, size: usize) {
-        // SAFETY: as above; the place is in the block.
+        // SAFETY: as above; the offset is in the block.
         let p = unsafe { (*b).base.add(at) };
         self.cursor.set(p);
         self.limit.set(p.addr() + size);
     }
 
-    /// A request that fits.
-    pub fn place(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    /// Allocates in the range, if the request fits.
+    pub fn alloc(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
         let (p, b) = (self.cursor.get(), self.block.get());
         let pad = block::fit(p.addr(), self.left(), size, align)?;
         // SAFETY: it fits, so there is a block, and the bytes are free and in it.
@@ -70,7 +68,7 @@ impl Range {
         }
     }
 
-    /// What is left becomes a hole.
+    /// Makes the rest of the range a hole.
     pub fn drop_rest(&self) {
         let (rest, b) = (self.left(), self.block.get());
         if rest != 0 {
@@ -83,25 +81,25 @@ impl Range {
         }
     }
 
-    /// Are holes of its block being filled?
+    /// Whether the holes of its block are being filled.
     pub fn is_sweeping(&self) -> bool {
-        self.sweep.get() != NOWHERE
+        self.sweep.get() != NO_HOLE
     }
 
-    /// The holes of a block are to be filled.
+    /// Begins to fill the holes of a block.
     pub fn sweep(&self, b: *mut Block) {
         self.block.set(b);
         self.sweep.set(0);
     }
 
-    /// On to the next hole that has room; those that have none are left to the next sweep.
+    /// Moves the range to the next hole that fits the request; smaller ones are left for the next sweep.
     pub fn next_hole(&self, size: usize, align: usize) -> bool {
         if !self.is_sweeping() {
             return false;
         }
         let (b, from) = (self.block.get(), self.sweep.get());
         let found = self.hole(from, size, align);
-        // SAFETY: a range's block is alive, and this thread's; what is free is in it.
+        // SAFETY: a range's block is alive, and this thread's; the hole is in it.
         unsafe {
             match found {
                 Some((at, wide)) => {
@@ -113,16 +111,16 @@ impl Range {
                 }
                 None => {
                     if from == 0 {
-                        (*b).widest = (size + align - 8) as u32; // what is narrower may be there
+                        (*b).widest = (size + align - 8) as u32; // narrower holes may remain
                     }
-                    self.sweep.set(NOWHERE);
+                    self.sweep.set(NO_HOLE);
                 }
             }
         }
         found.is_some()
     }
 
-    /// A hole with room that begins from `from` on.
+    /// Finds a hole from `from` on that fits the request.
     fn hole(&self, from: usize, size: usize, align: usize) -> Option<(usize, usize)> {
         let (b, mut from) = (self.block.get(), from);
         // SAFETY: as above.
@@ -137,16 +135,16 @@ impl Range {
         }
     }
 
-    /// All of a block is to be filled.
+    /// Begins to fill an empty block.
     pub fn open(&self, b: *mut Block) {
         // SAFETY: the block is empty, and this thread's.
         unsafe {
             (*b).live = (*b).capacity as i32;
-            (*b).notice = i32::MIN; // not while it is filled
+            (*b).threshold = i32::MIN; // never reached while it is filled
             Block::fill_all(b);
             (*b).swept = false;
             (*b).widest = 0;
-            (*b).place = Place::Open;
+            (*b).list = ListName::Open;
             self.clear();
             self.block.set(b);
             self.span(b, 0, (*b).capacity as usize);
@@ -154,7 +152,7 @@ impl Range {
     }
 }
 
-/// Blocks that wait, linked through them.
+/// A list of blocks, linked through their headers.
 pub struct List {
     pub first: Cell<*mut Block>,
     last: Cell<*mut Block>,
@@ -170,10 +168,10 @@ impl List {
         self.last.set(null_mut());
     }
 
-    pub fn push(&self, b: *mut Block, place: Place) {
-        // SAFETY: as of the next two: a block in a list is alive and this thread's, and in one list.
+    pub fn push(&self, b: *mut Block, list: ListName) {
+        // SAFETY: as in the next two: a block in a list is alive and this thread's, and in one list.
         unsafe {
-            (*b).place = place;
+            (*b).list = list;
             (*b).previous = null_mut();
             (*b).next = self.first.get();
             match self.first.get() {
@@ -184,10 +182,10 @@ impl List {
         self.first.set(b);
     }
 
-    pub fn append(&self, b: *mut Block, place: Place) {
+    pub fn append(&self, b: *mut Block, list: ListName) {
         // SAFETY: as above.
         unsafe {
-            (*b).place = place;
+            (*b).list = list;
             (*b).next = null_mut();
             (*b).previous = self.last.get();
             match self.last.get() {
@@ -209,7 +207,7 @@ impl List {
                 after if after.is_null() => self.last.set((*b).previous),
                 after => (*after).previous = (*b).previous,
             }
-            (*b).place = Place::Open;
+            (*b).list = ListName::Open;
         }
     }
 }

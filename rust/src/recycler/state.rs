@@ -1,48 +1,46 @@
-//! What a recycler, or a shard of one, keeps: the ranges that are filled, the blocks that wait, and what is worth doing
-//! before the source is asked.
+//! The state of a recycler, or of a shard: the ranges that are filled, the lists of blocks, and the slow path.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
-use super::block::{self, Block, Place, Segment, DIRECT, UNIT};
+use super::block::{self, Block, ListName, Segment, DIRECT, UNIT};
 #[cfg(feature = "std")]
 use super::checked::Checked;
 use super::large::Larges;
 use super::range::{List, Range};
 use super::supply::{Supply, Units};
+use crate::construct::CallSite;
 use crate::policy::{is_request, CAP};
-use crate::room::By;
 
-/// Blocks of a list that are looked at, for one in which a request fits.
-const LOOKS: usize = 16;
-/// Sparse blocks that are looked at before another is filled.
-const TRIES: usize = 4;
-/// Requests up to this go into holes first; larger ones rarely find room there.
-const TINY: usize = 512;
-/// Larger requests are served aside.
-const LITTLE: usize = 4096;
+/// Blocks of a list tested for a fit.
+const PROBES_MAX: usize = 16;
+/// Sparse blocks swept before a new one is used.
+const SWEEPS_MAX: usize = 4;
+/// Requests up to this use holes first; larger ones rarely fit.
+const SMALL_MAX: usize = 512;
+/// Larger requests use the range `medium`.
+const MEDIUM_MAX: usize = 4096;
 
-/// No unit.
-const NOWHERE: usize = usize::MAX;
+const NO_UNIT: usize = usize::MAX;
 
-/// What was freed last: one piece, or neighbours freed one after the other. Its block knows nothing of it yet. Addresses;
-/// none: both are 0, where no allocation ends or starts.
-pub struct Gone {
+/// The last frees: one piece, or adjacent ones. The block's counters do not include it yet. Addresses; empty: both are
+/// 0, where no allocation starts or ends.
+pub struct Pending {
     pub first: Cell<usize>,
     pub end: Cell<usize>,
 }
 
 pub struct State {
-    pub now: Range,
-    pub gone: Gone,
-    pub aside: Range,
-    /// The block that was looked for last, and its unit.
-    pub seen: Cell<(usize, *mut Block)>,
-    /// Blocks worth a sweep.
+    pub main: Range,
+    pub pending: Pending,
+    pub medium: Range,
+    /// The unit and the block of the last lookup.
+    pub last_block: Cell<(usize, *mut Block)>,
+    /// Blocks with enough free bytes for a sweep.
     pub sparse: List,
     pub empty: List,
-    /// The newest first: that one may have blocks that were never used.
+    /// Newest first; only that one may have unused blocks.
     pub segments: Cell<*mut Segment>,
     pub segment_bytes: Cell<usize>,
     pub larges: Larges,
@@ -61,10 +59,10 @@ pub struct State {
 impl State {
     pub const fn new() -> State {
         State {
-            now: Range::new(),
-            gone: Gone { first: Cell::new(0), end: Cell::new(0) },
-            aside: Range::new(),
-            seen: Cell::new((NOWHERE, null_mut())),
+            main: Range::new(),
+            pending: Pending { first: Cell::new(0), end: Cell::new(0) },
+            medium: Range::new(),
+            last_block: Cell::new((NO_UNIT, null_mut())),
             sparse: List::new(),
             empty: List::new(),
             segments: Cell::new(null_mut()),
@@ -80,7 +78,7 @@ impl State {
         }
     }
 
-    /// One that is not checked, whatever the process is.
+    /// A state that is not checked in a checked process.
     #[cfg(feature = "std")]
     pub fn plain() -> State {
         let state = State::new();
@@ -88,66 +86,66 @@ impl State {
         state
     }
 
-    /// What needs no slow call; `None` where one is needed: so does 0, which counts as 1. `align` is a power of two.
+    /// Allocates inline; `None`: the slow path is needed, as for a size of 0. `align` is a power of two.
     #[inline(always)]
     pub fn bump(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let p = self.now.cursor.get();
-        let mut apart = size.wrapping_sub(1) >= self.now.limit.get() - p.addr();
-        // What has a block of its own must not come in here, though there may be room: a free would not find it.
-        apart |= !block::is_direct(size, align);
+        let p = self.main.cursor.get();
+        let mut slow = size.wrapping_sub(1) >= self.main.limit.get() - p.addr();
+        // A request with a block of its own must not be served here even if it fits: a free would not find it.
+        slow |= !block::is_direct(size, align);
         if align > 8 {
-            apart |= p.addr() & (align - 1) != 0;
+            slow |= p.addr() & (align - 1) != 0;
         }
-        if apart {
+        if slow {
             return None;
         }
-        self.now.cursor.set(p.wrapping_add((size + 7) & !7));
-        // SAFETY: where there is room there is a block.
+        self.main.cursor.set(p.wrapping_add((size + 7) & !7));
+        // SAFETY: bytes remain, so there is a block.
         Some(unsafe { NonNull::new_unchecked(p) })
     }
 
-    /// Containers free in the order of addresses, or against it. Neighbours are joined before their block hears of them;
-    /// and where an allocation ended at the cursor, that goes back. No block starts where another ends.
+    /// Frees an allocation. Containers free in ascending or descending order of addresses, so adjacent pieces are
+    /// joined before their block is updated; an allocation that ends at the cursor moves the cursor back. No block
+    /// starts where another ends.
     ///
     /// # Safety
-    /// `bytes` at `at` are an allocation, or the end of one, in a block that `units` knows to be of this state, and are
-    /// used no more.
+    /// `bytes` at `at` are an allocation, or the end of one, in a block of this state that is in `units`, and are not
+    /// used any more.
     #[inline(always)]
     pub unsafe fn free(&self, units: &Units, at: usize, bytes: usize) {
-        let cursor = self.now.cursor.get();
+        let cursor = self.main.cursor.get();
         if at + bytes == cursor.addr() {
-            // The newest, or next to a range in the midst of a block: as good.
-            self.now.cursor.set(cursor.wrapping_sub(bytes));
+            // The newest allocation, or one in front of a hole that is filled: the range may begin earlier.
+            self.main.cursor.set(cursor.wrapping_sub(bytes));
             return;
         }
-        let (first, end) = (self.gone.first.get(), self.gone.end.get());
+        let (first, end) = (self.pending.first.get(), self.pending.end.get());
         if at + bytes == first {
-            self.gone.first.set(at);
+            self.pending.first.set(at);
             return;
         }
         if at == end {
-            self.gone.end.set(at + bytes);
+            self.pending.end.set(at + bytes);
             return;
         }
-        self.gone.first.set(at);
-        self.gone.end.set(at + bytes);
+        self.pending.first.set(at);
+        self.pending.end.set(at + bytes);
         if first != end {
             // SAFETY: it was freed, in a block of this state.
             unsafe { self.give(units, first, end - first) };
         }
     }
 
-    /// A piece of a block is free.
     #[inline(always)]
     unsafe fn give(&self, units: &Units, at: usize, bytes: usize) {
-        // SAFETY: the caller's contract: the block is known, alive and this thread's; what is free is nobody's.
+        // SAFETY: the caller's contract: the block is in the directory, alive and this thread's; the piece is not used.
         unsafe {
             let b = self.block_of(units, at);
             let live = (*b).live - bytes as i32;
             (*b).live = live;
             Block::free(b, at - (*b).base.addr(), bytes);
-            if live <= (*b).notice {
-                self.noticed(b);
+            if live <= (*b).threshold {
+                self.update_block(b);
             }
         }
     }
@@ -155,79 +153,78 @@ impl State {
     #[inline(always)]
     pub unsafe fn block_of(&self, units: &Units, address: usize) -> *mut Block {
         let unit = block::unit_of(address);
-        let (seen, b) = self.seen.get();
+        let (seen, b) = self.last_block.get();
         if unit == seen {
             return b;
         }
-        // SAFETY: the caller's contract: a block of this unit is known.
+        // SAFETY: the caller's contract: the block of this unit is in the directory.
         let b = unsafe { units.find(unit) }.as_ptr();
-        self.seen.set((unit, b));
+        self.last_block.set((unit, b));
         b
     }
 }
 
 impl State {
-    /// A unit may be another block's from now on.
-    pub fn overlook(&self) {
-        self.seen.set((NOWHERE, null_mut()));
+    /// Called when a unit may become another block's.
+    pub fn forget_last_block(&self) {
+        self.last_block.set((NO_UNIT, null_mut()));
     }
 }
 
-// ---- blocks that others were freed in ----
+// ---- blocks with frees ----
 
 impl State {
-    /// To be noticed again when an eighth more is free, or all.
-    unsafe fn watch(b: *mut Block) {
+    /// The next update is due when another eighth is free, or everything.
+    unsafe fn set_threshold(b: *mut Block) {
         // SAFETY: the caller's contract: a block of this state.
         unsafe {
             let eighth = ((*b).capacity / 8) as i32;
-            (*b).notice = ((*b).live - eighth).max(0);
+            (*b).threshold = ((*b).live - eighth).max(0);
         }
     }
 
     #[cold]
     #[inline(never)]
-    unsafe fn noticed(&self, b: *mut Block) {
+    unsafe fn update_block(&self, b: *mut Block) {
         #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
-            return self.noticed_checked(checked);
+            return self.update_block_checked(checked);
         }
         // SAFETY: as above.
         unsafe {
-            let listed = (*b).place == Place::Sparse;
+            let listed = (*b).list == ListName::Sparse;
             if (*b).live == 0 {
                 if listed {
                     self.sparse.unlink(b);
                 }
-                self.emptied(b);
+                self.block_emptied(b);
                 return;
             }
             (*b).widest = 0;
-            Self::watch(b);
+            Self::set_threshold(b);
             if !listed {
-                self.sparse.push(b, Place::Sparse);
+                self.sparse.push(b, ListName::Sparse);
             }
         }
     }
 
-    unsafe fn emptied(&self, b: *mut Block) {
+    unsafe fn block_emptied(&self, b: *mut Block) {
         // SAFETY: as above; its segment is alive.
         unsafe { (*(*b).segment).busy -= 1 };
-        self.empty.push(b, Place::Empty);
+        self.empty.push(b, ListName::Empty);
     }
 
-    /// What was freed last reaches its block.
-    pub unsafe fn settle(&self, units: &Units) {
-        let (first, end) = (self.gone.first.replace(0), self.gone.end.replace(0));
+    /// Updates the block of the pending frees.
+    pub unsafe fn flush_pending(&self, units: &Units) {
+        let (first, end) = (self.pending.first.replace(0), self.pending.end.replace(0));
         if first != end {
             // SAFETY: it was freed, in a block of this state.
             unsafe { self.give(units, first, end - first) };
         }
     }
 
-    /// A range is done with; its block joins those that count down. It is worth a sweep when a quarter of it is free; if
-    /// a sweep left as much, that was too narrow for what was asked for, and it waits at the end of the list for
-    /// something smaller.
+    /// Ends the use of a range's block. A block with a quarter free is listed for a sweep; if a sweep left that much,
+    /// its holes were too narrow, and it is appended to the list, for smaller requests.
     pub fn close(&self, range: &Range) {
         let b = range.block.get();
         if b.is_null() {
@@ -237,26 +234,25 @@ impl State {
         // SAFETY: a range's block is of this state.
         unsafe {
             range.clear();
-            (*b).place = Place::Full;
-            (*b).notice = ((*b).capacity - (*b).capacity / 4) as i32;
-            if (*b).live > (*b).notice {
+            (*b).list = ListName::Full;
+            (*b).threshold = ((*b).capacity - (*b).capacity / 4) as i32;
+            if (*b).live > (*b).threshold {
                 return;
             }
             if (*b).swept && (*b).live != 0 {
-                Self::watch(b);
-                self.sparse.append(b, Place::Sparse);
+                Self::set_threshold(b);
+                self.sparse.append(b, ListName::Sparse);
             } else {
-                self.noticed(b);
+                self.update_block(b);
             }
         }
     }
 
-    /// Makes a block that is in no list the one that is filled, at a hole that has room. `false`: it has none, and waits
-    /// for more frees.
+    /// Begins to fill the holes of an unlisted block. `false`: none fits, and the block is closed.
     unsafe fn sweep(&self, range: &Range, b: *mut Block, size: usize, align: usize) -> bool {
         // SAFETY: the caller's contract: a block of this state.
         unsafe {
-            (*b).notice = i32::MIN;
+            (*b).threshold = i32::MIN;
             (*b).swept = true;
         }
         range.sweep(b);
@@ -268,12 +264,12 @@ impl State {
     }
 }
 
-// ---- allocation that the fast path has no answer to ----
+// ---- the slow path of allocation ----
 
 impl State {
-    /// From the holes of sparse blocks, a few of which are looked at.
-    fn sparse_place(&self, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        for _ in 0..TRIES {
+    /// Allocates in the holes of the first sparse blocks.
+    fn alloc_from_sparse(&self, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
+        for _ in 0..SWEEPS_MAX {
             let b = self.sparse.first.get();
             if b.is_null() {
                 return None;
@@ -283,27 +279,27 @@ impl State {
                 let widest = (*b).widest as usize;
                 if widest != 0 && size + align - 8 >= widest {
                     self.sparse.unlink(b);
-                    self.sparse.append(b, Place::Sparse);
-                    continue; // seen, and too narrow
+                    self.sparse.append(b, ListName::Sparse);
+                    continue; // known to be too narrow
                 }
                 self.close(range);
                 self.sparse.unlink(b);
                 if self.sweep(range, b, size, align) {
-                    return range.place(size, align);
+                    return range.alloc(size, align);
                 }
             }
         }
         None
     }
 
-    /// An empty block in which the request fits, off its list.
+    /// Unlinks an empty block that fits the request.
     fn find(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<*mut Block> {
         let fits = |b: *mut Block| {
-            // SAFETY: a listed block is alive and of this state, and so is one that was just cut.
+            // SAFETY: a listed block is alive and of this state, and so is one that was just initialised.
             unsafe { block::fit((*b).base.addr(), (*b).capacity as usize, size, align).is_some() }
         };
         let mut b = self.empty.first.get();
-        for _ in 0..LOOKS {
+        for _ in 0..PROBES_MAX {
             if b.is_null() {
                 break;
             }
@@ -325,16 +321,16 @@ impl State {
                 return Some(b);
             }
             // SAFETY: it was just made.
-            unsafe { self.emptied(b) };
+            unsafe { self.block_emptied(b) };
         }
         None
     }
 
-    /// One that has at least one block in which any request fits. The blocks of the newest one were used up.
+    /// Takes a segment with at least one block that fits any request.
     #[cold]
     fn take_segment(&self, supply: &Supply<'_>) -> bool {
         let mut size = self.segment_bytes.get();
-        // One unit is enough where it begins with one, as the heap's do; other sources give any address.
+        // One unit suffices if the memory is aligned to it, as the heap's is; other sources may return any address.
         let mut rising = size == UNIT;
         let s = loop {
             match supply.take_segment(self, size) {
@@ -354,37 +350,37 @@ impl State {
         true
     }
 
-    /// Where it goes if not behind the cursor: into holes or into an empty block, and the source is asked last.
+    /// Allocates in the range, holes, an empty block, or a new segment, in this order.
     fn fill(&self, supply: &Supply<'_>, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let holes_first = size <= TINY;
-        if let Some(p) = range.place(size, align) {
+        let holes_first = size <= SMALL_MAX;
+        if let Some(p) = range.alloc(size, align) {
             return Some(p);
         }
         if range.next_hole(size, align) {
-            return range.place(size, align);
+            return range.alloc(size, align);
         }
         if range.is_idle() {
-            // All of it was freed meanwhile.
+            // All of it was freed.
             range.open(range.block.get());
-            if let Some(p) = range.place(size, align) {
+            if let Some(p) = range.alloc(size, align) {
                 return Some(p);
             }
         }
         if holes_first {
-            if let Some(p) = self.sparse_place(range, size, align) {
+            if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
             }
         }
         let mut b = self.find(supply, size, align);
         if b.is_none() && !holes_first {
-            if let Some(p) = self.sparse_place(range, size, align) {
+            if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
             }
         }
         if b.is_none() {
-            // The block that was filled may itself be worth a sweep by now.
+            // The block that was filled may have enough holes by now.
             self.close(range);
-            if let Some(p) = self.sparse_place(range, size, align) {
+            if let Some(p) = self.alloc_from_sparse(range, size, align) {
                 return Some(p);
             }
             if self.take_segment(supply) {
@@ -394,54 +390,54 @@ impl State {
         let b = b?;
         self.close(range);
         range.open(b);
-        range.place(size, align)
+        range.alloc(size, align)
     }
 
-    /// Large ones have a range of their own, and those that are not small while holes are filled.
+    /// Large requests use `medium`, as do those that are not small while `main` fills holes.
     fn range_for(&self, size: usize) -> &Range {
-        if size > LITTLE || (size > TINY && self.now.is_sweeping()) {
-            &self.aside
+        if size > MEDIUM_MAX || (size > SMALL_MAX && self.main.is_sweeping()) {
+            &self.medium
         } else {
-            &self.now
+            &self.main
         }
     }
 
     #[cold]
     #[inline(never)]
-    pub fn more(&self, supply: &Supply<'_>, size: usize, align: usize, by: By) -> Option<NonNull<u8>> {
+    pub fn alloc_slow(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
         if !is_request(size, align) {
             return None;
         }
         #[cfg(feature = "std")]
-        if let Some(checked) = self.checked_now().ok()? {
-            let p = checked.alloc(supply, size, align, by);
+        if let Some(checked) = self.decide_checked().ok()? {
+            let p = checked.alloc(supply, size, align, site);
             crate::hook::deliver();
             return p;
         }
-        let _ = by;
-        let bytes = block::taken(size);
+        let _ = site;
+        let bytes = block::rounded_size(size);
         let align = align.max(8);
         if !block::is_direct(size, align) {
             return self.larges.alloc(self, supply, bytes, align);
         }
-        // SAFETY: what was freed is of this state, and `supply` knows its blocks.
-        unsafe { self.settle(&supply.index.units) };
+        // SAFETY: the pending piece is of this state, and its block in the directory.
+        unsafe { self.flush_pending(&supply.index.units) };
         if align > 8 {
-            // With some bytes cut off it may fit.
-            if let Some(p) = self.now.place(bytes, align) {
+            // It may fit with padding.
+            if let Some(p) = self.main.alloc(bytes, align) {
                 return Some(p);
             }
         }
         self.fill(supply, self.range_for(bytes), bytes, align)
     }
 
-    /// Makes an allocation of shared blocks larger or smaller where it stands. `false`: it cannot be.
+    /// Resizes an allocation of shared blocks in place. `false`: impossible.
     ///
     /// # Safety
     /// As for [`free`](State::free), of the bytes behind `now`.
     #[inline]
     pub unsafe fn resize(&self, units: &Units, at: usize, was: usize, now: usize) -> bool {
-        let cursor = self.now.cursor.get();
+        let cursor = self.main.cursor.get();
         if now <= was {
             if now < was {
                 // SAFETY: the caller's contract.
@@ -449,12 +445,12 @@ impl State {
             }
             return true;
         }
-        let fits = at + was == cursor.addr() && self.now.left() >= now - was;
+        let fits = at + was == cursor.addr() && self.main.left() >= now - was;
         if fits {
-            self.now.cursor.set(cursor.wrapping_add(now - was));
+            self.main.cursor.set(cursor.wrapping_add(now - was));
         }
         fits
     }
 }
 
-const _: () = assert!(DIRECT > LITTLE && LITTLE > TINY);
+const _: () = assert!(DIRECT > MEDIUM_MAX && MEDIUM_MAX > SMALL_MAX);

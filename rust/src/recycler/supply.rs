@@ -1,5 +1,4 @@
-//! Where the memory of a recycler comes from, and where it is noted whose an address is: what the shards of a
-//! synchronized one share, behind a lock.
+//! The source of a recycler and its directory of addresses, shared by all shards, under a lock.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::{null_mut, NonNull};
@@ -9,20 +8,19 @@ use super::block::{Block, Segment};
 use super::directory::{Directory, Slot};
 use super::large::Large;
 use super::state::State;
-use crate::hook::held;
+use crate::hook::call_source;
 #[cfg(feature = "std")]
 use crate::lock::Lock;
 use crate::source::Source;
 
 const FEW: usize = 16;
 
-/// Blocks by their unit.
 pub type Units = Directory<Block, FEW>;
 
-/// What is known of addresses.
+/// The directory: from addresses to blocks and large objects.
 pub struct Index {
     pub units: Units,
-    /// Large objects, by the line that they begin with.
+    /// Large objects, by their line.
     pub larges: Directory<Large, FEW>,
 }
 
@@ -41,46 +39,45 @@ impl Index {
     }
 }
 
-/// What a slow call is given.
+/// The arguments of a slow call.
 pub struct Supply<'a> {
     pub source: &'a dyn Source,
     pub index: &'a Index,
-    /// Which shard calls.
     pub owner: u32,
-    /// Of those who share it: one at a time asks the source, and notes what it gave.
+    /// Of a synchronized recycler: held while the source is called and the directory changed.
     #[cfg(feature = "std")]
     pub lock: Option<&'a Lock>,
 }
 
 impl Supply<'_> {
     #[cfg(feature = "std")]
-    fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _held = self.lock.map(Lock::take);
+    fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _guard = self.lock.map(Lock::take);
         f()
     }
 
     #[cfg(not(feature = "std"))]
-    fn alone<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
         f()
     }
 
-    /// Room in a directory for `more` keys; `false`: there is no memory for it.
+    /// Reserves space for `more` keys in a directory; `false`: no memory.
     ///
-    /// Behind the lock, as the next two.
+    /// Under the lock, as the next two.
     fn reserve<T>(&self, directory: &Directory<T, FEW>, more: usize) -> bool {
-        let bytes = directory.wants(more);
+        let bytes = directory.table_bytes_for(more);
         if bytes == 0 {
             return true;
         }
-        let Some(memory) = held(|| self.source.take(bytes)) else { return false };
-        // SAFETY: the source's memory, which `clear` puts back.
-        unsafe { directory.renew(memory, bytes) };
+        let Some(memory) = call_source(|| self.source.take(bytes)) else { return false };
+        // SAFETY: memory of the source, which `clear` returns.
+        unsafe { directory.grow(memory, bytes) };
         true
     }
 
     fn take(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         state.source_calls.set(state.source_calls.get() + 1);
-        let p = held(|| self.source.take(size))?;
+        let p = call_source(|| self.source.take(size))?;
         state.reserved.set(state.reserved.get() + size);
         state.peak.set(state.peak.get().max(state.reserved.get()));
         Some(p)
@@ -89,20 +86,20 @@ impl Supply<'_> {
     unsafe fn put(&self, state: &State, p: NonNull<u8>, size: usize) {
         state.reserved.set(state.reserved.get() - size);
         // SAFETY: the caller's contract: taken with that size.
-        unsafe { held(|| self.source.put(p, size)) }
+        unsafe { call_source(|| self.source.put(p, size)) }
     }
 
-    /// A segment, and its blocks are known. `None`: there is no memory, or no whole block would be in it.
+    /// Takes a segment, and adds its blocks to the directory. `None`: no memory, or no whole block.
     pub fn take_segment(&self, state: &State, size: usize) -> Option<*mut Segment> {
-        self.alone(|| {
+        self.locked(|| {
             if !self.reserve(&self.index.units, size / super::block::UNIT + 1) {
                 return None;
             }
             let memory = self.take(state, size)?;
-            // SAFETY: it was just taken; its units are known to nobody; there is room for their keys.
+            // SAFETY: it was just taken; its units are not in the directory; there is space for their keys.
             unsafe {
                 let s = Segment::make(memory, size);
-                if !Segment::is_of_use(s) {
+                if !Segment::fits_any_request(s) {
                     self.put(state, memory, size);
                     return None;
                 }
@@ -115,33 +112,33 @@ impl Supply<'_> {
     }
 
     /// # Safety
-    /// Nothing of the segment is used, nor looked for.
+    /// The segment is not used, and its blocks are not looked up.
     pub unsafe fn put_segment(&self, state: &State, s: *mut Segment) {
         // SAFETY: the caller's contract.
-        self.alone(|| unsafe {
+        self.locked(|| unsafe {
             (0..(*s).count).for_each(|i| self.index.units.remove(Segment::unit(s, i)));
             self.put(state, NonNull::new_unchecked(s.cast()), (*s).size);
         });
     }
 
-    /// A block of its own for a large object, which `place` makes known.
+    /// Takes a block for a large object, which `register` adds to the directory.
     pub fn take_large(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
-        self.alone(|| self.take(state, size))
+        self.locked(|| self.take(state, size))
     }
 
     /// # Safety
-    /// It came of `take_large` with that size, and is used no more.
+    /// It came from `take_large` with that size, and is not used any more.
     pub unsafe fn put_large(&self, state: &State, p: NonNull<u8>, size: usize) {
         // SAFETY: the caller's contract.
-        self.alone(|| unsafe { self.put(state, p, size) });
+        self.locked(|| unsafe { self.put(state, p, size) });
     }
 
-    /// Notes an object; `false`: there is no memory for that.
+    /// Adds a large object to the directory; `false`: no memory.
     ///
     /// # Safety
-    /// The key is not there.
-    pub unsafe fn enroll(&self, key: usize, large: NonNull<Large>) -> bool {
-        self.alone(|| {
+    /// The key is absent.
+    pub unsafe fn register(&self, key: usize, large: NonNull<Large>) -> bool {
+        self.locked(|| {
             let room = self.reserve(&self.index.larges, 1);
             if room {
                 // SAFETY: the caller's contract.
@@ -152,21 +149,21 @@ impl Supply<'_> {
     }
 
     /// # Safety
-    /// The key is there, and nobody looks for it.
-    pub unsafe fn strike(&self, key: usize) {
+    /// The key is present, and not looked up.
+    pub unsafe fn unregister(&self, key: usize) {
         // SAFETY: the caller's contract.
-        self.alone(|| unsafe { self.index.larges.remove(key) });
+        self.locked(|| unsafe { self.index.larges.remove(key) });
     }
 
     /// Returns the memory of the directories.
     ///
     /// # Safety
-    /// All states are released, and nobody else is in a call.
+    /// All states are released, and no other call is running.
     pub unsafe fn clear(&self) {
-        // SAFETY: the caller's contract: the source gave it.
+        // SAFETY: the caller's contract; the memory came from the source.
         unsafe {
-            self.index.units.clear(|p, size| held(|| self.source.put(p, size)));
-            self.index.larges.clear(|p, size| held(|| self.source.put(p, size)));
+            self.index.units.clear(|p, size| call_source(|| self.source.put(p, size)));
+            self.index.larges.clear(|p, size| call_source(|| self.source.put(p, size)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Recyclers for many threads at once: recyclers behind locks, and threads spread over them.
+//! Recyclers for many threads: shards with a lock each.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -9,31 +9,31 @@ use core::sync::atomic::AtomicBool;
 use super::state::State;
 use super::supply::{Index, Supply};
 use super::{block, checked, is_dangling, large, RecyclerStats};
-use crate::error::{sure, AllocError};
-use crate::hook::Hold;
+use crate::construct::{CallSite, Construct};
+use crate::error::{unwrap_infallible, AllocError};
+use crate::hook::DeferReports;
 use crate::lease::hint;
-use crate::lock::{Held, Lock};
+use crate::lock::{Guard, Lock};
 use crate::memory::Heap;
-use crate::room::{By, Room};
 use crate::source::Source;
 
 const SHARDS: usize = 8;
 
-/// Neighbours share no line, nor the pair of lines that some processors fetch.
+/// Aligned to two cache lines, since some processors fetch lines in pairs.
 #[repr(align(128))]
 struct Shard {
     lock: Lock,
     state: State,
 }
 
-/// A [`Recycler`](crate::Recycler) that all threads may use at once: what one allocates, another may free.
+/// A [`Recycler`](crate::Recycler) that all threads may use at once: any thread may free any allocation.
 ///
-/// Threads are spread over eight shards, each a recycler behind a lock. An allocation takes the lock of the thread's own
-/// shard, or of another if that is taken; a free takes the lock of the shard that the memory came from, which it finds
-/// without one. Locks are held for nanoseconds, or while the source is asked, which one thread at a time does.
+/// Threads are distributed over eight shards, each a recycler with a lock. An allocation takes the lock of the thread's
+/// shard, or of another if that is held; a free takes the lock of the shard that the memory came from, which it finds
+/// without a lock. Locks are held for nanoseconds, or while the source is called, which one thread at a time does.
 ///
-/// With the feature `allocator-api2` or `nightly`, `&SyncRecycler` is an allocator, and a collection in it is `Send` and
-/// `Sync` if what it holds is. It is made by a `const fn`, so it can be a `static`.
+/// With the feature `allocator-api2` or `nightly`, `&SyncRecycler` is an allocator; a collection in it is `Send` and
+/// `Sync` if its elements are. It is created by a `const fn`, so it can be a `static`.
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -55,7 +55,7 @@ pub struct SyncRecycler<S: Source = Heap> {
 }
 
 impl SyncRecycler {
-    /// An empty one, of the heap. It takes no memory yet.
+    /// Creates an empty recycler on the heap. It takes no memory yet.
     ///
     /// ```
     /// static RECYCLER: toft::SyncRecycler = toft::SyncRecycler::new();
@@ -67,7 +67,7 @@ impl SyncRecycler {
 }
 
 impl<S: Source> SyncRecycler<S> {
-    /// One whose blocks come from `source`, which one thread at a time calls.
+    /// Creates a recycler whose blocks come from `source`, which one thread at a time calls.
     ///
     /// ```
     /// use toft::{Pages, SyncRecycler};
@@ -89,32 +89,32 @@ impl<S: Source> SyncRecycler<S> {
         Supply { source: &self.source, index: &self.index, owner: shard as u32, lock: Some(&self.source_lock) }
     }
 
-    /// A shard to allocate from: the thread's own, or one that nobody has.
+    /// Locks a shard for an allocation: the thread's own, or a free one.
     #[inline(always)]
-    fn some_shard(&self) -> (Held<'_>, usize) {
+    fn some_shard(&self) -> (Guard<'_>, usize) {
         let own = hint() % SHARDS;
-        match self.shards[own].lock.attempt() {
-            Some(held) => (held, own),
+        match self.shards[own].lock.try_take() {
+            Some(guard) => (guard, own),
             None => self.another_shard(own),
         }
     }
 
     #[cold]
-    fn another_shard(&self, own: usize) -> (Held<'_>, usize) {
+    fn another_shard(&self, own: usize) -> (Guard<'_>, usize) {
         let others = (1..SHARDS).map(|i| (own + i) % SHARDS);
-        let free = others.map(|i| (self.shards[i].lock.attempt(), i)).find_map(|(held, i)| Some((held?, i)));
+        let free = others.map(|i| (self.shards[i].lock.try_take(), i)).find_map(|(guard, i)| Some((guard?, i)));
         free.unwrap_or_else(|| (self.shards[own].lock.take(), own))
     }
 
-    /// The shard that `p` came from. Where that is written stays as it was for as long as `p` is live. `None`: it is not
-    /// known, as in a recycler that is checked no address is.
+    /// Returns the shard that `p` came from, which is constant while `p` is live. `None`: the address is not in the
+    /// directory, as in a checked recycler.
     ///
     /// # Safety
     /// If `p` is of this recycler, it is live and has this layout.
     #[inline(always)]
     unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> Option<usize> {
         let at = p.addr().get();
-        // SAFETY: the caller's contract: the address stays known.
+        // SAFETY: the caller's contract: the address stays in the directory.
         let owner = unsafe {
             if block::is_direct(layout.size(), layout.align()) {
                 (*self.index.units.search(block::unit_of(at))?.as_ptr()).owner
@@ -125,54 +125,54 @@ impl<S: Source> SyncRecycler<S> {
         Some(owner as usize % SHARDS)
     }
 
-    /// Where the shard has nothing at hand. Findings are delivered when its lock is released.
+    /// The slow path. Findings are delivered after the lock is released.
     #[cold]
     #[inline(never)]
-    fn obtain_slow(&self, held: Held<'_>, i: usize, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        let hold = Hold::new();
-        let p = self.shards[i].state.more(&self.supply(i), layout.size(), layout.align(), by);
-        drop(held);
-        hold.end();
+    fn raw_alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let deferred = DeferReports::new();
+        let p = self.shards[i].state.alloc_slow(&self.supply(i), layout.size(), layout.align(), site);
+        drop(guard);
+        deferred.end();
         p
     }
 
-    /// What an address is that no shard's blocks have: in a recycler that is checked an object of one of them, or none.
+    /// Frees an address that is not in the directory: a checked object of a shard, or a bad free.
     #[cold]
     #[inline(never)]
     fn return_unknown(&self, p: NonNull<u8>, layout: Layout) {
         if !crate::process::checks() {
             return;
         }
-        let hold = Hold::new();
-        let bytes = block::taken(layout.size());
+        let deferred = DeferReports::new();
+        let bytes = block::rounded_size(layout.size());
         let freed = self.shards.iter().any(|shard| {
-            let _held = shard.lock.take();
+            let _guard = shard.lock.take();
             shard.state.checked().is_some_and(|checked| checked.free(p.addr().get(), bytes))
         });
         if !freed {
             checked::bad_free(bytes);
         }
-        hold.end();
+        deferred.end();
     }
 
     /// # Safety
-    /// As for `State::fits`.
+    /// As for `State::resize_in_place`.
     #[inline]
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
             let Some(i) = self.shard_of(p, old) else {
                 return self.shards.iter().any(|shard| {
-                    let _held = shard.lock.take();
-                    shard.state.checked().is_some_and(|it| it.fits(p.addr().get(), old.size(), new.size()))
+                    let _guard = shard.lock.take();
+                    shard.state.checked().is_some_and(|it| it.resize_in_place(p.addr().get(), old.size(), new.size()))
                 });
             };
-            let _held = self.shards[i].lock.take();
-            self.shards[i].state.fits(&self.supply(i), p, old, new)
+            let _guard = self.shards[i].lock.take();
+            self.shards[i].state.resize_in_place(&self.supply(i), p, old, new)
         }
     }
 
-    /// Memory of a layout, until it is [freed](SyncRecycler::free), by any thread, or the recycler is released.
+    /// Allocates memory, until any thread [frees](SyncRecycler::free) it or the recycler is released.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -186,7 +186,7 @@ impl<S: Source> SyncRecycler<S> {
     #[inline]
     #[track_caller]
     pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        sure(self.bytes(layout))
+        unwrap_infallible(self.bytes(layout))
     }
 
     /// As [`alloc_layout`](SyncRecycler::alloc_layout), with an error instead of the panic.
@@ -202,7 +202,7 @@ impl<S: Source> SyncRecycler<S> {
         self.bytes(layout)
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -215,14 +215,14 @@ impl<S: Source> SyncRecycler<S> {
     /// ```
     ///
     /// # Safety
-    /// `p` came from this recycler with `layout`, or was resized to it, and is used no more.
+    /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
     #[inline]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.return_(p, layout) }
+        unsafe { self.raw_free(p, layout) }
     }
 
-    /// Makes an allocation larger or smaller: as [`Recycler::resize`](crate::Recycler::resize).
+    /// Resizes an allocation: as [`Recycler::resize`](crate::Recycler::resize).
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -235,16 +235,16 @@ impl<S: Source> SyncRecycler<S> {
     /// ```
     ///
     /// # Safety
-    /// `p` came from this recycler with the layout `old`, and is used no more but at the address that is returned.
+    /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
     #[inline]
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.refit(p, old, new, By::caller(false)) }.ok_or(AllocError)
+        unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
     }
 
-    /// Returns memory that holds no live object to the source, until about `keep` bytes of it are left. Others may go on
-    /// meanwhile.
+    /// Returns memory without live objects to the source, until about `keep` bytes of it are left. Other threads may
+    /// use the recycler at the same time.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -257,13 +257,13 @@ impl<S: Source> SyncRecycler<S> {
     /// assert_eq!(recycler.stats().kept, 0);
     /// ```
     pub fn trim(&self, keep: usize) {
-        let hold = Hold::new();
+        let deferred = DeferReports::new();
         let mut keep = keep;
         for (i, shard) in self.shards.iter().enumerate() {
-            let _held = shard.lock.take();
+            let _guard = shard.lock.take();
             keep -= shard.state.trim(&self.supply(i), keep).min(keep);
         }
-        hold.end();
+        deferred.end();
     }
 
     /// Returns all memory to the source, whether it was freed or not.
@@ -276,7 +276,7 @@ impl<S: Source> SyncRecycler<S> {
     /// assert_eq!(recycler.stats().reserved, 0);
     /// ```
     pub fn release(&mut self) {
-        // SAFETY: it is borrowed exclusively: nothing of it is used, and nobody is in a call.
+        // SAFETY: borrowed exclusively, so no allocation is used, and no other call is running.
         unsafe {
             for (i, shard) in self.shards.iter().enumerate() {
                 shard.state.release(&self.supply(i));
@@ -285,7 +285,7 @@ impl<S: Source> SyncRecycler<S> {
         }
     }
 
-    /// What it holds: the sum of the shards, each at its moment.
+    /// Returns the statistics: the sum over the shards, each read at a different moment.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -296,27 +296,27 @@ impl<S: Source> SyncRecycler<S> {
     pub fn stats(&self) -> RecyclerStats {
         let mut stats = RecyclerStats::default();
         for shard in &self.shards {
-            let _held = shard.lock.take();
+            let _guard = shard.lock.take();
             stats.add(&shard.state, &self.index.units);
         }
         stats.finish(&self.index)
     }
 }
 
-impl<S: Source> Room for SyncRecycler<S> {
+impl<S: Source> Construct for SyncRecycler<S> {
     const FREES: bool = true;
 
     #[inline]
-    fn obtain(&self, layout: Layout, by: By) -> Option<NonNull<u8>> {
-        let (held, i) = self.some_shard();
+    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let (guard, i) = self.some_shard();
         match self.shards[i].state.bump(layout.size(), layout.align()) {
             Some(p) => Some(p),
-            None => self.obtain_slow(held, i, layout, by),
+            None => self.raw_alloc_slow(guard, i, layout, site),
         }
     }
 
     #[inline]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         if is_dangling(p, layout) {
             return;
         }
@@ -324,10 +324,10 @@ impl<S: Source> Room for SyncRecycler<S> {
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
             let Some(i) = self.shard_of(p, layout) else { return self.return_unknown(p, layout) };
-            let _held = self.shards[i].lock.take();
+            let _guard = self.shards[i].lock.take();
             let state = &self.shards[i].state;
             if block::is_direct(layout.size(), layout.align()) {
-                state.free(&self.index.units, at, block::taken(layout.size()));
+                state.free(&self.index.units, at, block::rounded_size(layout.size()));
             } else {
                 state.larges.free(state, &self.supply(i), at);
             }
@@ -335,21 +335,21 @@ impl<S: Source> Room for SyncRecycler<S> {
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: as above.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }
 
 // SAFETY: it owns its blocks, and its source is `Send`.
 unsafe impl<S: Source + Send> Send for SyncRecycler<S> {}
-// SAFETY: who has a shard's lock has the shard; the source is called behind a lock, by one thread at a time; the index is
-// looked at without one as its own rules allow.
+// SAFETY: a shard is accessed with its lock held; the source is called under a lock, by one thread at a time; the
+// directory may be read without one, by its own rules.
 unsafe impl<S: Source + Send> Sync for SyncRecycler<S> {}
 
 impl<S: Source> Drop for SyncRecycler<S> {

@@ -1,20 +1,20 @@
-//! Allocating: the same calls for a shared arena and for its parts.
+//! The allocating calls of shared arenas and their local parts.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // what is returned is new, and nobody else's
+#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
 
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
 
 use super::{Local, SharedArena};
-use crate::error::{sure, AllocError};
-use crate::room::Room;
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, AllocError};
 use crate::source::Source;
 
 macro_rules! allocating {
     ([$($generics:tt)*] $of:ty, $made:literal, $self_:lifetime, $lives:lifetime) => {
         impl<$($generics)*> $of {
-            /// A value, moved in. It is not dropped.
+            /// Moves a value into the arena. It is not dropped.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -45,7 +45,7 @@ macro_rules! allocating {
                 self.try_alloc_with(|| value)
             }
 
-            /// A value that is made in its place. `make` may allocate here too.
+            /// Constructs a value in the arena. `make` may allocate from the arena itself.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -56,8 +56,8 @@ macro_rules! allocating {
             #[inline]
             #[track_caller]
             pub fn alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> &$lives mut T {
-                // SAFETY: new, and written; it lives as long as the arena is borrowed.
-                unsafe { sure(Room::value(self, make, false)).as_mut() }
+                // SAFETY: new and initialised; it lives as long as the arena is borrowed.
+                unsafe { unwrap_infallible(Construct::value(self, make, false)).as_mut() }
             }
 
             /// As `alloc_with`, with an error instead of the panic; `make` does not run then.
@@ -71,10 +71,10 @@ macro_rules! allocating {
             #[inline]
             pub fn try_alloc_with<T>(&$self_ self, make: impl FnOnce() -> T) -> Result<&$lives mut T, AllocError> {
                 // SAFETY: as above.
-                Room::value(self, make, false).map(|mut p| unsafe { p.as_mut() })
+                Construct::value(self, make, false).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// Memory of a layout, to be written.
+            /// Returns uninitialised memory of a layout.
             ///
             /// ```
             /// use std::alloc::Layout;
@@ -86,7 +86,7 @@ macro_rules! allocating {
             #[inline]
             #[track_caller]
             pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-                sure(self.bytes(layout))
+                unwrap_infallible(self.bytes(layout))
             }
 
             /// As `alloc_layout`, with an error instead of the panic.
@@ -102,7 +102,7 @@ macro_rules! allocating {
                 self.bytes(layout)
             }
 
-            /// A copy of a slice.
+            /// Copies a slice.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -113,7 +113,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_slice_copy<T: Copy>(&$self_ self, src: &[T]) -> &$lives mut [T] {
                 // SAFETY: as above.
-                unsafe { sure(self.copied(src)).as_mut() }
+                unsafe { unwrap_infallible(self.copied(src)).as_mut() }
             }
 
             /// As `alloc_slice_copy`, with an error instead of the panic.
@@ -130,7 +130,7 @@ macro_rules! allocating {
                 self.copied(src).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// `n` values, by their index. Where `make` panics there is [a rule](crate#panics).
+            /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -141,7 +141,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_slice_fill_with<T>(&$self_ self, n: usize, make: impl FnMut(usize) -> T) -> &$lives mut [T] {
                 // SAFETY: as above.
-                unsafe { sure(self.filled(n, make)).as_mut() }
+                unsafe { unwrap_infallible(self.filled(n, make)).as_mut() }
             }
 
             /// As `alloc_slice_fill_with`, with an error instead of the panic.
@@ -161,7 +161,7 @@ macro_rules! allocating {
                 self.filled(n, make).map(|mut p| unsafe { p.as_mut() })
             }
 
-            /// A copy of a string.
+            /// Copies a string.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -189,7 +189,7 @@ macro_rules! allocating {
                 self.try_alloc_slice_copy(s.as_bytes()).map(|s| unsafe { core::str::from_utf8_unchecked_mut(s) })
             }
 
-            /// Formatted text: what [`format_in!`](crate::format_in) calls.
+            /// Returns formatted text; [`format_in!`](crate::format_in) calls it.
             ///
             /// ```
             /// let shared = toft::SharedArena::new();
@@ -202,7 +202,7 @@ macro_rules! allocating {
             #[track_caller]
             pub fn alloc_fmt(&$self_ self, args: fmt::Arguments<'_>) -> &$lives mut str {
                 // SAFETY: bytes of strings, for as long as the arena is borrowed.
-                unsafe { core::str::from_utf8_unchecked_mut(sure(self.formatted(args)).as_mut()) }
+                unsafe { core::str::from_utf8_unchecked_mut(unwrap_infallible(self.formatted(args)).as_mut()) }
             }
 
             /// As `alloc_fmt`, with an error instead of the first panic.

@@ -1,5 +1,5 @@
-//! A block that many threads fill, and what happens when it is full: one of them, behind a lock, puts another in its place.
-//! This file stands alone, so that `loom/` can try every interleaving of it.
+//! A block that many threads fill, and its replacement by one of them, under a lock, when it is full. This file has no
+//! dependency in the crate, so that `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -10,15 +10,15 @@ use core::ptr::{null_mut, NonNull};
 /// At the front of its memory.
 #[repr(C, align(64))]
 pub struct Block {
-    /// Of those that an arena has; looked at behind its lock.
+    /// In the arena's list, protected by its lock.
     pub next: Cell<*mut Block>,
-    /// The first byte that is given out; a multiple of 64.
+    /// The first byte for allocations; a multiple of 64.
     base: *mut u8,
     /// Bytes from there; a multiple of 8.
     pub capacity: usize,
-    /// As the source gave it.
+    /// As requested from the source.
     pub size: usize,
-    /// Of `capacity`: what was given out.
+    /// Allocated bytes, counted from `base`.
     used: AtomicUsize,
 }
 
@@ -29,60 +29,60 @@ impl Block {
         Block { next: Cell::new(null_mut()), base: base.as_ptr(), capacity, size, used }
     }
 
-    /// What was given out. Acquire, as for all that look at it: who gave some back is done with it.
+    /// Acquire, as every load of it: orders the reads after the uses of freed bytes.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
 
-    /// All of it is free. Nobody else looks.
+    /// Frees all of it. Precondition: no other thread uses the block.
     pub fn empty(&self) {
         self.used.store(0, Ordering::Relaxed);
     }
 
-    /// From `least` to `most` bytes; multiples of 8.
+    /// Takes from `least` to `most` bytes; multiples of 8.
     #[inline]
     pub fn take(&self, least: usize, most: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let mut used = self.used.load(Ordering::Relaxed);
         loop {
             let pad = (self.base.addr() + used).wrapping_neg() & (align - 1);
-            let room = self.capacity - used;
-            if pad > room || least > room - pad {
+            let remaining = self.capacity - used;
+            if pad > remaining || least > remaining - pad {
                 return None;
             }
-            let size = most.min(room - pad);
-            // Acquire: the other half of `give`.
+            let size = most.min(remaining - pad);
+            // Acquire: pairs with `free_newest`.
             match self.used.compare_exchange_weak(used, used + pad + size, Ordering::Acquire, Ordering::Relaxed) {
-                // SAFETY: the bytes are in the block, and nobody else's.
+                // SAFETY: the bytes are in the block, and reserved by this thread.
                 Ok(_) => return Some((unsafe { NonNull::new_unchecked(self.base.add(used + pad)) }, size)),
                 Err(now) => used = now,
             }
         }
     }
 
-    /// The place of an address in the block, if it is there.
-    fn place(&self, at: usize) -> Option<usize> {
-        let place = at.wrapping_sub(self.base.addr());
-        (place <= self.capacity).then_some(place)
+    /// The offset of an address, if it is in the block.
+    fn offset_of(&self, at: usize) -> Option<usize> {
+        let offset = at.wrapping_sub(self.base.addr());
+        (offset <= self.capacity).then_some(offset)
     }
 
-    /// Takes back what was given out last, from `at` to `end`. `false`: something else was. Release: who is given these
-    /// bytes next comes after who had them.
+    /// Frees the newest allocation, from `at` to `end`. `false`: it is not the newest. Release: orders the uses of
+    /// these bytes before their next allocation.
     #[inline]
-    pub fn give(&self, at: usize, end: usize) -> bool {
-        let (Some(at), Some(end)) = (self.place(at), self.place(end)) else { return false };
+    pub fn free_newest(&self, at: usize, end: usize) -> bool {
+        let (Some(at), Some(end)) = (self.offset_of(at), self.offset_of(end)) else { return false };
         self.used.load(Ordering::Relaxed) == end
             && self.used.compare_exchange(end, at, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Makes what was given out last end at `to` instead of `end`, above it, if there is room.
+    /// Extends the newest allocation from `end` to `to`. `false`: it is not the newest, or does not fit.
     #[inline]
     pub fn extend(&self, end: usize, to: usize) -> bool {
-        let (Some(end), Some(to)) = (self.place(end), self.place(to)) else { return false };
+        let (Some(end), Some(to)) = (self.offset_of(end), self.offset_of(to)) else { return false };
         self.used.compare_exchange(end, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
 
-/// The block that is filled, and the lock to change it behind.
+/// The current block, and the lock for its replacement.
 pub struct Current {
     block: AtomicPtr<Block>,
     pub lock: Lock,
@@ -93,15 +93,15 @@ impl Current {
         Current { block, lock }
     }
 
-    /// Acquire: who put it there made it before.
+    /// Acquire: pairs with the store of a new block.
     #[inline]
     pub fn block(&self) -> Option<&Block> {
-        // SAFETY: a block that is filled lives until nobody borrows this.
+        // SAFETY: a current block lives as long as this is borrowed.
         unsafe { self.block.load(Ordering::Acquire).as_ref() }
     }
 
-    /// From `least` to `most` bytes, of the block that is filled or of the next, which `make` makes, behind the lock: one
-    /// in which `least` bytes fit at that alignment.
+    /// Takes from `least` to `most` bytes of the current block, or of a new one that `make` returns, under the lock.
+    /// Precondition: `least` bytes fit in a new block at that alignment.
     #[inline]
     pub fn take(
         &self,
@@ -124,21 +124,21 @@ impl Current {
         align: usize,
         make: impl FnOnce() -> Option<NonNull<Block>>,
     ) -> Option<(NonNull<u8>, usize)> {
-        let _held = self.lock.take();
-        // Somebody else may have put a new one there meanwhile.
+        let _guard = self.lock.take();
+        // Another thread may have replaced the block while this one waited.
         if let Some(taken) = self.block().and_then(|block| block.take(least, most, align)) {
             return Some(taken);
         }
         let block = make()?;
-        // Taken before others know of it, who might leave nothing.
+        // Before other threads can take all of it.
         // SAFETY: it was just made.
         let taken = unsafe { block.as_ref() }.take(least, most, align);
         self.block.store(block.as_ptr(), Ordering::Release);
         taken
     }
 
-    /// None is filled. Nobody else looks.
-    pub fn leave(&self) {
+    /// Removes the current block. Precondition: no other thread uses it.
+    pub fn clear(&self) {
         self.block.store(null_mut(), Ordering::Relaxed);
     }
 }

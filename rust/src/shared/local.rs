@@ -1,4 +1,4 @@
-//! Parts of a shared arena, each for one thread.
+//! A thread's part of a shared arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -6,18 +6,18 @@ use core::cell::Cell;
 use core::fmt;
 use core::ptr::{null_mut, NonNull};
 
-use super::{taken, SharedArena};
+use super::{rounded_size, SharedArena};
 use crate::abi::round8;
+use crate::construct::{CallSite, Construct};
 use crate::memory::Heap;
 use crate::policy::is_request;
-use crate::room::{By, Room};
 use crate::source::Source;
 
 const LOCAL_FIRST: usize = 2 << 10;
-const LOCAL_MOST: usize = 32 << 10;
+const LOCAL_MAX: usize = 32 << 10;
 
-/// A part of a [`SharedArena`] for one thread: it allocates by moving a cursor that nobody else sees. What it allocates
-/// lives as long as the arena is borrowed, which is longer than this.
+/// A part of a [`SharedArena`] for one thread: it allocates by moving a cursor of its own. Allocations live as long as
+/// the arena is borrowed, so they outlive the part.
 ///
 /// ```
 /// let arena = toft::SharedArena::new();
@@ -36,7 +36,7 @@ pub struct Local<'s, S: Source = Heap> {
     arena: &'s SharedArena<S>,
     cursor: Cell<*mut u8>,
     limit: Cell<usize>,
-    /// Bytes to take next time.
+    /// Size of the next piece.
     next: Cell<usize>,
 }
 
@@ -47,47 +47,47 @@ impl<'s, S: Source> Local<'s, S> {
 
     #[cold]
     #[inline(never)]
-    fn more(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn alloc_slow(&self, layout: Layout) -> Option<NonNull<u8>> {
         if !is_request(layout.size(), layout.align()) {
             return None;
         }
-        let (size, align, next) = (taken(layout).max(8), layout.align().max(8), self.next.get());
-        // SAFETY: both are as `is_request` wants them, which is half of what a layout may be.
+        let (size, align, next) = (rounded_size(layout).max(8), layout.align().max(8), self.next.get());
+        // SAFETY: both meet `is_request`, whose limit is half of a layout's.
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
         if let Some(p) = self.bump(layout) {
             return Some(p); // the size was 0
         }
-        self.next.set((2 * next).min(LOCAL_MOST));
+        self.next.set((2 * next).min(LOCAL_MAX));
         if size + align > next / 4 {
-            return self.arena.served(layout); // what is left here serves smaller ones
+            return self.arena.alloc_bytes(layout); // the rest of the piece serves smaller requests
         }
-        // Another thread may have taken nothing since: then it goes on where it ended.
-        self.leave();
-        let (p, room) = self.arena.range(size + align - 8, next, 8)?;
+        // If no other thread has allocated since, the new piece continues the old one.
+        self.return_rest();
+        let (p, remaining) = self.arena.range(size + align - 8, next, 8)?;
         self.cursor.set(p.as_ptr());
-        self.limit.set(p.addr().get() + room);
+        self.limit.set(p.addr().get() + remaining);
         self.bump(layout)
     }
 
     #[inline(always)]
     fn bump(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let (p, room) = (self.cursor.get(), self.limit.get() - self.cursor.get().addr());
+        let (p, remaining) = (self.cursor.get(), self.limit.get() - self.cursor.get().addr());
         let pad = if layout.align() <= 8 { 0 } else { p.addr().wrapping_neg() & (layout.align() - 1) };
-        // Room is a multiple of 8, so a size that fits does so rounded up. A size of 0 does not: `more` makes it 8.
-        if pad > room || layout.size().wrapping_sub(1) >= room - pad {
+        // The remaining bytes are a multiple of 8, so a size that fits does so rounded up. 0 takes the slow path.
+        if pad > remaining || layout.size().wrapping_sub(1) >= remaining - pad {
             return None;
         }
         let p = p.wrapping_add(pad);
         self.cursor.set(p.wrapping_add(round8(layout.size())));
-        // SAFETY: where there is room there is a block.
+        // SAFETY: bytes remain, so there is a piece.
         Some(unsafe { NonNull::new_unchecked(p) })
     }
 
-    /// What is left goes back, if it is the newest.
-    fn leave(&self) {
+    /// Returns the rest of the piece, if it is the newest allocation of the arena.
+    fn return_rest(&self) {
         let (cursor, limit) = (self.cursor.get().addr(), self.limit.get());
         if let Some(block) = self.arena.current.block() {
-            if cursor != limit && block.give(cursor, limit) {
+            if cursor != limit && block.free_newest(cursor, limit) {
                 self.cursor.set(null_mut());
                 self.limit.set(0);
             }
@@ -95,47 +95,47 @@ impl<'s, S: Source> Local<'s, S> {
     }
 }
 
-impl<S: Source> Room for Local<'_, S> {
+impl<S: Source> Construct for Local<'_, S> {
     #[inline(always)]
-    fn obtain(&self, layout: Layout, _: By) -> Option<NonNull<u8>> {
+    fn raw_alloc(&self, layout: Layout, _: CallSite) -> Option<NonNull<u8>> {
         match self.bump(layout) {
             Some(p) => Some(p),
-            None => self.more(layout),
+            None => self.alloc_slow(layout),
         }
     }
 
     #[inline]
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
-        let (cursor, size) = (self.cursor.get(), taken(layout).max(8));
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
+        let (cursor, size) = (self.cursor.get(), rounded_size(layout).max(8));
         if p.addr().get() + size == cursor.addr() {
             self.cursor.set(cursor.wrapping_sub(size));
         } else {
-            // SAFETY: the caller's contract; it may be the arena's own newest.
-            unsafe { self.arena.return_(p, layout) };
+            // SAFETY: the caller's contract; it may be the arena's newest allocation.
+            unsafe { self.arena.raw_free(p, layout) };
         }
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }
 
 impl<S: Source> Local<'_, S> {
     /// # Safety
-    /// As for `SharedArena::fits`.
+    /// As for `SharedArena::resize_in_place`.
     #[inline]
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
-        let (cursor, was, now) = (self.cursor.get(), taken(old).max(8), taken(new).max(8));
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        let (cursor, was, now) = (self.cursor.get(), rounded_size(old).max(8), rounded_size(new).max(8));
         if p.addr().get() + was != cursor.addr() {
             // SAFETY: as above.
-            return unsafe { self.arena.fits(p, old, new) };
+            return unsafe { self.arena.resize_in_place(p, old, new) };
         }
         let stays = now <= was || now - was <= self.limit.get() - cursor.addr();
         if stays {
@@ -145,12 +145,12 @@ impl<S: Source> Local<'_, S> {
     }
 }
 
-// SAFETY: what is left of it is its alone; the arena may be shared if its source may be sent.
+// SAFETY: the piece is exclusively this value's; the arena is `Sync` if its source is `Send`.
 unsafe impl<S: Source + Send> Send for Local<'_, S> {}
 
 impl<S: Source> Drop for Local<'_, S> {
     fn drop(&mut self) {
-        self.leave();
+        self.return_rest();
     }
 }
 

@@ -1,9 +1,9 @@
-//! An arena that many threads fill at once.
+//! Shared arenas, which many threads fill at once.
 //!
-//! Why that is sound. What is handed out is new memory, which one compare-and-exchange on the block's cursor makes its
-//! thread's alone. It is given back by `reset`, which borrows the arena exclusively, and at its end: by then, the borrow
-//! checker says, nobody has a reference into it. No value is looked at again, nor dropped, so values may be of any type:
-//! a reference to one that is not `Send` stays on its thread.
+//! Soundness: each allocation is new memory, which one compare-and-exchange on the block's cursor reserves for its
+//! thread. It is freed by `reset`, which borrows the arena exclusively, and when the arena is dropped; no references
+//! into it exist then. The arena neither reads nor drops a value, so values may be of any type: a reference to a value
+//! that is not `Send` stays on its thread.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod allocate;
@@ -18,27 +18,27 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
 use crate::abi::{round8, Stats};
 use crate::arena::Keep;
-use crate::hook::held;
+use crate::construct::{CallSite, Construct};
+use crate::hook::call_source;
 use crate::lock::Lock;
 use crate::memory::Heap;
-use crate::policy::{is_request, merged_size, round, stagger, CAP, HEADER, HOME, MERGE};
-use crate::room::{By, Room};
+use crate::policy::{is_request, merged_size, round, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
 use crate::source::Source;
 use crate::{atomic, lock};
 use blocks::{Block, Current};
 pub use local::Local;
 
-/// The first block.
-const FIRST: usize = 16 << 10;
-/// What takes more has a block of its own.
-const LARGE: usize = 64 << 10;
+/// Size of the first block.
+const FIRST_BLOCK: usize = 16 << 10;
+/// Larger requests may get a block of their own.
+const LARGE_MIN: usize = 64 << 10;
 
-/// An arena that many threads fill at once: `&SharedArena` is all that they need.
+/// An arena that many threads fill at once, through `&SharedArena`.
 ///
-/// An allocation moves the block's cursor by one compare-and-exchange; when the block is full, one thread takes the next,
-/// behind a lock, and the others wait for that. A thread that allocates much takes a part for itself by
-/// [`local`](SharedArena::local), and moves a cursor of its own there, without any. What is allocated, in either way,
-/// lives as long as the shared arena is borrowed.
+/// An allocation moves the block's cursor by one compare-and-exchange; when the block is full, one thread takes the
+/// next, under a lock, and the others wait for it. A thread that allocates often takes a part of its own by
+/// [`local`](SharedArena::local), with a cursor of its own and no atomic operations. Both kinds of allocations live as
+/// long as the shared arena is borrowed.
 ///
 /// ```
 /// use toft::SharedArena;
@@ -63,36 +63,36 @@ const LARGE: usize = 64 << 10;
 /// }
 /// ```
 ///
-/// **Destructors do not run.** A value may be of any type: of what is not `Send` the reference stays on its thread. Nothing
-/// is freed one by one, but for the newest allocation; with the feature `allocator-api2` or `nightly`, `&SharedArena` and
-/// `&Local` are allocators.
+/// **Destructors do not run.** A value may be of any type: the reference to one that is not `Send` stays on its thread.
+/// Only the newest allocation can be freed by itself; with the feature `allocator-api2` or `nightly`, `&SharedArena`
+/// and `&Local` are allocators.
 ///
-/// Where one thread allocates, an [`Arena`](crate::Arena) is faster; where each thread ends with what it made, so are
-/// [`Frames`](crate::Frames) and [`Leases`](crate::Leases); for the futures of a task, and destructors, there is
+/// For one thread an [`Arena`](crate::Arena) is faster, and for threads that use only their own allocations
+/// [`Frames`](crate::Frames) or [`Leases`](crate::Leases); the futures of a task, and values with destructors, need a
 /// [`TaskArena`](crate::TaskArena).
 pub struct SharedArena<S: Source = Heap> {
     current: Current,
-    ground: Ground,
+    guarded: Guarded,
     source: S,
 }
 
-/// What is looked at behind the lock alone, or by who has the arena exclusively.
-struct Ground {
-    /// Blocks of this round, and those that are kept for later.
+/// Protected by the lock, or by exclusive access to the arena.
+struct Guarded {
+    /// The blocks of this round, and the spares.
     used: Cell<*mut Block>,
     spare: Cell<*mut Block>,
     next_size: Cell<usize>,
     count: Cell<u32>,
     reserved: Cell<usize>,
     source_calls: Cell<u64>,
-    /// Bytes of the rounds before; the most of one; what recent ones needed.
+    /// Bytes of the earlier rounds; those of the largest one; the recent need.
     allocated: Cell<u64>,
     peak: Cell<u64>,
     recent: Cell<u64>,
 }
 
 fn each(first: &Cell<*mut Block>, mut look: impl FnMut(&Block)) {
-    // SAFETY: what is in a list is alive.
+    // SAFETY: blocks in a list are alive.
     let mut at = unsafe { first.get().as_ref() };
     while let Some(block) = at {
         look(block);
@@ -102,20 +102,20 @@ fn each(first: &Cell<*mut Block>, mut look: impl FnMut(&Block)) {
 }
 
 fn push(first: &Cell<*mut Block>, block: NonNull<Block>) {
-    // SAFETY: what is put into a list is alive.
+    // SAFETY: blocks put into a list are alive.
     unsafe { block.as_ref() }.next.set(first.get());
     first.set(block.as_ptr());
 }
 
 fn pop(first: &Cell<*mut Block>) -> Option<NonNull<Block>> {
     let block = NonNull::new(first.get())?;
-    // SAFETY: what is in a list is alive.
+    // SAFETY: blocks in a list are alive.
     first.set(unsafe { block.as_ref() }.next.get());
     Some(block)
 }
 
 impl SharedArena {
-    /// An empty one, of the heap. It takes no memory yet, and can be a `static`.
+    /// Creates an empty arena on the heap. It takes no memory yet, and can be a `static`.
     ///
     /// ```
     /// static NAMES: toft::SharedArena = toft::SharedArena::new();
@@ -128,7 +128,7 @@ impl SharedArena {
 }
 
 impl<S: Source> SharedArena<S> {
-    /// One whose blocks come from `source`: of its own, or `&source`. It is called by one thread at a time. A
+    /// Creates an arena whose blocks come from `source`: owned, or `&source`. One thread at a time calls the source. A
     /// [`Limited`](crate::Limited) source is a budget.
     ///
     /// ```
@@ -138,10 +138,10 @@ impl<S: Source> SharedArena<S> {
     /// assert!(tight.try_alloc([0u8; 20_000]).is_err());
     /// ```
     pub const fn from_source(source: S) -> SharedArena<S> {
-        let ground = Ground {
+        let guarded = Guarded {
             used: Cell::new(null_mut()),
             spare: Cell::new(null_mut()),
-            next_size: Cell::new(FIRST),
+            next_size: Cell::new(FIRST_BLOCK),
             count: Cell::new(0),
             reserved: Cell::new(0),
             source_calls: Cell::new(0),
@@ -150,12 +150,12 @@ impl<S: Source> SharedArena<S> {
             recent: Cell::new(0),
         };
         let current = Current::of(AtomicPtr::new(null_mut()), Lock::of(AtomicBool::new(false)));
-        SharedArena { current, ground, source }
+        SharedArena { current, guarded, source }
     }
 
-    /// A part for one thread, which takes memory of the arena as it needs it: some KiB at a time, up to 32. It may be sent
-    /// to another thread; what it allocates outlives it. What it has left when it ends is given back if nobody has
-    /// allocated since.
+    /// Creates a part for one thread, which takes memory of the arena in pieces of 2 to 32 KiB. It may be sent to
+    /// another thread; its allocations outlive it. When it is dropped, the rest of its piece is freed if no other
+    /// thread has allocated since.
     ///
     /// ```
     /// let arena = toft::SharedArena::new();
@@ -169,7 +169,7 @@ impl<S: Source> SharedArena<S> {
         Local::new(self)
     }
 
-    /// Gives back every allocation, and keeps what recent rounds needed, in one block if that is not more than 64 MiB.
+    /// Frees every allocation, and keeps what recent rounds needed, merged into one block up to 64 MiB.
     ///
     /// ```
     /// let mut arena = toft::SharedArena::new();
@@ -180,7 +180,7 @@ impl<S: Source> SharedArena<S> {
     /// assert!(arena.stats().source_calls < 5 && arena.stats().live == 0);
     /// ```
     ///
-    /// What is borrowed does not survive it:
+    /// Borrows do not survive it:
     ///
     /// ```compile_fail
     /// let mut arena = toft::SharedArena::new();
@@ -192,7 +192,7 @@ impl<S: Source> SharedArena<S> {
         self.reset_with(Keep::Recent);
     }
 
-    /// As [`reset`](SharedArena::reset), keeping what `keep` says.
+    /// As [`reset`](SharedArena::reset), with the blocks to keep chosen by `keep`.
     ///
     /// ```
     /// use toft::{Keep, SharedArena};
@@ -202,14 +202,14 @@ impl<S: Source> SharedArena<S> {
     /// assert_eq!(arena.stats().reserved, 0);
     /// ```
     pub fn reset_with(&mut self, keep: Keep) {
-        let (live, ground) = (self.live(), &self.ground);
-        ground.allocated.set(ground.allocated.get() + live);
-        ground.peak.set(ground.peak.get().max(live));
-        let recent = ground.recent.get();
-        ground.recent.set(live.max(recent - recent / 8));
-        self.current.leave();
-        while let Some(block) = pop(&ground.used) {
-            push(&ground.spare, block);
+        let (live, guarded) = (self.live(), &self.guarded);
+        guarded.allocated.set(guarded.allocated.get() + live);
+        guarded.peak.set(guarded.peak.get().max(live));
+        let recent = guarded.recent.get();
+        guarded.recent.set(live.max(recent - recent / 8));
+        self.current.clear();
+        while let Some(block) = pop(&guarded.used) {
+            push(&guarded.spare, block);
         }
         self.keep(keep);
     }
@@ -227,8 +227,8 @@ impl<S: Source> SharedArena<S> {
         self.keep_bytes(keep);
     }
 
-    /// What it holds. What a [`Local`] has not handed out yet counts as allocated. `allocated` and `peak` know of what was
-    /// live at resets and is now: what is given back in between leaves both. While others allocate, a guess.
+    /// Returns the statistics. The unused rest of a [`Local`]'s piece counts as allocated. `allocated` and `peak` are
+    /// derived from the live bytes at resets and now, so they miss what was freed in between.
     ///
     /// ```
     /// let arena = toft::SharedArena::new();
@@ -237,56 +237,56 @@ impl<S: Source> SharedArena<S> {
     /// assert_eq!((stats.live, stats.blocks, stats.reserved), (104, 1, 16 << 10));
     /// ```
     pub fn stats(&self) -> Stats {
-        let _held = self.current.lock.take();
-        let ground = &self.ground;
+        let _guard = self.current.lock.take();
+        let guarded = &self.guarded;
         let (live, mut blocks, mut ends) = (self.live(), 0, 0);
         let filled = self.current.block().map(core::ptr::from_ref);
-        each(&ground.used, |block| {
+        each(&guarded.used, |block| {
             blocks += 1;
             let end = if Some(core::ptr::from_ref(block)) == filled { 0 } else { block.capacity - block.used() };
             ends += block.size - block.capacity + end;
         });
         Stats {
             live,
-            allocated: ground.allocated.get() + live,
-            peak: ground.peak.get().max(live),
+            allocated: guarded.allocated.get() + live,
+            peak: guarded.peak.get().max(live),
             budget: u64::MAX,
-            reserved: ground.reserved.get() as u64,
+            reserved: guarded.reserved.get() as u64,
             wasted: ends as u64,
             blocks,
-            source_calls: ground.source_calls.get(),
+            source_calls: guarded.source_calls.get(),
         }
     }
 
     fn live(&self) -> u64 {
         let mut live = 0;
-        each(&self.ground.used, |block| live += block.used() as u64);
+        each(&self.guarded.used, |block| live += block.used() as u64);
         live
     }
 }
 
-// ---- blocks; behind the lock, or exclusively ----
+// ---- blocks: with the lock, or exclusive access ----
 
 impl<S: Source> SharedArena<S> {
-    /// A block, of those that are kept or of the source, in which `need` bytes fit from a line on.
-    fn block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
-        let block = match self.spare(need) {
+    /// Takes a block with at least `need` bytes: a spare, or one of the source.
+    fn obtain_block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+        let block = match self.take_spare(need) {
             Some(block) => block,
-            None => self.take(need, least)?,
+            None => self.take_new(need, least)?,
         };
-        push(&self.ground.used, block);
+        push(&self.guarded.used, block);
         Some(block)
     }
 
-    /// The first kept one that fits.
-    fn spare(&self, need: usize) -> Option<NonNull<Block>> {
+    /// Unlinks the first spare that is large enough.
+    fn take_spare(&self, need: usize) -> Option<NonNull<Block>> {
         let mut found = None;
         let mut others = null_mut();
-        while let Some(block) = pop(&self.ground.spare) {
-            // SAFETY: it was in a list.
+        while let Some(block) = pop(&self.guarded.spare) {
+            // SAFETY: the block was in a list.
             let fits = unsafe { block.as_ref() }.capacity >= need;
             if fits && found.is_none() {
-                // SAFETY: as above; nobody looks at what is kept.
+                // SAFETY: as above; no other thread reads spares.
                 unsafe { block.as_ref() }.empty();
                 found = Some(block);
             } else {
@@ -297,20 +297,20 @@ impl<S: Source> SharedArena<S> {
         }
         let list = Cell::new(others);
         while let Some(block) = pop(&list) {
-            push(&self.ground.spare, block);
+            push(&self.guarded.spare, block);
         }
         found
     }
 
-    fn take(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
-        let ground = &self.ground;
-        let size = round(need + 8 * HEADER, HOME).max(least);
-        ground.source_calls.set(ground.source_calls.get() + 1);
-        let memory = held(|| self.source.take(size))?;
-        let front = stagger(size, ground.count.get());
-        ground.count.set(ground.count.get().wrapping_add(1));
-        ground.reserved.set(ground.reserved.get() + size);
-        // SAFETY: the memory is as large as that, and this arena's; the block is at its front, a line or more.
+    fn take_new(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+        let guarded = &self.guarded;
+        let size = round(need + 8 * HEADER, BLOCK_MIN).max(least);
+        guarded.source_calls.set(guarded.source_calls.get() + 1);
+        let memory = call_source(|| self.source.take(size))?;
+        let front = stagger(size, guarded.count.get());
+        guarded.count.set(guarded.count.get().wrapping_add(1));
+        guarded.reserved.set(guarded.reserved.get() + size);
+        // SAFETY: the memory has that size, and is this arena's; the header fits in front of the first byte.
         unsafe {
             let block = memory.cast::<Block>();
             block.write(Block::of(memory.add(front), size - front, size, AtomicUsize::new(0)));
@@ -319,16 +319,16 @@ impl<S: Source> SharedArena<S> {
     }
 
     fn put(&self, block: NonNull<Block>) {
-        // SAFETY: it is in no list any more, and was taken with that size.
+        // SAFETY: it is unlinked, and was taken with that size.
         unsafe {
             let size = block.as_ref().size;
-            self.ground.reserved.set(self.ground.reserved.get() - size);
-            held(|| self.source.put(block.cast(), size));
+            self.guarded.reserved.set(self.guarded.reserved.get() - size);
+            call_source(|| self.source.put(block.cast(), size));
         }
     }
 
     fn keep(&mut self, keep: Keep) {
-        let recent = self.ground.recent.get();
+        let recent = self.guarded.recent.get();
         match keep {
             Keep::All => {}
             Keep::Bytes(bytes) => self.keep_bytes(bytes),
@@ -336,11 +336,11 @@ impl<S: Source> SharedArena<S> {
                 self.keep_bytes(usize::try_from(recent + recent / 2).unwrap_or(usize::MAX).saturating_add(CAP))
             }
             Keep::Recent => {
-                // One block that would do for a round; if there is none, the next round begins with it.
+                // Keeps one block that suffices for a round; without one, the next round begins with that size.
                 let wanted = merged_size(recent + 8 * HEADER as u64);
                 let (mut one, mut many) = (None, false);
-                while let Some(block) = pop(&self.ground.spare) {
-                    // SAFETY: it was in a list.
+                while let Some(block) = pop(&self.guarded.spare) {
+                    // SAFETY: the block was in a list.
                     let size = unsafe { block.as_ref() }.size;
                     if one.is_none() && (wanted..=4 * wanted).contains(&size) {
                         one = Some(block);
@@ -350,9 +350,9 @@ impl<S: Source> SharedArena<S> {
                     }
                 }
                 if let Some(block) = one {
-                    push(&self.ground.spare, block);
+                    push(&self.guarded.spare, block);
                 } else if many {
-                    self.ground.next_size.set(wanted.max(FIRST));
+                    self.guarded.next_size.set(wanted.max(FIRST_BLOCK));
                 }
             }
         }
@@ -360,8 +360,8 @@ impl<S: Source> SharedArena<S> {
 
     fn keep_bytes(&mut self, bytes: usize) {
         let (mut kept, list) = (0usize, Cell::new(null_mut()));
-        while let Some(block) = pop(&self.ground.spare) {
-            // SAFETY: it was in a list.
+        while let Some(block) = pop(&self.guarded.spare) {
+            // SAFETY: the block was in a list.
             let size = unsafe { block.as_ref() }.size;
             if size <= bytes - kept {
                 kept += size;
@@ -370,95 +370,95 @@ impl<S: Source> SharedArena<S> {
                 self.put(block);
             }
         }
-        self.ground.spare.set(list.get());
-        if list.get().is_null() && self.ground.used.get().is_null() {
-            self.ground.next_size.set(FIRST);
+        self.guarded.spare.set(list.get());
+        if list.get().is_null() && self.guarded.used.get().is_null() {
+            self.guarded.next_size.set(FIRST_BLOCK);
         }
     }
 
-    /// The next block to be filled.
+    /// Takes the next current block.
     fn next_block(&self, need: usize) -> Option<NonNull<Block>> {
-        let size = self.ground.next_size.get();
-        let block = self.block(need, size).or_else(|| self.block(need, 0))?;
-        self.ground.next_size.set((2 * size).min(CAP.max(size)));
+        let size = self.guarded.next_size.get();
+        let block = self.obtain_block(need, size).or_else(|| self.obtain_block(need, 0))?;
+        self.guarded.next_size.set((2 * size).min(CAP.max(size)));
         Some(block)
     }
 
-    /// From `least` to `most` bytes.
+    /// Allocates from `least` to `most` bytes.
     #[inline]
     fn range(&self, least: usize, most: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let need = least + align.saturating_sub(HEADER);
-        if need <= LARGE {
+        if need <= LARGE_MIN {
             return self.current.take(least, most, align, || self.next_block(need));
         }
         self.large(need, least, align)
     }
 
-    /// In the block that is filled if it fits there, as it does in one that was kept for a round like this.
+    /// Allocates in the current block if it fits, as in a merged block; else in a block of its own.
     #[cold]
     fn large(&self, need: usize, size: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let Some(filled) = self.current.block() else {
             return self.current.take(size, size, align, || self.next_block(need));
         };
         filled.take(size, size, align).or_else(|| {
-            let _held = self.current.lock.take();
-            let block = self.block(need, 0)?;
-            // SAFETY: it was just made or taken out of a list, and nobody else fills it.
+            let _guard = self.current.lock.take();
+            let block = self.obtain_block(need, 0)?;
+            // SAFETY: it was just taken, and no other thread uses it.
             unsafe { block.as_ref() }.take(size, size, align)
         })
     }
 }
 
-/// Sizes as they are taken: a size of 0 is not, and has an address all the same.
-fn taken(layout: Layout) -> usize {
+/// A layout's size, rounded up. Callers count a size of 0 as 8, since its address must be unique.
+fn rounded_size(layout: Layout) -> usize {
     round8(layout.size())
 }
 
-impl<S: Source> Room for SharedArena<S> {
+impl<S: Source> Construct for SharedArena<S> {
     #[inline]
-    fn obtain(&self, layout: Layout, _: By) -> Option<NonNull<u8>> {
-        self.served(layout)
+    fn raw_alloc(&self, layout: Layout, _: CallSite) -> Option<NonNull<u8>> {
+        self.alloc_bytes(layout)
     }
 
-    unsafe fn return_(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
         let at = p.addr().get();
         if let Some(block) = self.current.block() {
-            block.give(at, at + taken(layout).max(8));
+            block.free_newest(at, at + rounded_size(layout).max(8));
         }
     }
 
     #[inline]
-    unsafe fn refit(&self, p: NonNull<u8>, old: Layout, new: Layout, by: By) -> Option<NonNull<u8>> {
+    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
         // SAFETY: the caller's contract.
         unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.fits(p, old, new) {
+            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
                 return Some(p);
             }
-            self.moved(p, old, new, by)
+            self.realloc_by_copy(p, old, new, site)
         }
     }
 }
 
 impl<S: Source> SharedArena<S> {
     #[inline]
-    fn served(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn alloc_bytes(&self, layout: Layout) -> Option<NonNull<u8>> {
         if !is_request(layout.size(), layout.align()) {
             return None;
         }
-        let size = taken(layout).max(8);
+        let size = rounded_size(layout).max(8);
         Some(self.range(size, size, layout.align().max(8))?.0)
     }
 
-    /// Makes it larger or smaller where it is. `false`: it is as it was.
+    /// Grows or shrinks in place. `false`: impossible, nothing changed.
     ///
     /// # Safety
-    /// As for [`return_`](Room::return_), of the bytes behind `new`.
-    unsafe fn fits(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
-        let (at, was, now) = (p.addr().get(), taken(old).max(8), taken(new).max(8));
+    /// As for [`raw_free`](Construct::raw_free), for the bytes behind `new`.
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        let (at, was, now) = (p.addr().get(), rounded_size(old).max(8), rounded_size(new).max(8));
         match self.current.block() {
             Some(block) if now > was => block.extend(at + was, at + now),
             Some(block) if now < was => {
-                block.give(at + now, at + was);
+                block.free_newest(at + now, at + was);
                 true
             }
             _ => now <= was,
@@ -466,15 +466,14 @@ impl<S: Source> SharedArena<S> {
     }
 }
 
-// SAFETY: what it hands out is apart from all else; its blocks are its own, its source is `Send`, and nothing of a value
-// is touched.
+// SAFETY: allocations are disjoint; the arena owns its blocks, its source is `Send`, and it does not access values.
 unsafe impl<S: Source + Send> Send for SharedArena<S> {}
-// SAFETY: the block that is filled is changed by atomic operations, all else behind the lock.
+// SAFETY: the current block is changed by atomic operations, everything else under the lock.
 unsafe impl<S: Source + Send> Sync for SharedArena<S> {}
 
 impl<S: Source> Drop for SharedArena<S> {
     fn drop(&mut self) {
-        while let Some(block) = pop(&self.ground.used).or_else(|| pop(&self.ground.spare)) {
+        while let Some(block) = pop(&self.guarded.used).or_else(|| pop(&self.guarded.spare)) {
             self.put(block);
         }
     }

@@ -8,9 +8,9 @@ use core::ptr::NonNull;
 
 use crate::abi::{self, round8, Head};
 use crate::bumpalo::{AllocErr, Bump};
-use crate::error::{sure, Refuse};
+use crate::construct::Construct;
+use crate::error::{unwrap_infallible, ErrorMode};
 use crate::policy::CAP;
-use crate::room::Room;
 
 /// Room for `room` of T at `at`. For types without a size there is always room.
 pub struct Buffer<'bump, T> {
@@ -43,7 +43,7 @@ impl<'bump, T> Buffer<'bump, T> {
         if size_of::<T>() == 0 || room == 0 {
             return Self::new(bump);
         }
-        let at = sure(bump.as_ref().rooms::<T, _>(room, false));
+        let at = unwrap_infallible(bump.as_ref().reserve_slice::<T, _>(room, false));
         Buffer { at, room, bump, holds: PhantomData }
     }
 
@@ -111,7 +111,7 @@ impl<'bump, T> Buffer<'bump, T> {
     /// Room for `more` beside the `len` that are used, and for as many again, so that pushing takes constant time.
     #[inline(always)]
     #[track_caller]
-    pub fn reserve<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
+    pub fn reserve<E: ErrorMode>(&mut self, len: usize, more: usize) -> Result<(), E> {
         if self.room - len < more {
             self.grow_by(len, more)?;
         }
@@ -121,7 +121,7 @@ impl<'bump, T> Buffer<'bump, T> {
     /// Room for `more` beside the `len` that are used.
     #[inline(always)]
     #[track_caller]
-    pub fn reserve_exact<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
+    pub fn reserve_exact<E: ErrorMode>(&mut self, len: usize, more: usize) -> Result<(), E> {
         if self.room - len < more {
             let Some(need) = len.checked_add(more) else { return Err(E::overflow()) };
             self.set_room(need)?;
@@ -134,20 +134,20 @@ impl<'bump, T> Buffer<'bump, T> {
     #[inline(never)]
     #[track_caller]
     pub fn grow_by_one(&mut self) {
-        sure(self.grow(self.room, 1))
+        unwrap_infallible(self.grow(self.room, 1))
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn grow_by<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
+    fn grow_by<E: ErrorMode>(&mut self, len: usize, more: usize) -> Result<(), E> {
         self.grow(len, more)
     }
 
     /// Twice the room; if that is refused, what is needed.
     #[inline(always)]
     #[track_caller]
-    fn grow<E: Refuse>(&mut self, len: usize, more: usize) -> Result<(), E> {
+    fn grow<E: ErrorMode>(&mut self, len: usize, more: usize) -> Result<(), E> {
         let Some(need) = len.checked_add(more) else { return Err(E::overflow()) };
         let roomy = need.max(self.room.saturating_mul(2)).max(Self::LEAST);
         match self.set_room::<AllocErr>(roomy) {
@@ -159,11 +159,11 @@ impl<'bump, T> Buffer<'bump, T> {
     /// `room` is not 0, and T has a size.
     #[inline]
     #[track_caller]
-    fn set_room<E: Refuse>(&mut self, room: usize) -> Result<(), E> {
+    fn set_room<E: ErrorMode>(&mut self, room: usize) -> Result<(), E> {
         let Ok(layout) = Layout::array::<T>(room) else { return Err(E::overflow()) };
         // SAFETY: an allocation of the arena of that size, or nothing.
-        let at = unsafe { refit(self.head(), self.at.as_ptr().cast(), self.bytes(), layout) };
-        self.at = at.ok_or_else(|| E::refuse(layout))?.cast();
+        let at = unsafe { raw_realloc(self.head(), self.at.as_ptr().cast(), self.bytes(), layout) };
+        self.at = at.ok_or_else(|| E::out_of_memory(layout))?.cast();
         self.room = room;
         Ok(())
     }
@@ -225,7 +225,7 @@ impl<T> Drop for Buffer<'_, T> {
 /// `at` is an allocation of the arena of `old` bytes with `layout`'s alignment, or `old` is 0; `layout`'s size is not.
 #[inline(never)]
 #[track_caller]
-unsafe fn refit(head: NonNull<Head>, at: *mut u8, old: usize, layout: Layout) -> Option<NonNull<u8>> {
+unsafe fn raw_realloc(head: NonNull<Head>, at: *mut u8, old: usize, layout: Layout) -> Option<NonNull<u8>> {
     // SAFETY: the caller's contract.
     unsafe {
         if old == 0 {

@@ -20,7 +20,7 @@ use core::fmt;
 use core::ops::{Bound, RangeBounds};
 
 use super::AllocErr;
-use crate::error::Refuse;
+use crate::error::ErrorMode;
 
 /// Why a collection could not grow. It is as it was.
 ///
@@ -61,8 +61,8 @@ impl From<LayoutError> for CollectionAllocErr {
     }
 }
 
-impl Refuse for CollectionAllocErr {
-    fn refuse(_: Layout) -> Self {
+impl ErrorMode for CollectionAllocErr {
+    fn out_of_memory(_: Layout) -> Self {
         CollectionAllocErr::AllocErr
     }
 

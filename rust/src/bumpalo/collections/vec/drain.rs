@@ -77,7 +77,7 @@ impl<'a, 'bump, T> Drain<'a, 'bump, T> {
         // SAFETY: the Vec is borrowed for 'a. All its room is kept as it is, the tail in it.
         unsafe {
             let vec = self.vec.as_mut();
-            crate::error::sure(vec.buffer.reserve(self.tail + self.tail_len, more));
+            crate::error::unwrap_infallible(vec.buffer.reserve(self.tail + self.tail_len, more));
             let tail = vec.buffer.at().add(self.tail);
             ptr::copy(tail, tail.add(more), self.tail_len);
         }

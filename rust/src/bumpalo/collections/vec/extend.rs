@@ -4,7 +4,7 @@
 use core::ptr;
 
 use super::Vec;
-use crate::error::{sure, Never, Refuse};
+use crate::error::{unwrap_infallible, ErrorMode, Never};
 
 /// Writes elements in room that is there; they are the `Vec`'s when this is dropped. Its length is in a register so
 /// long.
@@ -123,7 +123,7 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     {
         // They may come to more than there is, and of types without a size to more than can be counted.
         let sum = slices.iter().try_fold(0usize, |sum, slice| sum.checked_add(slice.len()));
-        self.reserve(sure(sum.ok_or_else(Never::overflow)));
+        self.reserve(unwrap_infallible(sum.ok_or_else(Never::overflow)));
         for slice in slices {
             // SAFETY: room was made for all of them.
             unsafe { self.copy_to_end(slice) };

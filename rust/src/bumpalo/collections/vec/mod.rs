@@ -22,7 +22,7 @@ use super::buffer::Buffer;
 use super::CollectionAllocErr;
 use crate::boxed::Box;
 use crate::bumpalo::Bump;
-use crate::error::sure;
+use crate::error::unwrap_infallible;
 
 /// A growing array in an arena: the standard library's `Vec`, made with a reference to a [`Bump`].
 ///
@@ -124,14 +124,14 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
     #[inline]
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
-        sure(self.buffer.reserve(self.len, additional))
+        unwrap_infallible(self.buffer.reserve(self.len, additional))
     }
 
     /// Room for `additional` more elements.
     #[inline]
     #[track_caller]
     pub fn reserve_exact(&mut self, additional: usize) {
-        sure(self.buffer.reserve_exact(self.len, additional))
+        unwrap_infallible(self.buffer.reserve_exact(self.len, additional))
     }
 
     /// As [`reserve`](Vec::reserve), with an error instead of the panic.

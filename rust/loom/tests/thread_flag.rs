@@ -6,10 +6,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::{atomic, Arc, Mutex};
 use loom::thread;
 
-#[path = "../../src/frames/presence.rs"]
+#[path = "../../src/frames/thread_flag.rs"]
 #[allow(dead_code)]
-mod presence;
-use presence::{Door, Presence};
+mod thread_flag;
+use thread_flag::{AnyExited, ThreadFlag};
 
 struct Arena(UnsafeCell<usize>);
 // SAFETY: loom's cells say so if two use one at a time.
@@ -27,28 +27,28 @@ impl Arena {
 #[test]
 fn the_next_thread_gets_the_arena_of_one_that_has_left() {
     loom::model(|| {
-        let (arena, presence) = (Arc::new(Arena(UnsafeCell::new(0))), Presence::new(Door::new()));
-        assert!(!presence.is_shared() && presence.is_here());
+        let (arena, flag) = (Arc::new(Arena(UnsafeCell::new(0))), ThreadFlag::new(AnyExited::new()));
+        assert!(!flag.is_shared() && flag.is_running());
         let first = thread::spawn({
-            let (arena, presence) = (arena.clone(), presence.clone());
+            let (arena, flag) = (arena.clone(), flag.clone());
             move || {
                 arena.fill();
-                presence.leave(); // nothing else tells: whoever waits for a scope's threads does not wait for this
+                flag.set_exited(); // nothing else tells: whoever waits for a scope's threads does not wait for this
             }
         });
         // The frame ends, once before and once after the thread does.
         let mut got = 0;
         let seat = Mutex::new(());
         for _ in 0..2 {
-            if !presence.is_here() {
+            if !flag.is_running() {
                 let locked = seat.lock().unwrap();
-                presence.come();
+                flag.set_running();
                 drop(locked);
                 got += 1;
                 thread::spawn({
-                    let (arena, presence) = (arena.clone(), presence.clone());
+                    let (arena, flag) = (arena.clone(), flag.clone());
                     move || {
-                        assert!(presence.is_here());
+                        assert!(flag.is_running());
                         arena.fill();
                     }
                 })
@@ -63,38 +63,38 @@ fn the_next_thread_gets_the_arena_of_one_that_has_left() {
     });
 }
 
-/// Two threads end beside frames that end. Each seat is found free once, though a frame looks at seats only after a
-/// knock; and whoever finds it sees what its thread wrote.
+/// Two threads end while frames end. Each slot is found free once, though a frame reads the flags only if one was set;
+/// and the frame sees what the thread wrote.
 #[test]
-fn no_seat_is_overlooked() {
+fn no_ended_thread_is_missed() {
     loom::model(|| {
-        let door = Door::new();
-        let seats: [_; 2] = std::array::from_fn(|_| {
-            (Arc::new(Arena(UnsafeCell::new(0))), Presence::new(door.clone()), std::cell::Cell::new(false))
+        let any_exited = AnyExited::new();
+        let slots: [_; 2] = std::array::from_fn(|_| {
+            (Arc::new(Arena(UnsafeCell::new(0))), ThreadFlag::new(any_exited.clone()), std::cell::Cell::new(false))
         });
         let frame = || {
-            if door.is_quiet() {
+            if any_exited.is_clear() {
                 return;
             }
-            door.hush();
-            for (arena, presence, free) in &seats {
-                if !free.get() && !presence.is_here() {
+            any_exited.clear();
+            for (arena, flag, free) in &slots {
+                if !free.get() && !flag.is_running() {
                     free.set(true);
                     arena.fill();
                 }
             }
         };
         let threads = [0, 1].map(|i| {
-            let (arena, presence) = (seats[i].0.clone(), seats[i].1.clone());
+            let (arena, flag) = (slots[i].0.clone(), slots[i].1.clone());
             thread::spawn(move || {
                 arena.fill();
-                presence.leave();
+                flag.set_exited();
             })
         });
         frame();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         frame();
-        for (arena, _, free) in &seats {
+        for (arena, _, free) in &slots {
             assert!(free.get());
             // SAFETY: nobody else is left.
             arena.0.with(|uses| assert_eq!(unsafe { *uses }, 2));

@@ -1,4 +1,4 @@
-//! What a recycler gives back to the source, and what it holds.
+//! Trim, release and statistics of a recycler.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::null_mut;
@@ -9,14 +9,14 @@ use super::state::State;
 use super::supply::{Supply, Units};
 
 impl State {
-    /// A range in a block without live objects lets go of it.
-    fn leave(&self, range: &Range) {
+    /// Closes a range whose block has no live object.
+    fn close_if_idle(&self, range: &Range) {
         if range.is_idle() {
             self.close(range);
         }
     }
 
-    /// Returns what holds no live object, until about `keep` bytes of it are left; how many are.
+    /// Returns memory without live objects, until about `keep` bytes of it are left; returns what is left.
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
         #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
@@ -24,14 +24,14 @@ impl State {
             crate::hook::deliver();
             return left;
         }
-        // SAFETY: as in `more`.
-        unsafe { self.settle(&supply.index.units) };
-        self.leave(&self.now);
-        self.leave(&self.aside);
+        // SAFETY: as in `alloc_slow`.
+        unsafe { self.flush_pending(&supply.index.units) };
+        self.close_if_idle(&self.main);
+        self.close_if_idle(&self.medium);
         let (mut idle, mut left) = (self.larges.trim(self, supply, self.idle_bytes(), keep), 0);
         let (mut before, mut s): (*mut Segment, _) = (null_mut(), self.segments.get());
         while !s.is_null() {
-            // SAFETY: segments are alive until they are put; what is put has no live object and no block in a range.
+            // SAFETY: segments are alive until they are returned; a returned one is not used.
             unsafe {
                 let (next, size) = ((*s).next, (*s).size);
                 if (*s).busy == 0 && idle - size >= keep {
@@ -41,7 +41,7 @@ impl State {
                         true => self.segments.set(next),
                         false => (*before).next = next,
                     }
-                    self.overlook();
+                    self.forget_last_block();
                     supply.put_segment(self, s);
                 } else {
                     left += size;
@@ -51,7 +51,7 @@ impl State {
             }
         }
         while self.segment_bytes.get() > left.max(UNIT) {
-            self.segment_bytes.set(self.segment_bytes.get() / 2); // as after growing to that
+            self.segment_bytes.set(self.segment_bytes.get() / 2); // the size as after growing to what is left
         }
         idle
     }
@@ -78,24 +78,24 @@ impl State {
         }
     }
 
-    /// Returns all, whether it was freed or not. The state is as a new one.
+    /// Returns all memory, whether it was freed or not. The state is then as a new one.
     ///
     /// # Safety
-    /// Nothing that was allocated is used any more.
+    /// No allocation is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
-        for range in [&self.now, &self.aside] {
+        for range in [&self.main, &self.medium] {
             range.clear();
         }
-        self.gone.first.set(0);
-        self.gone.end.set(0);
-        self.overlook();
+        self.pending.first.set(0);
+        self.pending.end.set(0);
+        self.forget_last_block();
         for list in [&self.sparse, &self.empty] {
             list.clear();
         }
         self.segment_bytes.set(UNIT);
         let mut s = self.segments.replace(null_mut());
         while !s.is_null() {
-            // SAFETY: segments are alive until they are put, and nothing of them is used.
+            // SAFETY: segments are alive until they are returned, and not used.
             unsafe {
                 let next = (*s).next;
                 supply.put_segment(self, s);
@@ -110,12 +110,12 @@ impl State {
         }
     }
 
-    /// Bytes of a block that a range has yet to hand out, and those that it does not know to be gone.
-    pub fn rest(&self, units: &Units, b: *mut Block) -> usize {
+    /// Free bytes of a block that its count includes: those of ranges, and of the pending piece.
+    pub fn unallocated(&self, units: &Units, b: *mut Block) -> usize {
         let of = |range: &Range| if range.block.get() == b { range.left() } else { 0 };
-        let (first, end) = (self.gone.first.get(), self.gone.end.get());
-        // SAFETY: what was freed is of this state, and its block known.
-        let gone = first != end && unsafe { self.block_of(units, first) } == b;
-        of(&self.now) + of(&self.aside) + if gone { end - first } else { 0 }
+        let (first, end) = (self.pending.first.get(), self.pending.end.get());
+        // SAFETY: the pending piece is of this state, and its block in the directory.
+        let is_pending = first != end && unsafe { self.block_of(units, first) } == b;
+        of(&self.main) + of(&self.medium) + if is_pending { end - first } else { 0 }
     }
 }
