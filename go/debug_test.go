@@ -220,11 +220,14 @@ func TestDebugSwitch(t *testing.T) {
 	}
 }
 
-// forget has a lease forgotten by a goroutine that has ended.
+// forget makes a goroutine take a lease and end without a Return. A goroutine that has closed a channel may still be
+// running its last instructions, so forget returns only when the runtime no longer lists it.
 func forget() {
-	ended := make(chan bool)
-	go func() { defer close(ended); Get() }()
-	<-ended
+	taker := make(chan uint64)
+	go func() { Get(); taker <- goroutine() }()
+	for id := <-taker; goroutines()[id]; {
+		runtime.Gosched()
+	}
 }
 
 // Whatever the function does that is called for a forgotten lease, it is called for the others too, and finalizers run.
