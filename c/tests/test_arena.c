@@ -98,8 +98,8 @@ static void size_zero_is_an_address(void **state) {
   assert_non_null(p);
   assert_ptr_equal(p, q);
   assert_true(is_aligned(toft_alloc_aligned(a, 0, 256), 256));
-  size_t left = (size_t)(a->limit - a->cursor);
-  assert_non_null(toft_alloc(a, left)); /* the block is full now */
+  size_t remaining = (size_t)(a->limit - a->cursor);
+  assert_non_null(toft_alloc(a, remaining)); /* the block is full now */
   assert_true(a->limit == a->cursor);
   assert_non_null(toft_alloc(a, 0));
   assert_true(is_aligned(toft_alloc_aligned(a, 0, 4096), 4096));

@@ -72,7 +72,7 @@ static void creates_and_releases(void **state) {
     assert_non_null(a);
     one_round(a, &random);
     toft_release(a);
-    assert_true(toft_cache_held() <= (size_t)4 << 20);
+    assert_true(toft_cache_bytes() <= (size_t)4 << 20);
   }
 }
 

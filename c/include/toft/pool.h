@@ -56,10 +56,11 @@ enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
 #define TOFT_POOL_SLOTS_MAX 0x7fffffff
 
 typedef struct toft_pool_options {
-  size_t size;                /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
-  size_t slot_size;           /* bytes; 0 counts as 1 */
-  size_t align;               /* a power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest
- *                         * power of two up to 16 that divides slot_size, which suits any type of that size */
+  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size; /* bytes; 0 counts as 1 */
+  /* A power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest power of two up to 16 that
+   * divides slot_size, which suits any type of that size. */
+  size_t align;
   size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
   size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
   struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
@@ -89,7 +90,7 @@ typedef struct toft_pool {
   uint32_t top;                /* insert takes no slow path while used < top */
   uint32_t idle;               /* slots up to used that are not live */
   uint32_t spent;              /* keys >= this retire the slot */
-  uint32_t room, max;          /* slots with memory; limit of that */
+  uint32_t capacity, max;      /* slots with memory; limit of that */
   uint32_t retired;            /* number of retired slots */
   uint32_t dirty;              /* no slot above both dirty and used has ever been used */
   uint32_t flags;              /* TOFT_POOL_... and internal flags */
@@ -356,7 +357,7 @@ TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *s
 }
 
 TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->capacity; }
 
 /* Returns the index of the lowest set bit; n is not 0. */
 TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {

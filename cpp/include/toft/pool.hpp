@@ -237,7 +237,7 @@ class pool {
   std::size_t size() const noexcept { return toft_pool_count(&pool_); }
   bool empty() const noexcept { return size() == 0; }
   /* Slots with memory, and the retired ones among them. */
-  std::size_t capacity() const noexcept { return pool_.room; }
+  std::size_t capacity() const noexcept { return pool_.capacity; }
   std::size_t retired() const noexcept { return pool_.retired; }
 
   /* Commits memory for so many values in total, so emplace does not allocate until there are more. Throws
