@@ -183,11 +183,13 @@ TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
  * Allocation. Functions return NULL on failure. A size of 0 gives a pointer that must not be dereferenced.
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* Returns `size` uninitialised bytes, aligned to 8. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc(toft_arena *a, size_t size);
-/* `align` is a power of two of any size. */
+/* The same, aligned to `align`, a power of two of any size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align);
+/* The same, with all bytes 0. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align);
-/* `count` elements of `size` bytes each. NULL if the product overflows. */
+/* Return `count` elements of `size` bytes each, uninitialised or zeroed. NULL if the product overflows. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array(toft_arena *a, size_t count, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size, size_t align);
 
