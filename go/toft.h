@@ -2030,7 +2030,8 @@ TOFT_API toft_source *toft_heap(void);
 
 /* Pages of the operating system. TOFT_PAGES_HUGE requests huge pages for blocks of 2 MiB and more. With
  * TOFT_PAGES_LAZY, put keeps up to 64 MiB of address space and lets the system reclaim its memory, so that the next
- * take is cheap; toft_page_source_trim unmaps it. Thread-safe without LAZY; one thread at a time with it. */
+ * take is cheap; toft_page_source_trim unmaps it, and must be called before the structure ends. Thread-safe without
+ * LAZY; one thread at a time with it. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
 typedef struct toft_page_source {
   toft_source source;

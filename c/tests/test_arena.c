@@ -72,7 +72,7 @@ static void bad_alignment_is_refused(void **state) {
 }
 
 static void absurd_sizes_are_refused(void **state) {
-  volatile size_t most = SIZE_MAX; /* volatile: the compiler would warn, rightly */
+  volatile size_t most = SIZE_MAX; /* volatile, or the compiler would warn of the size */
   size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 7, SIZE_MAX - 8, SIZE_MAX / 2, SIZE_MAX / 2 + 1, PTRDIFF_MAX};
   (void)state;
   toft_mark m = toft_mark_here(a);

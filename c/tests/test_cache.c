@@ -160,7 +160,7 @@ static void late(void *arg) {
 static void *late_thread(void *arg) {
   (void)arg;
   toft_arena *a = toft_create();
-  toft_release(toft_create()); /* our destructor is armed */
+  toft_release(toft_create()); /* registers the library's destructor for this thread */
   pthread_setspecific(late_key, a);
   return NULL;
 }

@@ -308,7 +308,7 @@ static void misuse_of_free_is_detected(void **state) {
   toft_release(b);
 }
 
-/* What was there before the checks has no record, and is no stranger. */
+/* An allocation from before the checks has no record, and is not reported as foreign. */
 static void what_is_older_than_the_checks_may_be_freed(void **state) {
   (void)state;
   toft_on_finding(hear_nothing, NULL);

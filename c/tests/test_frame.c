@@ -436,7 +436,7 @@ static size_t entered_and_left(crew *c) {
 static void *enter_and_leave(void *arg) {
   crew *c = (crew *)arg;
   size_t wrong = entered_and_left(c);
-  __atomic_add_fetch(&c->ended, 1, __ATOMIC_RELEASE); /* else the other would go on for ever */
+  __atomic_add_fetch(&c->ended, 1, __ATOMIC_RELEASE); /* or the other thread would not end */
   return (void *)(uintptr_t)wrong;
 }
 
@@ -549,7 +549,7 @@ static void frames_end_before_their_threads(void **state) {
 static pthread_key_t late_key;
 static void late(void *frames) { (void)!toft_alloc(toft_frame_arena((toft_frames *)frames), 100); }
 static void *late_thread(void *frames) {
-  void *good = one_frame(frames); /* our own destructor is armed first */
+  void *good = one_frame(frames); /* registers the library's destructor first */
   pthread_setspecific(late_key, frames);
   return good;
 }

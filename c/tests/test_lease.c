@@ -1,4 +1,4 @@
-/* Leases: what is kept, what is refused, and that threads that get, return, err and trim at once lose nothing. Under
+/* Leases: what is kept, what is refused, and that threads that get, return, misuse and trim at once lose nothing. Under
  * TSan too.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
@@ -991,7 +991,7 @@ static void return_late(void *arg) {
   (void)return_slowly(NULL);
 }
 static void *return_at_the_end(void *arg) {
-  void *good = lease_once(NULL); /* our own destructor is armed first */
+  void *good = lease_once(NULL); /* registers the library's destructor first */
   (void)arg;
   pthread_setspecific(late_key, &late_key);
   return good;

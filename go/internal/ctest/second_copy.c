@@ -1,3 +1,3 @@
-/* The second copy of the library, afeb42aaf4464f2d. Made by scripts/amalgamate.
+/* The second copy of the library, 9cb24d39c5f40d83. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
