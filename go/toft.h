@@ -845,9 +845,10 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * CHECKED caches (TOFT_CHECKED in options.arenas->flags) fill returned memory with 0xDD and check it at the next lease:
  * bytes written in between are reported to options.arenas->failure as TOFT_ECORRUPT.
  *
- * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there. EXIT. The
- * idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for threads that
- * still run.
+ * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there.
+ *
+ * EXIT. The idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for
+ * threads that still run.
  */
 #ifndef TOFT_LEASE_H
 #define TOFT_LEASE_H

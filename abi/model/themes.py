@@ -35,7 +35,7 @@ def alignment():
     out.append(v)
     v = Vector("align: the pad is what does not fit")
     v.alloc(USABLE - 72)
-    v.alloc(8, 64, id="fits")       # cursor 4024, pad 8, 64 left
+    v.alloc(8, 64, id="fits")       # cursor 4024, pad 8, 64 remain
     v.alloc(64 - 8)
     v.alloc(8)
     out.append(v)
@@ -190,7 +190,7 @@ def growth():
     v = Vector("growth: does not fit but a small one still does not go back")
     v.alloc(USABLE - 100)
     v.alloc(200)
-    v.alloc(50)                     # the initial block has room, but it is not current any more
+    v.alloc(50)                     # it would fit the initial block, but it is not current any more
     out.append(v)
     v = Vector("growth: mid sizes do not starve")
     v.allocs(4000, 200)
@@ -1020,7 +1020,7 @@ def resizes():
     v.resize("x", 8)
     out.append(v)
     v = Vector("resize: a dedicated block")
-    v.alloc(300000, id="x")         # 303104: room up to 303040
+    v.alloc(300000, id="x")         # 303104: up to 303040
     v.resize("x", 300001)
     v.resize("x", 303040)
     v.resize("x", 303041)           # moves, and the old block becomes a spare
@@ -1046,7 +1046,7 @@ def resizes():
     v.resize("x", 301000)
     v.resize("x", 7)
     v.free("x")
-    v.alloc(300000, 4096, id="y")   # at 4096: room up to 303104 of 307200 is not all of it
+    v.alloc(300000, 4096, id="y")   # at 4096: up to 303104 of 307200 is not all of it
     v.resize("y", 303104)
     v.resize("y", 303105)
     out.append(v)
@@ -1343,7 +1343,7 @@ def budgets():
     v = Vector("budget: limits a claimed range, and allocations outside it", budget=1000)
     v.alloc(100)
     v.claim("r")
-    v.alloc(8)                      # the range holds what is left of the budget
+    v.alloc(8)                      # the range has what remains of the budget
     v.alloc(0)
     v.fill("r", 401)
     v.budget(2000)
@@ -1503,7 +1503,7 @@ def claims():
     v.give("r")
     v.alloc(300000, id="z")
     v.claim("r")
-    v.resize("z", 303000)           # newest, alone in its block, with room
+    v.resize("z", 303000)           # newest, alone in its block, which has space
     v.resize("z", 304000)           # moves: and the old block goes
     v.fill("r", 8)
     v.give("r")
