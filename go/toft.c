@@ -6593,7 +6593,7 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
   p->block = block;
   toft_pool_set_parts(p, &at, block, align, 0);
   memset(block, 0, at.slots);
-  p->mask = p->reach = toft_pool_mask(n);
+  p->mask = p->key_mask = toft_pool_mask(n);
   p->slots_size = n * stride;
   p->capacity = p->max = (uint32_t)n;
   return TOFT_OK;
@@ -6617,11 +6617,11 @@ static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total)
 /* Updates the number of slots that have memory and keys. */
 static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
-  uint32_t reach = p->mask;
+  uint32_t key_mask = p->mask;
   if (keys == 0) return; /* its initialisation failed */
-  while (reach >= keys) reach /= 2;
-  p->reach = reach;
-  p->capacity = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(reach, bits - 1));
+  while (key_mask >= keys) key_mask /= 2;
+  p->key_mask = key_mask;
+  p->capacity = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(key_mask, bits - 1));
 }
 
 /* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
@@ -6787,7 +6787,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
     code = toft_pool_init_growing(p, &o, p->stride);
   }
   if (code != TOFT_OK) return toft_pool_close(p, code);
-  if (o.flags & TOFT_POOL_RETIRE) p->spent = ~p->mask;
+  if (o.flags & TOFT_POOL_RETIRE) p->retire_key = ~p->mask;
   p->keys[0] = 1;
   return TOFT_OK;
 }
@@ -6803,7 +6803,7 @@ void toft_pool_release(toft_pool *p) {
 /* ---- slots ---- */
 
 /* Precondition: i > used, so the slot is not live. */
-static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->spent; }
+static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->retire_key; }
 
 /* Commits memory for at least one more slot. 0: failed. */
 static int toft_pool_step(toft_pool *p) {
@@ -6817,7 +6817,7 @@ static int toft_pool_step(toft_pool *p) {
 
 toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
-  for (;; p->used = p->top = i, p->idle++) { /* skips retired slots */
+  for (;; p->used = p->top = i, p->not_live++) { /* skips retired slots */
     i = p->used + 1;
     if (i > p->capacity && !toft_pool_step(p)) return 0;
     if (!toft_pool_is_retired(p, i)) break;
@@ -6836,17 +6836,17 @@ int toft_pool_reserve(toft_pool *p, size_t slots) {
 
 /* Without a branch on a key's content, so that the compiler can vectorise it. */
 void toft_pool_clear(toft_pool *p) {
-  uint32_t *keys = p->keys, mask = p->mask, spent = p->spent, retired = 0, used = p->used;
+  uint32_t *keys = p->keys, mask = p->mask, retire_key = p->retire_key, retired = 0, used = p->used;
   for (uint32_t i = 1; i <= used; i++) {
     uint32_t key = keys[i], live = ((key ^ i) & mask) == 0;
     key = (key & ~mask) + ((mask + 1) & (0 - live));
-    retired += live & (uint32_t)(key >= spent);
+    retired += live & (uint32_t)(key >= retire_key);
     keys[i] = key;
   }
   if (used != 0) memset(p->live_bits, 0, (size_t)p->top / 64 * 8 + 8);
   p->retired += retired;
   p->dirty = (uint32_t)toft_max(p->dirty, used);
-  p->free = p->used = p->idle = p->top = 0;
+  p->free = p->used = p->not_live = p->top = 0;
 }
 
 void toft_pool_trim(toft_pool *p) {
@@ -6855,12 +6855,12 @@ void toft_pool_trim(toft_pool *p) {
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;
-  p->free = p->idle = 0;
+  p->free = p->not_live = 0;
   for (uint32_t i = n; i != 0; i--) { /* the lowest slot comes first in the free list */
     if (((keys[i] ^ i) & mask) == 0) continue;
     keys[i] &= ~mask;
-    p->idle++;
-    if (keys[i] >= p->spent) continue;
+    p->not_live++;
+    if (keys[i] >= p->retire_key) continue;
     keys[i] |= p->free;
     p->free = i;
   }
@@ -6874,7 +6874,7 @@ void toft_pool_trim(toft_pool *p) {
 
 toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
   toft_pool_stats s;
-  s.live = p->used - p->idle;
+  s.live = p->used - p->not_live;
   s.capacity = p->capacity;
   s.retired = p->retired;
   s.reserved = s.committed = p->block_size;

@@ -156,8 +156,8 @@ static void a_retired_slot_is_not_reused(void **state) {
     if (i % 100 == 50) toft_pool_clear(&p);
     if (i % 100 == 70) toft_pool_trim(&p);
     is_stale(&p, first);
-    is_stale(&p, p.spent);     /* what its key is */
-    is_stale(&p, p.spent | 1); /* the handle that comes next */
+    is_stale(&p, p.retire_key);     /* what its key is */
+    is_stale(&p, p.retire_key | 1); /* the handle that comes next */
   }
   toft_pool_release(&p);
 }
@@ -171,7 +171,7 @@ static void a_pool_retires_as_a_whole(void **state) {
     o.flags |= TOFT_POOL_RETIRE;
     /* of 32 bits 2 are the number: too many generations to go through, so begin near the end */
     assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
-    for (uint32_t i = 1; i <= 3; i++) p.keys[i] = p.spent - 2 * (p.mask + 1);
+    for (uint32_t i = 1; i <= 3; i++) p.keys[i] = p.retire_key - 2 * (p.mask + 1);
     for (int round = 0; round < 2; round++) {
       toft_handle h[3];
       for (int i = 0; i < 3; i++) h[i] = add(&p);

@@ -287,11 +287,11 @@ class pool {
     return reinterpret_cast<T *>(pool_.slots + (std::size_t{index} - 1) * sizeof(T)); /* the stride, as a constant */
   }
   T *find(handle_type h) const noexcept {
-    std::uint32_t index = h.bits() & pool_.reach;
+    std::uint32_t index = h.bits() & pool_.key_mask;
     return TOFT_LIKELY(pool_.keys[index] == h.bits()) ? std::launder(slot(index)) : nullptr;
   }
   T &checked(handle_type h) const {
-    std::uint32_t index = h.bits() & pool_.reach;
+    std::uint32_t index = h.bits() & pool_.key_mask;
     if (TOFT_UNLIKELY(pool_.keys[index] != h.bits())) detail::throw_stale();
     return *std::launder(slot(index));
   }
