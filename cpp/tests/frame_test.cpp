@@ -169,7 +169,7 @@ TEST(Frame, AClaimedArenaIsNotEmptied) {
   toft::frames f(2);
   {
     toft::claim c(f.arena());
-    EXPECT_EQ(f.advance(), TOFT_OK);  // another buffer's turn
+    EXPECT_EQ(f.advance(), TOFT_OK);  // now another buffer is emptied
     EXPECT_EQ(f.advance(), TOFT_EBUSY);
     *c.make<int>(1) = 2;
   }
