@@ -7,17 +7,17 @@
 static void release_feeds_create(void **state) {
   (void)state;
   toft_cache_trim();
-  assert_int_equal(toft_cache_held(), 0);
+  assert_int_equal(toft_cache_bytes(), 0);
   toft_arena *a = toft_create();
   assert_non_null(toft_alloc(a, 100));
   toft_release(a);
-  assert_int_equal(toft_cache_held(), 4096);
+  assert_int_equal(toft_cache_bytes(), 4096);
   toft_arena *b = toft_create();
   assert_ptr_equal(b, a);
-  assert_int_equal(toft_cache_held(), 0);
+  assert_int_equal(toft_cache_bytes(), 0);
   toft_release(b);
   toft_cache_trim();
-  assert_int_equal(toft_cache_held(), 0);
+  assert_int_equal(toft_cache_bytes(), 0);
 }
 
 static void a_cached_arena_is_as_new(void **state) {
@@ -54,7 +54,7 @@ static void the_cache_is_bounded(void **state) {
   }
   for (int i = 0; i < 64; i++) {
     toft_release(all[i]);
-    assert_true(toft_cache_held() <= 100000);
+    assert_true(toft_cache_bytes() <= 100000);
   }
   toft_cache_trim();
   assert_int_equal(toft_cache_limit(0), 100000); /* off */
@@ -62,7 +62,7 @@ static void the_cache_is_bounded(void **state) {
   assert_non_null(toft_alloc(a, 2000000));
   for (int i = 0; i < 20; i++) assert_non_null(toft_alloc(a, 200000)); /* blocks of 1 MiB, without the pair */
   toft_release(a);
-  assert_int_equal(toft_cache_held(), 0);
+  assert_int_equal(toft_cache_bytes(), 0);
   toft_cache_limit(before);
 }
 
@@ -73,14 +73,14 @@ static void large_blocks_do_not_displace_small_ones(void **state) {
     void *large[4];
     for (int i = 0; i < 4; i++) assert_non_null(large[i] = toft_heap()->take(toft_heap(), size));
     for (int i = 0; i < 4; i++) toft_heap()->put(toft_heap(), large[i], size);
-    assert_true(toft_cache_held() > ((size_t)3 << 20));
+    assert_true(toft_cache_bytes() > ((size_t)3 << 20));
     toft_arena *a = toft_create(), *b = toft_create();
     toft_release(a);
     toft_release(b);
     toft_arena *c = toft_create();
     assert_ptr_equal(c, b); /* kept: the second is not fresh from malloc either */
     assert_ptr_equal(toft_create(), a);
-    assert_true(toft_cache_held() <= (size_t)4 << 20);
+    assert_true(toft_cache_bytes() <= (size_t)4 << 20);
     toft_release(a);
     toft_release(c);
     toft_cache_trim();
@@ -94,7 +94,7 @@ static void blocks_come_back(void **state) {
     toft_arena *a = toft_create();
     for (int i = 0; i < 1500; i++) assert_non_null(toft_alloc(a, 1000));
     toft_release(a);
-    assert_true(toft_cache_held() > 1500000 && toft_cache_held() <= (size_t)4 << 20);
+    assert_true(toft_cache_bytes() > 1500000 && toft_cache_bytes() <= (size_t)4 << 20);
   }
   toft_cache_trim();
 }
@@ -160,7 +160,7 @@ static void late(void *arg) {
 static void *late_thread(void *arg) {
   (void)arg;
   toft_arena *a = toft_create();
-  toft_release(toft_create()); /* our destructor is armed */
+  toft_release(toft_create()); /* registers the library's destructor for this thread */
   pthread_setspecific(late_key, a);
   return NULL;
 }
