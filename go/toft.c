@@ -390,6 +390,11 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #ifndef TOFT_PLATFORM_ATOMIC_C
 #define TOFT_PLATFORM_ATOMIC_C
 
+/* gcc's ThreadSanitizer does not model fences, and gcc warns of each. */
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define TOFT_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
@@ -5523,7 +5528,7 @@ int toft_clear_report(toft_arena *head) {
 /* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
  * inline path. */
 static void toft_raise_limit_first(toft_state *a, size_t take) {
-  if (toft_fits_budget(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
+  if (toft_fits_budget(a, take)) TOFT_STORE_POINTER(unsigned char, &a->head.limit, a->head.cursor + take);
 }
 
 static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {

@@ -354,6 +354,36 @@ static void marks_of_a_released_arena_are_stale(void **state) {
   toft_cache_limit(limit);
 }
 
+/* An arena that used more epochs than two arenas are apart: the next arena at its address starts behind them. */
+static void marks_of_an_arena_with_many_epochs_are_stale(void **state) {
+  (void)state;
+  uintptr_t first = 0, step = 0; /* step: from one arena to the next */
+  for (int i = 0; i < 3; i++) {  /* the first may have been ready before */
+    toft_arena *each = toft_create();
+    step = each->epoch - first;
+    first = each->epoch;
+    assert_non_null(toft_cleanup_add(each, NULL, NULL));
+    toft_release(each);
+  }
+  toft_arena *one = toft_create();
+  first = one->epoch;
+  while (one->epoch - first < step + 20) {
+    assert_non_null(toft_cleanup_add(one, NULL, NULL));
+    assert_int_equal(toft_reset(one), TOFT_OK);
+  }
+  assert_non_null(toft_alloc(one, 1000));
+  toft_mark m = toft_mark_here(one);
+  toft_release(one);
+  toft_arena *two = toft_create();
+  assert_ptr_equal(one, two);
+  assert_non_null(toft_alloc(two, 1500));
+  for (int i = 0; i < 40; i++) {
+    assert_int_equal(toft_rewind(two, m), TOFT_EMARK);
+    assert_non_null(toft_cleanup_add(two, NULL, NULL));
+  }
+  toft_release(two);
+}
+
 static void buffers_have_the_room_they_promise(void **state) {
   static unsigned char buffer[2048];
   (void)state;
@@ -948,6 +978,7 @@ int main(void) {
       test(a_claimed_range_is_exclusive),
       test(a_range_grows_while_claimed),
       test(marks_of_a_released_arena_are_stale),
+      test(marks_of_an_arena_with_many_epochs_are_stale),
       test(buffers_have_the_room_they_promise),
       test(odd_alignments_are_served_as_8),
       test(the_walk_over_blocks_keeps_them),

@@ -294,6 +294,10 @@ static void misuse_of_free_is_detected(void **state) {
   ONE(TOFT_FOUND_FOREIGN, "foreign pointer: 0x");
   toft_free(a, p, 39);
   ONE(TOFT_FOUND_WRONG_SIZE, "wrong size: 39 bytes, of an allocation of 40 bytes");
+  toft_free(a, p, SIZE_MAX); /* a size that no allocation can have */
+  ONE(TOFT_FOUND_WRONG_SIZE, "of an allocation of 40 bytes", "noticed by free");
+  assert_null(toft_resize(a, p, SIZE_MAX, 80, 8));
+  ONE(TOFT_FOUND_WRONG_SIZE, "of an allocation of 40 bytes", "noticed by resize");
   toft_free(toft_at(a, "once"), p, 40);
   toft_free(toft_at(a, "twice"), p, 40);
   ONE(TOFT_FOUND_DOUBLE_FREE, "double free: 40 bytes", "before, by free at once", "noticed by free at twice");

@@ -831,6 +831,22 @@ fn cursors_and_packs_work_in_checked_arenas() {
     }
 }
 
+/// What is allocated beside a cursor shares one block, also where a meter counts it.
+#[test]
+fn a_metered_arena_serves_beside_a_cursor() {
+    let mut arena = Arena::new();
+    arena.set_metered(true).unwrap();
+    for _ in 0..2 {
+        let mut cursor = arena.cursor();
+        cursor.alloc(1u64);
+        let beside: Vec<&mut [u8; 24]> = (0..3).map(|i| arena.alloc([i; 24])).collect();
+        assert!(beside.iter().enumerate().all(|(i, b)| **b == [i as u8; 24]));
+        drop(cursor);
+        assert_eq!(arena.stats().live, 8 + 3 * 24);
+        arena.reset();
+    }
+}
+
 #[test]
 fn scopes_end_in_any_order() {
     let mut arena = checked();

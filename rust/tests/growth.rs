@@ -406,31 +406,43 @@ fn blocks_that_wait_are_listed_behind_the_others() {
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
 fn a_source_that_extends_is_asked_seldom() {
-    struct Counted(Reserve, Cell<usize>);
+    struct Counted(Reserve, Cell<usize>, Cell<usize>);
     // SAFETY: as `Reserve`.
     unsafe impl Source for Counted {
         fn take(&self, size: usize) -> Option<NonNull<u8>> {
+            self.2.set(size);
             self.0.take(size)
         }
         unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+            assert_eq!(size, self.2.get());
             // SAFETY: the caller's contract.
             unsafe { self.0.put(block, size) }
         }
         unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
             self.1.set(self.1.get() + 1);
             // SAFETY: the caller's contract.
-            unsafe { self.0.extend(block, size, want) }
+            let done = unsafe { self.0.extend(block, size, want) };
+            if done {
+                self.2.set(want);
+            }
+            done
         }
         fn extends(&self) -> bool {
             true
         }
     }
-    let source = Counted(Reserve::new(64 << 20).unwrap(), Cell::new(0));
-    let arena = Scope::from_source(&source).unwrap();
+    let source = Counted(Reserve::new(64 << 20).unwrap(), Cell::new(0), Cell::new(0));
+    let mut arena = Scope::from_source(&source).unwrap();
     for _ in 0..8000 {
         take(&arena, 4096, 8);
     }
-    assert!(source.1.get() < 30, "{}", source.1.get());
+    let extended = source.1.get();
+    assert!(extended < 30, "{extended}");
+    arena.reset(); // the block keeps the size that it grew to
+    for _ in 0..8000 {
+        take(&arena, 4096, 8);
+    }
+    assert_eq!(source.1.get(), extended);
 }
 
 #[test]

@@ -376,3 +376,20 @@ fn reserved_addresses_end_where_they_were_asked_to() {
     assert!(arena.try_alloc_uninit_slice::<u8>(1 << 19).is_ok());
     assert!(Reserve::new(0).is_err() && Reserve::new(usize::MAX).is_err());
 }
+
+/// Scopes that are open side by side share what the budget leaves, whichever of them allocates.
+#[test]
+fn scopes_side_by_side_share_a_budget() {
+    for order in 0..4 {
+        let arena = Arena::new();
+        arena.set_budget(Some(arena.stats().live + 1000)).unwrap();
+        let (one, two) = (arena.scope_guard(), arena.scope_guard());
+        let scopes = [&one, &two];
+        let mut served = 0;
+        for i in 0..400usize {
+            let turn = [i % 2, usize::from(i % 64 < 32), 1 - i % 2, usize::from(i % 64 >= 32)][order];
+            served += usize::from(scopes[turn].try_alloc(0u64).is_ok());
+        }
+        assert_eq!(served, 125, "{order}");
+    }
+}

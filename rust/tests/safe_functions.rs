@@ -65,6 +65,24 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
 const MACROS: &[(&str, &str, &str)] =
     &[("boxed.rs", "unsize", "a coercion site: tests/ui/unsize_*.rs are its misuses")];
 
+const SEALED: &str = "sealed: programs cannot implement it";
+const NO_TRUST: &str = "unsafe code does not rely on what an implementation does";
+
+/// Traits that are not unsafe: an implementation needs no unsafe code, so unsafe code must not trust it.
+const TRAITS: &[(&str, &str, &str)] = &[
+    ("bumpalo/collections/collect.rs", "CollectIn", NO_TRUST),
+    ("bumpalo/collections/collect.rs", "FromIteratorIn", NO_TRUST),
+    ("owner.rs", "Root", "a type for each lifetime and no function; `Owner` hands it out for all lifetimes only"),
+    ("pools/columnar.rs", "ColumnarClone", NO_TRUST),
+    ("pools/derived.rs", "CloneFields", NO_TRUST),
+    ("pools/derived.rs", "ShowFields", NO_TRUST),
+    ("pools/key.rs", "Count", SEALED),
+    ("pools/key.rs", "Key", SEALED),
+    ("pools/layout.rs", "CloneIn", "needs `Layout`, which is sealed"),
+    ("pools/ring/index.rs", "RingIndex", SEALED),
+    ("promote.rs", "Promote", SEALED),
+];
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
@@ -168,6 +186,20 @@ fn each_macro_with_unsafe_code_is_known() {
         }
     }
     assert_eq!(found, known(MACROS));
+}
+
+#[test]
+fn each_safe_trait_is_known() {
+    let mut found = BTreeSet::new();
+    for (file, code) in files().iter().filter(|file| !is_private(&file.0)) {
+        for line in code.lines().filter(|line| line.starts_with("pub trait ")) {
+            let name = line["pub trait ".len()..].split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            found.insert((file.clone(), name.to_string()));
+            let reason = TRAITS.iter().find(|known| known.0 == file && known.1 == name).map(|known| known.2);
+            assert!(reason != Some(SEALED) || line.contains("Sealed"), "{file}: {name} is not sealed");
+        }
+    }
+    assert_eq!(found, known(TRAITS), "judge what is new, and add it with the reason");
 }
 
 /// Hidden functions are as public as others.

@@ -16,7 +16,7 @@
 /* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
  * inline path. */
 static void toft_raise_limit_first(toft_state *a, size_t take) {
-  if (toft_fits_budget(a, take)) *(unsigned char *volatile *)&a->head.limit = a->head.cursor + take;
+  if (toft_fits_budget(a, take)) TOFT_STORE_POINTER(unsigned char, &a->head.limit, a->head.cursor + take);
 }
 
 static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {

@@ -7,6 +7,11 @@
 #include "base.h"
 #include "os.c"
 
+/* gcc's ThreadSanitizer does not model fences, and gcc warns of each. */
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define TOFT_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
