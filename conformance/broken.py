@@ -18,7 +18,7 @@ STRUCTS = ["toft_arena", "toft_mark", "toft_range", "toft_cleanup", "toft_stats"
 
 
 def members(text, struct):
-    """Where the members of a struct stand, and each as a declaration of its own."""
+    """The positions of a struct's members, and each as a declaration of its own."""
     found = re.search(r"struct %s \{(.*?)\n\}" % struct, text, re.S)
     declarations = []
     for part in re.sub(r"/\*.*?\*/", "", found[1], flags=re.S).split(";")[:-1]:

@@ -129,19 +129,20 @@ void paths_are_inline(void) {
   }
   CHECK("3", spy_calls() == 0, "%d calls for what is inline", spy_calls());
 
-  size_t room = (size_t)(arena->limit - arena->cursor);
+  size_t remaining = (size_t)(arena->limit - arena->cursor);
   unsigned char *end = arena->cursor;
   for (size_t less = 0; less < 8; less += 7) {
-    CHECK("3", row->alloc(arena, room - less, 8) == end && arena->cursor == arena->limit && spy_calls() == 0,
-          "%zu bytes do not fit a room of %zu", room - less, room);
+    CHECK("3", row->alloc(arena, remaining - less, 8) == end && arena->cursor == arena->limit && spy_calls() == 0,
+          "%zu bytes do not fit %zu remaining ones", remaining - less, remaining);
     CHECK("3", row->rewind(arena, m) == TOFT_OK && spy_calls() == 0, "no inline rewind");
   }
   spy.elsewhere = far_away;
-  CHECK("U5", row->alloc(arena, room + 1, 8) == far_away, "what ops->alloc returned is not what the client got");
+  CHECK("U5", row->alloc(arena, remaining + 1, 8) == far_away, "what ops->alloc returned is not what the client got");
   CHECK("U2", spy.alloc == 1, "%d calls of the table that the head has now", spy.alloc);
-  CHECK("U4", spy.size == room + 1 && spy.align <= 8 && arena->cursor == m.cursor,
-        "a request of %zu at %zu, not %zu at 8", spy.size, spy.align, room + 1);
-  CHECK("3", row->alloc(arena, room - 1, 256) == far_away, "padding was not in the compare"); /* it is not 0 here */
+  CHECK("U4", spy.size == remaining + 1 && spy.align <= 8 && arena->cursor == m.cursor,
+        "a request of %zu at %zu, not %zu at 8", spy.size, spy.align, remaining + 1);
+  CHECK("3", row->alloc(arena, remaining - 1, 256) == far_away,
+        "padding was not in the compare"); /* it is not 0 here */
   spy.elsewhere = NULL;
   CHECK("U4",
         row->alloc(arena, SIZE_MAX, 8) == NULL && row->alloc(arena, SIZE_MAX - 7, 8) == NULL &&

@@ -34,7 +34,7 @@ static void release(toft_arena *a) { toft_release(a); }
 
 static size_t kept(void) {
   toft_cache_trim();
-  return toft_cache_held();
+  return toft_cache_bytes();
 }
 
 const conformance_provider *conformance_provider_table(void);

@@ -30,9 +30,9 @@ void add(pile *l, const conformance_client *c, uint64_t size, size_t align) {
   CHECK("M7", ((uintptr_t)p & (align - 1)) == 0 && (uintptr_t)p % 8 == 0, "%s gets %p, not at %zu", c->name,
         (const void *)p, align);
   CHECK("M8", in_source(p, whole), "%s gets what is in no block of the source", c->name);
-  size_t apart = 0;
-  for (size_t i = 0; i < l->count; i++) apart += p + whole <= l->at[i] || l->at[i] + l->size[i] <= p;
-  CHECK("4 alloc", apart == l->count, "%s gets bytes that are in use", c->name);
+  size_t disjoint = 0;
+  for (size_t i = 0; i < l->count; i++) disjoint += p + whole <= l->at[i] || l->at[i] + l->size[i] <= p;
+  CHECK("4 alloc", disjoint == l->count, "%s gets bytes that are in use", c->name);
   CHECK("4 alloc", l->count < RECORDS, "too many records");
   l->at[l->count] = p;
   l->size[l->count++] = whole;

@@ -137,7 +137,7 @@ void claims_hold(void) {
     beside = new_pile();
     served = refused = 0;
     before_claim = row->mark(arena);
-    conformance_record *list = c->claimed(arena, NULL, 300, 7, use_during_claim, NULL); /* more than a block's room */
+    conformance_record *list = c->claimed(arena, NULL, 300, 7, use_during_claim, NULL); /* more than a block has */
     CHECK("4 claim", list != NULL, "%s cannot claim", c->name);
     CHECK("M17", refused, "the arena is open while %s holds a claim", c->name);
     CHECK("P14", served == client_count, "%d clients were served beside the claim of %s", served, c->name);

@@ -96,9 +96,9 @@ toft_stats stats_of(const conformance_client *c) {
 
 void check_stats(const conformance_client *c) {
   toft_stats s = stats_of(c);
-  uint64_t held = source.bytes_taken - source.bytes_given;
-  CHECK("4 stats", s.reserved == held, "%s reads reserved %llu, and the source is owed %llu", c->name,
-        (unsigned long long)s.reserved, (unsigned long long)held);
+  uint64_t owed = source.bytes_taken - source.bytes_given;
+  CHECK("4 stats", s.reserved == owed, "%s reads reserved %llu, and the source is owed %llu", c->name,
+        (unsigned long long)s.reserved, (unsigned long long)owed);
   CHECK("4 stats", s.source_calls == source.requests, "%s reads source_calls %llu, not %llu", c->name,
         (unsigned long long)s.source_calls, (unsigned long long)source.requests);
 }

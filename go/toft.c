@@ -697,9 +697,9 @@ static void toft_release_adopted(void *donor); /* the cleanup by which an arena 
 #ifndef TOFT_CORE_POLICY_C
 #define TOFT_CORE_POLICY_C
 
-#define TOFT_CAP TOFT_MIB          /* P4: regular blocks double up to this */
+#define TOFT_CAP TOFT_MIB          /* P5: regular blocks double up to this */
 #define TOFT_MERGE (64 * TOFT_MIB) /* P10: reset merges up to this */
-#define TOFT_SPARE (4 * TOFT_MIB)  /* P8: bytes of spare blocks that an arena keeps after rewinds */
+#define TOFT_SPARE (4 * TOFT_MIB)  /* P12: bytes of spare blocks that an arena keeps after rewinds */
 #define TOFT_STAGGERED (64 * TOFT_KIB)
 #define TOFT_MAX_REQUEST ((size_t)PTRDIFF_MAX / 2) /* no sum of two requests wraps */
 
@@ -774,7 +774,7 @@ static void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
 size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
-size_t toft_page_cache_held(void) { return 0; }
+size_t toft_page_cache_bytes(void) { return 0; }
 
 #else
 
@@ -799,8 +799,8 @@ static struct {
 } toft_free_pages;
 
 /* Written with the lock held, or atomically; read without it. */
-static size_t toft_page_bytes;                /* in the ranges */
-static size_t toft_page_limit_setting = 0;    /* 0: the environment has not been read yet; else the value + 1 */
+static size_t toft_page_bytes;             /* in the ranges */
+static size_t toft_page_limit_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
 static size_t toft_page_window_setting = 0;
 
 /* ---- settings ---- */
@@ -997,7 +997,8 @@ static void toft_page_cache_put(void *p, size_t size) {
   if (limit >= size && toft_page_cache_lock()) {
     int kept = toft_page_insert((unsigned char *)p, size);
     toft_page_use(0, 0);
-    toft_free_pages.used -= toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
+    toft_free_pages.used -=
+        toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
     toft_page_cache_unlock(limit);
     if (kept) return;
   }
@@ -1019,7 +1020,7 @@ size_t toft_page_cache_window(size_t milliseconds) {
   return before;
 }
 
-size_t toft_page_cache_held(void) { return TOFT_LOAD(&toft_page_bytes); }
+size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
 #endif
 
 #endif
@@ -1060,12 +1061,12 @@ typedef struct toft_cache {
 #endif
 static TOFT_THREAD_LOCAL toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
 
-static size_t toft_cache_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
+static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
 
 /* First use on a thread: registers for its end. Returns 0 if this thread must not cache. */
 static TOFT_COLD int toft_cache_open(size_t size) {
   toft_cache *c = &toft_thread_cache;
-  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_bytes)) return 0;
+  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_limit_bytes)) return 0;
   c->phase = toft_os_arm_thread_exit() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
   return c->phase == TOFT_CACHE_OPEN;
 }
@@ -1074,7 +1075,7 @@ static TOFT_COLD int toft_cache_open(size_t size) {
 TOFT_INLINE int toft_cache_accepts(size_t size) {
   toft_cache *c = &toft_thread_cache;
   if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
-  return c->bytes + size <= TOFT_LOAD(&toft_cache_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
+  return c->bytes + size <= TOFT_LOAD(&toft_cache_limit_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
 }
 
 static unsigned toft_cache_bin(size_t size) {
@@ -1191,9 +1192,9 @@ TOFT_INLINE void toft_cache_push(toft_state *a) {
 
 /* ---- control ---- */
 
-size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, bytes); }
+size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes, bytes); }
 
-size_t toft_cache_held(void) { return toft_thread_cache.bytes; }
+size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
 
 static void toft_cache_empty(void) {
   toft_cache *c = &toft_thread_cache;
@@ -1684,7 +1685,7 @@ static void toft_put_spares(toft_state *a, size_t keep) {
 static toft_block_header *toft_block_pop(toft_state *a) {
   toft_block_header *b = a->newest;
   a->newest = b->next;
-  if (b->kind == TOFT_BLOCK_ONEOFF) {
+  if (b->kind == TOFT_BLOCK_DEDICATED) {
     a->live -= b->charge;
     toft_detached_remove(a, b);
   } else {
@@ -1762,7 +1763,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
-  toft_block_push(a, b, TOFT_BLOCK_ONEOFF);
+  toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
   unsigned char *p = (unsigned char *)b + TOFT_HEADER;
   p += toft_pad(p, align);
   b->u.payload = p;
@@ -1908,7 +1909,7 @@ static int toft_is_newest(const toft_state *a, const unsigned char *p, size_t si
 /* The newest block, if it is a dedicated one that holds only p; else NULL. */
 static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsigned char *p) {
   toft_block_header *b = a->newest;
-  return b->kind == TOFT_BLOCK_ONEOFF && b->u.payload == p ? b : NULL;
+  return b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == p ? b : NULL;
 }
 
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
@@ -2126,7 +2127,7 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   size_t others = 0, dedicated_count = 0;
   for (toft_block_header *b = newest; b != &a->initial; b = b->next) {
     others += b->size;
-    dedicated_count += b->kind == TOFT_BLOCK_ONEOFF;
+    dedicated_count += b->kind == TOFT_BLOCK_DEDICATED;
   }
 
   /* one block of this size holds a round; an existing block of up to `most` will do */
@@ -2637,7 +2638,7 @@ static void toft_op_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
   toft_cache *c = &toft_thread_cache;
   if (TOFT_LIKELY(a->state == (TOFT_PRISTINE | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
-                  c->bytes + TOFT_BLOCK_MIN <= TOFT_LOAD(&toft_cache_bytes))) {
+                  c->bytes + TOFT_BLOCK_MIN <= TOFT_LOAD(&toft_cache_limit_bytes))) {
     head->cursor = a->initial_start;
     toft_cache_push(a);
   } else if (a->state != (TOFT_PRISTINE | TOFT_IN_BUFFER)) {
@@ -3063,7 +3064,7 @@ typedef struct toft_arena_ops {
 struct toft_arena {          /* pinned: never copied, never moved */
   unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
   const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
-  unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
+  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
   uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
 };
 #define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
@@ -3165,7 +3166,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
 #define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
@@ -3209,7 +3210,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
-#define toft_page_cache_held TOFT_PASTE(TOFT_PREFIX, toft_page_cache_held)
+#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
 #define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
 #define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
 #define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
@@ -3803,11 +3804,11 @@ struct toft_instruments {
 /* ---- growing arrays ---- */
 
 /* Grows the array to at least `want` items. NULL: no memory, and the array is unchanged. */
-static void *toft_grow_list(void *list, size_t *remaining, size_t want, size_t item) {
-  if (want <= *remaining) return list;
-  size_t more = toft_max(want, 2 * *remaining);
+static void *toft_grow_list(void *list, size_t *capacity, size_t want, size_t item) {
+  if (want <= *capacity) return list;
+  size_t more = toft_max(want, 2 * *capacity);
   void *grown = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
-  if (grown != NULL) *remaining = more;
+  if (grown != NULL) *capacity = more;
   return grown;
 }
 
@@ -4070,7 +4071,7 @@ static void toft_detached_remove(toft_state *a, const void *what) {
 static int toft_detached_add_all(toft_state *a) {
   toft_instruments *w = a->instruments;
   for (const toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    if (b->kind != TOFT_BLOCK_ONEOFF) continue;
+    if (b->kind != TOFT_BLOCK_DEDICATED) continue;
     if (!toft_reserve_detached_entries(w, 1)) return 0;
     toft_detached_push(w, b, 0, b->charge);
   }
@@ -4088,7 +4089,7 @@ static int toft_detached_add_all(toft_state *a) {
 /* See instrument.h. Part of toft_set_limit. */
 static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
   toft_instruments *w = a->instruments;
-  uint64_t most = remaining;
+  uint64_t allowed = remaining;
   if (w->metered) {
     toft_sync_tags(a);
     if ((a->state & TOFT_CLAIMED) && !w->claimed) {
@@ -4097,18 +4098,19 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
     }
     size_t tag = toft_charged_tag(a);
     uint64_t live = toft_live_of_tag(w, tag), budget = w->tags[tag].budget;
-    if (budget != UINT64_MAX && most > (budget < live ? 0 : budget - live)) most = budget < live ? 0 : budget - live;
+    if (budget != UINT64_MAX && allowed > (budget < live ? 0 : budget - live))
+      allowed = budget < live ? 0 : budget - live;
   }
   if (w->period != 0) { /* the allocation that passes the next sample takes the slow path */
     uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
-    if (most > ahead) most = ahead;
+    if (allowed > ahead) allowed = ahead;
   }
   if (!w->soft_budget_passed) {
     uint64_t ahead = w->soft_budget > a->live ? w->soft_budget - a->live : 0;
-    if (most > ahead) most = ahead;
+    if (allowed > ahead) allowed = ahead;
   }
   *instrumented |= w->metered || w->period != 0;
-  return (size_t)(most & ~(uint64_t)7);
+  return (size_t)(allowed & ~(uint64_t)7);
 }
 
 static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
@@ -6831,9 +6833,9 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
   p->block = block;
   toft_pool_set_parts(p, &at, block, align, 0);
   memset(block, 0, at.slots);
-  p->mask = p->reach = toft_pool_mask(n);
+  p->mask = p->key_mask = toft_pool_mask(n);
   p->slots_size = n * stride;
-  p->room = p->max = (uint32_t)n;
+  p->capacity = p->max = (uint32_t)n;
   return TOFT_OK;
 }
 
@@ -6855,11 +6857,11 @@ static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total)
 /* Updates the number of slots that have memory and keys. */
 static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
-  uint32_t reach = p->mask;
+  uint32_t key_mask = p->mask;
   if (keys == 0) return; /* its initialisation failed */
-  while (reach >= keys) reach /= 2;
-  p->reach = reach;
-  p->room = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(reach, bits - 1));
+  while (key_mask >= keys) key_mask /= 2;
+  p->key_mask = key_mask;
+  p->capacity = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(key_mask, bits - 1));
 }
 
 /* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
@@ -6889,11 +6891,11 @@ typedef struct toft_pool_range {
 
 static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
 
-static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
+static size_t toft_pool_range_bytes(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
 static void toft_pool_drop(toft_pool_range *r) {
   if (r->block == NULL) return;
-  toft_thread_cache.bytes -= toft_pool_range_held(r);
+  toft_thread_cache.bytes -= toft_pool_range_bytes(r);
   toft_os_unmap(r->block, r->size);
   r->block = NULL;
 }
@@ -6906,10 +6908,10 @@ static void toft_pool_drop_kept(void) {
  * blocks. */
 static int toft_pool_keep(const toft_pool *p) {
   toft_pool_range r;
-  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, remaining;
+  size_t others = TOFT_LOAD(&toft_cache_limit_bytes) / 8, needed = p->bits_size + p->keys_size + others, remaining;
   if (!toft_cache_accepts(needed + TOFT_POOL_STEP_MIN)) return 0;
   toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT_MAX - 1]);
-  remaining = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
+  remaining = TOFT_LOAD(&toft_cache_limit_bytes) - toft_thread_cache.bytes - needed;
   r.block = (unsigned char *)p->block;
   r.size = p->block_size;
   r.keys = toft_pool_distance(p->block, p->keys);
@@ -6924,7 +6926,7 @@ static int toft_pool_keep(const toft_pool *p) {
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
   toft_pool_kept[0] = r;
-  toft_thread_cache.bytes += toft_pool_range_held(&r);
+  toft_thread_cache.bytes += toft_pool_range_bytes(&r);
   return 1;
 }
 
@@ -6935,7 +6937,7 @@ static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t s
     if (r.block == NULL || r.size < size || r.keys != at->keys) continue;
     toft_pool_set_parts(p, at, r.block, align, TOFT_POOL_SMALL_PAGES);
     if (toft_pool_distance(r.block, p->slots) != r.slots) continue;
-    toft_thread_cache.bytes -= toft_pool_range_held(&r);
+    toft_thread_cache.bytes -= toft_pool_range_bytes(&r);
     for (; i + 1 < TOFT_POOL_KEPT_MAX; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
     toft_pool_kept[i].block = NULL;
     p->block = r.block;
@@ -7025,7 +7027,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
     code = toft_pool_init_growing(p, &o, p->stride);
   }
   if (code != TOFT_OK) return toft_pool_close(p, code);
-  if (o.flags & TOFT_POOL_RETIRE) p->spent = ~p->mask;
+  if (o.flags & TOFT_POOL_RETIRE) p->retire_key = ~p->mask;
   p->keys[0] = 1;
   return TOFT_OK;
 }
@@ -7041,26 +7043,26 @@ void toft_pool_release(toft_pool *p) {
 /* ---- slots ---- */
 
 /* Precondition: i > used, so the slot is not live. */
-static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->spent; }
+static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->retire_key; }
 
 /* Commits memory for at least one more slot. 0: failed. */
 static int toft_pool_step(toft_pool *p) {
-  uint32_t had = p->room;
+  uint32_t had = p->capacity;
   if (had == p->max) return 0;
   size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP_MIN), TOFT_POOL_STEP_MAX);
   size_t step = toft_min(toft_max(bytes / p->stride, 1), p->max - had);
-  if (!toft_pool_grow(p, had + step) && p->room == had) (void)toft_pool_grow(p, (size_t)had + 1);
-  return p->room != had;
+  if (!toft_pool_grow(p, had + step) && p->capacity == had) (void)toft_pool_grow(p, (size_t)had + 1);
+  return p->capacity != had;
 }
 
 toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
-  for (;; p->used = p->top = i, p->idle++) { /* skips retired slots */
+  for (;; p->used = p->top = i, p->not_live++) { /* skips retired slots */
     i = p->used + 1;
-    if (i > p->room && !toft_pool_step(p)) return 0;
+    if (i > p->capacity && !toft_pool_step(p)) return 0;
     if (!toft_pool_is_retired(p, i)) break;
   }
-  for (top = i; top < p->room && (top & 63) < 62 && !toft_pool_is_retired(p, (size_t)top + 1);) top++;
+  for (top = i; top < p->capacity && (top & 63) < 62 && !toft_pool_is_retired(p, (size_t)top + 1);) top++;
   p->live_bits[i >> 6] |= ~(uint64_t)0 >> (63 - (top & 63)) & ~(uint64_t)0 << (i & 63);
   p->used = i;
   p->top = top;
@@ -7069,22 +7071,22 @@ toft_handle toft_pool_insert_slow(toft_pool *p) {
 
 int toft_pool_reserve(toft_pool *p, size_t slots) {
   if (slots > p->max) return TOFT_EARG;
-  return slots <= p->room || toft_pool_grow(p, slots) ? TOFT_OK : TOFT_ENOMEM;
+  return slots <= p->capacity || toft_pool_grow(p, slots) ? TOFT_OK : TOFT_ENOMEM;
 }
 
 /* Without a branch on a key's content, so that the compiler can vectorise it. */
 void toft_pool_clear(toft_pool *p) {
-  uint32_t *keys = p->keys, mask = p->mask, spent = p->spent, retired = 0, used = p->used;
+  uint32_t *keys = p->keys, mask = p->mask, retire_key = p->retire_key, retired = 0, used = p->used;
   for (uint32_t i = 1; i <= used; i++) {
     uint32_t key = keys[i], live = ((key ^ i) & mask) == 0;
     key = (key & ~mask) + ((mask + 1) & (0 - live));
-    retired += live & (uint32_t)(key >= spent);
+    retired += live & (uint32_t)(key >= retire_key);
     keys[i] = key;
   }
   if (used != 0) memset(p->live_bits, 0, (size_t)p->top / 64 * 8 + 8);
   p->retired += retired;
   p->dirty = (uint32_t)toft_max(p->dirty, used);
-  p->free = p->used = p->idle = p->top = 0;
+  p->free = p->used = p->not_live = p->top = 0;
 }
 
 void toft_pool_trim(toft_pool *p) {
@@ -7093,12 +7095,12 @@ void toft_pool_trim(toft_pool *p) {
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;
-  p->free = p->idle = 0;
+  p->free = p->not_live = 0;
   for (uint32_t i = n; i != 0; i--) { /* the lowest slot comes first in the free list */
     if (((keys[i] ^ i) & mask) == 0) continue;
     keys[i] &= ~mask;
-    p->idle++;
-    if (keys[i] >= p->spent) continue;
+    p->not_live++;
+    if (keys[i] >= p->retire_key) continue;
     keys[i] |= p->free;
     p->free = i;
   }
@@ -7112,8 +7114,8 @@ void toft_pool_trim(toft_pool *p) {
 
 toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
   toft_pool_stats s;
-  s.live = p->used - p->idle;
-  s.capacity = p->room;
+  s.live = p->used - p->not_live;
+  s.capacity = p->capacity;
   s.retired = p->retired;
   s.reserved = s.committed = p->block_size;
   if ((p->flags & TOFT_POOL_FIXED) == 0) s.committed = p->bits_size + p->keys_size + p->slots_size;
@@ -9048,7 +9050,7 @@ struct toft_leases {
   size_t idle_count, slot_count, tls_count;
   toft_lease_tls *tls_list;
   size_t created, released, kept_bytes;
-  size_t making, returning; /* slots of a get or return that released the lock: on no list, counted as leased */
+  size_t creating, returning; /* slots of a get or return that released the lock: on no list, counted as leased */
   toft_lease_slot *chunks[TOFT_SLOT_CHUNKS_MAX];
   toft_options options;
   toft_leases *next;
@@ -9439,12 +9441,12 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
       s != NULL && s->own != NULL && !(s->own->generation & TOFT_LEASED) ? s->own : toft_lease_slot_pop_idle(l);
   if (p == NULL) p = toft_lease_slot_new(l);
   if (p != NULL && p->arena == NULL) {
-    l->making++;
+    l->creating++;
     TOFT_UNLOCK(&l->lock); /* the slot is on no list */
     toft_state *a = toft_lease_create_arena(l, p);
     s = toft_lease_tls_find(l);
     toft_lock_take(&l->lock);
-    l->making--;
+    l->creating--;
     p->arena = a;
     if (a == NULL) {
       p->next = l->free;
@@ -9626,14 +9628,14 @@ void toft_leases_trim(toft_leases *l) {
 }
 
 /* Counts leased arenas. Locks threads out of their private slots for it. */
-static size_t toft_leases_count_out(toft_leases *l) {
-  size_t out = l->making + l->returning;
+static size_t toft_leases_count_leased(toft_leases *l) {
+  size_t leased = l->creating + l->returning;
   for (size_t i = 0; i < l->slot_count; i++) {
     const toft_lease_slot *p = toft_lease_slot_at(l, i);
     if (p->owner == NULL || p->owner == toft_lease_tls_find(l) || toft_lease_tls_revoke(p->owner))
-      out += (p->generation & TOFT_LEASED) != 0;
+      leased += (p->generation & TOFT_LEASED) != 0;
   }
-  return out;
+  return leased;
 }
 
 static void toft_leases_drop_chunks(toft_leases *l) {
@@ -9648,7 +9650,7 @@ int toft_leases_release(toft_leases *l) {
   if (l == NULL || l == &toft_default_leases) return TOFT_EARG;
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
-  int code = toft_leases_count_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
+  int code = toft_leases_count_leased(l) != 0 ? TOFT_EBUSY : TOFT_OK;
   if (code == TOFT_OK) toft_leases_unbind_idle(l); /* adds the reserved ones to the idle list */
   for (toft_lease_tls *s = l->tls_list; s != NULL && code == TOFT_OK; s = s->next)
     s->leases = NULL; /* the thread frees its entry */
@@ -9673,7 +9675,7 @@ static void toft_leases_unload(void) {
   toft_leases *l = &toft_default_leases;
   if (!toft_lock_take_at_unload(&l->lock)) return;
   toft_state *list = toft_leases_take_idle(l, 0, NULL);
-  if (l->tls_list == NULL && toft_leases_count_out(l) == 0) toft_leases_drop_chunks(l);
+  if (l->tls_list == NULL && toft_leases_count_leased(l) == 0) toft_leases_drop_chunks(l);
   TOFT_UNLOCK(&l->lock);
   toft_lease_release_list(list);
 }
@@ -9682,11 +9684,11 @@ toft_lease_stats toft_leases_get_stats(toft_leases *l) {
   toft_lease_stats s;
   if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);
-  s.made = l->created;
-  s.ended = l->released;
-  s.out = toft_leases_count_out(l);
-  s.idle = s.made - s.ended - (s.out - l->making);
-  s.held = l->kept_bytes;
+  s.created = l->created;
+  s.released = l->released;
+  s.leased = toft_leases_count_leased(l);
+  s.idle = s.created - s.released - (s.leased - l->creating);
+  s.kept = l->kept_bytes;
   TOFT_UNLOCK(&l->lock);
   return s;
 }
@@ -9801,8 +9803,8 @@ static void toft_barrier_reset_after_fork(toft_barrier *b, int inside) {
 
 /* A thread's entry in frames. It lives as long as the frames; after the thread's end a new thread takes it over. */
 struct toft_frame_thread {
-  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not created yet */
-  toft_reset_state reset_state[TOFT_FRAMES_MOST];
+  toft_state *arenas[TOFT_FRAMES_BUFFERS_MAX]; /* NULL: not created yet */
+  toft_reset_state reset_state[TOFT_FRAMES_BUFFERS_MAX];
   size_t entered; /* number of enters without a leave */
   toft_frames *frames;
   size_t id;
@@ -9824,7 +9826,7 @@ struct toft_frames {
   const toft_thread_state *exclusive_owner; /* the thread in that call */
   toft_state *changing;                     /* the arena being changed, or changed last */
   toft_frame_thread *threads;               /* entries are never removed */
-  void *roots[TOFT_FRAMES_MOST];
+  void *roots[TOFT_FRAMES_BUFFERS_MAX];
   toft_frames *next;
   toft_barrier barrier;
 };
@@ -9833,7 +9835,7 @@ static uint64_t toft_last_frame_key; /* both: with toft_threads_lock */
 static toft_frames *toft_all_frames;
 
 toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
-  if (buffers == 0 || buffers > TOFT_FRAMES_MOST || !toft_options_are_valid(arenas)) return NULL;
+  if (buffers == 0 || buffers > TOFT_FRAMES_BUFFERS_MAX || !toft_options_are_valid(arenas)) return NULL;
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;
   memset((void *)f, 0, sizeof *f);
@@ -10088,7 +10090,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
   for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
     int in_use = s->in_use; /* a thread that takes the entry over later finds an arena or NULL */
-    toft_state *released[TOFT_FRAMES_MOST];
+    toft_state *released[TOFT_FRAMES_BUFFERS_MAX];
     for (uint32_t i = 0; i < f->buffers; i++) {
       toft_state *a = s->arenas[i];
       released[i] = NULL;

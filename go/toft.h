@@ -107,7 +107,7 @@ typedef struct toft_arena_ops {
 struct toft_arena {          /* pinned: never copied, never moved */
   unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
   const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
-  unsigned char *limit;      /* end of the inline path's room; a multiple of 8, cursor <= limit */
+  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
   uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
 };
 #define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
@@ -241,7 +241,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_cache_held TOFT_PASTE(TOFT_PREFIX, toft_cache_held)
+#define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
 #define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
@@ -285,7 +285,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
-#define toft_page_cache_held TOFT_PASTE(TOFT_PREFIX, toft_page_cache_held)
+#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
 #define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
 #define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
 #define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
@@ -497,8 +497,8 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  *
  * FORK. The child has its own copy; arenas of the parent's other threads are emptied like all others, and stay. If one
  * of those threads was in an EXCLUSIVE call, the arena that it was emptying, trimming or counting is lost to the child
- * (its memory stays, its cleanups do not run), and others may not be emptied until their
- * buffer is reused: call toft_frame_arena again.
+ * (its memory stays, its cleanups do not run), and others may not be emptied until their buffer is reused: call
+ * toft_frame_arena again.
  */
 #ifndef TOFT_FRAME_H
 #define TOFT_FRAME_H
@@ -746,11 +746,11 @@ struct toft_options; /* toft.h */
 
 typedef struct toft_frames toft_frames;
 
-#define TOFT_FRAMES_MOST 16
+#define TOFT_FRAMES_BUFFERS_MAX 16
 
-/* Creates frames with 1 to TOFT_FRAMES_MOST `buffers`. `arenas` are the options of a thread's arenas: source, budget,
- * reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed. Returns
- * NULL if there is no memory or an argument is invalid. */
+/* Creates frames with 1 to TOFT_FRAMES_BUFFERS_MAX `buffers`. `arenas` are the options of a thread's arenas: source,
+ * budget, reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed.
+ * Returns NULL if there is no memory or an argument is invalid. */
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
 /* EXCLUSIVE. Runs the cleanups of all frames and returns all memory. Returns TOFT_EBUSY, and changes nothing, if a
  * thread has entered, waits in toft_frames_arrive_and_wait, or an arena is claimed. NULL is ignored. */
@@ -848,9 +848,10 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * CHECKED caches (TOFT_CHECKED in options.arenas->flags) fill returned memory with 0xDD and check it at the next lease:
  * bytes written in between are reported to options.arenas->failure as TOFT_ECORRUPT.
  *
- * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there. EXIT. The
- * idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for threads that
- * still run.
+ * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there.
+ *
+ * EXIT. The idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for
+ * threads that still run.
  */
 #ifndef TOFT_LEASE_H
 #define TOFT_LEASE_H
@@ -883,8 +884,8 @@ typedef struct toft_lease_options {
 
 /* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if a lease is out;
- * also if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
+/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if an arena is leased,
+ * or if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
 TOFT_API int toft_leases_release(toft_leases *leases);
 
 /* Returns an empty arena. `arena` is NULL if none is idle and there is no memory for another. Settings of the arena
@@ -902,9 +903,9 @@ TOFT_API void toft_leases_trim(toft_leases *leases);
 
 /* Counts of arenas, and bytes. During concurrent calls the numbers may be of different moments. */
 typedef struct toft_lease_stats {
-  size_t made, ended; /* since the cache was created */
-  size_t idle, out;   /* now; an arena in the middle of a get or return is out */
-  size_t held;        /* bytes kept by idle arenas, and by leased ones when they were last leased */
+  size_t created, released; /* arenas, since the cache was created */
+  size_t idle, leased;      /* arenas now; one in the middle of a get or return counts as leased */
+  size_t kept;              /* bytes: of idle arenas, and of leased ones when they were last returned */
 } toft_lease_stats;
 TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 
@@ -1026,10 +1027,10 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes);
 /* Makes the later distances reproducible, for tests. */
 TOFT_API int toft_set_sampling_seed(toft_arena *a, uint64_t seed);
 
-/* Writes up to `most` return addresses to `stack`, innermost first, as backtrace(3) does, and returns their number. It
+/* Writes up to `max` return addresses to `stack`, innermost first, as backtrace(3) does, and returns their number. It
  * may include its own frames and the library's: those up to the call on the arena are dropped. The rules for callbacks
  * apply. */
-typedef size_t toft_unwind_fn(void *arg, void **stack, size_t most);
+typedef size_t toft_unwind_fn(void *arg, void **stack, size_t max);
 /* Sets the unwinder; NULL restores the built-in one, which is backtrace(3) of glibc, macOS and the BSDs,
  * CaptureStackBackTrace on Windows, and the compiler's _Unwind_Backtrace elsewhere. Without unwind tables, or if the
  * library was built with TOFT_NO_UNWIND, stacks are truncated, possibly to the function that allocated. */
@@ -1247,10 +1248,11 @@ enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
 #define TOFT_POOL_SLOTS_MAX 0x7fffffff
 
 typedef struct toft_pool_options {
-  size_t size;                /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
-  size_t slot_size;           /* bytes; 0 counts as 1 */
-  size_t align;               /* a power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest
- *                         * power of two up to 16 that divides slot_size, which suits any type of that size */
+  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size; /* bytes; 0 counts as 1 */
+  /* A power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest power of two up to 16 that
+   * divides slot_size, which suits any type of that size. */
+  size_t align;
   size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
   size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
   struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
@@ -1274,13 +1276,13 @@ typedef struct toft_pool {
   uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
   size_t stride;               /* bytes from slot to slot */
   uint32_t mask;               /* of the index in a handle */
-  uint32_t reach;              /* the bits of mask for which keys have memory */
+  uint32_t key_mask;           /* the bits of mask for which keys have memory */
   uint32_t free;               /* the slot removed last; 0: none */
   uint32_t used;               /* slots up to here have been used since the last clear */
   uint32_t top;                /* insert takes no slow path while used < top */
-  uint32_t idle;               /* slots up to used that are not live */
-  uint32_t spent;              /* keys >= this retire the slot */
-  uint32_t room, max;          /* slots with memory; limit of that */
+  uint32_t not_live;           /* slots up to used that are not live */
+  uint32_t retire_key;         /* keys >= this retire the slot */
+  uint32_t capacity, max;      /* slots with memory; limit of that */
   uint32_t retired;            /* number of retired slots */
   uint32_t dirty;              /* no slot above both dirty and used has ever been used */
   uint32_t flags;              /* TOFT_POOL_... and internal flags */
@@ -1372,8 +1374,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
  *     never used  0; after a clear, the next generation, and 0
  *
  * Slot 0 is never used, and no slot is linked to itself, so a key contains its own slot's index only if it is live.
- * There are `reach` + 1 keys, a power of two. No key contains an index above `reach`, so a handle with such an index
- * differs from every key: one compare validates a handle, without a bounds check.
+ * There are `key_mask` + 1 keys, a power of two. No key contains an index above `key_mask`, so a handle with such an
+ * index differs from every key: one compare validates a handle, without a bounds check.
  *
  * Slots not used since the last clear are taken in order, without updating bits or counts: the bits of a word are set
  * together, except its last one. Removed slots are taken first.
@@ -1389,8 +1391,8 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
   toft_pool p;
   memset(&p, 0, sizeof p);
   p.keys = (uint32_t *)(uintptr_t)none;
-  p.mask = p.reach = 1;
-  p.spent = UINT32_MAX;
+  p.mask = p.key_mask = 1;
+  p.retire_key = UINT32_MAX;
   p.stride = 1;
   return p;
 }
@@ -1420,7 +1422,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
     pool->free = next;
     pool->keys[i] = key;
     pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-    pool->idle--;
+    pool->not_live--;
     return key;
   }
   if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
@@ -1435,18 +1437,18 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
 
 /* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
 TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
-  uint32_t i = h & pool->reach;
+  uint32_t i = h & pool->key_mask;
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
   pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->idle++;
+  pool->not_live++;
   return i;
 }
 
 /* Adds a slot that was taken or deactivated to the free list, or retires it. */
 TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   uint32_t key = pool->keys[i];
-  if (TOFT_UNLIKELY(key >= pool->spent)) {
+  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
     pool->retired++;
     return;
   }
@@ -1473,7 +1475,7 @@ TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
     i = ++pool->used;
   }
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->idle++;
+  pool->not_live++;
   return i;
 }
 
@@ -1482,7 +1484,7 @@ TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
   toft_handle h = pool->keys[i] | i;
   pool->keys[i] = h;
   pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-  pool->idle--;
+  pool->not_live--;
   TOFT_ASSUME(h != 0);
   return h;
 }
@@ -1508,21 +1510,21 @@ TOFT_INLINE void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle) 
 }
 
 TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle) {
-  return pool->keys[handle & pool->reach] == handle;
+  return pool->keys[handle & pool->key_mask] == handle;
 }
 
 TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle) {
-  uint32_t i = handle & pool->reach;
+  uint32_t i = handle & pool->key_mask;
   return TOFT_LIKELY(pool->keys[i] == handle) ? toft_pool_slot(pool, i) : NULL;
 }
 
 TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
-  uint32_t key, i = handle & pool->reach;
+  uint32_t key, i = handle & pool->key_mask;
   if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->idle++;
+  pool->not_live++;
   key = (handle | pool->mask) + 1;
-  if (TOFT_UNLIKELY(key >= pool->spent)) {
+  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
     pool->keys[i] = key;
     pool->retired++;
   } else {
@@ -1546,8 +1548,8 @@ TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *s
   return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
 }
 
-TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->not_live; }
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->capacity; }
 
 /* Returns the index of the lowest set bit; n is not 0. */
 TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
@@ -1594,7 +1596,7 @@ TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
   w.word = pool->live_bits;
   w.ahead = 0;
   w.base = w.slot = 0;
-  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
+  if (pool->used != pool->not_live) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
   return w;
 }
 
@@ -2032,7 +2034,8 @@ TOFT_API toft_source *toft_heap(void);
 
 /* Pages of the operating system. TOFT_PAGES_HUGE requests huge pages for blocks of 2 MiB and more. With
  * TOFT_PAGES_LAZY, put keeps up to 64 MiB of address space and lets the system reclaim its memory, so that the next
- * take is cheap; toft_page_source_trim unmaps it. Thread-safe without LAZY; one thread at a time with it. */
+ * take is cheap; toft_page_source_trim unmaps it, and must be called before the structure ends. Thread-safe without
+ * LAZY; one thread at a time with it. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
 typedef struct toft_page_source {
   toft_source source;
@@ -2055,7 +2058,7 @@ typedef struct toft_reserve_source {
 TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
 TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
-/* A limit, in bytes, on the blocks that all arenas together hold of another source. It counts blocks; toft_set_budget
+/* A limit, in bytes, on the blocks that all arenas together hold from another source. It counts blocks; toft_set_budget
  * limits allocations. Thread-safe if the inner source is. */
 typedef struct toft_limited_source {
   toft_source source;
@@ -2063,7 +2066,7 @@ typedef struct toft_limited_source {
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
 /* `inner` == NULL is toft_heap(). */
-TOFT_API toft_source *toft_limited_source_init(toft_limited_source *budget, toft_source *inner, size_t limit);
+TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
@@ -2122,11 +2125,13 @@ TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
  * Allocation. Functions return NULL on failure. A size of 0 gives a pointer that must not be dereferenced.
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* Returns `size` uninitialised bytes, aligned to 8. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc(toft_arena *a, size_t size);
-/* `align` is a power of two of any size. */
+/* The same, aligned to `align`, a power of two of any size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align);
+/* The same, with all bytes 0. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align);
-/* `count` elements of `size` bytes each. NULL if the product overflows. */
+/* Return `count` elements of `size` bytes each, uninitialised or zeroed. NULL if the product overflows. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array(toft_arena *a, size_t count, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size, size_t align);
 
@@ -2274,7 +2279,7 @@ typedef struct toft_block {
   size_t used;       /* bytes allocated from `start` */
   int kind;          /* TOFT_BLOCK_... */
 } toft_block;
-enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
+enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_DEDICATED = 1, TOFT_BLOCK_SPARE = 2 };
 /* Calls fn for each block, newest first and kept ones last, with the blocks of adopted arenas in order, until fn
  * returns non-zero. Returns the last result of fn, or TOFT_ENOSYS for an arena of another provider. fn must return, and
  * cannot use the arena: allocations return NULL, other calls TOFT_EBUSY. */
@@ -2297,8 +2302,8 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
  * of threads off. Applies to every thread from its next release on. Thread-safe. */
 TOFT_API size_t toft_cache_limit(size_t bytes);
-/* Returns the bytes in the calling thread's cache. */
-TOFT_API size_t toft_cache_held(void);
+/* Returns the number of bytes in the calling thread's cache. */
+TOFT_API size_t toft_cache_bytes(void);
 /* Empties the calling thread's cache and the cache of pages, and returns their memory to the system. */
 TOFT_API void toft_cache_trim(void);
 
@@ -2309,8 +2314,8 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
-/* Returns the bytes in the cache of pages. Thread-safe. */
-TOFT_API size_t toft_page_cache_held(void);
+/* Returns the number of bytes in the cache of pages. Thread-safe. */
+TOFT_API size_t toft_page_cache_bytes(void);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each

@@ -30,10 +30,10 @@ static int closed(const fixed *a) { return a->in_cleanup || a->claimed; }
 static uintptr_t epoch(const fixed *a) { return a->head.epoch & ~(uintptr_t)1; }
 
 static void recompute(fixed *a) { /* M2: the one place that writes limit; M12: and bit 0 */
-  uint64_t room = (uint64_t)(a->end - a->head.cursor);
-  uint64_t left = live(a) < a->budget ? (a->budget - live(a)) & ~(uint64_t)7 : 0;
-  if (room > left) room = left;
-  a->head.limit = a->head.cursor + (closed(a) ? 0 : (size_t)room);
+  uint64_t remaining = (uint64_t)(a->end - a->head.cursor);
+  uint64_t affordable = live(a) < a->budget ? (a->budget - live(a)) & ~(uint64_t)7 : 0;
+  if (remaining > affordable) remaining = affordable;
+  a->head.limit = a->head.cursor + (closed(a) ? 0 : (size_t)remaining);
   a->head.epoch = epoch(a) | (closed(a) || live(a) > a->budget);
 }
 
@@ -48,8 +48,8 @@ static int affords(const fixed *a, uint64_t more) {
 }
 
 static void *place(fixed *a, size_t n, size_t align) { /* M3: by the true end */
-  size_t pad = pad_to(a->head.cursor, align > 8 ? align : 8), room = (size_t)(a->end - a->head.cursor);
-  if (pad > room || R8(n) > room - pad || !affords(a, (uint64_t)pad + R8(n))) return NULL;
+  size_t pad = pad_to(a->head.cursor, align > 8 ? align : 8), remaining = (size_t)(a->end - a->head.cursor);
+  if (pad > remaining || R8(n) > remaining - pad || !affords(a, (uint64_t)pad + R8(n))) return NULL;
   unsigned char *p = a->head.cursor + pad;
   a->head.cursor = p + R8(n);
   return p;

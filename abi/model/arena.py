@@ -79,7 +79,7 @@ class Block:
         elif regular and size > 65536:      # staggered, so that equal blocks do not share cache sets
             self.start = 64 * (1 + index % 8)
             self.end = size - 512 + self.start
-        self.left = self.start              # end of what is in use, unless the block is current
+        self.used_end = self.start          # end of what is in use, unless the block is current
         self.charge = 0                     # dedicated blocks: the bytes that it adds to live
         self.payload = None                 # dedicated blocks: offset of the only allocation, if only one
 
@@ -150,8 +150,8 @@ class Arena:
         self.cursor = self.current.end
 
     def over_budget(self, charge):
-        held = self.claimed[1] - self.cursor if self.holder else 0     # all of a claimed range counts
-        return charge > 0 and self.live + held + charge > self.budget
+        claimed = self.claimed[1] - self.cursor if self.holder else 0     # all of a claimed range counts
+        return charge > 0 and self.live + claimed + charge > self.budget
 
     def note_peak(self, live):
         self.round_peak = max(self.round_peak, live)
@@ -197,7 +197,7 @@ class Arena:
             self.drop(new)
             return None
         self.push(new)
-        b.left = self.cursor
+        b.used_end = self.cursor
         self.base_live += self.cursor - self.floor_of(b)
         self.current, self.cursor = new, new.start
         p = self.bump(r, align)
@@ -218,7 +218,7 @@ class Arena:
             return None
         self.push(b)
         b.payload = b.start + pad(b.start, align)
-        b.left = b.payload + r
+        b.used_end = b.payload + r
         b.charge = need
         self.base_live += need
         self.note_peak(self.live)
@@ -230,12 +230,12 @@ class Arena:
         if not OUTSIDE:
             return None
         if b:
-            gap = pad(b.left, align)
-            if gap + r <= b.end - b.left:
+            gap = pad(b.used_end, align)
+            if gap + r <= b.end - b.used_end:
                 if self.over_budget(gap + r):
                     return None
-                p = b, b.left + gap
-                b.left += gap + r
+                p = b, b.used_end + gap
+                b.used_end += gap + r
                 b.charge += gap + r
                 self.base_live += gap + r
                 return p
@@ -335,7 +335,7 @@ class Arena:
         self.run_cleanups(e)
         if b is not self.current:
             self.epoch += 2
-            self.current, self.cursor = b, b.left
+            self.current, self.cursor = b, b.used_end
         self.base_live = sum(self.used(x) for x in self.blocks if x is not b and x.created <= e)
         while self.blocks[-1].created > e:
             self.drop(self.blocks.pop())
@@ -343,7 +343,7 @@ class Arena:
         return OK
 
     def used(self, b):
-        return b.left - self.floor_of(b) if b.regular else b.charge
+        return b.used_end - self.floor_of(b) if b.regular else b.charge
 
     def run_cleanups(self, e):
         self.busy = True
@@ -383,7 +383,7 @@ class Arena:
             as_is, bound = as_is and keep > (MERGE if h > MERGE else CAP), keep
         self.epoch += 2
         self.blocks, self.keep, self.first = [initial], 0, 0
-        initial.left, initial.created = initial.start, self.epoch
+        initial.used_end, initial.created = initial.start, self.epoch
         self.current, self.cursor = initial, initial.start
         single = len(others) == 1 and others[0].regular and h <= MERGE
         sizes, kept = [b.size for b in reversed(others)] + self.spares, []
@@ -422,7 +422,7 @@ class Arena:
         if only_block and self.live == 0 and self.current.size > keep:
             self.source.give(self.blocks.pop().size)
             self.current, self.first = self.blocks[0], 0
-            self.cursor = self.current.left = self.current.start
+            self.cursor = self.current.used_end = self.current.start
             self.epoch += 2
             self.emptied = self.epoch
         self.keep = min(self.keep, keep)
@@ -460,8 +460,8 @@ class Arena:
         if p is None:
             self.cursor, self.holder = was
             return None
-        room = min(self.current.end - self.cursor, max(0, self.budget - self.live) // 8 * 8)
-        rng.block, rng.cursor, rng.limit = self.current, self.cursor, self.cursor + room
+        remaining = min(self.current.end - self.cursor, max(0, self.budget - self.live) // 8 * 8)
+        rng.block, rng.cursor, rng.limit = self.current, self.cursor, self.cursor + remaining
         # bytes that end where the range begins are the holder's to shorten: for text, byte by byte
         near = size and p[0] is self.current and p[1] + r8(size) == self.cursor
         self.holder, self.claimed = rng, (p[1] if near else rng.cursor, rng.limit)

@@ -54,8 +54,8 @@ def stream(seed, steps=600):
                 o.add(p, n, a.live - before[0])
                 assert a.live <= a.budget or n == 0
             else:
-                room = max(0, a.budget - a.live) - (a.claimed[1] - a.cursor if a.holder else 0)
-                assert failing or n + 8 + max(align, 8) > room, "refused although there was budget"
+                affordable = max(0, a.budget - a.live) - (a.claimed[1] - a.cursor if a.holder else 0)
+                assert failing or n + 8 + max(align, 8) > affordable, "refused although there was budget"
                 assert (a.live, a.cursor, a.epoch, a.blocks, a.spares) == before
         elif k < .66:
             marks.append((a.mark(), len(o.all), len(due)))
@@ -84,12 +84,12 @@ def stream(seed, steps=600):
                     q[3] += a.live - before[0]
                 else:
                     assert not flags & m.STAY and p[1] % align == 0
-                    gone = b not in a.blocks
-                    if gone:
+                    dropped = b not in a.blocks
+                    if dropped:
                         o.all.remove(q)
                     else:
                         q[2] = 0    # the old bytes stay used, but no check reads them
-                    o.add(p, new, a.live - before[0] + (charge if gone else 0))
+                    o.add(p, new, a.live - before[0] + (charge if dropped else 0))
         elif k < .84 and o.all and not marks:
             b, at, n, charge = q = o.all[-1]
             a.free((b, at), n)

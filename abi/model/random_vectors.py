@@ -91,9 +91,9 @@ def vector(seed):
             v.claim(r.choice(names), r.choice([0, 8, 100, 5000, size(r)]), r.choice([1, 8, 64]))
         elif op == "fill" and a.holder:
             name = [n for n in names if v.ranges.get(n) is a.holder][0]
-            room = a.holder.limit - a.holder.cursor
-            if room:
-                v.fill(name, r.randrange(min(room, 3000)) + 1)
+            remaining = a.holder.limit - a.holder.cursor
+            if remaining:
+                v.fill(name, r.randrange(min(remaining, 3000)) + 1)
         elif op == "give":
             v.give(r.choice(names))
         elif op == "reset":

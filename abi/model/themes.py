@@ -35,7 +35,7 @@ def alignment():
     out.append(v)
     v = Vector("align: the pad is what does not fit")
     v.alloc(USABLE - 72)
-    v.alloc(8, 64, id="fits")       # cursor 4024, pad 8, 64 left
+    v.alloc(8, 64, id="fits")       # cursor 4024, pad 8, 64 remain
     v.alloc(64 - 8)
     v.alloc(8)
     out.append(v)
@@ -190,7 +190,7 @@ def growth():
     v = Vector("growth: does not fit but a small one still does not go back")
     v.alloc(USABLE - 100)
     v.alloc(200)
-    v.alloc(50)                     # the initial block has room, but it is not current any more
+    v.alloc(50)                     # it would fit the initial block, but it is not current any more
     out.append(v)
     v = Vector("growth: mid sizes do not starve")
     v.allocs(4000, 200)
@@ -277,7 +277,7 @@ def marks():
     v.rewind("a")
     v.rewind("a")
     out.append(v)
-    v = Vector("mark: an idle initial block has no room below its end", reserve=20000)
+    v = Vector("mark: an idle initial block has no valid mark below its end", reserve=20000)
     v.mark("a")
     v.rewind_raw("a", plus=-8)
     v.rewind_raw("a", plus=8)
@@ -306,7 +306,7 @@ def marks():
     v.alloc(50)
     v.rewind("e")
     out.append(v)
-    v = Vector("mark: in a block that is gone")
+    v = Vector("mark: in a block that was dropped")
     v.alloc(8)
     v.mark("a")
     v.alloc(USABLE)
@@ -786,7 +786,7 @@ def resets():
     v.alloc(100)
     v.reset()
     out.append(v)
-    v = Vector("reset: with room to spare for need + 512 in an idle arena", reserve=16384 - 512)
+    v = Vector("reset: need + 512 fits the next block of an idle arena", reserve=16384 - 512)
     v.mark("a")
     for n in (16384 - 512, 16384 - 511, 16384 - 64, 16384, 300000):
         v.alloc(n)
@@ -1020,7 +1020,7 @@ def resizes():
     v.resize("x", 8)
     out.append(v)
     v = Vector("resize: a dedicated block")
-    v.alloc(300000, id="x")         # 303104: room up to 303040
+    v.alloc(300000, id="x")         # 303104: up to 303040
     v.resize("x", 300001)
     v.resize("x", 303040)
     v.resize("x", 303041)           # moves, and the old block becomes a spare
@@ -1046,7 +1046,7 @@ def resizes():
     v.resize("x", 301000)
     v.resize("x", 7)
     v.free("x")
-    v.alloc(300000, 4096, id="y")   # at 4096: room up to 303104 of 307200 is not all of it
+    v.alloc(300000, 4096, id="y")   # at 4096: up to 303104 of 307200 is not all of it
     v.resize("y", 303104)
     v.resize("y", 303105)
     out.append(v)
@@ -1243,7 +1243,7 @@ def budgets():
     v.resize("x", 0, 256)           # would need a pad
     v.alloc(0, 64)
     out.append(v)
-    v = Vector("budget: gives back room by rewind, free and reset", budget=10000)
+    v = Vector("budget: gives back bytes by rewind, free and reset", budget=10000)
     v.alloc(3000)
     v.mark("a")
     v.alloc(7000)
@@ -1343,7 +1343,7 @@ def budgets():
     v = Vector("budget: limits a claimed range, and allocations outside it", budget=1000)
     v.alloc(100)
     v.claim("r")
-    v.alloc(8)                      # the range holds what is left of the budget
+    v.alloc(8)                      # the range has what remains of the budget
     v.alloc(0)
     v.fill("r", 401)
     v.budget(2000)
@@ -1503,7 +1503,7 @@ def claims():
     v.give("r")
     v.alloc(300000, id="z")
     v.claim("r")
-    v.resize("z", 303000)           # newest, alone in its block, with room
+    v.resize("z", 303000)           # newest, alone in its block, which has space
     v.resize("z", 304000)           # moves: and the old block goes
     v.fill("r", 8)
     v.give("r")
@@ -1814,7 +1814,7 @@ def cleanups():
     v.cleanup("b")
     v.rewind("m")
     v.cleanup("c")
-    v = new("no room for the node", budget=63)
+    v = new("no budget for the node", budget=63)
     v.cleanup("a")
     v.cleanup("b")
     v.budget(64)

@@ -93,7 +93,8 @@ TOFT_API toft_source *toft_heap(void);
 
 /* Pages of the operating system. TOFT_PAGES_HUGE requests huge pages for blocks of 2 MiB and more. With
  * TOFT_PAGES_LAZY, put keeps up to 64 MiB of address space and lets the system reclaim its memory, so that the next
- * take is cheap; toft_page_source_trim unmaps it. Thread-safe without LAZY; one thread at a time with it. */
+ * take is cheap; toft_page_source_trim unmaps it, and must be called before the structure ends. Thread-safe without
+ * LAZY; one thread at a time with it. */
 enum { TOFT_PAGES_HUGE = 1, TOFT_PAGES_LAZY = 2 };
 typedef struct toft_page_source {
   toft_source source;
@@ -116,7 +117,7 @@ typedef struct toft_reserve_source {
 TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
 TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
-/* A limit, in bytes, on the blocks that all arenas together hold of another source. It counts blocks; toft_set_budget
+/* A limit, in bytes, on the blocks that all arenas together hold from another source. It counts blocks; toft_set_budget
  * limits allocations. Thread-safe if the inner source is. */
 typedef struct toft_limited_source {
   toft_source source;
@@ -124,7 +125,7 @@ typedef struct toft_limited_source {
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
 /* `inner` == NULL is toft_heap(). */
-TOFT_API toft_source *toft_limited_source_init(toft_limited_source *budget, toft_source *inner, size_t limit);
+TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited, toft_source *inner, size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
@@ -183,11 +184,13 @@ TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
  * Allocation. Functions return NULL on failure. A size of 0 gives a pointer that must not be dereferenced.
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* Returns `size` uninitialised bytes, aligned to 8. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc(toft_arena *a, size_t size);
-/* `align` is a power of two of any size. */
+/* The same, aligned to `align`, a power of two of any size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align);
+/* The same, with all bytes 0. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align);
-/* `count` elements of `size` bytes each. NULL if the product overflows. */
+/* Return `count` elements of `size` bytes each, uninitialised or zeroed. NULL if the product overflows. */
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array(toft_arena *a, size_t count, size_t size, size_t align);
 TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size, size_t align);
 
@@ -335,7 +338,7 @@ typedef struct toft_block {
   size_t used;       /* bytes allocated from `start` */
   int kind;          /* TOFT_BLOCK_... */
 } toft_block;
-enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_ONEOFF = 1, TOFT_BLOCK_SPARE = 2 };
+enum { TOFT_BLOCK_REGULAR = 0, TOFT_BLOCK_DEDICATED = 1, TOFT_BLOCK_SPARE = 2 };
 /* Calls fn for each block, newest first and kept ones last, with the blocks of adopted arenas in order, until fn
  * returns non-zero. Returns the last result of fn, or TOFT_ENOSYS for an arena of another provider. fn must return, and
  * cannot use the arena: allocations return NULL, other calls TOFT_EBUSY. */
@@ -358,8 +361,8 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
  * of threads off. Applies to every thread from its next release on. Thread-safe. */
 TOFT_API size_t toft_cache_limit(size_t bytes);
-/* Returns the bytes in the calling thread's cache. */
-TOFT_API size_t toft_cache_held(void);
+/* Returns the number of bytes in the calling thread's cache. */
+TOFT_API size_t toft_cache_bytes(void);
 /* Empties the calling thread's cache and the cache of pages, and returns their memory to the system. */
 TOFT_API void toft_cache_trim(void);
 
@@ -370,8 +373,8 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
-/* Returns the bytes in the cache of pages. Thread-safe. */
-TOFT_API size_t toft_page_cache_held(void);
+/* Returns the number of bytes in the cache of pages. Thread-safe. */
+TOFT_API size_t toft_page_cache_bytes(void);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each

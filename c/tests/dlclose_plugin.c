@@ -22,7 +22,7 @@ size_t plugin_work(unsigned rounds) {
     toft_lease l = toft_lease_get(NULL);
     if (l.arena == NULL || toft_alloc(l.arena, 5000) == NULL || toft_lease_return(NULL, l) != TOFT_OK) return 0;
   }
-  return toft_cache_held();
+  return toft_cache_bytes();
 }
 
 void plugin_trim(void) { toft_cache_trim(); }

@@ -67,9 +67,9 @@ void *toft_size(toft_arena *a, size_t n) { return toft_alloc(a, n); }
 /* A constant alignment above 8: the padding is inline too, and one compare is enough. */
 void *floor_align64(floor_arena *a) {
   unsigned char *p = a->cursor;
-  size_t room = (size_t)(a->limit - p);
+  size_t remaining = (size_t)(a->limit - p);
   uintptr_t q = ((uintptr_t)p + 63) & ~(uintptr_t)63;
-  if (UNLIKELY(room < q - (uintptr_t)p + 64)) return a->ops->alloc(a, 64, 64, 0, 0);
+  if (UNLIKELY(remaining < q - (uintptr_t)p + 64)) return a->ops->alloc(a, 64, 64, 0, 0);
   p = (unsigned char *)q;
   a->cursor = p + 64;
   return p;

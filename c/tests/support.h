@@ -23,7 +23,7 @@ typedef struct counted {
   size_t asked;       /* calls of take */
   size_t fail_at;     /* the take that fails, counted from 1; 0: none */
   size_t fail_from;   /* every take from this one on fails; 0: none */
-  size_t bytes, peak; /* out, and the most that was */
+  size_t bytes, peak; /* taken and not put back: now, and at most */
   void *blocks[COUNTED_MAX];
   size_t sizes[COUNTED_MAX];
   size_t out;

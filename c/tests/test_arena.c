@@ -72,7 +72,7 @@ static void bad_alignment_is_refused(void **state) {
 }
 
 static void absurd_sizes_are_refused(void **state) {
-  volatile size_t most = SIZE_MAX; /* volatile: the compiler would warn, rightly */
+  volatile size_t most = SIZE_MAX; /* volatile, or the compiler would warn of the size */
   size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 7, SIZE_MAX - 8, SIZE_MAX / 2, SIZE_MAX / 2 + 1, PTRDIFF_MAX};
   (void)state;
   toft_mark m = toft_mark_here(a);
@@ -98,8 +98,8 @@ static void size_zero_is_an_address(void **state) {
   assert_non_null(p);
   assert_ptr_equal(p, q);
   assert_true(is_aligned(toft_alloc_aligned(a, 0, 256), 256));
-  size_t left = (size_t)(a->limit - a->cursor);
-  assert_non_null(toft_alloc(a, left)); /* the block is full now */
+  size_t remaining = (size_t)(a->limit - a->cursor);
+  assert_non_null(toft_alloc(a, remaining)); /* the block is full now */
   assert_true(a->limit == a->cursor);
   assert_non_null(toft_alloc(a, 0));
   assert_true(is_aligned(toft_alloc_aligned(a, 0, 4096), 4096));

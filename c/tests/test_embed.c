@@ -27,7 +27,7 @@ static void caches_are_distinct(void **state) {
   for (int i = 0; i < COPIES; i++) copies[i]->cache_trim();
   for (int i = 0; i < COPIES; i++) {
     toft_release(copies[i]->create());
-    for (int j = 0; j < COPIES; j++) assert_int_equal(copies[j]->cache_held() != 0, j <= i);
+    for (int j = 0; j < COPIES; j++) assert_int_equal(copies[j]->cache_bytes() != 0, j <= i);
   }
 }
 

@@ -308,7 +308,7 @@ static void misuse_of_free_is_detected(void **state) {
   toft_release(b);
 }
 
-/* What was there before the checks has no record, and is no stranger. */
+/* An allocation from before the checks has no record, and is not reported as foreign. */
 static void what_is_older_than_the_checks_may_be_freed(void **state) {
   (void)state;
   toft_on_finding(hear_nothing, NULL);
@@ -384,14 +384,14 @@ static void writes_after_the_release_are_found(void **state) {
   toft_options o = TOFT_OPTIONS;
   (void)state;
   o.flags = TOFT_CHECKED;
-  unsigned char *p = (unsigned char *)toft_alloc(toft_at(a, "who"), 100);
+  unsigned char *p = (unsigned char *)toft_alloc(toft_at(a, "here"), 100);
   toft_release(toft_at(a, "when"));
   a = NULL;
   write_wrongly(p, 7);
   assert_int_equal(heard, 0);
   for (int i = 0; i < 300; i++) toft_release(toft_create_with(&o)); /* more than a MiB */
   assert_ptr_equal(last.address, p);
-  ONE(TOFT_FOUND_LATE_WRITE, "byte 7 of 100 bytes", "after release at when", "allocated at who");
+  ONE(TOFT_FOUND_LATE_WRITE, "byte 7 of 100 bytes", "after release at when", "allocated at here");
 }
 
 /* A buffer is its owner's again, all of it. */

@@ -44,7 +44,7 @@ static int use_inherited(toft_arena *a) {
   toft_release(a);
   CHECK(churn() == 0);
   toft_cache_trim();
-  CHECK(toft_cache_held() == 0);
+  CHECK(toft_cache_bytes() == 0);
   return 0;
 }
 
@@ -63,11 +63,11 @@ static void a_child_uses_an_inherited_arena(void **state) {
 
 static int cache_goes_on(toft_arena *a) {
   (void)a;
-  size_t held = toft_cache_held();
+  size_t held = toft_cache_bytes();
   CHECK(held > 0);
   toft_arena *b = toft_create();
   CHECK(b != NULL);
-  CHECK(toft_cache_held() < held);
+  CHECK(toft_cache_bytes() < held);
   toft_release(b);
   return churn();
 }
@@ -75,7 +75,7 @@ static int cache_goes_on(toft_arena *a) {
 static void the_forking_threads_cache_goes_on(void **state) {
   (void)state;
   assert_int_equal(churn(), 0);
-  assert_true(toft_cache_held() > 0);
+  assert_true(toft_cache_bytes() > 0);
   in_child(cache_goes_on, NULL);
 }
 
@@ -101,7 +101,7 @@ static void a_child_starts_threads(void **state) {
  * all is well. */
 static void *thread_forks(void *arg) {
   int status = 0;
-  if (churn() != 0 || toft_cache_held() == 0) return NULL;
+  if (churn() != 0 || toft_cache_bytes() == 0) return NULL;
   pid_t child = fork();
   if (child == 0) {
     if (cache_goes_on(NULL) == 0) raise(SIGKILL);

@@ -76,7 +76,7 @@ static void marks_do_not_outlive_a_frame(void **state) {
 
 static void buffers_overlap(void **state) {
   (void)state;
-  for (uint32_t n = 1; n <= TOFT_FRAMES_MOST; n++) {
+  for (uint32_t n = 1; n <= TOFT_FRAMES_BUFFERS_MAX; n++) {
     toft_frames *f = toft_frames_create(n, NULL);
     for (unsigned i = 0; i < 40; i++) {
       unsigned char *p = (unsigned char *)toft_alloc(toft_frame_arena(f), 500);
@@ -164,7 +164,7 @@ static void refused_calls(void **state) {
   char buffer[5000];
   (void)state;
   assert_null(toft_frames_create(0, NULL));
-  assert_null(toft_frames_create(TOFT_FRAMES_MOST + 1, NULL));
+  assert_null(toft_frames_create(TOFT_FRAMES_BUFFERS_MAX + 1, NULL));
   o.flags = 0x4000;
   assert_null(toft_frames_create(1, &o));
   o.flags = 0;
@@ -229,7 +229,7 @@ static void budgets_and_checks(void **state) {
   assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
-static void told_over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
+static void count_soft_budget(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
   (void)a;
   assert_true(live > budget);
   ++*(int *)arg;
@@ -239,7 +239,7 @@ static void a_soft_budget_is_reported_in_each_frame(void **state) {
   int reported = 0;
   (void)state;
   toft_frames *f = toft_frames_create(1, NULL);
-  assert_int_equal(toft_set_soft_budget(toft_frame_arena(f), 1000, told_over, &reported), TOFT_OK);
+  assert_int_equal(toft_set_soft_budget(toft_frame_arena(f), 1000, count_soft_budget, &reported), TOFT_OK);
   for (int i = 1; i <= 10; i++) {
     for (int k = 0; k < 20; k++) assert_non_null(toft_alloc(toft_frame_arena(f), 100));
     assert_int_equal(reported, i);
@@ -436,7 +436,7 @@ static size_t entered_and_left(crew *c) {
 static void *enter_and_leave(void *arg) {
   crew *c = (crew *)arg;
   size_t wrong = entered_and_left(c);
-  __atomic_add_fetch(&c->ended, 1, __ATOMIC_RELEASE); /* else the other would go on for ever */
+  __atomic_add_fetch(&c->ended, 1, __ATOMIC_RELEASE); /* or the other thread would not end */
   return (void *)(uintptr_t)wrong;
 }
 
@@ -549,7 +549,7 @@ static void frames_end_before_their_threads(void **state) {
 static pthread_key_t late_key;
 static void late(void *frames) { (void)!toft_alloc(toft_frame_arena((toft_frames *)frames), 100); }
 static void *late_thread(void *frames) {
-  void *good = one_frame(frames); /* our own destructor is armed first */
+  void *good = one_frame(frames); /* registers the library's destructor first */
   pthread_setspecific(late_key, frames);
   return good;
 }

@@ -1,4 +1,4 @@
-/* Leases: what is kept, what is refused, and that threads that get, return, err and trim at once lose nothing. Under
+/* Leases: what is kept, what is refused, and that threads that get, return, misuse and trim at once lose nothing. Under
  * TSan too.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
@@ -88,7 +88,7 @@ static void the_same_arena_again(void **state) {
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
   toft_lease_stats s = toft_leases_get_stats(l);
-  assert_true(s.made == 1 && s.ended == 0 && s.idle == 1 && s.out == 0 && s.held == 4096);
+  assert_true(s.created == 1 && s.released == 0 && s.idle == 1 && s.leased == 0 && s.kept == 4096);
   assert_int_equal(toft_leases_release(l), TOFT_OK);
   shared_all_back(&c);
 }
@@ -241,7 +241,7 @@ static void cleanups_run_at_the_return(void **state) {
     assert_int_equal(toft_lease_return(nested_in, a), TOFT_OK);
     assert_int_equal(cleanups, i * 3);
   }
-  assert_int_equal(toft_leases_get_stats(nested_in).out, 0);
+  assert_int_equal(toft_leases_get_stats(nested_in).leased, 0);
   assert_int_equal(toft_leases_release(nested_in), TOFT_OK);
 }
 
@@ -262,7 +262,7 @@ static void a_cleanup_trims_the_threads_cache(void **state) {
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }
   toft_lease_stats s = toft_leases_get_stats(l);
-  assert_true(s.made == 1 && s.idle == 1);
+  assert_true(s.created == 1 && s.idle == 1);
   assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
@@ -323,7 +323,7 @@ static void destroy_in_use(void *arg) {
   (void)arg;
   if (in_use == NULL) return; /* the options are tried */
   toft_lease_stats s = toft_leases_get_stats(in_use);
-  refused += toft_leases_release(in_use) == TOFT_EBUSY && s.out == 1 && s.idle == 0;
+  refused += toft_leases_release(in_use) == TOFT_EBUSY && s.leased == 1 && s.idle == 0;
 }
 
 static void a_cache_stays_while_a_call_is_in_it(void **state) {
@@ -340,7 +340,7 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
     assert_int_equal(toft_lease_return(in_use, a), TOFT_OK);
     assert_int_equal(refused, i);
     toft_lease_stats s = toft_leases_get_stats(in_use);
-    assert_true(s.made == 1 && s.idle == 1 && s.out == 0);
+    assert_true(s.created == 1 && s.idle == 1 && s.leased == 0);
     a = toft_lease_get(in_use);
   }
   assert_int_equal(toft_lease_return(in_use, a), TOFT_OK);
@@ -348,7 +348,7 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
   c.inner.fail_at = c.inner.asked + 1;
   a = toft_lease_get(in_use);
   assert_null(a.arena);
-  assert_int_equal(toft_leases_get_stats(in_use).out, 0);
+  assert_int_equal(toft_leases_get_stats(in_use).leased, 0);
   assert_int_equal(toft_leases_release(in_use), TOFT_OK);
   counted_all_back(&c.inner);
 }
@@ -389,18 +389,18 @@ static void several_at_a_time_and_two_caches(void **state) {
     }
     assert_int_equal(toft_leases_release(l[0]), TOFT_EBUSY);
     toft_lease_stats s = toft_leases_get_stats(l[0]);
-    assert_true(s.out == 10 && s.idle == 0);
+    assert_true(s.leased == 10 && s.idle == 0);
     for (unsigned i = 0; i < 20; i++) { /* both may have the same generation */
       int code = toft_lease_return(l[1 - (i & 1)], a[i]);
       assert_true(code == TOFT_EARG || code == TOFT_EBUSY);
     }
-    assert_int_equal(toft_leases_get_stats(l[0]).out, 10);
+    assert_int_equal(toft_leases_get_stats(l[0]).leased, 10);
     for (unsigned i = 0; i < 20; i++) assert_int_equal(toft_lease_return(l[i & 1], a[(i * 8 + i) % 20]), TOFT_OK);
     s = toft_leases_get_stats(l[0]);
-    assert_true(s.out == 0 && s.idle <= 6 && s.idle >= 3); /* 1 of up to 3 reserved */
-    assert_int_equal(s.made - s.ended, s.idle);
-    assert_int_equal(s.held, s.idle * 4096);
-    assert_true(c.inner.bytes == s.held);
+    assert_true(s.leased == 0 && s.idle <= 6 && s.idle >= 3); /* 1 of up to 3 reserved */
+    assert_int_equal(s.created - s.released, s.idle);
+    assert_int_equal(s.kept, s.idle * 4096);
+    assert_true(c.inner.bytes == s.kept);
   }
   assert_int_equal(toft_leases_release(l[0]), TOFT_OK);
   assert_int_equal(toft_leases_release(l[1]), TOFT_OK);
@@ -427,7 +427,7 @@ static void bytes_are_bounded(void **state) {
     }
     for (int i = 0; i < 5; i++) assert_int_equal(toft_lease_return(l, a[i]), TOFT_OK);
     assert_true(c.inner.bytes <= 100000);
-    assert_int_equal(toft_leases_get_stats(l).held, c.inner.bytes);
+    assert_int_equal(toft_leases_get_stats(l).kept, c.inner.bytes);
   }
   toft_leases_trim(l);
   assert_int_equal(c.inner.bytes, 0);
@@ -519,7 +519,7 @@ static void no_memory(void **state) {
         for (int n = 0; a[i].arena != NULL && n < 3; n++) failed |= toft_alloc(a[i].arena, 3000) == NULL;
       }
       for (int i = 0; i < 5; i++) assert_int_equal(toft_lease_return(l, a[i]), a[i].arena ? TOFT_OK : TOFT_EARG);
-      assert_int_equal(toft_leases_get_stats(l).out, 0);
+      assert_int_equal(toft_leases_get_stats(l).leased, 0);
     }
     if (l != NULL) assert_int_equal(toft_leases_release(l), TOFT_OK);
     shared_all_back(&c);
@@ -581,13 +581,13 @@ static void a_lease_is_metered_separately(void **state) {
 }
 
 static void sampling_leaves_nothing(void **state) {
-  ptrdiff_t room = 0;
+  ptrdiff_t remaining = 0;
   (void)state;
   toft_leases *l = toft_leases_create(NULL);
   for (int i = 0; i < 4; i++) {
     toft_lease a = toft_lease_get(l);
-    if (i == 0) room = a.arena->limit - a.arena->cursor;
-    assert_int_equal(a.arena->limit - a.arena->cursor, room);
+    if (i == 0) remaining = a.arena->limit - a.arena->cursor;
+    assert_int_equal(a.arena->limit - a.arena->cursor, remaining);
     if (i == 1) assert_int_equal(toft_set_sampling(a.arena, 64), TOFT_OK);
     for (int k = 0; k < 10; k++) assert_non_null(toft_alloc(a.arena, 100));
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
@@ -650,7 +650,7 @@ static void returned_elsewhere(void **state) {
   }
   toft_leases_trim(NULL);
   toft_lease_stats s = toft_leases_get_stats(NULL);
-  assert_true(s.out == 0 && s.idle == 0 && s.held == 0);
+  assert_true(s.leased == 0 && s.idle == 0 && s.kept == 0);
 }
 
 /* A waiting thread with an idle arena reserved for it. */
@@ -703,9 +703,9 @@ static void trim_reaches_a_parked_thread(void **state) {
   pthread_join(t, &bad);
   assert_null(bad);
   toft_lease_stats s = toft_leases_get_stats(parked.leases); /* the arena reserved for the thread is available to all */
-  assert_true(s.made == 2 && s.idle == 1 && c.inner.bytes == s.held);
+  assert_true(s.created == 2 && s.idle == 1 && c.inner.bytes == s.kept);
   toft_lease a = toft_lease_get(parked.leases);
-  assert_int_equal(toft_leases_get_stats(parked.leases).made, 2);
+  assert_int_equal(toft_leases_get_stats(parked.leases).created, 2);
   assert_int_equal(toft_lease_return(parked.leases, a), TOFT_OK);
   assert_int_equal(toft_leases_release(parked.leases), TOFT_OK);
   pthread_mutex_destroy(&parked.lock);
@@ -724,7 +724,7 @@ static void many_threads_come_and_go(void **state) {
   toft_leases *l = leases_on(shared_init(&c), 8);
   (void)state;
   for (int i = 0; i < (long_run() ? 10000 : 300); i++) assert_int_equal(in_thread(lease_once, l), 1);
-  assert_int_equal(toft_leases_get_stats(l).made, 1);
+  assert_int_equal(toft_leases_get_stats(l).created, 1);
   assert_int_equal(toft_leases_release(l), TOFT_OK);
   shared_all_back(&c);
 }
@@ -801,7 +801,7 @@ static void returns_that_race(void **state) {
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
     assert_int_equal(race.won, race.rounds);
     assert_int_equal(race.refused, 2 * race.rounds);
-    assert_int_equal(toft_leases_get_stats(race.leases).out, 0);
+    assert_int_equal(toft_leases_get_stats(race.leases).leased, 0);
     assert_int_equal(toft_leases_release(race.leases), TOFT_OK);
     pthread_barrier_destroy(&gate);
   }
@@ -850,7 +850,7 @@ static void *trader(void *arg) {
       }
     }
     if (i % 500 == 7) toft_leases_trim(market.leases);
-    if (i % 500 == 9) wrong += toft_leases_get_stats(market.leases).held > (size_t)1 << 24;
+    if (i % 500 == 9) wrong += toft_leases_get_stats(market.leases).kept > (size_t)1 << 24;
     if (i % 500 == 11) toft_cache_trim();
   }
   return (void *)(uintptr_t)wrong;
@@ -873,8 +873,8 @@ static void leases_pass_between_threads(void **state) {
   for (int i = 0; i < 16; i++)
     if (market.slots[i].arena != NULL) assert_int_equal(toft_lease_return(market.leases, market.slots[i]), TOFT_OK);
   toft_lease_stats s = toft_leases_get_stats(market.leases);
-  assert_true(s.out == 0 && s.idle <= 10 && s.made == s.ended + s.idle);
-  assert_int_equal(s.held, c.inner.bytes);
+  assert_true(s.leased == 0 && s.idle <= 10 && s.created == s.released + s.idle);
+  assert_int_equal(s.kept, c.inner.bytes);
   assert_int_equal(toft_leases_release(market.leases), TOFT_OK);
   pthread_mutex_destroy(&market.lock);
   shared_all_back(&c);
@@ -885,7 +885,7 @@ static void leases_pass_between_threads(void **state) {
 #ifndef _WIN32
 static int in_the_child(toft_leases *l, toft_lease held) {
   toft_lease_stats s = toft_leases_get_stats(l);
-  if (s.out != 2) return 2; /* held, and that of the waiting thread */
+  if (s.leased != 2) return 2; /* held, and that of the waiting thread */
   if (toft_lease_return(l, held) != TOFT_OK || toft_lease_return(l, held) != TOFT_EBUSY) return 3;
   for (int i = 0; i < 100; i++) {
     toft_lease a = toft_lease_get(l), b = toft_lease_get(l);
@@ -894,7 +894,7 @@ static int in_the_child(toft_leases *l, toft_lease held) {
   }
   toft_leases_trim(l);
   s = toft_leases_get_stats(l);
-  return s.idle == 0 && s.out == 1 && toft_leases_release(l) == TOFT_EBUSY ? 0 : 6;
+  return s.idle == 0 && s.leased == 1 && toft_leases_release(l) == TOFT_EBUSY ? 0 : 6;
 }
 
 static void *hold_one(void *arg) {
@@ -967,7 +967,7 @@ static void a_child_does_not_get_what_is_half_returned(void **state) {
     if (lease_once(l) == NULL) _exit(1);
     toft_leases_trim(l);
     toft_lease_stats s = toft_leases_get_stats(l);
-    if (s.idle != 0 || s.out != 1 || toft_leases_release(l) != TOFT_EBUSY) _exit(2);
+    if (s.idle != 0 || s.leased != 1 || toft_leases_release(l) != TOFT_EBUSY) _exit(2);
     raise(SIGKILL);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
@@ -991,7 +991,7 @@ static void return_late(void *arg) {
   (void)return_slowly(NULL);
 }
 static void *return_at_the_end(void *arg) {
-  void *good = lease_once(NULL); /* our own destructor is armed first */
+  void *good = lease_once(NULL); /* registers the library's destructor first */
   (void)arg;
   pthread_setspecific(late_key, &late_key);
   return good;

@@ -37,7 +37,7 @@ static void generations_wrap(void **state) {
       assert_int_equal(toft_lease_return(l, a), TOFT_EBUSY);
       assert_int_equal(cleaned, slow * i);
     }
-    assert_int_equal(toft_leases_get_stats(l).out, 0);
+    assert_int_equal(toft_leases_get_stats(l).leased, 0);
     assert_int_equal(toft_leases_release(l), TOFT_OK);
   }
 }

@@ -138,7 +138,7 @@ static void each_time_and_all_after_it(void **state) {
 }
 
 static size_t looks, open_looks;
-static void look_for_room(void) {
+static void probe_allocations(void) {
   looks++;
   open_looks += a->cursor != a->limit;
 }
@@ -149,7 +149,7 @@ static void a_checked_arena_stays_sealed_in_a_call(void **state) {
   fail_at = fail_from = 0;
   a = toft_create();
   assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
-  looking = look_for_room;
+  looking = probe_allocations;
   for (size_t i = 0; i < 60; i++)
     assert_non_null(toft_alloc(a, 16)); /* within the initial block: recorded after the allocation */
   looking = NULL;
@@ -163,7 +163,7 @@ static void none_found(void *arg, const toft_finding *f) {
   fail_msg("%s", f->message);
 }
 
-/* What a checked arena could not note is not held against the program. */
+/* What a checked arena could not note is no finding. */
 static void no_false_findings_without_memory(void **state) {
   (void)state;
   size_t served = 0;

@@ -40,7 +40,7 @@ typedef struct oracle {
   struct {
     unsigned char *p;
     size_t size, time;
-    int is_apart;
+    int is_detached;
   } pieces[MAX_PIECES];
   size_t piece_count;
   struct {
@@ -62,7 +62,7 @@ typedef struct oracle {
   size_t phase_count;
   uint64_t entries[2], phase_allocated[2];
   int64_t kept[2];
-  int reported, expected_told;
+  int reports, expected_reports;
 } oracle;
 
 static const char *const phase_names[2] = {"load", "draw"};
@@ -131,7 +131,7 @@ static void drop_detached(oracle *o, size_t i) {
   o->detached_count--;
 }
 
-static void drop_apart_at(oracle *o, const void *p) {
+static void drop_detached_at(oracle *o, const void *p) {
   size_t i = o->detached_count;
   while (i-- > 0 && o->detached[i].p != p) {
   }
@@ -176,11 +176,11 @@ static void charge_side_block(oracle *o, void *p, size_t size, size_t align) {
   o->side_block = q + round8(size);
 }
 
-static void remember(oracle *o, void *p, size_t size, int is_apart) {
+static void remember(oracle *o, void *p, size_t size, int is_detached) {
   if (size == 0 || o->piece_count == MAX_PIECES) return;
   o->pieces[o->piece_count].p = (unsigned char *)p;
   o->pieces[o->piece_count].size = size;
-  o->pieces[o->piece_count].is_apart = is_apart;
+  o->pieces[o->piece_count].is_detached = is_detached;
   o->pieces[o->piece_count++].time = o->time;
 }
 
@@ -213,7 +213,7 @@ static void compare(oracle *o) {
   assert_true(o->time > before);
   assert_int_equal(toft_phases(o->a, compare_phase, o), 0);
   assert_true(toft_get_stats(o->a).live == o->all_live);
-  assert_int_equal(o->reported, o->expected_told);
+  assert_int_equal(o->reports, o->expected_reports);
 }
 
 /* ---- what is done ---- */
@@ -246,8 +246,8 @@ static void within_budgets(const oracle *o, size_t tag) {
 
 /* The allocation that exceeds the soft budget calls the callback. */
 static void passed_soft(oracle *o) {
-  if (o->all_live > o->soft && o->expected_told == 0) o->expected_told = 1;
-  assert_int_equal(o->reported, o->expected_told);
+  if (o->all_live > o->soft && o->expected_reports == 0) o->expected_reports = 1;
+  assert_int_equal(o->reports, o->expected_reports);
 }
 
 static void op_alloc(oracle *o) {
@@ -260,10 +260,10 @@ static void op_alloc(oracle *o) {
   }
   o->time++;
   uint64_t before = o->all_live;
-  int is_apart = charge(o, p, size, align, cursor, o->tag);
+  int is_detached = charge(o, p, size, align, cursor, o->tag);
   if (o->all_live > before) within_budgets(o, o->tag);
   passed_soft(o);
-  remember(o, p, size, is_apart);
+  remember(o, p, size, is_detached);
 }
 
 /* LIFO pieces below a mark are not touched; detached ones are. */
@@ -285,12 +285,12 @@ static void forget_piece(oracle *o, size_t i) {
 static void op_free(oracle *o) {
   if (o->piece_count == 0) return;
   size_t i = any_piece(o);
-  if (!o->pieces[i].is_apart && !touchable(o, i)) return;
+  if (!o->pieces[i].is_detached && !touchable(o, i)) return;
   unsigned char *cursor = o->a->cursor;
   uint64_t blocks = toft_get_stats(o->a).blocks;
   toft_free(o->a, o->pieces[i].p, o->pieces[i].size);
   if (o->a->cursor != cursor) fall_to(o, o->in_line - (uint64_t)(cursor - o->a->cursor));
-  if (toft_get_stats(o->a).blocks != blocks) drop_apart_at(o, o->pieces[i].p);
+  if (toft_get_stats(o->a).blocks != blocks) drop_detached_at(o, o->pieces[i].p);
   forget_piece(o, i);
 }
 
@@ -310,10 +310,10 @@ static void op_resize(oracle *o) {
       within_budgets(o, o->tag);
     }
   } else {
-    int was_apart = o->pieces[i].is_apart, is_apart = charge(o, q, size, 8, cursor, o->tag);
-    int new_block = is_apart || q != cursor;
-    if (was_apart && toft_get_stats(o->a).blocks != blocks + (uint64_t)new_block) drop_apart_at(o, p);
-    o->pieces[i].is_apart = is_apart;
+    int was_detached = o->pieces[i].is_detached, is_detached = charge(o, q, size, 8, cursor, o->tag);
+    int new_block = is_detached || q != cursor;
+    if (was_detached && toft_get_stats(o->a).blocks != blocks + (uint64_t)new_block) drop_detached_at(o, p);
+    o->pieces[i].is_detached = is_detached;
   }
   o->pieces[i].p = q;
   o->pieces[i].size = size;
@@ -453,7 +453,7 @@ static void round_over(oracle *o) {
   fall_to(o, 0);
   while (o->detached_count != 0) drop_detached(o, o->detached_count - 1);
   o->piece_count = o->mark_count = 0;
-  o->reported = o->expected_told = 0;
+  o->reports = o->expected_reports = 0;
   assert_int_equal(o->all_live, 0);
 }
 
@@ -520,7 +520,7 @@ static void over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
   assert_true(a == o->a && live > budget && budget == o->soft && toft_get_stats(a).live == live);
   assert_null(toft_alloc(a, 8));
   assert_int_equal(toft_set_soft_budget(a, 0, NULL, NULL), TOFT_EBUSY);
-  o->reported++;
+  o->reports++;
 }
 
 /* each: number of steps between comparisons. With 1 the arena is read all the time; with more, bytes that moved inline
@@ -571,7 +571,7 @@ static void compared_now_and_then(void **state) {
   run(long_run() ? 1000 : 100, 1500, 100, 0);
 }
 
-static void sampled_meanwhile(void **state) {
+static void metered_and_sampled(void **state) {
   (void)state;
   run(long_run() ? 300 : 40, 1000, 20, 1);
 }
@@ -580,7 +580,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compared_each_step),
       cmocka_unit_test(compared_now_and_then),
-      cmocka_unit_test(sampled_meanwhile),
+      cmocka_unit_test(metered_and_sampled),
   };
   return cmocka_run_group_tests_name("meters, by an oracle", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static toft_handle add(toft_pool *p) {
   return h;
 }
 
-static void is_gone(toft_pool *p, toft_handle h) {
+static void is_stale(toft_pool *p, toft_handle h) {
   size_t count = toft_pool_count(p);
   assert_null(toft_pool_at(p, h));
   assert_false(toft_pool_contains(p, h));
@@ -54,28 +54,28 @@ static void stale_and_foreign_handles(void **state) {
   toft_pool p;
   toft_pool_options o = sized(24);
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
-  is_gone(&p, 0);
-  is_gone(&p, 1);
+  is_stale(&p, 0);
+  is_stale(&p, 1);
   toft_handle a = add(&p), b = add(&p);
   assert_int_not_equal(a, b);
   assert_int_equal(toft_pool_remove(&p, a), TOFT_OK);
-  is_gone(&p, a);
+  is_stale(&p, a);
   toft_handle c = add(&p); /* in a's slot */
   assert_int_not_equal(a, c);
   assert_int_equal(c & p.mask, a & p.mask);
-  is_gone(&p, a);
+  is_stale(&p, a);
   assert_int_equal(toft_pool_count(&p), 2);
   uint32_t seed = 7;
   for (int i = 0; i < 200000; i++) {
     toft_handle h = next_random(&seed);
-    if (h != b && h != c) is_gone(&p, h);
+    if (h != b && h != c) is_stale(&p, h);
   }
   for (uint32_t bit = 0; bit < 32; bit++) {
-    is_gone(&p, b ^ (uint32_t)1 << bit);
-    is_gone(&p, UINT32_MAX << bit);
+    is_stale(&p, b ^ (uint32_t)1 << bit);
+    is_stale(&p, UINT32_MAX << bit);
   }
   toft_pool_release(&p);
-  is_gone(&p, b);
+  is_stale(&p, b);
 }
 
 static void handle_of_finds_live_slots_only(void **state) {
@@ -108,8 +108,8 @@ static void generations_wrap(void **state) {
   for (int i = 0; i < 256; i++) {
     assert_int_equal(h >> 24, i);
     assert_int_equal(toft_pool_remove(&p, h), TOFT_OK);
-    is_gone(&p, h);
-    if (i < 255) is_gone(&p, first);
+    is_stale(&p, h);
+    if (i < 255) is_stale(&p, first);
     h = add(&p);
     assert_int_equal(h & 0xffffff, 1);
   }
@@ -127,7 +127,7 @@ static void clears_count_as_generations(void **state) {
   for (int i = 0; i < 70; i++) first[i] = add(&p);
   for (int round = 1; round <= 256; round++) {
     toft_pool_clear(&p);
-    for (int i = 0; i < 70; i++) is_gone(&p, first[i]);
+    for (int i = 0; i < 70; i++) is_stale(&p, first[i]);
     for (int i = 0; i < 70; i++) assert_int_equal(add(&p) == first[i], round == 256);
   }
   toft_pool_release(&p);
@@ -155,9 +155,9 @@ static void a_retired_slot_is_not_reused(void **state) {
     if (i % 3 == 0) assert_int_equal(toft_pool_remove(&p, h), TOFT_OK);
     if (i % 100 == 50) toft_pool_clear(&p);
     if (i % 100 == 70) toft_pool_trim(&p);
-    is_gone(&p, first);
-    is_gone(&p, p.spent);     /* what its key is */
-    is_gone(&p, p.spent | 1); /* the handle that comes next */
+    is_stale(&p, first);
+    is_stale(&p, p.retire_key);     /* what its key is */
+    is_stale(&p, p.retire_key | 1); /* the handle that comes next */
   }
   toft_pool_release(&p);
 }
@@ -171,14 +171,14 @@ static void a_pool_retires_as_a_whole(void **state) {
     o.flags |= TOFT_POOL_RETIRE;
     /* of 32 bits 2 are the number: too many generations to go through, so begin near the end */
     assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
-    for (uint32_t i = 1; i <= 3; i++) p.keys[i] = p.spent - 2 * (p.mask + 1);
+    for (uint32_t i = 1; i <= 3; i++) p.keys[i] = p.retire_key - 2 * (p.mask + 1);
     for (int round = 0; round < 2; round++) {
       toft_handle h[3];
       for (int i = 0; i < 3; i++) h[i] = add(&p);
       assert_null(toft_pool_insert(&p, NULL));
       if (way == 0) toft_pool_clear(&p);
       for (int i = 0; way == 1 && i < 3; i++) assert_int_equal(toft_pool_remove(&p, h[i]), TOFT_OK);
-      for (int i = 0; i < 3; i++) is_gone(&p, h[i]);
+      for (int i = 0; i < 3; i++) is_stale(&p, h[i]);
     }
     assert_int_equal(toft_pool_get_stats(&p).retired, 3);
     assert_int_equal(toft_pool_capacity(&p), 3);
@@ -303,7 +303,7 @@ static void it_grows_in_place(void **state) {
     if (i < 5000)
       assert_true(at[i][0] == i && toft_pool_at(&p, h[i]) == at[i]);
     else
-      is_gone(&p, h[i]);
+      is_stale(&p, h[i]);
   }
   assert_int_equal(toft_pool_remove(&p, h[7]), TOFT_OK);
   assert_int_equal(toft_pool_remove(&p, h[3]), TOFT_OK);
@@ -321,7 +321,7 @@ static void it_grows_in_place(void **state) {
   toft_pool_trim(&p);
   assert_int_equal(toft_pool_capacity(&p), 0);
   for (uint32_t i = 0; i < 1000; i++) {
-    is_gone(&p, h[i]);
+    is_stale(&p, h[i]);
     assert_int_equal(add(&p) & p.mask, i + 1); /* in order after a clear */
   }
   toft_pool_release(&p);
@@ -385,16 +385,16 @@ static void in_a_buffer(void **state) {
       o.buffer_size = bytes;
       if (shift % 2 == 0) o.slots = n;
       assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
-      size_t room = toft_pool_capacity(&p);
-      assert_true(o.slots != 0 ? room == n : room >= n);
-      for (size_t i = 0; i < room; i++) {
+      size_t capacity = toft_pool_capacity(&p);
+      assert_true(o.slots != 0 ? capacity == n : capacity >= n);
+      for (size_t i = 0; i < capacity; i++) {
         void *slot = toft_pool_insert(&p, NULL);
         assert_true(slot != NULL && is_aligned(slot, align));
         memset(slot, 1, p.stride);
       }
       assert_null(toft_pool_insert(&p, NULL));
-      assert_int_equal(toft_pool_count(&p), room);
-      assert_int_equal(walk(&p), room);
+      assert_int_equal(toft_pool_count(&p), capacity);
+      assert_int_equal(walk(&p), capacity);
       toft_pool_clear(&p);
       add(&p);
       toft_pool_trim(&p);
@@ -468,7 +468,7 @@ static void alignment_from_the_size(void **state) {
 static void kept_ranges(void **state) {
   (void)state;
   toft_cache_trim();
-  assert_int_equal(toft_cache_held(), 0);
+  assert_int_equal(toft_cache_bytes(), 0);
   static const size_t sizes[] = {48, 16, 100, 48, 1, 4096, 48};
   const int emulated = getenv("TOFT_EMULATED") != NULL; /* there each page that is reserved takes memory, for ever */
   for (int limit = 0; limit < 3; limit++) {
@@ -489,11 +489,11 @@ static void kept_ranges(void **state) {
         }
       }
       for (int k = 0; k < 7; k++) toft_pool_release(&p[k]);
-      assert_true(toft_cache_held() <= limits[limit]);
-      assert_true(limits[limit] == 0 ? toft_cache_held() == 0 : toft_cache_held() != 0);
+      assert_true(toft_cache_bytes() <= limits[limit]);
+      assert_true(limits[limit] == 0 ? toft_cache_bytes() == 0 : toft_cache_bytes() != 0);
     }
     toft_cache_trim();
-    assert_int_equal(toft_cache_held(), 0);
+    assert_int_equal(toft_cache_bytes(), 0);
     toft_cache_limit(before);
   }
 }
@@ -602,7 +602,7 @@ static void in_two_steps(void **state) {
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
   uint32_t i = toft_pool_take_slot(&p);
   assert_int_equal(i, 1);
-  is_gone(&p, i); /* not live yet */
+  is_stale(&p, i); /* not live yet */
   assert_int_equal(toft_pool_count(&p), 0);
   assert_int_equal(toft_pool_handle_of(&p, toft_pool_slot(&p, i)), 0);
   assert_int_equal(walk(&p), 0);
@@ -615,7 +615,7 @@ static void in_two_steps(void **state) {
   assert_int_equal(walk(&p), 3);
   i = toft_pool_deactivate(&p, outer);
   assert_int_equal(i, outer & p.mask);
-  is_gone(&p, outer);
+  is_stale(&p, outer);
   assert_int_equal(toft_pool_deactivate(&p, outer), 0);
   assert_int_equal(toft_pool_deactivate(&p, 0), 0);
   add(&p);
@@ -632,8 +632,8 @@ static void is_closed(toft_pool *p) {
   assert_int_equal(toft_pool_count(p), 0);
   assert_int_equal(toft_pool_capacity(p), 0);
   assert_null(toft_pool_insert(p, NULL));
-  for (uint32_t h = 0; h < 8; h++) is_gone(p, h);
-  is_gone(p, UINT32_MAX);
+  for (uint32_t h = 0; h < 8; h++) is_stale(p, h);
+  is_stale(p, UINT32_MAX);
   assert_int_equal(walk(p), 0);
   assert_int_equal(toft_pool_handle_of(p, p), 0);
   assert_int_equal(toft_pool_reserve(p, 0), TOFT_OK);
@@ -797,10 +797,10 @@ static void stream(const toft_pool_options *o, uint32_t seed, size_t most, size_
       assert_non_null(slot);
       assert_true(filled(slot, o->slot_size, m.seeds[k]));
       assert_int_equal(toft_pool_remove(&p, m.handles[k]), TOFT_OK);
-      is_gone(&p, m.handles[k]);
+      is_stale(&p, m.handles[k]);
       forget(&m, k);
     } else if (what < 990) {
-      for (size_t i = 0; i < 16 && i < m.removed; i++) is_gone(&p, m.stale[(m.removed - 1 - i) % 256]);
+      for (size_t i = 0; i < 16 && i < m.removed; i++) is_stale(&p, m.stale[(m.removed - 1 - i) % 256]);
     } else if (what < 996) {
       compare(&p, &m, o->slot_size);
     } else if (what < 998) { /* remove some during a walk */

@@ -635,7 +635,7 @@ static void trim_keeps_the_requested_bytes(void **state) {
   toft_recycler_free(&r, p[0], 64);
   toft_recycler_trim(&r, 0);
   assert_int_equal(c.bytes, 0);
-  p[0] = toft_recycler_alloc(&r, 64, 8); /* and on it goes */
+  p[0] = toft_recycler_alloc(&r, 64, 8); /* the recycler still works */
   assert_non_null(p[0]);
   toft_recycler_release(&r);
   counted_all_back(&c);

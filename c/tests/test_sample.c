@@ -5,13 +5,13 @@
 #include "support.h"
 
 #if defined(__GNUC__)
-#define APART __attribute__((noinline, noclone))
+#define NOT_INLINED __attribute__((noinline, noclone))
 #if defined(__clang__)
-#undef APART
-#define APART __attribute__((noinline))
+#undef NOT_INLINED
+#define NOT_INLINED __attribute__((noinline))
 #endif
 #else
-#define APART
+#define NOT_INLINED
 #endif
 
 /* Whole stacks need the system's unwind tables, and names its dynamic linker. */
@@ -30,25 +30,25 @@ void *sample_take(size_t size);
 void sample_parse(size_t size);
 void sample_render(size_t size);
 
-APART void *sample_take(size_t size) {
+NOT_INLINED void *sample_take(size_t size) {
   char *p = (char *)toft_alloc(a, size);
   if (p != NULL) p[0] = 1;
   sink++; /* nothing here is a call at its function's end, which would leave no frame */
   return p;
 }
 
-APART void sample_parse(size_t size) {
+NOT_INLINED void sample_parse(size_t size) {
   (void)sample_take(size);
   sink++;
 }
 
-APART void sample_render(size_t size) {
+NOT_INLINED void sample_render(size_t size) {
   (void)sample_take(size);
   sink++;
 }
 
 /* Not exported: only symbol tables contain it. */
-static APART void sample_hidden(size_t size) {
+static NOT_INLINED void sample_hidden(size_t size) {
   (void)sample_take(size);
   sink++;
 }

@@ -155,12 +155,12 @@ static void rounds(void **state) {
     assert_int_equal(toft_shared_get_stats(s).live, 0);
   }
   assert_true(c.asked <= 2 && c.out == 1); /* one block is retained */
-  size_t settled = c.bytes;
+  size_t steady = c.bytes;
   for (int i = 0; i < 60; i++) {
     fill(toft_shared_alloc(s, 100, 8), 100, 1);
     assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
   }
-  assert_true(c.bytes <= settled / 4); /* and forgets */
+  assert_true(c.bytes <= steady / 4); /* and forgets */
   fill(toft_shared_alloc(s, 500000, 8), 500000, 1);
   assert_int_equal(toft_shared_reset(s, TOFT_KEEP_ALL, 0), TOFT_OK);
   assert_true(c.bytes > 500000);

@@ -151,7 +151,7 @@ static int write_some(void *arg, const char *bytes, size_t size) {
   return ++w->pieces == w->stop_at ? 42 : 0;
 }
 
-static void who_writes_may_stop_it(void **state) {
+static void the_writer_may_stop_it(void **state) {
   writer w = {0, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   (void)state;
@@ -186,7 +186,7 @@ int main(void) {
       test(names_are_the_symbolizers),
       test(a_symbolizer_finds_an_empty_symbol),
       test(text_is_truncated_to_the_buffer),
-      test(who_writes_may_stop_it),
+      test(the_writer_may_stop_it),
   };
   return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
 }

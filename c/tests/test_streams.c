@@ -74,7 +74,7 @@ static int by_address(const void *l, const void *r) {
   return x->p < y->p ? -1 : x->p > y->p;
 }
 
-static void verify_apart(stream *s) {
+static void verify_disjoint(stream *s) {
   static piece sorted[MAX_LIVE];
   memcpy(sorted, s->live, s->count * sizeof *sorted);
   qsort(sorted, s->count, sizeof *sorted, by_address);
@@ -185,7 +185,7 @@ static void step(stream *s) {
     op_reset(s);
   if (below(s, 50) == 0) {
     verify(s);
-    verify_apart(s);
+    verify_disjoint(s);
     toft_stats now = toft_get_stats(s->a);
     assert_true(now.live <= now.reserved || now.blocks == 0);
     assert_true(s->a->cursor <= s->a->limit && is_aligned(s->a->cursor, 8) && is_aligned(s->a->limit, 8));

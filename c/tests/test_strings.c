@@ -30,9 +30,9 @@ static void printf_of_every_length(void **state) {
     assert_string_equal(s, want);
     assert_true(toft_contains(a, s));
   }
-  size_t left = (size_t)(a->limit - a->cursor);
-  char *exact = toft_printf(a, "%0*d", (int)left - 1, 1);
-  assert_int_equal(strlen(exact), left - 1);
+  size_t remaining = (size_t)(a->limit - a->cursor);
+  char *exact = toft_printf(a, "%0*d", (int)remaining - 1, 1);
+  assert_int_equal(strlen(exact), remaining - 1);
   assert_true(a->limit == a->cursor);
   assert_string_equal(toft_printf(a, "x"), "x");
   toft_release(a);

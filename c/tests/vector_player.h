@@ -89,7 +89,7 @@ struct run {
   pages src;
   unsigned char *base[256]; /* of block i, once an address in it was seen */
   entry *entries;
-  size_t entry_count, entry_room;
+  size_t entry_count, entry_capacity;
   uint64_t serial;
   slot slots[16];
   point points[16];
@@ -202,9 +202,9 @@ static void check_contents(run *r) {
 }
 
 static uint64_t enter(run *r, unsigned char *p, size_t n) {
-  if (r->entry_count == r->entry_room) {
-    r->entry_room = r->entry_room * 2 + 64;
-    r->entries = (entry *)realloc(r->entries, r->entry_room * sizeof *r->entries);
+  if (r->entry_count == r->entry_capacity) {
+    r->entry_capacity = r->entry_capacity * 2 + 64;
+    r->entries = (entry *)realloc(r->entries, r->entry_capacity * sizeof *r->entries);
     if (r->entries == NULL) abort();
   }
   for (size_t i = 0; r->v->policy == 0 && i < r->entry_count; i++) {

@@ -19,10 +19,10 @@ namespace {
 
 // Counts constructions and destructions, records the order of the latter, and throws on demand.
 struct witness {
-  static inline int made = 0, gone = 0, throw_at = 0;
+  static inline int made = 0, destroyed = 0, throw_at = 0;
   static inline std::vector<int> order;
   static void begin(int at = 0) {
-    made = gone = 0;
+    made = destroyed = 0;
     throw_at = at;
     order.clear();
   }
@@ -34,7 +34,7 @@ struct witness {
   }
   witness(const witness &other) : witness(other.id) {}
   ~witness() {
-    gone++;
+    destroyed++;
     order.push_back(id);
   }
 };
@@ -82,7 +82,7 @@ TEST(Arena, OwnsAndMoves) {
     a = toft::arena();  // what was moved from can be used again
     a.make<witness>(4);
   }
-  EXPECT_EQ(witness::gone, 4);
+  EXPECT_EQ(witness::destroyed, 4);
 }
 
 TEST(Arena, DestroysInReverseOnRewindResetAndRelease) {
@@ -104,7 +104,7 @@ TEST(Arena, DestroysInReverseOnRewindResetAndRelease) {
   a.make<witness>(8);
   a = toft::arena();
   EXPECT_EQ(witness::order.back(), 8);
-  EXPECT_EQ(witness::made, witness::gone);
+  EXPECT_EQ(witness::made, witness::destroyed);
 }
 
 TEST(Arena, ScopesEndInReverse) {
@@ -136,7 +136,7 @@ TEST(Arena, ConstructorsThatThrow) {
     witness::begin(at);
     EXPECT_THROW(a.make_array<witness>(10), std::runtime_error);
     EXPECT_EQ(witness::made, at - 1);
-    EXPECT_EQ(witness::gone, at - 1);
+    EXPECT_EQ(witness::destroyed, at - 1);
     EXPECT_EQ(a.stats().live, live);
     witness::begin(1);
     EXPECT_THROW(a.make<witness>(1), std::runtime_error);
@@ -145,7 +145,7 @@ TEST(Arena, ConstructorsThatThrow) {
     witness::begin();
     a.make_array<witness>(3);
     EXPECT_EQ(a.reset(), TOFT_OK);
-    EXPECT_EQ(witness::gone, 3);
+    EXPECT_EQ(witness::destroyed, 3);
   }
 }
 
@@ -165,9 +165,9 @@ TEST(Arena, ConstructorsThatAllocate) {
     a.make<nesting>(a, false);
     EXPECT_THROW(a.make<nesting>(a, true), std::runtime_error);
     EXPECT_EQ(witness::made, 2);
-    EXPECT_EQ(witness::gone, 0);
+    EXPECT_EQ(witness::destroyed, 0);
   }
-  EXPECT_EQ(witness::gone, 2);
+  EXPECT_EQ(witness::destroyed, 2);
 }
 
 // Fails at each source call and each budget: what was made is destroyed once, and the arena goes on.
@@ -190,10 +190,10 @@ TEST(Arena, RunsOutOfMemory) {
           failed++;
           EXPECT_EQ(a.stats().live, live);
         }
-        EXPECT_LE(witness::gone, witness::made);
+        EXPECT_LE(witness::destroyed, witness::made);
       }
     }
-    EXPECT_EQ(witness::made, witness::gone);
+    EXPECT_EQ(witness::made, witness::destroyed);
     EXPECT_TRUE(failed > 0 || budget >= 2000);
   }
 }
@@ -273,7 +273,7 @@ TEST(Arena, ViewsOfArenasMadeElsewhere) {
   EXPECT_EQ(owner.release(), c);
   EXPECT_EQ(owner.get(), nullptr);
   toft_release(c);
-  EXPECT_EQ(witness::gone, 1);
+  EXPECT_EQ(witness::destroyed, 1);
 }
 
 TEST(Arena, Adopts) {
@@ -286,16 +286,16 @@ TEST(Arena, Adopts) {
     EXPECT_EQ(a.adopt(std::move(b)), TOFT_OK);
     EXPECT_EQ(b.get(), nullptr);
     EXPECT_STREQ(text, "kept");
-    EXPECT_EQ(witness::gone, 0);
+    EXPECT_EQ(witness::destroyed, 0);
     EXPECT_EQ(a.rewind(m), TOFT_OK);
-    EXPECT_EQ(witness::gone, 1);
+    EXPECT_EQ(witness::destroyed, 1);
     a.set_budget(10);
     toft::arena large;
     large.allocate(1000);
     EXPECT_EQ(a.adopt(std::move(large)), TOFT_ENOMEM);
     EXPECT_NE(large.get(), nullptr);
   }
-  EXPECT_EQ(witness::gone, 1);
+  EXPECT_EQ(witness::destroyed, 1);
 }
 
 // A deliberate invalid write, which the sanitizers ignore.

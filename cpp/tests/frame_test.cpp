@@ -83,7 +83,7 @@ struct larger : counted, world {
 };
 
 TEST(Frame, ThePastIsFoundForSoManyFrames) {
-  for (std::uint32_t buffers = 1; buffers <= TOFT_FRAMES_MOST; buffers++) {
+  for (std::uint32_t buffers = 1; buffers <= TOFT_FRAMES_BUFFERS_MAX; buffers++) {
     toft::frames f(buffers);
     EXPECT_EQ(f.previous<world>(0), nullptr);
     for (std::uint64_t i = 0; i < 40; i++) {
@@ -169,7 +169,7 @@ TEST(Frame, AClaimedArenaIsNotEmptied) {
   toft::frames f(2);
   {
     toft::claim c(f.arena());
-    EXPECT_EQ(f.advance(), TOFT_OK);  // another buffer's turn
+    EXPECT_EQ(f.advance(), TOFT_OK);  // now another buffer is emptied
     EXPECT_EQ(f.advance(), TOFT_EBUSY);
     *c.make<int>(1) = 2;
   }
@@ -362,8 +362,8 @@ TEST(FrameResource, ManyThreadsMeet) {
         toft::arena_ref a = f.arena();
         {
           toft::frame_scope scratch(f);
-          std::pmr::vector<int> gone(&r);
-          for (int k = 0; k < 100; k++) gone.push_back(k);
+          std::pmr::vector<int> temporary(&r);
+          for (int k = 0; k < 100; k++) temporary.push_back(k);
         }
         auto *v = a.make<std::pmr::vector<std::uint64_t>>(&r);
         for (std::uint64_t k = 0; k < 10 + (i + t) % 200; k++) v->push_back(i * THREADS + t);
@@ -405,7 +405,7 @@ TEST(Frame, ScopesEndWhereSomethingIsThrown) {
 
 TEST(Frame, NonsenseIsRefused) {
   EXPECT_THROW(toft::frames f(0), std::invalid_argument);
-  EXPECT_THROW(toft::frames f(TOFT_FRAMES_MOST + 1), std::invalid_argument);
+  EXPECT_THROW(toft::frames f(TOFT_FRAMES_BUFFERS_MAX + 1), std::invalid_argument);
   EXPECT_THROW(toft::frames f(UINT32_MAX), std::invalid_argument);
   char buffer[5000];
   toft::arena_options o;

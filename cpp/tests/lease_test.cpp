@@ -53,23 +53,23 @@ TEST(Lease, TheSameArenaAgainAndEmpty) {
   }
   EXPECT_EQ(counted::live, 0);
   toft::lease_stats s = cache.stats();
-  EXPECT_EQ(s.made, 1u);
-  EXPECT_EQ(s.out, 0u);
+  EXPECT_EQ(s.created, 1u);
+  EXPECT_EQ(s.leased, 0u);
   EXPECT_EQ(s.idle, 1u);
-  EXPECT_GE(s.held, 4096u);
+  EXPECT_GE(s.kept, 4096u);
 }
 
 TEST(Lease, TheProcessHasACache) {
-  std::size_t out = toft::leases_ref().stats().out;
+  std::size_t out = toft::leases_ref().stats().leased;
   {
     toft::lease a, b;
     EXPECT_NE(a.get(), b.get());
     EXPECT_EQ(a.from().get(), nullptr);
-    EXPECT_EQ(toft::leases_ref().stats().out, out + 2);
+    EXPECT_EQ(toft::leases_ref().stats().leased, out + 2);
     toft::leases_ref().trim();  // what is out stays
     EXPECT_EQ(a.copy("text"), "text");
   }
-  EXPECT_EQ(toft::leases_ref().stats().out, out);
+  EXPECT_EQ(toft::leases_ref().stats().leased, out);
   toft::leases_ref().trim();
   EXPECT_EQ(toft::leases_ref().stats().idle, 0u);
 }
@@ -89,8 +89,8 @@ TEST(Lease, MovesAndHasOneOwner) {
   EXPECT_EQ(counted::live, 1);
   toft::lease c(other);
   c = std::move(b);  // what c had goes back to its own cache
-  EXPECT_EQ(other.stats().out, 0u);
-  EXPECT_EQ(cache.stats().out, 1u);
+  EXPECT_EQ(other.stats().leased, 0u);
+  EXPECT_EQ(cache.stats().leased, 1u);
   EXPECT_EQ(counted::live, 1);
   EXPECT_EQ(c.return_arena(), TOFT_OK);
   EXPECT_EQ(counted::live, 0);
@@ -99,9 +99,9 @@ TEST(Lease, MovesAndHasOneOwner) {
   EXPECT_EQ(b.from().get(), other.get());
   std::vector<toft::lease> many;
   for (int i = 0; i < 10; i++) many.emplace_back(cache);
-  EXPECT_EQ(cache.stats().out, 10u);
+  EXPECT_EQ(cache.stats().leased, 10u);
   many.erase(many.begin() + 2, many.begin() + 7);
-  EXPECT_EQ(cache.stats().out, 5u);
+  EXPECT_EQ(cache.stats().leased, 5u);
 }
 
 TEST(Lease, GivenBackOnce) {
@@ -109,7 +109,7 @@ TEST(Lease, GivenBackOnce) {
   toft::lease a(cache);
   toft_lease copy = a.release();
   EXPECT_FALSE(a);
-  EXPECT_EQ(cache.stats().out, 1u);
+  EXPECT_EQ(cache.stats().leased, 1u);
   toft::lease b = toft::lease::own(copy, cache), stale = toft::lease::own(copy, cache);
   EXPECT_EQ(b.return_arena(), TOFT_OK);
   EXPECT_EQ(b.return_arena(), TOFT_EARG);
@@ -145,10 +145,10 @@ TEST(Lease, AClaimedOneStaysOutUntilItIsGiven) {
     b = toft::lease::own(lost, cache);
     ASSERT_EQ(toft_claim(b.get(), &r), TOFT_OK);
   }  // cannot be returned, and is not
-  EXPECT_EQ(cache.stats().out, 1u);
+  EXPECT_EQ(cache.stats().leased, 1u);
   EXPECT_EQ(toft_unclaim(lost.arena, &r), TOFT_OK);
   EXPECT_EQ(toft::lease::own(lost, cache).return_arena(), TOFT_OK);
-  EXPECT_EQ(cache.stats().out, 0u);
+  EXPECT_EQ(cache.stats().leased, 0u);
 }
 
 TEST(Lease, OutlivesItsCache) {
@@ -180,7 +180,7 @@ TEST(Lease, CleanupsMayLease) {
     });
   }
   EXPECT_EQ(ran, 3);
-  EXPECT_EQ(cache.stats().out, 0u);
+  EXPECT_EQ(cache.stats().leased, 0u);
 }
 
 TEST(Lease, SettingsEndWithIt) {
@@ -225,7 +225,7 @@ TEST(Lease, ReturnedOnAnotherThread) {
     counted::live = 0;
     ASSERT_FALSE(a);
   }
-  EXPECT_EQ(cache.stats().out, 0u);
+  EXPECT_EQ(cache.stats().leased, 0u);
 }
 
 // 8 threads lease, use, return, pass leases to each other, misuse them, and trim.
@@ -279,10 +279,10 @@ TEST(Lease, ManyThreads) {
     EXPECT_EQ(wrong, 0u);
     EXPECT_GT(handed, 0u);
     toft::lease_stats s = cache.stats();
-    EXPECT_EQ(s.out, 0u);
+    EXPECT_EQ(s.leased, 0u);
     EXPECT_LE(s.idle, 12u);
-    EXPECT_EQ(s.made - s.ended, s.idle);
-    EXPECT_EQ(s.held, source.bytes);
+    EXPECT_EQ(s.created - s.released, s.idle);
+    EXPECT_EQ(s.kept, source.bytes);
   }
 }
 
@@ -297,7 +297,7 @@ TEST(Lease, EndsWhereSomethingIsThrown) {
   } catch (const std::runtime_error &) {
   }
   EXPECT_EQ(counted::live, 0);
-  EXPECT_EQ(cache.stats().out, 0u);
+  EXPECT_EQ(cache.stats().leased, 0u);
 }
 
 TEST(Lease, NonsenseIsRefused) {
@@ -344,7 +344,7 @@ TEST(Lease, NoMemory) {
           for (int i = 0; l && i < 3; i++) failed += l.try_allocate(3000) == nullptr;
         }
       }
-      ASSERT_EQ(cache.stats().out, 0u);
+      ASSERT_EQ(cache.stats().leased, 0u);
     } catch (const std::bad_alloc &) {
       failed++;
     }
@@ -359,7 +359,7 @@ TEST(Lease, NoMemory) {
   toft::leases cache(o);
   EXPECT_THROW(toft::lease a(cache), std::bad_alloc);
   EXPECT_FALSE(toft::lease::try_get(cache));
-  EXPECT_EQ(cache.stats().out, 0u);
+  EXPECT_EQ(cache.stats().leased, 0u);
 }
 #endif
 

@@ -342,14 +342,14 @@ TEST_F(PoolTest, AFixedPoolAsksItsSourceOnce) {
 
 /* Values that create and destroy others of their own pool. */
 struct knot {
-  pool<knot> *home;
+  pool<knot> *owner;
   handle<knot> child;
   int depth;
-  knot(pool<knot> *p, int d) : home(p), depth(d) {
+  knot(pool<knot> *p, int d) : owner(p), depth(d) {
     if (d > 0) child = p->emplace(p, d - 1);
   }
   ~knot() {
-    if (child) home->erase(child);
+    if (child) owner->erase(child);
   }
 };
 
@@ -528,13 +528,13 @@ void stream(pool<T> p, std::size_t most, unsigned seed, Make make) {
         ASSERT_FALSE(p.erase(stale[i]));
       }
     } else if (what < 997) {
-      std::map<handle<T>, int> left = model;
+      std::map<handle<T>, int> unseen = model;
       for (auto [h, value] : p.entries()) {
-        ASSERT_EQ(left.count(h), 1u);
-        ASSERT_EQ(value, make(left[h]));
-        left.erase(h);
+        ASSERT_EQ(unseen.count(h), 1u);
+        ASSERT_EQ(value, make(unseen[h]));
+        unseen.erase(h);
       }
-      ASSERT_TRUE(left.empty());
+      ASSERT_TRUE(unseen.empty());
     } else if (what < 998) {
       p.trim();
     } else if (what < 999) {

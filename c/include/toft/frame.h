@@ -27,8 +27,8 @@
  *
  * FORK. The child has its own copy; arenas of the parent's other threads are emptied like all others, and stay. If one
  * of those threads was in an EXCLUSIVE call, the arena that it was emptying, trimming or counting is lost to the child
- * (its memory stays, its cleanups do not run), and others may not be emptied until their
- * buffer is reused: call toft_frame_arena again.
+ * (its memory stays, its cleanups do not run), and others may not be emptied until their buffer is reused: call
+ * toft_frame_arena again.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_FRAME_H
@@ -46,11 +46,11 @@ struct toft_options; /* toft.h */
 
 typedef struct toft_frames toft_frames;
 
-#define TOFT_FRAMES_MOST 16
+#define TOFT_FRAMES_BUFFERS_MAX 16
 
-/* Creates frames with 1 to TOFT_FRAMES_MOST `buffers`. `arenas` are the options of a thread's arenas: source, budget,
- * reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed. Returns
- * NULL if there is no memory or an argument is invalid. */
+/* Creates frames with 1 to TOFT_FRAMES_BUFFERS_MAX `buffers`. `arenas` are the options of a thread's arenas: source,
+ * budget, reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed.
+ * Returns NULL if there is no memory or an argument is invalid. */
 TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
 /* EXCLUSIVE. Runs the cleanups of all frames and returns all memory. Returns TOFT_EBUSY, and changes nothing, if a
  * thread has entered, waits in toft_frames_arrive_and_wait, or an arena is claimed. NULL is ignored. */

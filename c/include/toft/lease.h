@@ -22,9 +22,10 @@
  * CHECKED caches (TOFT_CHECKED in options.arenas->flags) fill returned memory with 0xDD and check it at the next lease:
  * bytes written in between are reported to options.arenas->failure as TOFT_ECORRUPT.
  *
- * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there. EXIT. The
- * idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for threads that
- * still run.
+ * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there.
+ *
+ * EXIT. The idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for
+ * threads that still run.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_LEASE_H
@@ -61,8 +62,8 @@ typedef struct toft_lease_options {
 
 /* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if a lease is out;
- * also if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
+/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if an arena is leased,
+ * or if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
 TOFT_API int toft_leases_release(toft_leases *leases);
 
 /* Returns an empty arena. `arena` is NULL if none is idle and there is no memory for another. Settings of the arena
@@ -80,9 +81,9 @@ TOFT_API void toft_leases_trim(toft_leases *leases);
 
 /* Counts of arenas, and bytes. During concurrent calls the numbers may be of different moments. */
 typedef struct toft_lease_stats {
-  size_t made, ended; /* since the cache was created */
-  size_t idle, out;   /* now; an arena in the middle of a get or return is out */
-  size_t held;        /* bytes kept by idle arenas, and by leased ones when they were last leased */
+  size_t created, released; /* arenas, since the cache was created */
+  size_t idle, leased;      /* arenas now; one in the middle of a get or return counts as leased */
+  size_t kept;              /* bytes: of idle arenas, and of leased ones when they were last returned */
 } toft_lease_stats;
 TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 

@@ -113,10 +113,10 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes);
 /* Makes the later distances reproducible, for tests. */
 TOFT_API int toft_set_sampling_seed(toft_arena *a, uint64_t seed);
 
-/* Writes up to `most` return addresses to `stack`, innermost first, as backtrace(3) does, and returns their number. It
+/* Writes up to `max` return addresses to `stack`, innermost first, as backtrace(3) does, and returns their number. It
  * may include its own frames and the library's: those up to the call on the arena are dropped. The rules for callbacks
  * apply. */
-typedef size_t toft_unwind_fn(void *arg, void **stack, size_t most);
+typedef size_t toft_unwind_fn(void *arg, void **stack, size_t max);
 /* Sets the unwinder; NULL restores the built-in one, which is backtrace(3) of glibc, macOS and the BSDs,
  * CaptureStackBackTrace on Windows, and the compiler's _Unwind_Backtrace elsewhere. Without unwind tables, or if the
  * library was built with TOFT_NO_UNWIND, stacks are truncated, possibly to the function that allocated. */

@@ -56,10 +56,11 @@ enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
 #define TOFT_POOL_SLOTS_MAX 0x7fffffff
 
 typedef struct toft_pool_options {
-  size_t size;                /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
-  size_t slot_size;           /* bytes; 0 counts as 1 */
-  size_t align;               /* a power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest
- *                         * power of two up to 16 that divides slot_size, which suits any type of that size */
+  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size; /* bytes; 0 counts as 1 */
+  /* A power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest power of two up to 16 that
+   * divides slot_size, which suits any type of that size. */
+  size_t align;
   size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
   size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
   struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
@@ -83,13 +84,13 @@ typedef struct toft_pool {
   uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
   size_t stride;               /* bytes from slot to slot */
   uint32_t mask;               /* of the index in a handle */
-  uint32_t reach;              /* the bits of mask for which keys have memory */
+  uint32_t key_mask;           /* the bits of mask for which keys have memory */
   uint32_t free;               /* the slot removed last; 0: none */
   uint32_t used;               /* slots up to here have been used since the last clear */
   uint32_t top;                /* insert takes no slow path while used < top */
-  uint32_t idle;               /* slots up to used that are not live */
-  uint32_t spent;              /* keys >= this retire the slot */
-  uint32_t room, max;          /* slots with memory; limit of that */
+  uint32_t not_live;           /* slots up to used that are not live */
+  uint32_t retire_key;         /* keys >= this retire the slot */
+  uint32_t capacity, max;      /* slots with memory; limit of that */
   uint32_t retired;            /* number of retired slots */
   uint32_t dirty;              /* no slot above both dirty and used has ever been used */
   uint32_t flags;              /* TOFT_POOL_... and internal flags */
@@ -181,8 +182,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
  *     never used  0; after a clear, the next generation, and 0
  *
  * Slot 0 is never used, and no slot is linked to itself, so a key contains its own slot's index only if it is live.
- * There are `reach` + 1 keys, a power of two. No key contains an index above `reach`, so a handle with such an index
- * differs from every key: one compare validates a handle, without a bounds check.
+ * There are `key_mask` + 1 keys, a power of two. No key contains an index above `key_mask`, so a handle with such an
+ * index differs from every key: one compare validates a handle, without a bounds check.
  *
  * Slots not used since the last clear are taken in order, without updating bits or counts: the bits of a word are set
  * together, except its last one. Removed slots are taken first.
@@ -198,8 +199,8 @@ TOFT_INLINE toft_pool toft_pool_closed(void) {
   toft_pool p;
   memset(&p, 0, sizeof p);
   p.keys = (uint32_t *)(uintptr_t)none;
-  p.mask = p.reach = 1;
-  p.spent = UINT32_MAX;
+  p.mask = p.key_mask = 1;
+  p.retire_key = UINT32_MAX;
   p.stride = 1;
   return p;
 }
@@ -229,7 +230,7 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
     pool->free = next;
     pool->keys[i] = key;
     pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-    pool->idle--;
+    pool->not_live--;
     return key;
   }
   if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
@@ -244,18 +245,18 @@ TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) 
 
 /* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
 TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
-  uint32_t i = h & pool->reach;
+  uint32_t i = h & pool->key_mask;
   if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
   pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->idle++;
+  pool->not_live++;
   return i;
 }
 
 /* Adds a slot that was taken or deactivated to the free list, or retires it. */
 TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
   uint32_t key = pool->keys[i];
-  if (TOFT_UNLIKELY(key >= pool->spent)) {
+  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
     pool->retired++;
     return;
   }
@@ -282,7 +283,7 @@ TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
     i = ++pool->used;
   }
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->idle++;
+  pool->not_live++;
   return i;
 }
 
@@ -291,7 +292,7 @@ TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
   toft_handle h = pool->keys[i] | i;
   pool->keys[i] = h;
   pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-  pool->idle--;
+  pool->not_live--;
   TOFT_ASSUME(h != 0);
   return h;
 }
@@ -317,21 +318,21 @@ TOFT_INLINE void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle) 
 }
 
 TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle) {
-  return pool->keys[handle & pool->reach] == handle;
+  return pool->keys[handle & pool->key_mask] == handle;
 }
 
 TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle) {
-  uint32_t i = handle & pool->reach;
+  uint32_t i = handle & pool->key_mask;
   return TOFT_LIKELY(pool->keys[i] == handle) ? toft_pool_slot(pool, i) : NULL;
 }
 
 TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
-  uint32_t key, i = handle & pool->reach;
+  uint32_t key, i = handle & pool->key_mask;
   if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
   pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->idle++;
+  pool->not_live++;
   key = (handle | pool->mask) + 1;
-  if (TOFT_UNLIKELY(key >= pool->spent)) {
+  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
     pool->keys[i] = key;
     pool->retired++;
   } else {
@@ -355,8 +356,8 @@ TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *s
   return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
 }
 
-TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->idle; }
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->room; }
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->not_live; }
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->capacity; }
 
 /* Returns the index of the lowest set bit; n is not 0. */
 TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
@@ -403,7 +404,7 @@ TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
   w.word = pool->live_bits;
   w.ahead = 0;
   w.base = w.slot = 0;
-  if (pool->used != pool->idle) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
+  if (pool->used != pool->not_live) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
   return w;
 }
 

@@ -46,7 +46,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
-  toft_block_push(a, b, TOFT_BLOCK_ONEOFF);
+  toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
   unsigned char *p = (unsigned char *)b + TOFT_HEADER;
   p += toft_pad(p, align);
   b->u.payload = p;

@@ -41,12 +41,12 @@ typedef struct toft_cache {
 #endif
 static TOFT_THREAD_LOCAL toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
 
-static size_t toft_cache_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
+static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
 
 /* First use on a thread: registers for its end. Returns 0 if this thread must not cache. */
 static TOFT_COLD int toft_cache_open(size_t size) {
   toft_cache *c = &toft_thread_cache;
-  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_bytes)) return 0;
+  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_limit_bytes)) return 0;
   c->phase = toft_os_arm_thread_exit() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
   return c->phase == TOFT_CACHE_OPEN;
 }
@@ -55,7 +55,7 @@ static TOFT_COLD int toft_cache_open(size_t size) {
 TOFT_INLINE int toft_cache_accepts(size_t size) {
   toft_cache *c = &toft_thread_cache;
   if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
-  return c->bytes + size <= TOFT_LOAD(&toft_cache_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
+  return c->bytes + size <= TOFT_LOAD(&toft_cache_limit_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
 }
 
 static unsigned toft_cache_bin(size_t size) {
@@ -172,9 +172,9 @@ TOFT_INLINE void toft_cache_push(toft_state *a) {
 
 /* ---- control ---- */
 
-size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_bytes, bytes); }
+size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes, bytes); }
 
-size_t toft_cache_held(void) { return toft_thread_cache.bytes; }
+size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
 
 static void toft_cache_empty(void) {
   toft_cache *c = &toft_thread_cache;

@@ -201,7 +201,7 @@ static void toft_put_spares(toft_state *a, size_t keep) {
 static toft_block_header *toft_block_pop(toft_state *a) {
   toft_block_header *b = a->newest;
   a->newest = b->next;
-  if (b->kind == TOFT_BLOCK_ONEOFF) {
+  if (b->kind == TOFT_BLOCK_DEDICATED) {
     a->live -= b->charge;
     toft_detached_remove(a, b);
   } else {

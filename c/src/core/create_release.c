@@ -174,7 +174,7 @@ static void toft_op_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
   toft_cache *c = &toft_thread_cache;
   if (TOFT_LIKELY(a->state == (TOFT_PRISTINE | TOFT_CACHEABLE) && c->phase == TOFT_CACHE_OPEN &&
-                  c->bytes + TOFT_BLOCK_MIN <= TOFT_LOAD(&toft_cache_bytes))) {
+                  c->bytes + TOFT_BLOCK_MIN <= TOFT_LOAD(&toft_cache_limit_bytes))) {
     head->cursor = a->initial_start;
     toft_cache_push(a);
   } else if (a->state != (TOFT_PRISTINE | TOFT_IN_BUFFER)) {

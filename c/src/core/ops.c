@@ -51,7 +51,7 @@ static int toft_is_newest(const toft_state *a, const unsigned char *p, size_t si
 /* The newest block, if it is a dedicated one that holds only p; else NULL. */
 static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsigned char *p) {
   toft_block_header *b = a->newest;
-  return b->kind == TOFT_BLOCK_ONEOFF && b->u.payload == p ? b : NULL;
+  return b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == p ? b : NULL;
 }
 
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
@@ -269,7 +269,7 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   size_t others = 0, dedicated_count = 0;
   for (toft_block_header *b = newest; b != &a->initial; b = b->next) {
     others += b->size;
-    dedicated_count += b->kind == TOFT_BLOCK_ONEOFF;
+    dedicated_count += b->kind == TOFT_BLOCK_DEDICATED;
   }
 
   /* one block of this size holds a round; an existing block of up to `most` will do */

@@ -24,7 +24,7 @@ static void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
 size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
-size_t toft_page_cache_held(void) { return 0; }
+size_t toft_page_cache_bytes(void) { return 0; }
 
 #else
 
@@ -49,8 +49,8 @@ static struct {
 } toft_free_pages;
 
 /* Written with the lock held, or atomically; read without it. */
-static size_t toft_page_bytes;                /* in the ranges */
-static size_t toft_page_limit_setting = 0;    /* 0: the environment has not been read yet; else the value + 1 */
+static size_t toft_page_bytes;             /* in the ranges */
+static size_t toft_page_limit_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
 static size_t toft_page_window_setting = 0;
 
 /* ---- settings ---- */
@@ -247,7 +247,8 @@ static void toft_page_cache_put(void *p, size_t size) {
   if (limit >= size && toft_page_cache_lock()) {
     int kept = toft_page_insert((unsigned char *)p, size);
     toft_page_use(0, 0);
-    toft_free_pages.used -= toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
+    toft_free_pages.used -=
+        toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
     toft_page_cache_unlock(limit);
     if (kept) return;
   }
@@ -269,7 +270,7 @@ size_t toft_page_cache_window(size_t milliseconds) {
   return before;
 }
 
-size_t toft_page_cache_held(void) { return TOFT_LOAD(&toft_page_bytes); }
+size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
 #endif
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "arena_state.h"
 
-#define TOFT_CAP TOFT_MIB          /* P4: regular blocks double up to this */
+#define TOFT_CAP TOFT_MIB          /* P5: regular blocks double up to this */
 #define TOFT_MERGE (64 * TOFT_MIB) /* P10: reset merges up to this */
-#define TOFT_SPARE (4 * TOFT_MIB)  /* P8: bytes of spare blocks that an arena keeps after rewinds */
+#define TOFT_SPARE (4 * TOFT_MIB)  /* P12: bytes of spare blocks that an arena keeps after rewinds */
 #define TOFT_STAGGERED (64 * TOFT_KIB)
 #define TOFT_MAX_REQUEST ((size_t)PTRDIFF_MAX / 2) /* no sum of two requests wraps */
 

@@ -78,11 +78,11 @@ struct toft_instruments {
 /* ---- growing arrays ---- */
 
 /* Grows the array to at least `want` items. NULL: no memory, and the array is unchanged. */
-static void *toft_grow_list(void *list, size_t *remaining, size_t want, size_t item) {
-  if (want <= *remaining) return list;
-  size_t more = toft_max(want, 2 * *remaining);
+static void *toft_grow_list(void *list, size_t *capacity, size_t want, size_t item) {
+  if (want <= *capacity) return list;
+  size_t more = toft_max(want, 2 * *capacity);
   void *grown = more <= TOFT_MAX_REQUEST / item ? realloc(list, more * item) : NULL;
-  if (grown != NULL) *remaining = more;
+  if (grown != NULL) *capacity = more;
   return grown;
 }
 
@@ -345,7 +345,7 @@ static void toft_detached_remove(toft_state *a, const void *what) {
 static int toft_detached_add_all(toft_state *a) {
   toft_instruments *w = a->instruments;
   for (const toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    if (b->kind != TOFT_BLOCK_ONEOFF) continue;
+    if (b->kind != TOFT_BLOCK_DEDICATED) continue;
     if (!toft_reserve_detached_entries(w, 1)) return 0;
     toft_detached_push(w, b, 0, b->charge);
   }
@@ -363,7 +363,7 @@ static int toft_detached_add_all(toft_state *a) {
 /* See instrument.h. Part of toft_set_limit. */
 static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
   toft_instruments *w = a->instruments;
-  uint64_t most = remaining;
+  uint64_t allowed = remaining;
   if (w->metered) {
     toft_sync_tags(a);
     if ((a->state & TOFT_CLAIMED) && !w->claimed) {
@@ -372,18 +372,19 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
     }
     size_t tag = toft_charged_tag(a);
     uint64_t live = toft_live_of_tag(w, tag), budget = w->tags[tag].budget;
-    if (budget != UINT64_MAX && most > (budget < live ? 0 : budget - live)) most = budget < live ? 0 : budget - live;
+    if (budget != UINT64_MAX && allowed > (budget < live ? 0 : budget - live))
+      allowed = budget < live ? 0 : budget - live;
   }
   if (w->period != 0) { /* the allocation that passes the next sample takes the slow path */
     uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
-    if (most > ahead) most = ahead;
+    if (allowed > ahead) allowed = ahead;
   }
   if (!w->soft_budget_passed) {
     uint64_t ahead = w->soft_budget > a->live ? w->soft_budget - a->live : 0;
-    if (most > ahead) most = ahead;
+    if (allowed > ahead) allowed = ahead;
   }
   *instrumented |= w->metered || w->period != 0;
-  return (size_t)(most & ~(uint64_t)7);
+  return (size_t)(allowed & ~(uint64_t)7);
 }
 
 static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {

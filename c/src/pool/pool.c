@@ -96,9 +96,9 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
   p->block = block;
   toft_pool_set_parts(p, &at, block, align, 0);
   memset(block, 0, at.slots);
-  p->mask = p->reach = toft_pool_mask(n);
+  p->mask = p->key_mask = toft_pool_mask(n);
   p->slots_size = n * stride;
-  p->room = p->max = (uint32_t)n;
+  p->capacity = p->max = (uint32_t)n;
   return TOFT_OK;
 }
 
@@ -120,11 +120,11 @@ static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total)
 /* Updates the number of slots that have memory and keys. */
 static void toft_pool_update_capacity(toft_pool *p) {
   size_t keys = p->keys_size / sizeof(uint32_t), bits = p->bits_size * 8, slots = p->slots_size / p->stride;
-  uint32_t reach = p->mask;
+  uint32_t key_mask = p->mask;
   if (keys == 0) return; /* its initialisation failed */
-  while (reach >= keys) reach /= 2;
-  p->reach = reach;
-  p->room = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(reach, bits - 1));
+  while (key_mask >= keys) key_mask /= 2;
+  p->key_mask = key_mask;
+  p->capacity = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(key_mask, bits - 1));
 }
 
 /* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
@@ -154,11 +154,11 @@ typedef struct toft_pool_range {
 
 static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
 
-static size_t toft_pool_range_held(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
+static size_t toft_pool_range_bytes(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
 static void toft_pool_drop(toft_pool_range *r) {
   if (r->block == NULL) return;
-  toft_thread_cache.bytes -= toft_pool_range_held(r);
+  toft_thread_cache.bytes -= toft_pool_range_bytes(r);
   toft_os_unmap(r->block, r->size);
   r->block = NULL;
 }
@@ -171,10 +171,10 @@ static void toft_pool_drop_kept(void) {
  * blocks. */
 static int toft_pool_keep(const toft_pool *p) {
   toft_pool_range r;
-  size_t others = TOFT_LOAD(&toft_cache_bytes) / 8, needed = p->bits_size + p->keys_size + others, remaining;
+  size_t others = TOFT_LOAD(&toft_cache_limit_bytes) / 8, needed = p->bits_size + p->keys_size + others, remaining;
   if (!toft_cache_accepts(needed + TOFT_POOL_STEP_MIN)) return 0;
   toft_pool_drop(&toft_pool_kept[TOFT_POOL_KEPT_MAX - 1]);
-  remaining = TOFT_LOAD(&toft_cache_bytes) - toft_thread_cache.bytes - needed;
+  remaining = TOFT_LOAD(&toft_cache_limit_bytes) - toft_thread_cache.bytes - needed;
   r.block = (unsigned char *)p->block;
   r.size = p->block_size;
   r.keys = toft_pool_distance(p->block, p->keys);
@@ -189,7 +189,7 @@ static int toft_pool_keep(const toft_pool *p) {
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
   toft_pool_kept[0] = r;
-  toft_thread_cache.bytes += toft_pool_range_held(&r);
+  toft_thread_cache.bytes += toft_pool_range_bytes(&r);
   return 1;
 }
 
@@ -200,7 +200,7 @@ static int toft_pool_take_kept(toft_pool *p, const toft_pool_parts *at, size_t s
     if (r.block == NULL || r.size < size || r.keys != at->keys) continue;
     toft_pool_set_parts(p, at, r.block, align, TOFT_POOL_SMALL_PAGES);
     if (toft_pool_distance(r.block, p->slots) != r.slots) continue;
-    toft_thread_cache.bytes -= toft_pool_range_held(&r);
+    toft_thread_cache.bytes -= toft_pool_range_bytes(&r);
     for (; i + 1 < TOFT_POOL_KEPT_MAX; i++) toft_pool_kept[i] = toft_pool_kept[i + 1];
     toft_pool_kept[i].block = NULL;
     p->block = r.block;
@@ -290,7 +290,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
     code = toft_pool_init_growing(p, &o, p->stride);
   }
   if (code != TOFT_OK) return toft_pool_close(p, code);
-  if (o.flags & TOFT_POOL_RETIRE) p->spent = ~p->mask;
+  if (o.flags & TOFT_POOL_RETIRE) p->retire_key = ~p->mask;
   p->keys[0] = 1;
   return TOFT_OK;
 }
@@ -306,26 +306,26 @@ void toft_pool_release(toft_pool *p) {
 /* ---- slots ---- */
 
 /* Precondition: i > used, so the slot is not live. */
-static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->spent; }
+static int toft_pool_is_retired(const toft_pool *p, size_t i) { return p->keys[i] >= p->retire_key; }
 
 /* Commits memory for at least one more slot. 0: failed. */
 static int toft_pool_step(toft_pool *p) {
-  uint32_t had = p->room;
+  uint32_t had = p->capacity;
   if (had == p->max) return 0;
   size_t bytes = toft_min(toft_max(had * p->stride, TOFT_POOL_STEP_MIN), TOFT_POOL_STEP_MAX);
   size_t step = toft_min(toft_max(bytes / p->stride, 1), p->max - had);
-  if (!toft_pool_grow(p, had + step) && p->room == had) (void)toft_pool_grow(p, (size_t)had + 1);
-  return p->room != had;
+  if (!toft_pool_grow(p, had + step) && p->capacity == had) (void)toft_pool_grow(p, (size_t)had + 1);
+  return p->capacity != had;
 }
 
 toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
-  for (;; p->used = p->top = i, p->idle++) { /* skips retired slots */
+  for (;; p->used = p->top = i, p->not_live++) { /* skips retired slots */
     i = p->used + 1;
-    if (i > p->room && !toft_pool_step(p)) return 0;
+    if (i > p->capacity && !toft_pool_step(p)) return 0;
     if (!toft_pool_is_retired(p, i)) break;
   }
-  for (top = i; top < p->room && (top & 63) < 62 && !toft_pool_is_retired(p, (size_t)top + 1);) top++;
+  for (top = i; top < p->capacity && (top & 63) < 62 && !toft_pool_is_retired(p, (size_t)top + 1);) top++;
   p->live_bits[i >> 6] |= ~(uint64_t)0 >> (63 - (top & 63)) & ~(uint64_t)0 << (i & 63);
   p->used = i;
   p->top = top;
@@ -334,22 +334,22 @@ toft_handle toft_pool_insert_slow(toft_pool *p) {
 
 int toft_pool_reserve(toft_pool *p, size_t slots) {
   if (slots > p->max) return TOFT_EARG;
-  return slots <= p->room || toft_pool_grow(p, slots) ? TOFT_OK : TOFT_ENOMEM;
+  return slots <= p->capacity || toft_pool_grow(p, slots) ? TOFT_OK : TOFT_ENOMEM;
 }
 
 /* Without a branch on a key's content, so that the compiler can vectorise it. */
 void toft_pool_clear(toft_pool *p) {
-  uint32_t *keys = p->keys, mask = p->mask, spent = p->spent, retired = 0, used = p->used;
+  uint32_t *keys = p->keys, mask = p->mask, retire_key = p->retire_key, retired = 0, used = p->used;
   for (uint32_t i = 1; i <= used; i++) {
     uint32_t key = keys[i], live = ((key ^ i) & mask) == 0;
     key = (key & ~mask) + ((mask + 1) & (0 - live));
-    retired += live & (uint32_t)(key >= spent);
+    retired += live & (uint32_t)(key >= retire_key);
     keys[i] = key;
   }
   if (used != 0) memset(p->live_bits, 0, (size_t)p->top / 64 * 8 + 8);
   p->retired += retired;
   p->dirty = (uint32_t)toft_max(p->dirty, used);
-  p->free = p->used = p->idle = p->top = 0;
+  p->free = p->used = p->not_live = p->top = 0;
 }
 
 void toft_pool_trim(toft_pool *p) {
@@ -358,12 +358,12 @@ void toft_pool_trim(toft_pool *p) {
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */
   p->used = n;
-  p->free = p->idle = 0;
+  p->free = p->not_live = 0;
   for (uint32_t i = n; i != 0; i--) { /* the lowest slot comes first in the free list */
     if (((keys[i] ^ i) & mask) == 0) continue;
     keys[i] &= ~mask;
-    p->idle++;
-    if (keys[i] >= p->spent) continue;
+    p->not_live++;
+    if (keys[i] >= p->retire_key) continue;
     keys[i] |= p->free;
     p->free = i;
   }
@@ -377,8 +377,8 @@ void toft_pool_trim(toft_pool *p) {
 
 toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
   toft_pool_stats s;
-  s.live = p->used - p->idle;
-  s.capacity = p->room;
+  s.live = p->used - p->not_live;
+  s.capacity = p->capacity;
   s.retired = p->retired;
   s.reserved = s.committed = p->block_size;
   if ((p->flags & TOFT_POOL_FIXED) == 0) s.committed = p->bits_size + p->keys_size + p->slots_size;

@@ -10,8 +10,8 @@
 
 /* A thread's entry in frames. It lives as long as the frames; after the thread's end a new thread takes it over. */
 struct toft_frame_thread {
-  toft_state *arenas[TOFT_FRAMES_MOST]; /* NULL: not created yet */
-  toft_reset_state reset_state[TOFT_FRAMES_MOST];
+  toft_state *arenas[TOFT_FRAMES_BUFFERS_MAX]; /* NULL: not created yet */
+  toft_reset_state reset_state[TOFT_FRAMES_BUFFERS_MAX];
   size_t entered; /* number of enters without a leave */
   toft_frames *frames;
   size_t id;
@@ -33,7 +33,7 @@ struct toft_frames {
   const toft_thread_state *exclusive_owner; /* the thread in that call */
   toft_state *changing;                     /* the arena being changed, or changed last */
   toft_frame_thread *threads;               /* entries are never removed */
-  void *roots[TOFT_FRAMES_MOST];
+  void *roots[TOFT_FRAMES_BUFFERS_MAX];
   toft_frames *next;
   toft_barrier barrier;
 };
@@ -42,7 +42,7 @@ static uint64_t toft_last_frame_key; /* both: with toft_threads_lock */
 static toft_frames *toft_all_frames;
 
 toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
-  if (buffers == 0 || buffers > TOFT_FRAMES_MOST || !toft_options_are_valid(arenas)) return NULL;
+  if (buffers == 0 || buffers > TOFT_FRAMES_BUFFERS_MAX || !toft_options_are_valid(arenas)) return NULL;
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;
   memset((void *)f, 0, sizeof *f);
@@ -297,7 +297,7 @@ int toft_frames_trim(toft_frames *f, size_t keep) {
   for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
     int in_use = s->in_use; /* a thread that takes the entry over later finds an arena or NULL */
-    toft_state *released[TOFT_FRAMES_MOST];
+    toft_state *released[TOFT_FRAMES_BUFFERS_MAX];
     for (uint32_t i = 0; i < f->buffers; i++) {
       toft_state *a = s->arenas[i];
       released[i] = NULL;

@@ -54,12 +54,12 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
       s != NULL && s->own != NULL && !(s->own->generation & TOFT_LEASED) ? s->own : toft_lease_slot_pop_idle(l);
   if (p == NULL) p = toft_lease_slot_new(l);
   if (p != NULL && p->arena == NULL) {
-    l->making++;
+    l->creating++;
     TOFT_UNLOCK(&l->lock); /* the slot is on no list */
     toft_state *a = toft_lease_create_arena(l, p);
     s = toft_lease_tls_find(l);
     toft_lock_take(&l->lock);
-    l->making--;
+    l->creating--;
     p->arena = a;
     if (a == NULL) {
       p->next = l->free;
@@ -241,14 +241,14 @@ void toft_leases_trim(toft_leases *l) {
 }
 
 /* Counts leased arenas. Locks threads out of their private slots for it. */
-static size_t toft_leases_count_out(toft_leases *l) {
-  size_t out = l->making + l->returning;
+static size_t toft_leases_count_leased(toft_leases *l) {
+  size_t leased = l->creating + l->returning;
   for (size_t i = 0; i < l->slot_count; i++) {
     const toft_lease_slot *p = toft_lease_slot_at(l, i);
     if (p->owner == NULL || p->owner == toft_lease_tls_find(l) || toft_lease_tls_revoke(p->owner))
-      out += (p->generation & TOFT_LEASED) != 0;
+      leased += (p->generation & TOFT_LEASED) != 0;
   }
-  return out;
+  return leased;
 }
 
 static void toft_leases_drop_chunks(toft_leases *l) {
@@ -263,7 +263,7 @@ int toft_leases_release(toft_leases *l) {
   if (l == NULL || l == &toft_default_leases) return TOFT_EARG;
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
-  int code = toft_leases_count_out(l) != 0 ? TOFT_EBUSY : TOFT_OK;
+  int code = toft_leases_count_leased(l) != 0 ? TOFT_EBUSY : TOFT_OK;
   if (code == TOFT_OK) toft_leases_unbind_idle(l); /* adds the reserved ones to the idle list */
   for (toft_lease_tls *s = l->tls_list; s != NULL && code == TOFT_OK; s = s->next)
     s->leases = NULL; /* the thread frees its entry */
@@ -288,7 +288,7 @@ static void toft_leases_unload(void) {
   toft_leases *l = &toft_default_leases;
   if (!toft_lock_take_at_unload(&l->lock)) return;
   toft_state *list = toft_leases_take_idle(l, 0, NULL);
-  if (l->tls_list == NULL && toft_leases_count_out(l) == 0) toft_leases_drop_chunks(l);
+  if (l->tls_list == NULL && toft_leases_count_leased(l) == 0) toft_leases_drop_chunks(l);
   TOFT_UNLOCK(&l->lock);
   toft_lease_release_list(list);
 }
@@ -297,11 +297,11 @@ toft_lease_stats toft_leases_get_stats(toft_leases *l) {
   toft_lease_stats s;
   if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);
-  s.made = l->created;
-  s.ended = l->released;
-  s.out = toft_leases_count_out(l);
-  s.idle = s.made - s.ended - (s.out - l->making);
-  s.held = l->kept_bytes;
+  s.created = l->created;
+  s.released = l->released;
+  s.leased = toft_leases_count_leased(l);
+  s.idle = s.created - s.released - (s.leased - l->creating);
+  s.kept = l->kept_bytes;
   TOFT_UNLOCK(&l->lock);
   return s;
 }

@@ -22,7 +22,7 @@ struct toft_leases {
   size_t idle_count, slot_count, tls_count;
   toft_lease_tls *tls_list;
   size_t created, released, kept_bytes;
-  size_t making, returning; /* slots of a get or return that released the lock: on no list, counted as leased */
+  size_t creating, returning; /* slots of a get or return that released the lock: on no list, counted as leased */
   toft_lease_slot *chunks[TOFT_SLOT_CHUNKS_MAX];
   toft_options options;
   toft_leases *next;

@@ -1,4 +1,4 @@
-// The heap, and what is asked of it.
+// The heap, and a count of the requests to it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
 #include <cstddef>

@@ -43,7 +43,7 @@ class frame_entry;
 
 class frames {
  public:
-  // 1 to TOFT_FRAMES_MOST buffers. Throws std::invalid_argument for other numbers, std::bad_alloc.
+  // 1 to TOFT_FRAMES_BUFFERS_MAX buffers. Throws std::invalid_argument for other numbers, std::bad_alloc.
   explicit frames(std::uint32_t buffers = 1) : frames_(create(buffers, nullptr)) {}
   // `arenas` are the options of a thread's arenas; the source must be thread-safe. Throws std::invalid_argument also
   // for a buffer, which one arena only could use; std::bad_alloc for other invalid options, as toft::arena does.
@@ -111,7 +111,7 @@ class frames {
   static toft_frames *create(std::uint32_t buffers, const arena_options *arenas) {
     toft_frames *f = toft_frames_create(buffers, arenas);
     if (TOFT_LIKELY(f != nullptr)) return f;
-    if (buffers == 0 || buffers > TOFT_FRAMES_MOST || (arenas != nullptr && arenas->buffer != nullptr))
+    if (buffers == 0 || buffers > TOFT_FRAMES_BUFFERS_MAX || (arenas != nullptr && arenas->buffer != nullptr))
       detail::throw_invalid_argument("toft: frames need 1 to 16 buffers, and options without a buffer");
     detail::throw_bad_alloc();
   }

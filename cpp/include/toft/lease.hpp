@@ -74,8 +74,8 @@ class leases : public leases_ref {
   }
   leases(const leases &) = delete;  // leases have pointers to it
   leases &operator=(const leases &) = delete;
-  // All leases must have ended, and no other thread may use the cache. If one is out, the cache leaks, and the lease
-  // may still be returned.
+  // All leases must have ended, and no other thread may use the cache. If an arena is leased, the cache leaks, and the
+  // lease may still be returned.
   ~leases() { (void)toft_leases_release(leases_); }
 };
 

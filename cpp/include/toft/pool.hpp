@@ -237,7 +237,7 @@ class pool {
   std::size_t size() const noexcept { return toft_pool_count(&pool_); }
   bool empty() const noexcept { return size() == 0; }
   /* Slots with memory, and the retired ones among them. */
-  std::size_t capacity() const noexcept { return pool_.room; }
+  std::size_t capacity() const noexcept { return pool_.capacity; }
   std::size_t retired() const noexcept { return pool_.retired; }
 
   /* Commits memory for so many values in total, so emplace does not allocate until there are more. Throws
@@ -287,11 +287,11 @@ class pool {
     return reinterpret_cast<T *>(pool_.slots + (std::size_t{index} - 1) * sizeof(T)); /* the stride, as a constant */
   }
   T *find(handle_type h) const noexcept {
-    std::uint32_t index = h.bits() & pool_.reach;
+    std::uint32_t index = h.bits() & pool_.key_mask;
     return TOFT_LIKELY(pool_.keys[index] == h.bits()) ? std::launder(slot(index)) : nullptr;
   }
   T &checked(handle_type h) const {
-    std::uint32_t index = h.bits() & pool_.reach;
+    std::uint32_t index = h.bits() & pool_.key_mask;
     if (TOFT_UNLIKELY(pool_.keys[index] != h.bits())) detail::throw_stale();
     return *std::launder(slot(index));
   }

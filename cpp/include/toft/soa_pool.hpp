@@ -176,7 +176,7 @@ class soa_pool {
   bool contains(handle_type h) const noexcept { return toft_pool_contains(&index_, h.bits()) != 0; }
   /* Returns the row of a handle; npos if h is stale. */
   std::size_t row_of(handle_type h) const noexcept {
-    return TOFT_LIKELY(contains(h)) ? *row_at(h.bits() & index_.reach) : npos;
+    return TOFT_LIKELY(contains(h)) ? *row_at(h.bits() & index_.key_mask) : npos;
   }
   /* Returns the handle of a row; null if row >= size(). */
   handle_type handle_at(std::size_t row) const noexcept { return row < size() ? rows_.handles[row] : handle_type(); }
@@ -254,7 +254,7 @@ class soa_pool {
   }
   std::size_t checked(handle_type h) const {
     if (TOFT_UNLIKELY(!contains(h))) detail::throw_stale();
-    return *row_at(h.bits() & index_.reach);
+    return *row_at(h.bits() & index_.key_mask);
   }
   TOFT_COLD bool open(std::size_t rows) noexcept {
     pool_options o;

@@ -1,3 +1,3 @@
-/* The second copy of the library, b18ade44147fb94d. Made by scripts/amalgamate.
+/* The second copy of the library, 3d3d1dc5b0cfbe0c. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

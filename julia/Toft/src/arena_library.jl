@@ -274,7 +274,7 @@ end
         LIBRARY.reserve_init = found(:toft_reserve_source_init)
         LIBRARY.reserve_done = found(:toft_reserve_source_release)
         LIBRARY.cache_limit = found(:toft_cache_limit)
-        LIBRARY.cache_held = found(:toft_cache_held)
+        LIBRARY.cache_held = found(:toft_cache_bytes)
         LIBRARY.cache_trim = found(:toft_cache_trim)
         LIBRARY.at_place = found(:toft_at_place)
         LIBRARY.set_metered = found(:toft_set_metered)

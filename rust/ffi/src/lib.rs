@@ -15,7 +15,7 @@ pub struct Node {
 
 unsafe extern "C" {
     pub fn toft_create() -> *mut Head;
-    pub fn toft_cache_held() -> usize;
+    pub fn toft_cache_bytes() -> usize;
     pub fn toft_cache_trim();
     pub fn user_list(arena: *mut Head, n: u64) -> *const Node;
     pub fn user_scope(arena: *mut Head, size: usize) -> c_int;

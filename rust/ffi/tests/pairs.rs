@@ -137,7 +137,7 @@ fn memory_comes_back() {
     // SAFETY: this thread's cache.
     unsafe {
         toft_cache_trim();
-        assert_eq!(toft_cache_held(), 0);
+        assert_eq!(toft_cache_bytes(), 0);
     }
     toft::cache::trim();
     assert_eq!(toft::cache::held(), 0);

@@ -194,7 +194,7 @@ unsafe extern "C" fn read(mut newest: *const Record) -> u64 {
     let mut whole = 0;
     // SAFETY: the driver's list is alive.
     while let Some(record) = unsafe { newest.as_ref() } {
-        // SAFETY: so many bytes stand behind it.
+        // SAFETY: the caller provides that many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(newest.add(1).cast::<u8>(), record.size as usize) };
         if !bytes.iter().zip(0..).all(|(byte, i)| *byte == record.byte(i)) {
             break;
