@@ -152,6 +152,7 @@ static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, M
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
 
 static void toft_os_yield(void) { (void)SwitchToThread(); }
+static size_t toft_os_milliseconds(void) { return (size_t)GetTickCount64(); }
 
 static const char *toft_os_env(const char *name) { return getenv(name); }
 
@@ -214,6 +215,7 @@ static int toft_os_arm_thread_exit(void) {
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <time.h>
 #if defined(__linux__) && defined(__has_include)
 #if __has_include(<asm/unistd.h>)
 #include <sys/syscall.h>
@@ -276,6 +278,17 @@ static void toft_os_decommit(void *p, size_t size) {
 }
 
 static void toft_os_yield(void) { (void)sched_yield(); }
+
+/* A clock that does not go back and wraps at SIZE_MAX. */
+static size_t toft_os_milliseconds(void) {
+  struct timespec now = {0, 0};
+#ifdef CLOCK_MONOTONIC_COARSE
+  (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+#else
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+  return (size_t)now.tv_sec * 1000 + (size_t)now.tv_nsec / 1000000;
+}
 
 /* A process with more rights than its user (set-uid, set-gid, file capabilities) ignores the environment. AT_SECURE
  * describes the start of the process: after setuid the ids are equal again. */
@@ -743,17 +756,290 @@ static size_t toft_merged_size(uint64_t high) {
 
 #endif
 
+/* ==== core/page_cache.c ==== */
+/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an arena
+ * would unmap them, and the next arena would fault all of its pages in again.
+ *
+ * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
+ * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use
+ * the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+ *
+ * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
+ * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held works
+ * without the cache. */
+#ifndef TOFT_CORE_PAGE_CACHE_C
+#define TOFT_CORE_PAGE_CACHE_C
+
+#include <string.h>
+
+#ifdef TOFT_NO_OS /* no pages, and no clock */
+static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
+static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
+static void toft_page_cache_age(void) {}
+static void toft_page_cache_drop(void) {}
+size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
+size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
+size_t toft_page_cache_bytes(void) { return 0; }
+
+#else
+
+#define TOFT_PAGE_RANGES_MAX 256
+#define TOFT_PAGE_LOCK_ATTEMPTS 512
+#define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
+#define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
+#define TOFT_PAGE_WINDOW 500 /* milliseconds */
+
+typedef struct toft_page_range {
+  unsigned char *start;
+  size_t size;
+} toft_page_range;
+
+static struct {
+  toft_lock lock;
+  unsigned ranges; /* entries of `range` */
+  size_t used;     /* bytes that callers hold */
+  size_t peak[2];  /* the most bytes in use at once, in the current and in the previous window */
+  size_t began;    /* start of the current window, in milliseconds */
+  toft_page_range range[TOFT_PAGE_RANGES_MAX];
+} toft_free_pages;
+
+/* Written with the lock held, or atomically; read without it. */
+static size_t toft_page_bytes;             /* in the ranges */
+static size_t toft_page_limit_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
+static size_t toft_page_window_setting = 0;
+
+/* ---- settings ---- */
+
+/* Returns the number in an environment variable, which K, M or G may follow, or `otherwise`. */
+static TOFT_COLD size_t toft_page_env(const char *name, size_t otherwise) {
+  const char *text = toft_os_env(name);
+  if (text == NULL || *text < '0' || *text > '9') return otherwise;
+  size_t n = 0;
+  unsigned shift = 0;
+  for (; *text >= '0' && *text <= '9'; text++) n = n < SIZE_MAX / 32 ? 10 * n + (size_t)(*text - '0') : SIZE_MAX / 2;
+  if (*text == 'K' || *text == 'k') shift = 10;
+  if (*text == 'M' || *text == 'm') shift = 20;
+  if (*text == 'G' || *text == 'g') shift = 30;
+  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : n << shift;
+}
+
+TOFT_INLINE size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
+  size_t value = TOFT_LOAD(setting);
+  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
+    size_t read = toft_page_env(name, otherwise) + 1;
+    if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
+  }
+  return value - 1;
+}
+static size_t toft_page_limit(void) {
+  return toft_page_setting(&toft_page_limit_setting, "TOFT_PAGE_CACHE", TOFT_PAGE_LIMIT);
+}
+static size_t toft_page_window(void) {
+  return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
+}
+
+/* ---- the table; the caller holds the lock ---- */
+
+static int toft_page_cache_lock(void) {
+  for (int i = 0; i < TOFT_PAGE_LOCK_ATTEMPTS; i++) {
+    if (!TOFT_LOCK_IS_TAKEN(&toft_free_pages.lock) && TOFT_LOCK_TRY(&toft_free_pages.lock)) return 1;
+    if (i >= TOFT_SPINS_MAX) toft_os_yield();
+  }
+  return 0;
+}
+
+/* Returns the index of the first range that does not start before p. */
+static unsigned toft_page_find(const unsigned char *p) {
+  unsigned low = 0, high = toft_free_pages.ranges;
+  while (low < high) {
+    unsigned middle = (low + high) / 2;
+    if (toft_free_pages.range[middle].start < p)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void toft_page_erase(unsigned i) {
+  toft_page_range *r = toft_free_pages.range;
+  memmove(r + i, r + i + 1, (--toft_free_pages.ranges - i) * sizeof *r);
+}
+
+/* Adds a free range and merges it with its neighbours. Returns 0 if the table is full. */
+static int toft_page_insert(unsigned char *p, size_t size) {
+  toft_page_range *r = toft_free_pages.range;
+  unsigned i = toft_page_find(p), n = toft_free_pages.ranges;
+  int joins_low = TOFT_OS_CAN_SPLIT && i > 0 && r[i - 1].start + r[i - 1].size == p;
+  int joins_high = TOFT_OS_CAN_SPLIT && i < n && p + size == r[i].start;
+  if (joins_low) {
+    r[i - 1].size += size + (joins_high ? r[i].size : 0);
+    if (joins_high) toft_page_erase(i);
+  } else if (joins_high) {
+    r[i].start = p;
+    r[i].size += size;
+  } else {
+    if (n == TOFT_PAGE_RANGES_MAX) return 0;
+    memmove(r + i + 1, r + i, (n - i) * sizeof *r);
+    r[i].start = p;
+    r[i].size = size;
+    toft_free_pages.ranges++;
+  }
+  TOFT_STORE(&toft_page_bytes, toft_page_bytes + size);
+  return 1;
+}
+
+/* Removes `size` bytes from the smallest range that has them; where a mapping cannot be split, from a range of exactly
+ * that size. NULL: there is none. */
+static unsigned char *toft_page_remove(size_t size) {
+  toft_page_range *r = toft_free_pages.range, *best = NULL;
+  for (unsigned i = 0; i < toft_free_pages.ranges && (best == NULL || best->size != size); i++) {
+    int serves = r[i].size == size || (TOFT_OS_CAN_SPLIT && r[i].size > size);
+    if (serves && (best == NULL || r[i].size < best->size)) best = &r[i];
+  }
+  if (best == NULL) return NULL;
+  unsigned char *p = best->start;
+  best->start += size;
+  best->size -= size;
+  if (best->size == 0) toft_page_erase((unsigned)(best - r));
+  TOFT_STORE(&toft_page_bytes, toft_page_bytes - size);
+  return p;
+}
+
+/* Adds `size` to the bytes in use; the peak counts `spare` bytes more. */
+static void toft_page_use(size_t size, size_t spare) {
+  size_t now = toft_os_milliseconds(), window = toft_page_window(), passed = now - toft_free_pages.began;
+  if (passed >= window) {
+    toft_free_pages.peak[1] = passed < 2 * window ? toft_free_pages.peak[0] : toft_free_pages.used;
+    toft_free_pages.peak[0] = toft_free_pages.used;
+    toft_free_pages.began = now;
+  }
+  toft_free_pages.used += size;
+  if (toft_free_pages.peak[0] < toft_free_pages.used + spare) toft_free_pages.peak[0] = toft_free_pages.used + spare;
+}
+
+/* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
+ * cut. Returns the number of victims. */
+static unsigned toft_page_evict(size_t keep, toft_page_range *victims) {
+  unsigned n = 0;
+  for (unsigned i = toft_free_pages.ranges; i-- > 0 && n < TOFT_PAGE_VICTIMS && toft_page_bytes > keep;) {
+    toft_page_range *r = &toft_free_pages.range[i];
+    size_t surplus = toft_page_bytes - keep, kept = 0;
+    if (r->size > surplus) {
+      uintptr_t start = (uintptr_t)r->start, cut = start + (r->size - surplus) + TOFT_HUGE_PAGE - 1;
+      kept = (size_t)((cut & ~(uintptr_t)(TOFT_HUGE_PAGE - 1)) - start);
+      if (!TOFT_OS_CAN_SPLIT || kept >= r->size) continue;
+    }
+    victims[n].start = r->start + kept;
+    victims[n].size = r->size - kept;
+    TOFT_STORE(&toft_page_bytes, toft_page_bytes - victims[n++].size);
+    r->size = kept;
+    if (kept == 0) toft_page_erase(i);
+  }
+  return n;
+}
+
+/* Releases the lock, and returns to the system what exceeds the recent use, or `limit`. */
+static void toft_page_cache_unlock(size_t limit) {
+  toft_page_range victims[TOFT_PAGE_VICTIMS];
+  unsigned n;
+  do {
+    size_t peak = toft_free_pages.peak[0] > toft_free_pages.peak[1] ? toft_free_pages.peak[0] : toft_free_pages.peak[1];
+    size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
+    n = toft_page_evict(keep < limit ? keep : limit, victims);
+    TOFT_UNLOCK(&toft_free_pages.lock);
+    for (unsigned i = 0; i < n; i++) toft_os_unmap(victims[i].start, victims[i].size);
+  } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
+}
+
+/* ---- the operations ---- */
+
+/* Returns all cached pages to the system. */
+static void toft_page_cache_drop(void) {
+  if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(0);
+}
+
+/* Returns what is due, if a window has ended. For callers that take or put other blocks. */
+static TOFT_COLD void toft_page_cache_age(void) {
+  if (TOFT_LOAD(&toft_page_bytes) == 0 || !toft_page_cache_lock()) return;
+  toft_page_use(0, 0);
+  toft_page_cache_unlock(toft_page_limit());
+}
+
+/* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
+static TOFT_COLD void *toft_page_cache_map(size_t size) {
+  int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
+  unsigned char *p = half ? (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1) : NULL;
+  if (p == NULL) half = 0, p = (unsigned char *)toft_os_map(size, 1);
+  if (p == NULL) { /* the process may be at a limit of memory */
+    toft_page_cache_drop();
+    if ((p = (unsigned char *)toft_os_map(size, 1)) == NULL) return NULL;
+  }
+  if (toft_page_cache_lock()) {
+    toft_page_use(size, half ? size : 0);
+    if (half && toft_page_insert(p + size, size)) half = 0;
+    toft_page_cache_unlock(toft_page_limit());
+  }
+  if (half) toft_os_unmap(p + size, size);
+  return p;
+}
+
+/* Returns pages, which the caller returns by toft_page_cache_put with the same size. NULL: there is no memory. */
+static void *toft_page_cache_take(size_t size) {
+  size = toft_os_page(size);
+  if (TOFT_LOAD(&toft_page_bytes) >= size && toft_page_cache_lock()) {
+    void *p = toft_page_remove(size);
+    if (p != NULL) toft_page_use(size, 0);
+    toft_page_cache_unlock(toft_page_limit());
+    if (p != NULL) return p;
+  }
+  return toft_page_cache_map(size);
+}
+
+static void toft_page_cache_put(void *p, size_t size) {
+  size = toft_os_page(size);
+  size_t limit = toft_page_limit();
+  if (limit >= size && toft_page_cache_lock()) {
+    int kept = toft_page_insert((unsigned char *)p, size);
+    toft_page_use(0, 0);
+    toft_free_pages.used -=
+        toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
+    toft_page_cache_unlock(limit);
+    if (kept) return;
+  }
+  toft_os_unmap(p, size);
+}
+
+/* ---- control ---- */
+
+size_t toft_page_cache_limit(size_t bytes) {
+  size_t before = toft_page_limit();
+  TOFT_STORE(&toft_page_limit_setting, (bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) + 1);
+  if (TOFT_LOAD(&toft_page_bytes) > bytes && toft_page_cache_lock()) toft_page_cache_unlock(bytes);
+  return before;
+}
+
+size_t toft_page_cache_window(size_t milliseconds) {
+  size_t before = toft_page_window();
+  TOFT_STORE(&toft_page_window_setting, (milliseconds < SIZE_MAX / 4 ? milliseconds : SIZE_MAX / 4) + 1);
+  return before;
+}
+
+size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
+#endif
+
+#endif
+
 /* ==== core/block_cache.c ==== */
-/* The per-thread cache of ready arenas and free blocks, and the heap source, which uses it. Fresh memory costs page
- * faults, 10 to 25 times as much as cached memory. The cache has no locks: each thread has its own, which is emptied
- * when the thread ends. */
+/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for larger
+ * blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The cache has no
+ * locks: each thread has its own, which is emptied when the thread ends. */
 #ifndef TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CORE_BLOCK_CACHE_C
 
-#define TOFT_CACHE_BINS 13       /* sizes from 4 KiB to 16 MiB, by power of two */
+#define TOFT_CACHE_BINS 8        /* sizes from 4 KiB to below 1 MiB, by power of two */
 #define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
-#define TOFT_HALF_HUGE_PAGE (TOFT_HUGE_PAGE / 2)
-#define TOFT_HALF_BIN 8 /* the bin of 1 MiB */
+#define TOFT_CACHE_AGE 64        /* blocks taken or put until the cache of pages is aged */
 
 enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
 
@@ -767,6 +1053,7 @@ typedef struct toft_cache {
   size_t bytes;      /* cached bytes, ready arenas included */
   uintptr_t epoch;   /* first epoch of the arena initialised last; 0: none yet */
   int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
+  unsigned blocks;   /* taken and put */
   toft_cached_block *bins[TOFT_CACHE_BINS];
 } toft_cache;
 
@@ -807,7 +1094,6 @@ static void *toft_cache_take(size_t size, size_t align) {
   toft_cache *c = &toft_thread_cache;
   unsigned bin = toft_cache_bin(size);
   int probes = TOFT_CACHE_PROBES_MAX;
-  if (bin >= TOFT_CACHE_BINS) return NULL;
   for (toft_cached_block **at = &c->bins[bin]; *at != NULL && probes-- > 0; at = &(*at)->next) {
     toft_cached_block *b = *at;
     if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
@@ -819,82 +1105,29 @@ static void *toft_cache_take(size_t size, size_t align) {
   return NULL;
 }
 
-/* Unmaps both halves of a huge page in one piece, if both are cached: unmapping one half would split the page. */
-static int toft_cache_drop_pair(void) {
-  toft_cache *c = &toft_thread_cache;
-  toft_cached_block **bin = &c->bins[TOFT_HALF_BIN];
-  for (toft_cached_block **at = bin; *at != NULL; at = &(*at)->next) {
-    toft_cached_block *high = *at;
-    if (((uintptr_t)high & (TOFT_HUGE_PAGE - 1)) != TOFT_HALF_HUGE_PAGE || high->size != TOFT_HALF_HUGE_PAGE) continue;
-    for (toft_cached_block **other = bin; *other != NULL; other = &(*other)->next) {
-      toft_cached_block *low = *other;
-      if ((unsigned char *)low + TOFT_HALF_HUGE_PAGE != (unsigned char *)high || low->size != TOFT_HALF_HUGE_PAGE)
-        continue;
-      *other = low->next;
-      for (at = bin; *at != high;) at = &(*at)->next;
-      *at = high->next;
-      c->bytes -= TOFT_HUGE_PAGE;
-      toft_os_unmap(low, TOFT_HUGE_PAGE);
-      return 1;
-    }
-  }
-  return 0;
-}
-
-static void toft_heap_free_block(void *block, size_t size);
-
-/* Evicts the largest block of at least 1 MiB to make space for one of 64 KiB or less, of which programs have more.
- * Ready arenas count as such. */
-static TOFT_COLD int toft_cache_evict_large(size_t size) {
-  toft_cache *c = &toft_thread_cache;
-  if (c->phase != TOFT_CACHE_OPEN || size > TOFT_STAGGERED) return 0;
-  for (unsigned bin = TOFT_CACHE_BINS; bin-- > TOFT_HALF_BIN;) {
-    toft_cached_block *b = c->bins[bin];
-    if (b == NULL) continue;
-    if (!(TOFT_OS_CAN_SPLIT && bin == TOFT_HALF_BIN && toft_cache_drop_pair())) {
-      c->bins[bin] = b->next;
-      c->bytes -= b->size;
-      toft_heap_free_block(b, b->size);
-    }
-    return toft_cache_accepts(size);
-  }
-  return 0;
-}
-
 static int toft_cache_put(void *block, size_t size) {
-  unsigned bin = toft_cache_bin(size);
-  if (bin >= TOFT_CACHE_BINS) return 0;
-  if (!toft_cache_accepts(size) &&
-      !(TOFT_OS_CAN_SPLIT && size == TOFT_HALF_HUGE_PAGE && toft_cache_drop_pair() && toft_cache_accepts(size)) &&
-      !toft_cache_evict_large(size))
-    return 0;
-  toft_cached_block *b = (toft_cached_block *)block;
-  b->next = toft_thread_cache.bins[bin];
+  if (!toft_cache_accepts(size)) return 0;
+  toft_cached_block *b = (toft_cached_block *)block, **bin = &toft_thread_cache.bins[toft_cache_bin(size)];
+  b->next = *bin;
   b->size = size;
-  toft_thread_cache.bins[bin] = b;
+  *bin = b;
   toft_thread_cache.bytes += size;
   return 1;
 }
 
-/* ---- the heap source ---- */
+/* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
 
-/* Blocks of 1 MiB and more are mapped pages: malloc would map them too, in small pages. A block of 1 MiB is half a
- * huge page; the other half goes to the cache. */
-static void *toft_heap_new_block(size_t size, size_t align) {
-  if (size < TOFT_CAP) return toft_os_heap_take(size, align);
-  if (TOFT_OS_CAN_SPLIT && size == TOFT_HALF_HUGE_PAGE && toft_cache_accepts(size)) {
-    unsigned char *pair = (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1);
-    if (pair == NULL) return NULL;
-    toft_cache_put(pair + size, size);
-    return pair;
-  }
-  return toft_os_map(size, 1);
+/* Pages that are due go back to the system also if this thread uses none. */
+TOFT_INLINE void toft_heap_count_block(void) {
+  if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
 }
 
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
-  void *block = toft_cache_take(size, size < TOFT_CAP ? align : 64);
-  return block != NULL ? block : toft_heap_new_block(size, align);
+  if (size >= TOFT_CAP) return toft_page_cache_take(size);
+  toft_heap_count_block();
+  void *block = toft_cache_take(size, align);
+  return block != NULL ? block : toft_os_heap_take(size, align);
 }
 
 static void *toft_heap_take(toft_source *self, size_t size) {
@@ -902,16 +1135,14 @@ static void *toft_heap_take(toft_source *self, size_t size) {
   return toft_heap_take_aligned(size, 64);
 }
 
-static void toft_heap_free_block(void *block, size_t size) {
-  if (size < TOFT_CAP)
-    toft_os_heap_put(block);
-  else
-    toft_os_unmap(block, size);
-}
-
 static void toft_heap_put(toft_source *self, void *block, size_t size) {
   (void)self;
-  if (!toft_cache_put(block, size)) toft_heap_free_block(block, size);
+  if (size >= TOFT_CAP) {
+    toft_page_cache_put(block, size);
+    return;
+  }
+  toft_heap_count_block();
+  if (!toft_cache_put(block, size)) toft_os_heap_put(block);
 }
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
@@ -970,26 +1201,32 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes
 
 size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
 
-void toft_cache_trim(void) {
+static void toft_cache_empty(void) {
   toft_cache *c = &toft_thread_cache;
   toft_state *a;
   toft_thread_release_leases();
-  while ((a = toft_cache_pop()) != NULL) toft_heap_free_block(a, TOFT_BLOCK_MIN);
+  while ((a = toft_cache_pop()) != NULL) toft_os_heap_put(a);
   toft_pool_drop_kept();
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     toft_cached_block *b;
     while ((b = c->bins[bin]) != NULL) {
       c->bins[bin] = b->next;
       c->bytes -= b->size;
-      toft_heap_free_block(b, b->size);
+      toft_os_heap_put(b);
     }
   }
 }
 
+void toft_cache_trim(void) {
+  toft_cache_empty();
+  toft_page_cache_drop();
+}
+
 static void toft_cache_end(void) {
   toft_thread_state_release();
-  toft_cache_trim();
+  toft_cache_empty();
   toft_thread_cache.phase = TOFT_CACHE_CLOSED;
+  if (toft_os_unloading) toft_page_cache_drop();
 }
 
 #endif
@@ -2360,7 +2597,7 @@ static void toft_put_initial(toft_state *a) {
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
   if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
-      (toft_cache_accepts(size) || toft_cache_evict_large(size)))
+      toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);
@@ -2978,6 +3215,9 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
+#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
+#define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
+#define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
 #define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
 #define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
 #define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)

@@ -1,6 +1,9 @@
 /* The thread's cache: what it keeps, that it is bounded, that it goes when its thread does. Under TSan too.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -66,24 +69,134 @@ static void the_cache_is_bounded(void **state) {
   toft_cache_limit(before);
 }
 
-static void large_blocks_do_not_displace_small_ones(void **state) {
+/* Bytes of the process in memory. */
+static size_t resident(void) {
+  unsigned long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (f == NULL || fscanf(f, "%*u %lu", &pages) != 1) pages = 0;
+  if (f != NULL) (void)fclose(f);
+  return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void one_arena(size_t bytes, size_t piece) {
+  toft_arena *a = toft_create();
+  for (size_t n = 0; n < bytes; n += piece) {
+    void *p = toft_alloc(a, piece);
+    assert_non_null(p);
+    fill((unsigned char *)p, piece, 1);
+  }
+  toft_release(a);
+}
+
+static void pages_are_kept_as_they_are_used(void **state) {
   (void)state;
   toft_cache_trim();
-  for (size_t size = 1 << 20; size <= (size_t)4 << 20; size *= 4) {
-    void *large[4];
-    for (int i = 0; i < 4; i++) assert_non_null(large[i] = toft_heap()->take(toft_heap(), size));
-    for (int i = 0; i < 4; i++) toft_heap()->put(toft_heap(), large[i], size);
-    assert_true(toft_cache_bytes() > ((size_t)3 << 20));
-    toft_arena *a = toft_create(), *b = toft_create();
+  assert_int_equal(toft_page_cache_bytes(), 0);
+  size_t window = toft_page_cache_window(3600 * 1000);
+  one_arena(60 << 20, 1000);
+  size_t held = toft_page_cache_bytes();
+  assert_true(held >= (size_t)59 << 20 && held <= (size_t)64 << 20);
+  for (int i = 0; i < 5; i++) { /* the next ones add nothing, also in other block sizes and on another thread */
+    one_arena(60 << 20, i < 3 ? 1000 : (size_t)9 << 20);
+    assert_true(toft_page_cache_bytes() <= held + ((size_t)10 << 20));
+  }
+  toft_cache_trim();
+  assert_int_equal(toft_page_cache_bytes(), 0);
+  toft_page_cache_window(window);
+}
+
+static void pages_go_back_when_they_are_not_used(void **state) {
+  (void)state;
+  toft_cache_trim();
+  size_t window = toft_page_cache_window(200), floor = resident();
+  one_arena(60 << 20, 1000);
+  assert_true(toft_page_cache_bytes() >= (size_t)59 << 20);
+  struct timespec wait = {0, 450 * 1000 * 1000}; /* more than two windows */
+  nanosleep(&wait, NULL);
+  for (int i = 0; i < 100; i++) one_arena(20000, 1000); /* small arenas only */
+  assert_int_equal(toft_page_cache_bytes(), 0);
+  if (floor != 0) assert_true(resident() < floor + ((size_t)16 << 20));
+  toft_page_cache_window(0);
+  one_arena(60 << 20, 1000);
+  one_arena(5 << 20, 1000);
+  assert_true(toft_page_cache_bytes() <= (size_t)2 << 20);
+  toft_page_cache_window(window);
+}
+
+static void the_cache_of_pages_is_bounded(void **state) {
+  (void)state;
+  toft_cache_trim();
+  size_t before = toft_page_cache_limit((size_t)8 << 20);
+  one_arena(60 << 20, 1000);
+  assert_true(toft_page_cache_bytes() <= (size_t)8 << 20 && toft_page_cache_bytes() > (size_t)6 << 20);
+  assert_int_equal(toft_page_cache_limit(0), 8 << 20);
+  assert_int_equal(toft_page_cache_bytes(), 0);
+  one_arena(60 << 20, 1000);
+  assert_int_equal(toft_page_cache_bytes(), 0);
+  toft_page_cache_limit(before);
+}
+
+/* Ranges of the heap source are disjoint, keep their bytes, and end as one range. */
+static void page_ranges_split_and_merge(void **state) {
+  enum { N = 64 };
+  struct {
+    unsigned char *p;
+    size_t size;
+  } held[N] = {{NULL, 0}};
+  uint64_t seed = 7;
+  (void)state;
+  toft_cache_trim();
+  size_t window = toft_page_cache_window(3600 * 1000);
+  for (int step = 0; step < (long_run() ? 200000 : 5000); step++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    unsigned i = (unsigned)(seed >> 33) % N;
+    if (held[i].p != NULL) {
+      assert_true(filled(held[i].p, 64, i) && filled(held[i].p + held[i].size - 64, 64, i));
+      toft_heap()->put(toft_heap(), held[i].p, held[i].size);
+      held[i].p = NULL;
+    } else {
+      held[i].size = (size_t)1 << 20;
+      if (seed >> 62 == 0) held[i].size += ((seed >> 40) % 500) * 4096;
+      assert_non_null(held[i].p = (unsigned char *)toft_heap()->take(toft_heap(), held[i].size));
+      fill(held[i].p, 64, i);
+      fill(held[i].p + held[i].size - 64, 64, i);
+    }
+  }
+  for (unsigned i = 0; i < N; i++)
+    if (held[i].p != NULL) toft_heap()->put(toft_heap(), held[i].p, held[i].size);
+  size_t all = toft_page_cache_bytes();
+  assert_true(all >= (size_t)32 << 20);
+  toft_cache_trim();
+  assert_int_equal(toft_page_cache_bytes(), 0);
+  toft_page_cache_window(window);
+}
+
+static void *page_worker(void *arg) {
+  unsigned seed = (unsigned)(uintptr_t)arg;
+  for (unsigned round = 0; round < (long_run() ? 400u : 40u); round++) {
+    toft_arena *a = toft_create();
+    for (unsigned i = 0; i < 4; i++) {
+      size_t size = ((size_t)(seed + round * i) % 3 + 1) << 20;
+      unsigned char *p = (unsigned char *)toft_alloc(a, size);
+      if (p == NULL) return (void *)1;
+      fill(p, 64, seed + i);
+      fill(p + size - 64, 64, seed + i);
+      if (!filled(p, 64, seed + i) || !filled(p + size - 64, 64, seed + i)) return (void *)1;
+    }
     toft_release(a);
-    toft_release(b);
-    toft_arena *c = toft_create();
-    assert_ptr_equal(c, b); /* kept: the second is not fresh from malloc either */
-    assert_ptr_equal(toft_create(), a);
-    assert_true(toft_cache_bytes() <= (size_t)4 << 20);
-    toft_release(a);
-    toft_release(c);
-    toft_cache_trim();
+    if (round % 16 == seed) toft_cache_trim();
+  }
+  return NULL;
+}
+
+static void threads_share_pages(void **state) {
+  pthread_t threads[8];
+  (void)state;
+  for (uintptr_t i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, page_worker, (void *)i), 0);
+  for (int i = 0; i < 8; i++) {
+    void *result;
+    pthread_join(threads[i], &result);
+    assert_null(result);
   }
 }
 
@@ -94,7 +207,7 @@ static void blocks_come_back(void **state) {
     toft_arena *a = toft_create();
     for (int i = 0; i < 1500; i++) assert_non_null(toft_alloc(a, 1000));
     toft_release(a);
-    assert_true(toft_cache_bytes() > 1500000 && toft_cache_bytes() <= (size_t)4 << 20);
+    assert_true(toft_cache_bytes() > 900000 && toft_cache_bytes() <= (size_t)4 << 20);
   }
   toft_cache_trim();
 }
@@ -181,7 +294,11 @@ int main(void) {
       cmocka_unit_test(release_feeds_create),
       cmocka_unit_test(a_cached_arena_is_as_new),
       cmocka_unit_test(the_cache_is_bounded),
-      cmocka_unit_test(large_blocks_do_not_displace_small_ones),
+      cmocka_unit_test(pages_are_kept_as_they_are_used),
+      cmocka_unit_test(pages_go_back_when_they_are_not_used),
+      cmocka_unit_test(the_cache_of_pages_is_bounded),
+      cmocka_unit_test(page_ranges_split_and_merge),
+      cmocka_unit_test(threads_share_pages),
       cmocka_unit_test(blocks_come_back),
       cmocka_unit_test(threads_are_independent),
       cmocka_unit_test(an_arena_moves_between_threads),

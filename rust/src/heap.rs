@@ -7,6 +7,8 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 #[cfg(feature = "std")]
+use crate::page_cache;
+#[cfg(feature = "std")]
 use crate::policy::CAP;
 use crate::provider::ArenaPtr;
 
@@ -29,38 +31,6 @@ unsafe fn put_global(block: NonNull<u8>, size: usize, align: usize) {
     unsafe { alloc::alloc::dealloc(block.as_ptr(), layout(size, align)) }
 }
 
-/// Larger blocks are whole pages: malloc would map and unmap them one by one, and as small pages.
-#[cfg(feature = "std")]
-fn take_fresh(size: usize, align: usize) -> Option<NonNull<u8>> {
-    if size < CAP {
-        take_global(size, align)
-    } else if cache::SPLITS && size == cache::HALF && cache::accepts(size) {
-        // Half of a huge page; the other half goes to the cache.
-        let pair = crate::os::map(crate::os::HUGE_PAGE, true)?;
-        // SAFETY: the second half, which is unused.
-        unsafe { cache::put(pair.add(size), size, LINE) };
-        Some(pair)
-    } else {
-        crate::os::map(size, true)
-    }
-}
-
-/// As [`put`], past the thread's cache.
-///
-/// # Safety
-/// As for [`put`].
-#[cfg(feature = "std")]
-unsafe fn put_fresh(block: NonNull<u8>, size: usize, align: usize) {
-    // SAFETY: the caller's contract: it came from `take_fresh` with that size and alignment.
-    unsafe {
-        if size < CAP {
-            put_global(block, size, align);
-        } else {
-            crate::os::unmap(block, size);
-        }
-    }
-}
-
 pub fn take(size: usize) -> Option<NonNull<u8>> {
     take_aligned(size, LINE)
 }
@@ -79,25 +49,35 @@ pub unsafe fn put(block: NonNull<u8>, size: usize) {
 #[cfg(feature = "std")]
 pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     // SAFETY: the caller's contract.
-    unsafe { put_fresh(block, size, LINE) }
+    unsafe {
+        if size < CAP {
+            put_global(block, size, LINE);
+        } else {
+            page_cache::put(block, size);
+        }
+    }
 }
 
-/// Blocks of 1 MiB or more are aligned to pages and cached as `LINE`: a larger alignment is not guaranteed.
+/// Blocks of 1 MiB or more are pages, which malloc would map too, but as small ones. They are aligned to pages: a larger
+/// alignment is not guaranteed.
 #[cfg(feature = "std")]
 pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
-    let align = if size < CAP { align } else { LINE };
-    cache::take(size, align).or_else(|| take_fresh(size, align))
+    if size >= CAP {
+        return page_cache::take(size);
+    }
+    cache::take(size, align).or_else(|| take_global(size, align))
 }
 
 /// # Safety
 /// `block` came from [`take_aligned`] with that size and alignment, and is not used any more.
 #[cfg(feature = "std")]
 pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
-    let align = if size < CAP { align } else { LINE };
     // SAFETY: the caller's contract.
     unsafe {
-        if !cache::put(block, size, align) {
-            put_fresh(block, size, align);
+        if size >= CAP {
+            page_cache::put(block, size);
+        } else if !cache::put(block, size, align) {
+            put_global(block, size, align);
         }
     }
 }
@@ -133,21 +113,19 @@ pub use uncached::*;
 
 #[cfg(feature = "std")]
 pub mod cache {
-    //! The cache of each thread: initialised arenas and blocks, up to a total limit.
+    //! The cache of each thread: initialised arenas and blocks below 1 MiB, up to a total limit.
     use super::*;
     use crate::policy::{BLOCK_MIN, MIB};
     use core::cell::Cell;
     use core::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Bins for sizes from 4 KiB to 16 MiB, by power of two.
-    const BINS: usize = 13;
+    /// Bins for sizes from 4 KiB to below 1 MiB, by power of two.
+    const BINS: usize = 8;
     /// Blocks of a bin tested for the exact size.
     const PROBES_MAX: usize = 16;
-    pub const HALF: usize = crate::os::HUGE_PAGE / 2;
-    const HALF_BIN: usize = 8;
-    const SMALL: usize = 64 << 10;
-    /// Whether part of a mapping can be unmapped.
-    pub const SPLITS: bool = crate::os::SPLITS;
+    /// Blocks taken or put until the cache of pages is aged: pages that are due go back to the system also if this
+    /// thread uses none.
+    const AGE: usize = 64;
 
     static LIMIT: AtomicUsize = AtomicUsize::new(4 * MIB);
 
@@ -163,6 +141,8 @@ pub mod cache {
         ready: Cell<*mut u8>,
         /// Bytes, ready arenas included.
         bytes: Cell<usize>,
+        /// Blocks taken and put.
+        blocks: Cell<usize>,
         bins: [Cell<Option<NonNull<Cached>>>; BINS],
     }
 
@@ -171,6 +151,7 @@ pub mod cache {
             Cache {
                 ready: Cell::new(core::ptr::null_mut()),
                 bytes: Cell::new(0),
+                blocks: Cell::new(0),
                 bins: [const { Cell::new(None) }; BINS],
             }
         };
@@ -178,7 +159,7 @@ pub mod cache {
 
     impl Drop for Cache {
         fn drop(&mut self) {
-            self.trim();
+            self.empty();
         }
     }
 
@@ -206,20 +187,24 @@ pub mod cache {
             self.bytes.set(self.bytes.get() - size);
         }
 
-        fn take(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
-            self.unlink(bin(size), |b| b.size == size && b.align == align)
+        fn count_block(&self) {
+            self.blocks.set(self.blocks.get() + 1);
+            if self.blocks.get() % AGE == 0 {
+                page_cache::age();
+            }
         }
 
         /// Unlinks the first matching block of a bin.
-        fn unlink(&self, bin: usize, suits: impl Fn(&Cached) -> bool) -> Option<NonNull<u8>> {
-            let head = self.bins.get(bin)?;
+        fn take(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
+            self.count_block();
+            let head = &self.bins[bin(size)];
             let mut before: Option<NonNull<Cached>> = None;
             let mut at = head.get();
             for _ in 0..PROBES_MAX {
                 let b = at?;
                 // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
-                let (next, size, suits) = unsafe { (b.as_ref().next, b.as_ref().size, suits(b.as_ref())) };
-                if suits {
+                let Cached { next, size: s, align: a } = unsafe { b.read() };
+                if s == size && a == align {
                     match before {
                         None => head.set(next),
                         // SAFETY: as above.
@@ -234,90 +219,36 @@ pub mod cache {
             None
         }
 
-        /// Unmaps two cached halves of a huge page in one piece; unmapping one half would split it into small pages.
-        fn drop_pair(&self) -> bool {
-            let mut at = self.bins[HALF_BIN].get();
-            for _ in 0..PROBES_MAX {
-                let Some(high) = at else { return false };
-                // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
-                let (next, size) = unsafe { (high.as_ref().next, high.as_ref().size) };
-                if size == HALF && high.addr().get() % crate::os::HUGE_PAGE == HALF {
-                    let below = high.addr().get() - HALF;
-                    let at = |b: &Cached| core::ptr::from_ref(b).addr();
-                    if let Some(low) = self.unlink(HALF_BIN, |b| b.size == HALF && at(b) == below) {
-                        self.unlink(HALF_BIN, |b| at(b) == high.addr().get());
-                        // SAFETY: both halves of one huge page, unlinked.
-                        unsafe { crate::os::unmap(low, crate::os::HUGE_PAGE) };
-                        return true;
-                    }
-                }
-                at = next;
-            }
-            false
-        }
-
-        /// Frees a block of 1 MiB or more, the largest first, for one of 64 KiB or less: a cache full of large blocks
-        /// would have no space for the more frequent small ones. Ready arenas count as small.
-        #[cold]
-        fn evict_large(&self, size: usize) -> bool {
-            if size > SMALL {
-                return false;
-            }
-            for bin in (HALF_BIN..BINS).rev() {
-                let Some(b) = self.bins[bin].get() else { continue };
-                if !(SPLITS && bin == HALF_BIN && self.drop_pair()) {
-                    // SAFETY: it is the first of its bin.
-                    unsafe { self.drop_first(bin, b) };
-                }
-                return self.accepts(size);
-            }
-            false
-        }
-
-        /// # Safety
-        /// `b` is the first of the bin.
-        unsafe fn drop_first(&self, bin: usize, b: NonNull<Cached>) {
-            // SAFETY: a block in a bin begins with a Cached; it came from `take_fresh`.
-            unsafe {
-                let Cached { next, size, align } = b.read();
-                self.bins[bin].set(next);
-                self.sub_bytes(size);
-                put_fresh(b.cast(), size, align);
-            }
-        }
-
         /// # Safety
         /// `block` is free memory of `size` bytes that this cache may own.
-        unsafe fn link(&self, block: NonNull<u8>, size: usize, align: usize) {
+        unsafe fn put(&self, block: NonNull<u8>, size: usize, align: usize) -> bool {
+            self.count_block();
+            if !self.accepts(size) {
+                return false;
+            }
             let bin = &self.bins[bin(size)];
             let b = block.cast::<Cached>();
             // SAFETY: the caller's contract.
             unsafe { b.write(Cached { next: bin.get(), size, align }) };
             bin.set(Some(b));
             self.add_bytes(size);
-        }
-
-        unsafe fn put(&self, block: NonNull<u8>, size: usize, align: usize) -> bool {
-            let fits = self.accepts(size)
-                || (SPLITS && size == HALF && self.drop_pair() && self.accepts(size))
-                || self.evict_large(size);
-            if !fits || bin(size) >= BINS {
-                return false;
-            }
-            // SAFETY: the caller's contract.
-            unsafe { self.link(block, size, align) };
             true
         }
 
-        fn trim(&self) {
+        fn empty(&self) {
             while let Some(a) = self.take_arena() {
                 // SAFETY: an arena in the cache is a block of the heap.
-                unsafe { put_fresh(NonNull::new_unchecked(a.base()), BLOCK_MIN, LINE) };
+                unsafe { put_global(NonNull::new_unchecked(a.base()), BLOCK_MIN, LINE) };
             }
-            for bin in 0..BINS {
-                while let Some(b) = self.bins[bin].get() {
-                    // SAFETY: it is the first of its bin.
-                    unsafe { self.drop_first(bin, b) };
+            for bin in &self.bins {
+                while let Some(b) = bin.get() {
+                    // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
+                    unsafe {
+                        let Cached { next, size, align } = b.read();
+                        bin.set(next);
+                        self.sub_bytes(size);
+                        put_global(b.cast(), size, align);
+                    }
                 }
             }
         }
@@ -332,10 +263,6 @@ pub mod cache {
             a.synced.set(a.initial_start());
             Some(a)
         }
-    }
-
-    pub fn accepts(size: usize) -> bool {
-        with(|c| c.accepts(size)).unwrap_or(false)
     }
 
     pub fn take(size: usize, align: usize) -> Option<NonNull<u8>> {
@@ -353,10 +280,10 @@ pub mod cache {
         with(Cache::take_arena).flatten()
     }
 
-    /// Whether the cache accepts an arena; frees larger blocks for it.
+    /// Whether the cache accepts an arena.
     #[inline(always)]
     pub fn accepts_arena() -> bool {
-        with(|c| c.accepts(BLOCK_MIN) || c.evict_large(BLOCK_MIN)).unwrap_or(false)
+        with(|c| c.accepts(BLOCK_MIN)).unwrap_or(false)
     }
 
     /// # Safety
@@ -383,8 +310,9 @@ pub mod cache {
         with(|c| c.bytes.get()).unwrap_or(0)
     }
 
-    /// Returns this thread's cache to the system, as the thread's end does.
+    /// Returns this thread's cache and the cache of pages to the system.
     pub fn trim() {
-        with(Cache::trim);
+        with(Cache::empty);
+        page_cache::trim();
     }
 }

@@ -143,6 +143,8 @@ mod options;
 mod os;
 mod owner;
 #[cfg(feature = "std")]
+mod page_cache;
+#[cfg(feature = "std")]
 mod parcel;
 mod policy;
 #[cfg(feature = "std")]
@@ -207,10 +209,14 @@ use std::thread::yield_now;
 
 #[cfg(feature = "std")]
 pub mod cache {
-    //! The thread's cache of arenas and blocks: arenas on the heap take their memory from it and return it there.
+    //! The caches from which arenas on the heap take their memory, and to which they return it.
     //!
-    //! Each thread keeps up to 4 MiB in all, and returns them to the system when it ends.
+    //! Each thread keeps arenas, and blocks below 1 MiB, up to 4 MiB in all, and returns them to the system when it
+    //! ends. Larger blocks are pages that all threads share: the process keeps as many as were in use at once in the
+    //! current or the previous window of half a second, up to 256 MiB, and returns the surplus when a thread next takes
+    //! or returns blocks.
     pub use crate::heap::cache::{held, set_limit, trim};
+    pub use crate::page_cache::{held as pages_held, set_page_limit, set_page_window};
 }
 
 // The examples of README.md are tests.

@@ -50,10 +50,12 @@ fn read() -> bool {
 }
 
 fn settings() -> &'static Settings {
-    SETTINGS.get_or_init(|| {
-        let variable = |name| std::env::var_os(name).filter(|_| !privileged::is_privileged());
-        Settings::of(variable("TOFT_CHECKED"), variable("TOFT_FINDINGS"))
-    })
+    SETTINGS.get_or_init(|| Settings::of(variable("TOFT_CHECKED"), variable("TOFT_FINDINGS")))
+}
+
+/// A variable of the environment; none in privileged processes.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|_| !privileged::is_privileged())
 }
 
 /// Whether the environment selects an output or an abort.

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use pages::Pages;
+use std::time::Duration;
 use toft::{cache, Arena, Keep, Options, Reserve, Scope, Source};
 
 const MIRI: bool = cfg!(miri);
@@ -687,26 +688,111 @@ fn arenas_and_blocks_wait_in_the_cache() {
     assert_eq!(cache::held(), 0);
 }
 
+fn one_arena(bytes: usize) {
+    let arena = Arena::new();
+    for _ in 0..bytes / 4096 {
+        arena.alloc([1u8; 4000]);
+    }
+}
+
+/// The window of the page cache for one test.
+struct Window(Duration);
+
+impl Window {
+    fn of(milliseconds: u64) -> Window {
+        Window(cache::set_page_window(Duration::from_millis(milliseconds)))
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        cache::set_page_window(self.0);
+    }
+}
+
 #[test]
 #[cfg(not(miri))]
-fn large_blocks_leave_room_for_small_ones() {
+fn pages_are_kept_as_they_are_used() {
     let _alone = alone();
-    for size in [1 << 20, 4 << 20] {
-        let arena = Options::new().reserve(size - 4096).create().unwrap();
-        for _ in 0..4 {
-            take(&arena, size - 4096, 8);
-        }
-        drop(arena);
-        let large = cache::held();
-        let (a, b) = (Arena::new(), Arena::new());
-        let at = (a.as_raw(), b.as_raw());
-        drop(a);
-        drop(b);
-        assert!(cache::held() <= 4 << 20, "{large}");
-        let (b, a) = (Arena::new(), Arena::new());
-        assert_eq!((a.as_raw(), b.as_raw()), at); // both were kept
-        cache::trim();
+    let _window = Window::of(3_600_000);
+    assert_eq!(cache::pages_held(), 0);
+    one_arena(60 << 20);
+    let held = cache::pages_held();
+    assert!((56 << 20..=64 << 20).contains(&held), "{held}");
+    for _ in 0..3 {
+        one_arena(60 << 20);
+        std::thread::spawn(|| one_arena(60 << 20)).join().unwrap();
+        assert_eq!(cache::pages_held(), held);
     }
+    one_arena(5 << 20);
+    assert_eq!(cache::pages_held(), held);
+    cache::trim();
+    assert_eq!(cache::pages_held(), 0);
+}
+
+#[test]
+#[cfg(not(miri))]
+fn pages_go_back_when_they_are_not_used() {
+    let _alone = alone();
+    let window = Window::of(200);
+    one_arena(60 << 20);
+    assert!(cache::pages_held() >= 56 << 20);
+    std::thread::sleep(Duration::from_millis(450)); // more than two windows
+    (0..100).for_each(|_| one_arena(20_000));
+    assert_eq!(cache::pages_held(), 0);
+    drop(window);
+    let _window = Window::of(0);
+    one_arena(60 << 20);
+    one_arena(5 << 20);
+    assert!(cache::pages_held() <= 2 << 20, "{}", cache::pages_held());
+}
+
+#[test]
+fn the_cache_of_pages_is_bounded() {
+    let _alone = alone();
+    let size = if MIRI { 3 << 20 } else { 60 << 20 };
+    let before = cache::set_page_limit(size / 2);
+    let make = || {
+        let arena = Options::new().reserve(size / 3).create().unwrap();
+        take(&arena, size / 3 - 4096, 8);
+        arena
+    };
+    let arenas = [make(), make()];
+    drop(arenas);
+    let held = cache::pages_held();
+    assert!(held > 0 && held <= size / 2, "{held}");
+    assert_eq!(cache::set_page_limit(0), size / 2);
+    assert_eq!(cache::pages_held(), 0);
+    drop(make());
+    assert_eq!(cache::pages_held(), 0);
+    cache::set_page_limit(before);
+}
+
+#[test]
+#[cfg(not(miri))]
+fn page_ranges_split_and_merge() {
+    let _alone = alone();
+    let _window = Window::of(3_600_000);
+    let mut held: Vec<Option<(Arena, &'static mut [u8])>> = (0..64).map(|_| None).collect();
+    let mut seed = 7u64;
+    for step in 0..5000 {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let i = (seed >> 33) as usize % held.len();
+        match held[i].take() {
+            Some((_arena, bytes)) => assert_eq!([bytes[0], bytes[bytes.len() - 1]], [i as u8; 2], "step {step}"),
+            None => {
+                let size = (1 << 20) + if seed >> 62 == 0 { ((seed >> 40) % 500) as usize * 4096 } else { 0 };
+                let arena = Options::new().reserve(size).create().unwrap();
+                let bytes = take(&arena, size, 8);
+                // SAFETY: it is used only while the arena lives, which is beside it.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, size) };
+                (bytes[0], bytes[size - 1]) = (i as u8, i as u8);
+                held[i] = Some((arena, bytes));
+            }
+        }
+    }
+    held.clear();
+    assert!(cache::pages_held() >= 32 << 20);
 }
 
 #[test]
@@ -727,23 +813,10 @@ fn the_cache_holds_no_more_than_its_limit() {
     assert_eq!(cache::held(), 0);
     cache::set_limit(usize::MAX / 8);
     let arena = Arena::new();
-    take(&arena, if MIRI { 100_000 } else { 40 << 20 }, 8); // above 32 MiB is not kept
+    take(&arena, if MIRI { 100_000 } else { 40 << 20 }, 8); // pages, of which the thread keeps none
     take(&arena, 100_000, 8);
     drop(arena);
-    assert!(cache::held() > 100_000 && cache::held() < 16 << 20, "{}", cache::held());
-}
-
-#[test]
-fn huge_pages_halves_are_one_again() {
-    let _alone = alone();
-    for _ in 0..if MIRI { 2 } else { 50 } {
-        let all: Vec<Arena> = (0..5).map(|_| Options::new().reserve(900_000).create().unwrap()).collect();
-        all.iter().for_each(|a| _ = take(a, 700_000, 8));
-        drop(all);
-        assert!(cache::held() <= 4 << 20);
-        cache::trim();
-        assert_eq!(cache::held(), 0);
-    }
+    assert!(cache::held() > 100_000 && cache::held() < 1 << 20, "{}", cache::held());
 }
 
 #[test]

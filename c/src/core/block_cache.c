@@ -1,6 +1,6 @@
-/* The per-thread cache of ready arenas and free blocks, and the heap source, which uses it. Fresh memory costs page
- * faults, 10 to 25 times as much as cached memory. The cache has no locks: each thread has its own, which is emptied
- * when the thread ends.
+/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for larger
+ * blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The cache has no
+ * locks: each thread has its own, which is emptied when the thread ends.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CORE_BLOCK_CACHE_C
@@ -9,12 +9,12 @@
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
 #include "arena_state.h"
+#include "page_cache.c"
 #include "policy.c"
 
-#define TOFT_CACHE_BINS 13       /* sizes from 4 KiB to 16 MiB, by power of two */
+#define TOFT_CACHE_BINS 8        /* sizes from 4 KiB to below 1 MiB, by power of two */
 #define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
-#define TOFT_HALF_HUGE_PAGE (TOFT_HUGE_PAGE / 2)
-#define TOFT_HALF_BIN 8 /* the bin of 1 MiB */
+#define TOFT_CACHE_AGE 64        /* blocks taken or put until the cache of pages is aged */
 
 enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
 
@@ -28,6 +28,7 @@ typedef struct toft_cache {
   size_t bytes;      /* cached bytes, ready arenas included */
   uintptr_t epoch;   /* first epoch of the arena initialised last; 0: none yet */
   int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
+  unsigned blocks;   /* taken and put */
   toft_cached_block *bins[TOFT_CACHE_BINS];
 } toft_cache;
 
@@ -68,7 +69,6 @@ static void *toft_cache_take(size_t size, size_t align) {
   toft_cache *c = &toft_thread_cache;
   unsigned bin = toft_cache_bin(size);
   int probes = TOFT_CACHE_PROBES_MAX;
-  if (bin >= TOFT_CACHE_BINS) return NULL;
   for (toft_cached_block **at = &c->bins[bin]; *at != NULL && probes-- > 0; at = &(*at)->next) {
     toft_cached_block *b = *at;
     if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
@@ -80,82 +80,29 @@ static void *toft_cache_take(size_t size, size_t align) {
   return NULL;
 }
 
-/* Unmaps both halves of a huge page in one piece, if both are cached: unmapping one half would split the page. */
-static int toft_cache_drop_pair(void) {
-  toft_cache *c = &toft_thread_cache;
-  toft_cached_block **bin = &c->bins[TOFT_HALF_BIN];
-  for (toft_cached_block **at = bin; *at != NULL; at = &(*at)->next) {
-    toft_cached_block *high = *at;
-    if (((uintptr_t)high & (TOFT_HUGE_PAGE - 1)) != TOFT_HALF_HUGE_PAGE || high->size != TOFT_HALF_HUGE_PAGE) continue;
-    for (toft_cached_block **other = bin; *other != NULL; other = &(*other)->next) {
-      toft_cached_block *low = *other;
-      if ((unsigned char *)low + TOFT_HALF_HUGE_PAGE != (unsigned char *)high || low->size != TOFT_HALF_HUGE_PAGE)
-        continue;
-      *other = low->next;
-      for (at = bin; *at != high;) at = &(*at)->next;
-      *at = high->next;
-      c->bytes -= TOFT_HUGE_PAGE;
-      toft_os_unmap(low, TOFT_HUGE_PAGE);
-      return 1;
-    }
-  }
-  return 0;
-}
-
-static void toft_heap_free_block(void *block, size_t size);
-
-/* Evicts the largest block of at least 1 MiB to make space for one of 64 KiB or less, of which programs have more.
- * Ready arenas count as such. */
-static TOFT_COLD int toft_cache_evict_large(size_t size) {
-  toft_cache *c = &toft_thread_cache;
-  if (c->phase != TOFT_CACHE_OPEN || size > TOFT_STAGGERED) return 0;
-  for (unsigned bin = TOFT_CACHE_BINS; bin-- > TOFT_HALF_BIN;) {
-    toft_cached_block *b = c->bins[bin];
-    if (b == NULL) continue;
-    if (!(TOFT_OS_CAN_SPLIT && bin == TOFT_HALF_BIN && toft_cache_drop_pair())) {
-      c->bins[bin] = b->next;
-      c->bytes -= b->size;
-      toft_heap_free_block(b, b->size);
-    }
-    return toft_cache_accepts(size);
-  }
-  return 0;
-}
-
 static int toft_cache_put(void *block, size_t size) {
-  unsigned bin = toft_cache_bin(size);
-  if (bin >= TOFT_CACHE_BINS) return 0;
-  if (!toft_cache_accepts(size) &&
-      !(TOFT_OS_CAN_SPLIT && size == TOFT_HALF_HUGE_PAGE && toft_cache_drop_pair() && toft_cache_accepts(size)) &&
-      !toft_cache_evict_large(size))
-    return 0;
-  toft_cached_block *b = (toft_cached_block *)block;
-  b->next = toft_thread_cache.bins[bin];
+  if (!toft_cache_accepts(size)) return 0;
+  toft_cached_block *b = (toft_cached_block *)block, **bin = &toft_thread_cache.bins[toft_cache_bin(size)];
+  b->next = *bin;
   b->size = size;
-  toft_thread_cache.bins[bin] = b;
+  *bin = b;
   toft_thread_cache.bytes += size;
   return 1;
 }
 
-/* ---- the heap source ---- */
+/* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
 
-/* Blocks of 1 MiB and more are mapped pages: malloc would map them too, in small pages. A block of 1 MiB is half a
- * huge page; the other half goes to the cache. */
-static void *toft_heap_new_block(size_t size, size_t align) {
-  if (size < TOFT_CAP) return toft_os_heap_take(size, align);
-  if (TOFT_OS_CAN_SPLIT && size == TOFT_HALF_HUGE_PAGE && toft_cache_accepts(size)) {
-    unsigned char *pair = (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1);
-    if (pair == NULL) return NULL;
-    toft_cache_put(pair + size, size);
-    return pair;
-  }
-  return toft_os_map(size, 1);
+/* Pages that are due go back to the system also if this thread uses none. */
+TOFT_INLINE void toft_heap_count_block(void) {
+  if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
 }
 
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
-  void *block = toft_cache_take(size, size < TOFT_CAP ? align : 64);
-  return block != NULL ? block : toft_heap_new_block(size, align);
+  if (size >= TOFT_CAP) return toft_page_cache_take(size);
+  toft_heap_count_block();
+  void *block = toft_cache_take(size, align);
+  return block != NULL ? block : toft_os_heap_take(size, align);
 }
 
 static void *toft_heap_take(toft_source *self, size_t size) {
@@ -163,16 +110,14 @@ static void *toft_heap_take(toft_source *self, size_t size) {
   return toft_heap_take_aligned(size, 64);
 }
 
-static void toft_heap_free_block(void *block, size_t size) {
-  if (size < TOFT_CAP)
-    toft_os_heap_put(block);
-  else
-    toft_os_unmap(block, size);
-}
-
 static void toft_heap_put(toft_source *self, void *block, size_t size) {
   (void)self;
-  if (!toft_cache_put(block, size)) toft_heap_free_block(block, size);
+  if (size >= TOFT_CAP) {
+    toft_page_cache_put(block, size);
+    return;
+  }
+  toft_heap_count_block();
+  if (!toft_cache_put(block, size)) toft_os_heap_put(block);
 }
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
@@ -231,26 +176,32 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes
 
 size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
 
-void toft_cache_trim(void) {
+static void toft_cache_empty(void) {
   toft_cache *c = &toft_thread_cache;
   toft_state *a;
   toft_thread_release_leases();
-  while ((a = toft_cache_pop()) != NULL) toft_heap_free_block(a, TOFT_BLOCK_MIN);
+  while ((a = toft_cache_pop()) != NULL) toft_os_heap_put(a);
   toft_pool_drop_kept();
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     toft_cached_block *b;
     while ((b = c->bins[bin]) != NULL) {
       c->bins[bin] = b->next;
       c->bytes -= b->size;
-      toft_heap_free_block(b, b->size);
+      toft_os_heap_put(b);
     }
   }
 }
 
+void toft_cache_trim(void) {
+  toft_cache_empty();
+  toft_page_cache_drop();
+}
+
 static void toft_cache_end(void) {
   toft_thread_state_release();
-  toft_cache_trim();
+  toft_cache_empty();
   toft_thread_cache.phase = TOFT_CACHE_CLOSED;
+  if (toft_os_unloading) toft_page_cache_drop();
 }
 
 #endif

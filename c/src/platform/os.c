@@ -39,6 +39,7 @@ static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, M
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
 
 static void toft_os_yield(void) { (void)SwitchToThread(); }
+static size_t toft_os_milliseconds(void) { return (size_t)GetTickCount64(); }
 
 static const char *toft_os_env(const char *name) { return getenv(name); }
 
@@ -101,6 +102,7 @@ static int toft_os_arm_thread_exit(void) {
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <time.h>
 #if defined(__linux__) && defined(__has_include)
 #if __has_include(<asm/unistd.h>)
 #include <sys/syscall.h>
@@ -163,6 +165,17 @@ static void toft_os_decommit(void *p, size_t size) {
 }
 
 static void toft_os_yield(void) { (void)sched_yield(); }
+
+/* A clock that does not go back and wraps at SIZE_MAX. */
+static size_t toft_os_milliseconds(void) {
+  struct timespec now = {0, 0};
+#ifdef CLOCK_MONOTONIC_COARSE
+  (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+#else
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+  return (size_t)now.tv_sec * 1000 + (size_t)now.tv_nsec / 1000000;
+}
 
 /* A process with more rights than its user (set-uid, set-gid, file capabilities) ignores the environment. AT_SECURE
  * describes the start of the process: after setuid the ids are equal again. */

@@ -1,0 +1,276 @@
+/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an arena
+ * would unmap them, and the next arena would fault all of its pages in again.
+ *
+ * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
+ * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use
+ * the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+ *
+ * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
+ * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held works
+ * without the cache.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_CORE_PAGE_CACHE_C
+#define TOFT_CORE_PAGE_CACHE_C
+
+#include "../platform/atomic.c"
+#include "../platform/os.c"
+
+#include <string.h>
+
+#ifdef TOFT_NO_OS /* no pages, and no clock */
+static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
+static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
+static void toft_page_cache_age(void) {}
+static void toft_page_cache_drop(void) {}
+size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
+size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
+size_t toft_page_cache_bytes(void) { return 0; }
+
+#else
+
+#define TOFT_PAGE_RANGES_MAX 256
+#define TOFT_PAGE_LOCK_ATTEMPTS 512
+#define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
+#define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
+#define TOFT_PAGE_WINDOW 500 /* milliseconds */
+
+typedef struct toft_page_range {
+  unsigned char *start;
+  size_t size;
+} toft_page_range;
+
+static struct {
+  toft_lock lock;
+  unsigned ranges; /* entries of `range` */
+  size_t used;     /* bytes that callers hold */
+  size_t peak[2];  /* the most bytes in use at once, in the current and in the previous window */
+  size_t began;    /* start of the current window, in milliseconds */
+  toft_page_range range[TOFT_PAGE_RANGES_MAX];
+} toft_free_pages;
+
+/* Written with the lock held, or atomically; read without it. */
+static size_t toft_page_bytes;             /* in the ranges */
+static size_t toft_page_limit_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
+static size_t toft_page_window_setting = 0;
+
+/* ---- settings ---- */
+
+/* Returns the number in an environment variable, which K, M or G may follow, or `otherwise`. */
+static TOFT_COLD size_t toft_page_env(const char *name, size_t otherwise) {
+  const char *text = toft_os_env(name);
+  if (text == NULL || *text < '0' || *text > '9') return otherwise;
+  size_t n = 0;
+  unsigned shift = 0;
+  for (; *text >= '0' && *text <= '9'; text++) n = n < SIZE_MAX / 32 ? 10 * n + (size_t)(*text - '0') : SIZE_MAX / 2;
+  if (*text == 'K' || *text == 'k') shift = 10;
+  if (*text == 'M' || *text == 'm') shift = 20;
+  if (*text == 'G' || *text == 'g') shift = 30;
+  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : n << shift;
+}
+
+TOFT_INLINE size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
+  size_t value = TOFT_LOAD(setting);
+  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
+    size_t read = toft_page_env(name, otherwise) + 1;
+    if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
+  }
+  return value - 1;
+}
+static size_t toft_page_limit(void) {
+  return toft_page_setting(&toft_page_limit_setting, "TOFT_PAGE_CACHE", TOFT_PAGE_LIMIT);
+}
+static size_t toft_page_window(void) {
+  return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
+}
+
+/* ---- the table; the caller holds the lock ---- */
+
+static int toft_page_cache_lock(void) {
+  for (int i = 0; i < TOFT_PAGE_LOCK_ATTEMPTS; i++) {
+    if (!TOFT_LOCK_IS_TAKEN(&toft_free_pages.lock) && TOFT_LOCK_TRY(&toft_free_pages.lock)) return 1;
+    if (i >= TOFT_SPINS_MAX) toft_os_yield();
+  }
+  return 0;
+}
+
+/* Returns the index of the first range that does not start before p. */
+static unsigned toft_page_find(const unsigned char *p) {
+  unsigned low = 0, high = toft_free_pages.ranges;
+  while (low < high) {
+    unsigned middle = (low + high) / 2;
+    if (toft_free_pages.range[middle].start < p)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void toft_page_erase(unsigned i) {
+  toft_page_range *r = toft_free_pages.range;
+  memmove(r + i, r + i + 1, (--toft_free_pages.ranges - i) * sizeof *r);
+}
+
+/* Adds a free range and merges it with its neighbours. Returns 0 if the table is full. */
+static int toft_page_insert(unsigned char *p, size_t size) {
+  toft_page_range *r = toft_free_pages.range;
+  unsigned i = toft_page_find(p), n = toft_free_pages.ranges;
+  int joins_low = TOFT_OS_CAN_SPLIT && i > 0 && r[i - 1].start + r[i - 1].size == p;
+  int joins_high = TOFT_OS_CAN_SPLIT && i < n && p + size == r[i].start;
+  if (joins_low) {
+    r[i - 1].size += size + (joins_high ? r[i].size : 0);
+    if (joins_high) toft_page_erase(i);
+  } else if (joins_high) {
+    r[i].start = p;
+    r[i].size += size;
+  } else {
+    if (n == TOFT_PAGE_RANGES_MAX) return 0;
+    memmove(r + i + 1, r + i, (n - i) * sizeof *r);
+    r[i].start = p;
+    r[i].size = size;
+    toft_free_pages.ranges++;
+  }
+  TOFT_STORE(&toft_page_bytes, toft_page_bytes + size);
+  return 1;
+}
+
+/* Removes `size` bytes from the smallest range that has them; where a mapping cannot be split, from a range of exactly
+ * that size. NULL: there is none. */
+static unsigned char *toft_page_remove(size_t size) {
+  toft_page_range *r = toft_free_pages.range, *best = NULL;
+  for (unsigned i = 0; i < toft_free_pages.ranges && (best == NULL || best->size != size); i++) {
+    int serves = r[i].size == size || (TOFT_OS_CAN_SPLIT && r[i].size > size);
+    if (serves && (best == NULL || r[i].size < best->size)) best = &r[i];
+  }
+  if (best == NULL) return NULL;
+  unsigned char *p = best->start;
+  best->start += size;
+  best->size -= size;
+  if (best->size == 0) toft_page_erase((unsigned)(best - r));
+  TOFT_STORE(&toft_page_bytes, toft_page_bytes - size);
+  return p;
+}
+
+/* Adds `size` to the bytes in use; the peak counts `spare` bytes more. */
+static void toft_page_use(size_t size, size_t spare) {
+  size_t now = toft_os_milliseconds(), window = toft_page_window(), passed = now - toft_free_pages.began;
+  if (passed >= window) {
+    toft_free_pages.peak[1] = passed < 2 * window ? toft_free_pages.peak[0] : toft_free_pages.used;
+    toft_free_pages.peak[0] = toft_free_pages.used;
+    toft_free_pages.began = now;
+  }
+  toft_free_pages.used += size;
+  if (toft_free_pages.peak[0] < toft_free_pages.used + spare) toft_free_pages.peak[0] = toft_free_pages.used + spare;
+}
+
+/* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
+ * cut. Returns the number of victims. */
+static unsigned toft_page_evict(size_t keep, toft_page_range *victims) {
+  unsigned n = 0;
+  for (unsigned i = toft_free_pages.ranges; i-- > 0 && n < TOFT_PAGE_VICTIMS && toft_page_bytes > keep;) {
+    toft_page_range *r = &toft_free_pages.range[i];
+    size_t surplus = toft_page_bytes - keep, kept = 0;
+    if (r->size > surplus) {
+      uintptr_t start = (uintptr_t)r->start, cut = start + (r->size - surplus) + TOFT_HUGE_PAGE - 1;
+      kept = (size_t)((cut & ~(uintptr_t)(TOFT_HUGE_PAGE - 1)) - start);
+      if (!TOFT_OS_CAN_SPLIT || kept >= r->size) continue;
+    }
+    victims[n].start = r->start + kept;
+    victims[n].size = r->size - kept;
+    TOFT_STORE(&toft_page_bytes, toft_page_bytes - victims[n++].size);
+    r->size = kept;
+    if (kept == 0) toft_page_erase(i);
+  }
+  return n;
+}
+
+/* Releases the lock, and returns to the system what exceeds the recent use, or `limit`. */
+static void toft_page_cache_unlock(size_t limit) {
+  toft_page_range victims[TOFT_PAGE_VICTIMS];
+  unsigned n;
+  do {
+    size_t peak = toft_free_pages.peak[0] > toft_free_pages.peak[1] ? toft_free_pages.peak[0] : toft_free_pages.peak[1];
+    size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
+    n = toft_page_evict(keep < limit ? keep : limit, victims);
+    TOFT_UNLOCK(&toft_free_pages.lock);
+    for (unsigned i = 0; i < n; i++) toft_os_unmap(victims[i].start, victims[i].size);
+  } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
+}
+
+/* ---- the operations ---- */
+
+/* Returns all cached pages to the system. */
+static void toft_page_cache_drop(void) {
+  if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(0);
+}
+
+/* Returns what is due, if a window has ended. For callers that take or put other blocks. */
+static TOFT_COLD void toft_page_cache_age(void) {
+  if (TOFT_LOAD(&toft_page_bytes) == 0 || !toft_page_cache_lock()) return;
+  toft_page_use(0, 0);
+  toft_page_cache_unlock(toft_page_limit());
+}
+
+/* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
+static TOFT_COLD void *toft_page_cache_map(size_t size) {
+  int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
+  unsigned char *p = half ? (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1) : NULL;
+  if (p == NULL) half = 0, p = (unsigned char *)toft_os_map(size, 1);
+  if (p == NULL) { /* the process may be at a limit of memory */
+    toft_page_cache_drop();
+    if ((p = (unsigned char *)toft_os_map(size, 1)) == NULL) return NULL;
+  }
+  if (toft_page_cache_lock()) {
+    toft_page_use(size, half ? size : 0);
+    if (half && toft_page_insert(p + size, size)) half = 0;
+    toft_page_cache_unlock(toft_page_limit());
+  }
+  if (half) toft_os_unmap(p + size, size);
+  return p;
+}
+
+/* Returns pages, which the caller returns by toft_page_cache_put with the same size. NULL: there is no memory. */
+static void *toft_page_cache_take(size_t size) {
+  size = toft_os_page(size);
+  if (TOFT_LOAD(&toft_page_bytes) >= size && toft_page_cache_lock()) {
+    void *p = toft_page_remove(size);
+    if (p != NULL) toft_page_use(size, 0);
+    toft_page_cache_unlock(toft_page_limit());
+    if (p != NULL) return p;
+  }
+  return toft_page_cache_map(size);
+}
+
+static void toft_page_cache_put(void *p, size_t size) {
+  size = toft_os_page(size);
+  size_t limit = toft_page_limit();
+  if (limit >= size && toft_page_cache_lock()) {
+    int kept = toft_page_insert((unsigned char *)p, size);
+    toft_page_use(0, 0);
+    toft_free_pages.used -=
+        toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
+    toft_page_cache_unlock(limit);
+    if (kept) return;
+  }
+  toft_os_unmap(p, size);
+}
+
+/* ---- control ---- */
+
+size_t toft_page_cache_limit(size_t bytes) {
+  size_t before = toft_page_limit();
+  TOFT_STORE(&toft_page_limit_setting, (bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) + 1);
+  if (TOFT_LOAD(&toft_page_bytes) > bytes && toft_page_cache_lock()) toft_page_cache_unlock(bytes);
+  return before;
+}
+
+size_t toft_page_cache_window(size_t milliseconds) {
+  size_t before = toft_page_window();
+  TOFT_STORE(&toft_page_window_setting, (milliseconds < SIZE_MAX / 4 ? milliseconds : SIZE_MAX / 4) + 1);
+  return before;
+}
+
+size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
+#endif
+
+#endif
