@@ -757,16 +757,16 @@ static size_t toft_merged_size(uint64_t high) {
 #endif
 
 /* ==== core/page_cache.c ==== */
-/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an arena
- * would unmap them, and the next arena would fault all of its pages in again.
+/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
+ * arena would unmap them, and the next arena would fault all of its pages in again.
  *
  * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
- * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use
- * the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+ * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of
+ * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
- * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held works
- * without the cache. */
+ * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held
+ * works without the cache. */
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
 
@@ -1031,9 +1031,9 @@ size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
 #endif
 
 /* ==== core/block_cache.c ==== */
-/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for larger
- * blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The cache has no
- * locks: each thread has its own, which is emptied when the thread ends. */
+/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for
+ * larger blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The
+ * cache has no locks: each thread has its own, which is emptied when the thread ends. */
 #ifndef TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CORE_BLOCK_CACHE_C
 
@@ -2596,8 +2596,7 @@ static void toft_put_initial(toft_state *a) {
   toft_skip_epochs(a->head.epoch);
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
-      toft_cache_accepts(size))
+  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() && toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);

@@ -2292,11 +2292,11 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
  * limit, for the next toft_create and the next block. The cache is emptied when the thread ends, when the library is
  * unloaded, and by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of others leak.
  *
- * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again: pages
- * in use and cached ones together never exceed the most that was in use at once in the current or the previous window,
- * which is half a second long by default, and cached ones never exceed a limit. So within two windows after a peak the
- * surplus is due, and it goes back to the system when any thread next takes or returns pages, or a number of smaller
- * blocks. A child that is forked inherits the cache.
+ * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again:
+ * pages in use and cached ones together never exceed the most that was in use at once in the current or the previous
+ * window, which is half a second long by default, and cached ones never exceed a limit. So within two windows after a
+ * peak the surplus is due, and it goes back to the system when any thread next takes or returns pages, or a number of
+ * smaller blocks. A child that is forked inherits the cache.
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
@@ -2307,9 +2307,9 @@ TOFT_API size_t toft_cache_bytes(void);
 /* Empties the calling thread's cache and the cache of pages, and returns their memory to the system. */
 TOFT_API void toft_cache_trim(void);
 
-/* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to the
- * system at once. The default is TOFT_PAGE_CACHE in the environment, a number that K, M or G may follow, or else 256 MiB,
- * and 32 MiB where pointers have 32 bits; 0 switches the cache off. Thread-safe. */
+/* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to
+ * the system at once. The default is TOFT_PAGE_CACHE in the environment, a number that K, M or G may follow, or
+ * else 256 MiB, and 32 MiB where pointers have 32 bits; 0 switches the cache off. Thread-safe. */
 TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */

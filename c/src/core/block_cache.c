@@ -1,6 +1,6 @@
-/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for larger
- * blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The cache has no
- * locks: each thread has its own, which is emptied when the thread ends.
+/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for
+ * larger blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The
+ * cache has no locks: each thread has its own, which is emptied when the thread ends.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_BLOCK_CACHE_C
 #define TOFT_CORE_BLOCK_CACHE_C

@@ -127,8 +127,7 @@ static void toft_put_initial(toft_state *a) {
   toft_skip_epochs(a->head.epoch);
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() &&
-      toft_cache_accepts(size))
+  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() && toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);

@@ -1,13 +1,13 @@
-/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an arena
- * would unmap them, and the next arena would fault all of its pages in again.
+/* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
+ * arena would unmap them, and the next arena would fault all of its pages in again.
  *
  * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
- * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use
- * the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+ * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of
+ * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
- * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held works
- * without the cache.
+ * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held
+ * works without the cache.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
