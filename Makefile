@@ -165,7 +165,7 @@ nightly := scripts/rust-toolchain nightly miri rust-src;
 check-rust: ; $(TESTS) --need cargo \
   "export TOFT_SHORT=1 PROPTEST_CASES=32; $(rust) test --locked $(CRATES) $(FEATURES) -- \
   --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
-rust_streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle ordered_streams pool queue recycler ring \
+rust_streams := $(addprefix --test ,callbacks_pools frames growth list oracle ordered_streams pool queue recycler \
   scopes shadow shared stack ui)
 check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"

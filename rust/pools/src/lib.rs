@@ -7,11 +7,9 @@
 //! | | slots are taken and given back | addressed by |
 //! |---|---|---|
 //! | [`Pool`] | in any order | [`Handle`], or a plain index |
-//! | [`Ring`] | at either end | an index that never moves |
 //! | [`Stack`] | at one end | a number, or a slice of all |
 //! | [`Queue`] | at either end, and in the middle as `VecDeque` | a number |
 //! | [`List`] | anywhere: doubly linked | [`Handle`], cursors |
-//! | [`ConsList`] | anywhere: many lists that share their tails | [`Handle`] |
 //! | [`OrderedMap`], [`OrderedSet`] | in the order of the keys: a B+ tree | keys, ranges |
 //!
 //! # The kinds
@@ -52,7 +50,6 @@ extern crate std;
 
 mod cells;
 mod columnar;
-pub mod cons;
 #[cfg(feature = "derive")]
 mod derive;
 #[cfg(feature = "derive")]
@@ -68,7 +65,6 @@ mod ordered;
 mod plan;
 mod pool;
 pub mod queue;
-pub mod ring;
 mod run;
 mod slots;
 pub mod stack;
@@ -78,7 +74,6 @@ mod vacancy;
 mod views;
 
 pub use columnar::{Columnar, ColumnarClone};
-pub use cons::ConsList;
 #[cfg(feature = "derive")]
 pub use derive::Columnar;
 pub use full::Full;
@@ -90,7 +85,6 @@ pub use ordered::{OrderedMap, OrderedSet};
 pub use plan::Planner;
 pub use pool::Pool;
 pub use queue::Queue;
-pub use ring::{Ring, RingIndex};
 pub use stack::Stack;
 pub use toft::{Blocks, Heap, Memory};
 pub use views::{ColumnarViews, ColumnsIter, ColumnsIterMut};

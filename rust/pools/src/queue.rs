@@ -1,22 +1,26 @@
-//! A queue: a ring whose values are numbered by their distance from the front.
+//! A double-ended queue in a ring buffer. The first and the last value have counters that wrap, and the slot of a counter is
+//! the counter modulo the number of slots, which is a power of two. So growth moves few values.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ops::RangeBounds;
+use core::ops::{Range, RangeBounds};
 
-use super::full::Full;
+use super::full::{no_slot, Full};
 use super::layout::{CloneIn, Layout, Rows};
-use super::ring::{Iter, IterMut, Ring};
-use super::run::{drop_all, positions};
+use super::run::{drop_all, positions, Runs};
+use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
+mod capacity;
 mod drain;
 mod edit;
-mod order;
+mod iter;
 mod retain;
+mod search;
 mod traits;
 
 pub use drain::Drain;
+pub use iter::{IntoIter, Iter, IterMut};
 
 /// A queue with two ends, as `VecDeque` is: in rows or [`Columns`](super::Columns), growable or fixed, in any
 /// [`Memory`].
@@ -37,7 +41,13 @@ pub use drain::Drain;
 /// assert_eq!(queue, ["first", "second"]);
 /// ```
 pub struct Queue<T, L: Layout<T> = Rows, M: Memory = Heap> {
-    ring: Ring<T, L, usize, M>,
+    slots: Slots<T, L, (), M>,
+    /// The counters of the first value, and of the next one at the back. They wrap.
+    head: usize,
+    tail: usize,
+    /// How many values there may be without growth.
+    limit: usize,
+    fixed: bool,
 }
 
 impl<T> Queue<T> {
@@ -91,7 +101,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// queue.push_back(1);
     /// ```
     pub fn new_in(memory: M) -> Self {
-        Queue { ring: Ring::new_in(memory) }
+        Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
     }
 
     /// An empty queue with room for `n` values.
@@ -107,7 +117,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// There is no memory.
     #[track_caller]
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        Queue { ring: Ring::with_capacity_in(n, memory) }
+        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a queue")
     }
 
     /// As [`with_capacity_in`](Queue::with_capacity_in).
@@ -121,7 +131,11 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Errors
     /// There is no memory.
     pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(Queue { ring: Ring::try_with_capacity_in(n, memory)? })
+        let mut queue = Self::new_in(memory);
+        if n > 0 {
+            queue.grow_to(n)?;
+        }
+        Ok(queue)
     }
 
     /// An empty queue, which holds `n` values at most.
@@ -137,7 +151,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// There is no memory.
     #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        Queue { ring: Ring::fixed_in(n, memory) }
+        Self::try_fixed_in(n, memory).expect("toft: no memory for a queue")
     }
 
     /// As [`fixed_in`](Queue::fixed_in).
@@ -151,108 +165,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Errors
     /// There is no memory.
     pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(Queue { ring: Ring::try_fixed_in(n, memory)? })
-    }
-
-    // ---- size ----
-
-    /// How many values it has.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).len(), 2);
-    /// ```
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.ring.len()
-    }
-
-    /// Whether it has none.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::new().is_empty());
-    /// ```
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
-    }
-
-    /// How many values it can have before it must grow; of a fixed queue: at all.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::<u8>::fixed(3).capacity(), 3);
-    /// ```
-    pub fn capacity(&self) -> usize {
-        self.ring.capacity()
-    }
-
-    /// Whether it cannot grow.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.ring.is_fixed()
-    }
-
-    /// Where its slots come from.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::<u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.ring.memory()
-    }
-
-    /// Makes room for `more` values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// queue.reserve(10);
-    /// assert!(queue.capacity() >= 11);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        self.ring.reserve(more);
-    }
-
-    /// As [`reserve`](Queue::reserve).
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
-    /// assert!(queue.try_reserve(2).is_ok() && queue.try_reserve(3).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The queue is fixed and has no room for them, or there is no memory.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        self.ring.try_reserve(more)
-    }
-
-    /// Gives back what memory is not used, as far as the capacity is a power of two. Nothing happens if the queue is
-    /// fixed, or there is no memory to move to.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::with_capacity(100);
-    /// queue.extend([1, 2, 3]);
-    /// queue.shrink_to_fit();
-    /// assert_eq!(queue.capacity(), 4);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.ring.shrink_to_fit();
-    }
-
-    /// The same, but keeps room for `least` values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::with_capacity(100);
-    /// queue.shrink_to(10);
-    /// assert_eq!(queue.capacity(), 16);
-    /// ```
-    pub fn shrink_to(&mut self, least: usize) {
-        self.ring.shrink_to(least);
+        let mut queue = Self::try_with_capacity_in(n, memory)?;
+        (queue.limit, queue.fixed) = (n, true);
+        Ok(queue)
     }
 
     // ---- the ends ----
@@ -270,7 +185,11 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     #[track_caller]
     pub fn push_back(&mut self, value: T) {
-        self.ring.push_end(value);
+        if self.len() == self.limit && self.grow(1).is_err() {
+            no_slot()
+        }
+        // SAFETY: there is room.
+        unsafe { self.write_back(value) }
     }
 
     /// As [`push_back`](Queue::push_back).
@@ -284,7 +203,12 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// The value comes back: the queue is fixed and full, or there is no memory.
     #[inline]
     pub fn try_push_back(&mut self, value: T) -> Result<(), Full<T>> {
-        self.ring.try_push_end(value).map(drop)
+        if self.len() == self.limit && self.grow(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room.
+        unsafe { self.write_back(value) }
+        Ok(())
     }
 
     /// Adds a value at the front. O(1) amortised.
@@ -300,7 +224,11 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     #[track_caller]
     pub fn push_front(&mut self, value: T) {
-        self.ring.push_begin(value);
+        if self.len() == self.limit && self.grow(1).is_err() {
+            no_slot()
+        }
+        // SAFETY: there is room.
+        unsafe { self.write_front(value) }
     }
 
     /// As [`push_front`](Queue::push_front).
@@ -314,7 +242,31 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// The value comes back: the queue is fixed and full, or there is no memory.
     #[inline]
     pub fn try_push_front(&mut self, value: T) -> Result<(), Full<T>> {
-        self.ring.try_push_begin(value).map(drop)
+        if self.len() == self.limit && self.grow(1).is_err() {
+            return Err(Full(value));
+        }
+        // SAFETY: there is room.
+        unsafe { self.write_front(value) }
+        Ok(())
+    }
+
+    /// # Safety
+    /// `len` is less than the limit.
+    #[inline(always)]
+    unsafe fn write_back(&mut self, value: T) {
+        // SAFETY: the slot has no value.
+        unsafe { L::write(self.slots.raw(), self.slot(self.tail), value) }
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// # Safety
+    /// `len` is less than the limit.
+    #[inline(always)]
+    unsafe fn write_front(&mut self, value: T) {
+        let head = self.head.wrapping_sub(1);
+        // SAFETY: the slot has no value.
+        unsafe { L::write(self.slots.raw(), self.slot(head), value) }
+        self.head = head;
     }
 
     /// Takes the value at the back. O(1).
@@ -324,7 +276,12 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
-        self.ring.pop_end()
+        if self.is_empty() {
+            return None;
+        }
+        self.tail = self.tail.wrapping_sub(1);
+        // SAFETY: the slot had a value; it counts no more.
+        Some(unsafe { L::read(self.slots.raw(), self.slot(self.tail)) })
     }
 
     /// Takes the value at the front. O(1).
@@ -334,7 +291,13 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        self.ring.pop_begin()
+        if self.is_empty() {
+            return None;
+        }
+        let head = self.head;
+        self.head = head.wrapping_add(1);
+        // SAFETY: the slot had a value; it counts no more.
+        Some(unsafe { L::read(self.slots.raw(), self.slot(head)) })
     }
 
     /// The value at the front.
@@ -392,7 +355,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     pub fn get(&self, i: usize) -> Option<L::Ref<'_>> {
         // SAFETY: the value is there, and borrowed with the queue; here and below.
-        (i < self.len()).then(|| unsafe { L::get(self.ring.slots.raw(), self.slot(i)) })
+        (i < self.len()).then(|| unsafe { L::get(self.slots.raw(), self.slot_at(i)) })
     }
 
     /// The value at a position, to change it. O(1).
@@ -405,7 +368,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     pub fn get_mut(&mut self, i: usize) -> Option<L::Mut<'_>> {
         // SAFETY: see get.
-        (i < self.len()).then(|| unsafe { L::get_mut(self.ring.slots.raw(), self.slot(i)) })
+        (i < self.len()).then(|| unsafe { L::get_mut(self.slots.raw(), self.slot_at(i)) })
     }
 
     /// All values in two parts, each a slice, or a slice of each column: the front is in the first, the second may be
@@ -419,7 +382,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_slices(&self) -> (L::Slices<'_>, L::Slices<'_>) {
-        self.ring.slices()
+        let (Runs { front, back }, raw) = (self.runs(), self.slots.raw());
+        // SAFETY: see get.
+        unsafe { (L::slices(raw, front.start, front.len()), L::slices(raw, back.start, back.len())) }
     }
 
     /// The same, to change them.
@@ -431,7 +396,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_mut_slices(&mut self) -> (L::SlicesMut<'_>, L::SlicesMut<'_>) {
-        self.ring.slices_mut()
+        let (Runs { front, back }, raw) = (self.runs(), self.slots.raw());
+        // SAFETY: see get; the two have no slot in common.
+        unsafe { (L::slices_mut(raw, front.start, front.len()), L::slices_mut(raw, back.start, back.len())) }
     }
 
     /// The values, from the front on.
@@ -442,7 +409,8 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn iter(&self) -> Iter<'_, T, L> {
-        self.ring.iter()
+        // SAFETY: see get.
+        unsafe { Iter::new(self.slots.raw(), self.runs()) }
     }
 
     /// The values, to change them, from the front on.
@@ -454,7 +422,8 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        self.ring.iter_mut()
+        // SAFETY: see get.
+        unsafe { IterMut::new(self.slots.raw(), self.runs()) }
     }
 
     /// The values of a range of positions.
@@ -468,9 +437,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// The range is not within the queue.
     #[track_caller]
     pub fn range(&self, range: impl RangeBounds<usize>) -> Iter<'_, T, L> {
-        let at = self.ring.runs_of(positions(range, self.len()));
+        let at = self.runs_of(positions(range, self.len()));
         // SAFETY: see get.
-        unsafe { Iter::new(self.ring.slots.raw(), at) }
+        unsafe { Iter::new(self.slots.raw(), at) }
     }
 
     /// The values of a range of positions, to change them.
@@ -485,9 +454,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// The range is not within the queue.
     #[track_caller]
     pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> IterMut<'_, T, L> {
-        let at = self.ring.runs_of(positions(range, self.len()));
+        let at = self.runs_of(positions(range, self.len()));
         // SAFETY: see get.
-        unsafe { IterMut::new(self.ring.slots.raw(), at) }
+        unsafe { IterMut::new(self.slots.raw(), at) }
     }
 
     /// Drops all but the first `len` values.
@@ -499,10 +468,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
-            let gone = self.ring.runs_of(len..self.len());
-            self.ring.end = self.ring.begin.wrapping_add(len);
+            let gone = self.runs_of(len..self.len());
+            self.tail = self.head.wrapping_add(len);
             // SAFETY: they had values, and count no more.
-            unsafe { drop_all::<T, L, ()>(self.ring.slots.raw(), gone) }
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), gone) }
         }
     }
 
@@ -514,13 +483,45 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// assert!(queue.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        self.ring.clear();
+        let runs = self.runs();
+        self.head = self.tail;
+        // SAFETY: they had values, and count no more.
+        unsafe { drop_all::<T, L, ()>(self.slots.raw(), runs) }
+    }
+
+    // ---- counters and slots ----
+
+    /// The slot of a counter.
+    #[inline(always)]
+    fn slot(&self, counter: usize) -> usize {
+        counter & self.slots.capacity().wrapping_sub(1)
+    }
+
+    #[inline]
+    fn runs(&self) -> Runs {
+        self.runs_of(0..self.len())
+    }
+
+    /// The slots of the values at these positions, in their order.
+    #[inline]
+    fn runs_of(&self, positions: Range<usize>) -> Runs {
+        let len = positions.len();
+        if len == 0 {
+            return Runs { front: 0..0, back: 0..0 }; // there may be no slots at all
+        }
+        let start = self.slot_at(positions.start);
+        let to_end = self.slots.capacity() - start;
+        if len <= to_end {
+            Runs { front: start..start + len, back: 0..0 }
+        } else {
+            Runs { front: start..self.slots.capacity(), back: 0..len - to_end }
+        }
     }
 
     /// The slot of the value at a position.
     #[inline(always)]
-    fn slot(&self, position: usize) -> usize {
-        self.ring.slot(self.ring.begin.wrapping_add(position))
+    fn slot_at(&self, position: usize) -> usize {
+        self.slot(self.head.wrapping_add(position))
     }
 }
 
@@ -528,6 +529,22 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
-        Queue { ring: self.ring.clone() }
+        let n = if self.fixed { self.limit } else { self.len() };
+        let mut clone = Self::with_capacity_in(n, self.memory().clone());
+        if self.fixed {
+            (clone.limit, clone.fixed) = (n, true);
+        }
+        for slot in self.runs() {
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
+            // clone may panic.
+            unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };
+        }
+        clone
+    }
+}
+
+impl<T, L: Layout<T>, M: Memory> Drop for Queue<T, L, M> {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

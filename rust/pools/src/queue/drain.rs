@@ -42,9 +42,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T, L, M> {
         let len = self.len();
         let range = positions(range, len);
-        let (at, gap) = (self.ring.runs_of(range.clone()), range.len());
+        let (at, gap) = (self.runs_of(range.clone()), range.len());
         // Until the end the queue has only what is before: if the iterator is leaked, so is the rest.
-        self.ring.end = self.ring.begin.wrapping_add(range.start);
+        self.tail = self.head.wrapping_add(range.start);
         Drain { queue: self, at, gap, len }
     }
 }
@@ -63,11 +63,11 @@ impl<T, L: Layout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
 
         let close = Close(self.queue, self.gap, self.len);
         // SAFETY: these have values, and are asked for no more.
-        unsafe { drop_all::<T, L, ()>(close.0.ring.slots.raw(), self.at.clone()) }
+        unsafe { drop_all::<T, L, ()>(close.0.slots.raw(), self.at.clone()) }
     }
 }
 
-walk_out!(['a, T, L: Layout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.ring.slots.raw(), i));
+walk_out!(['a, T, L: Layout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.slots.raw(), i));
 
 show_rest! {
     [T, L: Layout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";

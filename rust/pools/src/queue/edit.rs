@@ -22,14 +22,14 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     pub fn swap(&mut self, i: usize, j: usize) {
         assert!(i < self.len() && j < self.len(), "toft: positions {i} and {j} of {} values", self.len());
         // SAFETY: both have values.
-        unsafe { self.swap_slots(self.slot(i), self.slot(j)) }
+        unsafe { self.swap_slots(self.slot_at(i), self.slot_at(j)) }
     }
 
     /// # Safety
     /// Both have values.
     #[inline]
     unsafe fn swap_slots(&mut self, a: usize, b: usize) {
-        let raw = self.ring.slots.raw();
+        let raw = self.slots.raw();
         // SAFETY: the caller's contract; nothing panics between.
         unsafe {
             let (x, y) = (L::read(raw, a), L::read(raw, b));
@@ -77,15 +77,15 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         // SAFETY: there is room for one more, at either end; the slot that is written has been moved.
         unsafe {
             if i < len - i {
-                let begin = self.ring.begin.wrapping_sub(1);
-                self.shift(self.ring.begin, begin, i);
-                self.ring.begin = begin;
+                let begin = self.head.wrapping_sub(1);
+                self.shift(self.head, begin, i);
+                self.head = begin;
             } else {
-                let at = self.ring.begin.wrapping_add(i);
+                let at = self.head.wrapping_add(i);
                 self.shift(at, at.wrapping_add(1), len - i);
-                self.ring.end = self.ring.end.wrapping_add(1);
+                self.tail = self.tail.wrapping_add(1);
             }
-            L::write(self.ring.slots.raw(), self.slot(i), value);
+            L::write(self.slots.raw(), self.slot_at(i), value);
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
             return None;
         }
         // SAFETY: the slot has a value, which is the caller's.
-        let value = unsafe { L::read(self.ring.slots.raw(), self.slot(i)) };
+        let value = unsafe { L::read(self.slots.raw(), self.slot_at(i)) };
         // SAFETY: and none from now on.
         unsafe { self.close(i, 1, self.len()) }
         Some(value)
@@ -163,10 +163,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         } else {
             Self::with_capacity_in(len - at, memory)
         };
-        let from = self.ring.runs_of(at..len);
-        self.ring.end = self.ring.begin.wrapping_add(at);
+        let from = self.runs_of(at..len);
+        self.tail = self.head.wrapping_add(at);
         // SAFETY: there is room; the values are this queue's no more.
-        unsafe { rest.move_here(self.ring.slots.raw(), from) }
+        unsafe { rest.move_here(self.slots.raw(), from) }
         rest
     }
 
@@ -184,10 +184,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
         self.reserve(other.len());
-        let from = other.ring.runs();
-        other.ring.begin = other.ring.end;
+        let from = other.runs();
+        other.head = other.tail;
         // SAFETY: there is room; the values are the other queue's no more.
-        unsafe { self.move_here(other.ring.slots.raw(), from) }
+        unsafe { self.move_here(other.slots.raw(), from) }
     }
 
     /// # Safety
@@ -196,11 +196,11 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         for run in [runs.front, runs.back] {
             let mut at = run.start;
             while at < run.end {
-                let to = self.ring.slot(self.ring.end);
-                let n = (run.end - at).min(self.ring.slots.capacity() - to);
+                let to = self.slot(self.tail);
+                let n = (run.end - at).min(self.slots.capacity() - to);
                 // SAFETY: the caller's contract.
-                unsafe { L::copy(from, at, self.ring.slots.raw(), to, n) }
-                self.ring.end = self.ring.end.wrapping_add(n);
+                unsafe { L::copy(from, at, self.slots.raw(), to, n) }
+                self.tail = self.tail.wrapping_add(n);
                 at += n;
             }
         }
@@ -252,7 +252,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// assert_eq!(queue.as_slices(), (&[3, 2, 1][..], &[][..]));
     /// ```
     pub fn make_contiguous(&mut self) -> L::SlicesMut<'_> {
-        let (Runs { front, back }, raw, len) = (self.ring.runs(), self.ring.slots.raw(), self.len());
+        let (Runs { front, back }, raw, len) = (self.runs(), self.slots.raw(), self.len());
         if !back.is_empty() {
             // SAFETY: the front part is at the end of the memory, and the back part at its beginning. What lies between
             // them has no values.
@@ -268,9 +268,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
                     self.reverse(0, len);
                 }
             }
-            (self.ring.begin, self.ring.end) = (0, len);
+            (self.head, self.tail) = (0, len);
         }
-        self.ring.slices_mut().0
+        self.as_mut_slices().0
     }
 
     /// # Safety
@@ -328,21 +328,21 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
 
     fn first_to_back(&mut self, n: usize) {
         for _ in 0..n {
-            let (from, to) = (self.ring.slot(self.ring.begin), self.ring.slot(self.ring.end));
+            let (from, to) = (self.slot(self.head), self.slot(self.tail));
             // SAFETY: the first has a value, and the slot behind the last has none, or is the same: all have values.
-            unsafe { L::shift(self.ring.slots.raw(), from, to, 1) }
-            self.ring.begin = self.ring.begin.wrapping_add(1);
-            self.ring.end = self.ring.end.wrapping_add(1);
+            unsafe { L::shift(self.slots.raw(), from, to, 1) }
+            self.head = self.head.wrapping_add(1);
+            self.tail = self.tail.wrapping_add(1);
         }
     }
 
     fn last_to_front(&mut self, n: usize) {
         for _ in 0..n {
-            self.ring.begin = self.ring.begin.wrapping_sub(1);
-            self.ring.end = self.ring.end.wrapping_sub(1);
-            let (from, to) = (self.ring.slot(self.ring.end), self.ring.slot(self.ring.begin));
+            self.head = self.head.wrapping_sub(1);
+            self.tail = self.tail.wrapping_sub(1);
+            let (from, to) = (self.slot(self.tail), self.slot(self.head));
             // SAFETY: see first_to_back.
-            unsafe { L::shift(self.ring.slots.raw(), from, to, 1) }
+            unsafe { L::shift(self.slots.raw(), from, to, 1) }
         }
     }
 
@@ -351,17 +351,17 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Safety
     /// The others have values.
     pub(super) unsafe fn close(&mut self, i: usize, n: usize, len: usize) {
-        let (begin, behind) = (self.ring.begin, len - i - n);
+        let (begin, behind) = (self.head, len - i - n);
         // SAFETY: the caller's contract.
         unsafe {
             if i < behind {
-                self.ring.begin = begin.wrapping_add(n);
-                self.shift(begin, self.ring.begin, i);
+                self.head = begin.wrapping_add(n);
+                self.shift(begin, self.head, i);
             } else {
                 self.shift(begin.wrapping_add(i + n), begin.wrapping_add(i), behind);
             }
         }
-        self.ring.end = self.ring.begin.wrapping_add(len - n);
+        self.tail = self.head.wrapping_add(len - n);
     }
 
     /// Moves `n` values, whose counts begin at `from`, to those that begin at `to`; they may overlap.
@@ -369,7 +369,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Safety
     /// From the first of both to the last of both there are no more counts than slots.
     pub(super) unsafe fn shift(&mut self, from: usize, to: usize, n: usize) {
-        let (raw, capacity) = (self.ring.slots.raw(), self.ring.slots.capacity());
+        let (raw, capacity) = (self.slots.raw(), self.slots.capacity());
         let mut left = n;
         let back = (to.wrapping_sub(from) as isize) < 0;
         while left > 0 {
@@ -377,12 +377,12 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
             // ones from the last on, so that none is overwritten before it moved.
             let (i, j, piece);
             if back {
-                (i, j) = (self.ring.slot(from.wrapping_add(n - left)), self.ring.slot(to.wrapping_add(n - left)));
+                (i, j) = (self.slot(from.wrapping_add(n - left)), self.slot(to.wrapping_add(n - left)));
                 piece = left.min(capacity - i).min(capacity - j);
                 // SAFETY: within the slots.
                 unsafe { L::shift(raw, i, j, piece) }
             } else {
-                (i, j) = (self.ring.slot(from.wrapping_add(left - 1)), self.ring.slot(to.wrapping_add(left - 1)));
+                (i, j) = (self.slot(from.wrapping_add(left - 1)), self.slot(to.wrapping_add(left - 1)));
                 piece = left.min(i + 1).min(j + 1);
                 // SAFETY: within the slots.
                 unsafe { L::shift(raw, i + 1 - piece, j + 1 - piece, piece) }

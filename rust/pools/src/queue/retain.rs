@@ -91,18 +91,18 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         impl<T, L: Layout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
             fn drop(&mut self) {
                 let (kept, seen, len) = (self.1, self.2, self.3);
-                let begin = self.0.ring.begin;
+                let begin = self.0.head;
                 // SAFETY: the rest has values, and those from `kept` on to it have none.
                 unsafe { self.0.shift(begin.wrapping_add(seen), begin.wrapping_add(kept), len - seen) }
-                self.0.ring.end = begin.wrapping_add(kept + len - seen);
+                self.0.tail = begin.wrapping_add(kept + len - seen);
             }
         }
 
         let len = self.len();
-        self.ring.end = self.ring.begin;
+        self.tail = self.head;
         let mut hole = Hole(self, 0, 0, len);
         while hole.2 < len {
-            let (raw, slot, to) = (hole.0.ring.slots.raw(), hole.0.slot(hole.2), hole.0.slot(hole.1));
+            let (raw, slot, to) = (hole.0.slots.raw(), hole.0.slot_at(hole.2), hole.0.slot_at(hole.1));
             let keep = keeps(raw, slot);
             hole.2 += 1; // it counts as seen before it is dropped
                          // SAFETY: the slot has a value, and those from `kept` on to it have none.

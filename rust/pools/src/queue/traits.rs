@@ -6,7 +6,6 @@ use core::ops::{Index, IndexMut};
 
 use super::super::columnar::Columnar;
 use super::super::layout::{Columns, Layout, Rows};
-use super::super::ring::{IntoIter, Iter, IterMut};
 use super::super::run::{compare, same};
 use super::Queue;
 use toft::Memory;
@@ -59,14 +58,20 @@ impl<T, L: Layout<T>, M: Memory> Extend<T> for Queue<T, L, M> {
     /// As [`push_back`](Queue::push_back).
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
-        self.ring.extend(values);
+        let mut values = values.into_iter();
+        while let Some(value) = values.next() {
+            if self.len() == self.capacity() && !self.is_fixed() {
+                self.reserve(values.size_hint().0.saturating_add(1));
+            }
+            self.push_back(value);
+        }
     }
 }
 
 impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for Queue<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
-        self.ring.extend(values.into_iter().copied());
+        self.extend(values.into_iter().copied());
     }
 }
 
@@ -99,33 +104,6 @@ impl<T> From<Vec<T>> for Queue<T> {
 impl<T, L: Layout<T>, M: Memory> From<Queue<T, L, M>> for Vec<T> {
     fn from(queue: Queue<T, L, M>) -> Vec<T> {
         queue.into_iter().collect()
-    }
-}
-
-impl<T, L: Layout<T>, M: Memory> IntoIterator for Queue<T, L, M> {
-    type Item = T;
-    type IntoIter = IntoIter<T, L, M>;
-
-    fn into_iter(self) -> IntoIter<T, L, M> {
-        self.ring.into_iter()
-    }
-}
-
-impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a Queue<T, L, M> {
-    type Item = L::Ref<'a>;
-    type IntoIter = Iter<'a, T, L>;
-
-    fn into_iter(self) -> Iter<'a, T, L> {
-        self.iter()
-    }
-}
-
-impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a mut Queue<T, L, M> {
-    type Item = L::Mut<'a>;
-    type IntoIter = IterMut<'a, T, L>;
-
-    fn into_iter(self) -> IterMut<'a, T, L> {
-        self.iter_mut()
     }
 }
 

@@ -19,7 +19,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         while start < end {
             let middle = start + (end - start) / 2;
             // SAFETY: the position has a value, borrowed with the queue.
-            match compare(unsafe { L::get(self.ring.slots.raw(), self.slot(middle)) }) {
+            match compare(unsafe { L::get(self.slots.raw(), self.slot_at(middle)) }) {
                 Ordering::Less => start = middle + 1,
                 Ordering::Greater => end = middle,
                 Ordering::Equal => return Ok(middle),

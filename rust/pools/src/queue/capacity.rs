@@ -1,38 +1,38 @@
-//! How many values a ring has, and room for how many: its growth.
+//! How many values a queue has and can have, and its growth.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::super::full::no_slot;
 use super::super::layout::Layout;
 use super::super::run::grown;
-use super::{Ring, RingIndex};
+use super::Queue;
 use toft::AllocError;
 use toft::Memory;
 
-impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
+impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// How many values it has.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Ring::<u8>::new().len(), 0);
+    /// assert_eq!(toft_pools::Queue::from([1, 2]).len(), 2);
     /// ```
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.end.wrapping_sub(self.begin)
+        self.tail.wrapping_sub(self.head)
     }
 
     /// Whether it has none.
     ///
     /// ```
-    /// assert!(toft_pools::Ring::<u8>::new().is_empty());
+    /// assert!(toft_pools::Queue::<u8>::new().is_empty());
     /// ```
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.begin == self.end
+        self.head == self.tail
     }
 
-    /// How many values it can have before it must grow; of a fixed ring: at all.
+    /// How many values it can have before it must grow; of a fixed queue: at all.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Ring::<u8>::fixed(3).capacity(), 3);
+    /// assert_eq!(toft_pools::Queue::<u8>::fixed(3).capacity(), 3);
     /// ```
     pub fn capacity(&self) -> usize {
         self.limit
@@ -41,7 +41,7 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
     /// Whether it cannot grow.
     ///
     /// ```
-    /// assert!(toft_pools::Ring::<u8>::fixed(3).is_fixed());
+    /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
     /// ```
     pub fn is_fixed(&self) -> bool {
         self.fixed
@@ -50,7 +50,7 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
     /// Where its slots come from.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Ring::<u8>::new().memory(), &toft::Heap);
+    /// assert_eq!(toft_pools::Queue::<u8>::new().memory(), &toft::Heap);
     /// ```
     pub fn memory(&self) -> &M {
         self.slots.memory()
@@ -59,13 +59,13 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
     /// Makes room for `more` values.
     ///
     /// ```
-    /// let mut ring = toft_pools::Ring::<u8>::new();
-    /// ring.reserve(100);
-    /// assert!(ring.capacity() >= 100);
+    /// let mut queue = toft_pools::Queue::from([1]);
+    /// queue.reserve(10);
+    /// assert!(queue.capacity() >= 11);
     /// ```
     ///
     /// # Panics
-    /// The ring is fixed and has no room for them, indices cannot number as many, or there is no memory.
+    /// The queue is fixed and has no room for them, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
@@ -73,15 +73,15 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
         }
     }
 
-    /// As [`reserve`](Ring::reserve).
+    /// As [`reserve`](Queue::reserve).
     ///
     /// ```
-    /// let mut ring = toft_pools::Ring::<u8>::fixed(2);
-    /// assert!(ring.try_reserve(2).is_ok() && ring.try_reserve(3).is_err());
+    /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
+    /// assert!(queue.try_reserve(2).is_ok() && queue.try_reserve(3).is_err());
     /// ```
     ///
     /// # Errors
-    /// The ring is fixed and has no room for them, indices cannot number as many, or there is no memory.
+    /// The queue is fixed and has no room for them, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         if more > self.limit - self.len() {
             self.grow(more)?;
@@ -92,26 +92,22 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
     #[cold]
     #[inline(never)]
     pub(super) fn grow(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
-        if self.fixed || wanted > I::MOST {
+        if self.fixed {
             return Err(AllocError);
         }
-        self.grow_to(grown::<T>(self.slots.capacity(), self.len(), more)?.min(I::MOST))
+        self.grow_to(grown::<T>(self.slots.capacity(), self.len(), more)?)
     }
 
     pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
         let (old, new) = (self.slots.capacity(), n.checked_next_power_of_two().ok_or(AllocError)?);
-        if n > I::MOST {
-            return Err(AllocError);
-        }
         if !L::ROWS || old == 0 {
             self.replace(new)?;
         } else {
             self.slots.grow(new, old)?;
-            // Both runs begin at multiples of `old` from where they lay; with twice the slots one of them is there already.
-            let (at, len, raw) = (self.begin & (old - 1), self.len(), self.slots.raw());
+            // Both parts begin at multiples of `old` from where they were; with twice the slots one of them stays.
+            let (at, len, raw) = (self.head & (old - 1), self.len(), self.slots.raw());
             let front = len.min(old - at);
-            let (goes, back) = (self.begin & (new - 1), self.begin.wrapping_add(front) & (new - 1));
+            let (goes, back) = (self.head & (new - 1), self.head.wrapping_add(front) & (new - 1));
             // SAFETY: what moves goes to slots beyond the old ones.
             unsafe {
                 if goes != at {
@@ -122,32 +118,32 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
                 }
             }
         }
-        self.limit = new.min(I::MOST);
+        self.limit = new;
         Ok(())
     }
 
     /// Moves to other memory, of a capacity that is a power of two, or 0, and not less than there are values.
     fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
-        let (old, mut begin, end) = (self.slots.capacity(), self.begin, self.end);
+        let (old, mut head, tail) = (self.slots.capacity(), self.head, self.tail);
         self.slots.replace(capacity, |from, to| {
-            while begin != end {
-                let (at, goes) = (begin & (old - 1), begin & (capacity - 1));
-                let n = end.wrapping_sub(begin).min(old - at).min(capacity - goes);
+            while head != tail {
+                let (at, goes) = (head & (old - 1), head & (capacity - 1));
+                let n = tail.wrapping_sub(head).min(old - at).min(capacity - goes);
                 // SAFETY: within both.
                 unsafe { L::copy(from, at, to, goes, n) }
-                begin = begin.wrapping_add(n);
+                head = head.wrapping_add(n);
             }
         })
     }
 
-    /// Gives back what memory is not used, as far as the capacity is a power of two. Indices stay. Nothing happens if the
-    /// ring is fixed, or there is no memory to move to.
+    /// Gives back what memory is not used, as far as the capacity is a power of two. Nothing happens if the queue is
+    /// fixed, or there is no memory to move to.
     ///
     /// ```
-    /// let mut ring = toft_pools::Ring::with_capacity(100);
-    /// let i = ring.push_end('a');
-    /// ring.shrink_to_fit();
-    /// assert_eq!((ring.capacity(), ring.get(i)), (1, Some(&'a')));
+    /// let mut queue = toft_pools::Queue::with_capacity(100);
+    /// queue.extend([1, 2, 3]);
+    /// queue.shrink_to_fit();
+    /// assert_eq!(queue.capacity(), 4);
     /// ```
     pub fn shrink_to_fit(&mut self) {
         self.shrink_to(0);
@@ -156,9 +152,9 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
     /// The same, but keeps room for `least` values.
     ///
     /// ```
-    /// let mut ring = toft_pools::Ring::<u8>::with_capacity(100);
-    /// ring.shrink_to(10);
-    /// assert_eq!(ring.capacity(), 16);
+    /// let mut queue = toft_pools::Queue::<u8>::with_capacity(100);
+    /// queue.shrink_to(10);
+    /// assert_eq!(queue.capacity(), 16);
     /// ```
     pub fn shrink_to(&mut self, least: usize) {
         let n = match self.len().max(least) {
@@ -167,7 +163,7 @@ impl<T, L: Layout<T>, I: RingIndex, M: Memory> Ring<T, L, I, M> {
             n => n.next_power_of_two(),
         };
         if !self.fixed && n < self.slots.capacity() && self.replace(n).is_ok() {
-            self.limit = n.min(I::MOST);
+            self.limit = n;
         }
     }
 }
