@@ -275,7 +275,7 @@ pub fn cloned(input: &Input, names: &Names, view: TokenStream) -> TokenStream {
         .filter(|field| field.nested)
         .map(|Field { member, ty, .. }| quote!(#member: <#ty as #pool::ColumnarClone>::clone_ref(#view.#member),));
     quote! {
-        let #bound = <_ as #pool::derived::CloneFields<#types>>::clone_fields(#refs);
+        let #bound = <_ as #pool::derive_support::CloneFields<#types>>::clone_fields(#refs);
         #this { #(#members: #locals,)* #(#nested)* }
     }
 }
@@ -287,7 +287,7 @@ pub fn clone_bounds<'i>(input: &'i Input, names: &'i Names) -> impl Iterator<Ite
     let (refs, types) = (pairs(plain().map(|ty| quote!(&#trivial #ty))), pairs(plain().map(|ty| quote!(#ty))));
     let nested = input.fields.iter().filter(|field| field.nested);
     let nested = nested.map(move |field| names.bound(&field.ty, quote!(#pool::ColumnarClone)));
-    nested.chain([names.bound(refs, quote!(#pool::derived::CloneFields<#types>))])
+    nested.chain([names.bound(refs, quote!(#pool::derive_support::CloneFields<#types>))])
 }
 
 fn write_clone(input: &Input, names: &Names) -> TokenStream {

@@ -272,14 +272,14 @@ fn compare_and_show(names: &Names, generics: &Generics, ty: &TokenStream, label:
     let (impl_generics, allowances, pool) = (generics.split_for_impl().0, allowances(), &names.pool);
     let refs = listed.refs(names);
     let asks = |of: TokenStream| names.bounds([names.bound(&refs, of)]);
-    let debug = asks(quote!(#pool::derived::ShowFields));
+    let debug = asks(quote!(#pool::derive_support::ShowFields));
     let (partial_eq, eq) = (asks(quote!(::core::cmp::PartialEq)), asks(quote!(::core::cmp::Eq)));
     let (parts, others) = (listed.of(quote!(self)), listed.of(quote!(__other)));
     let texts = listed.members.iter().map(|(member, _)| member.to_string().trim_start_matches("r#").to_string());
     let show = if listed.tuple {
         quote! {
             let mut __shown = ::core::fmt::Formatter::debug_tuple(__f, #label);
-            #pool::derived::ShowFields::show(&#parts, &mut |__field| {
+            #pool::derive_support::ShowFields::show(&#parts, &mut |__field| {
                 __shown.field(__field);
             });
             __shown.finish()
@@ -289,7 +289,7 @@ fn compare_and_show(names: &Names, generics: &Generics, ty: &TokenStream, label:
             let mut __shown = ::core::fmt::Formatter::debug_struct(__f, #label);
             let __names: &[&::core::primitive::str] = &[#(#texts),*];
             let mut __i = 0;
-            #pool::derived::ShowFields::show(&#parts, &mut |__field| {
+            #pool::derive_support::ShowFields::show(&#parts, &mut |__field| {
                 __shown.field(__names[__i], __field);
                 __i += 1;
             });
@@ -367,8 +367,8 @@ fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
     let locals: Vec<Ident> = (0..members.len()).map(|i| format_ident!("__field_{i}")).collect();
     let bound = pairs(locals.iter().map(|local| quote!(#local)));
     let cloned_types = pairs(types.iter().cloned());
-    let clone = names.bounds([names.bound(refs, quote!(#pool::derived::CloneFields<#cloned_types>))]);
-    // The compiler asks each field whether it is Copy: see the crate's `derived` for why lifetimes stand in the way.
+    let clone = names.bounds([names.bound(refs, quote!(#pool::derive_support::CloneFields<#cloned_types>))]);
+    // The compiler asks each field whether it is Copy: see the crate's `derive_support` for why lifetimes stand in the way.
     let copy = (!has_lifetimes(quote!(#(#types)*))).then(|| {
         let copy = names.bounds(types.iter().map(|ty| names.bound(ty, quote!(::core::marker::Copy))));
         quote! {
@@ -385,7 +385,7 @@ fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
         #allowances
         impl #impl_generics ::core::clone::Clone for #ty #clone {
             fn clone(&self) -> Self {
-                let #bound = <_ as #pool::derived::CloneFields<#cloned_types>>::clone_fields(#list);
+                let #bound = <_ as #pool::derive_support::CloneFields<#cloned_types>>::clone_fields(#list);
                 #row { #(#members: #locals,)* #marker_copied }
             }
         }

@@ -1,7 +1,7 @@
 //! Types whose fields can lie in columns.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::plan::Planner;
+use super::planner::Planner;
 
 /// A type whose fields can lie in columns, each in an array of its own. With the feature `derive` it is
 /// [derived](derive@crate::Columnar); by hand:
@@ -61,7 +61,7 @@ use super::plan::Planner;
 /// let mut points: Stack<Point, Columns> = Stack::default();
 /// points.push(Point { x: 1.0, y: 2.0 });
 /// points.push(Point { x: 3.0, y: 4.0 });
-/// assert_eq!(points.slices().1, [2.0, 4.0]);
+/// assert_eq!(points.as_slice().1, [2.0, 4.0]);
 /// ```
 ///
 /// # Safety

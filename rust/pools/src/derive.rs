@@ -35,11 +35,11 @@
 /// let mut particles: Stack<Particle, Columns> = Stack::default();
 /// particles.extend((0..100).map(|i| Particle { x: 0.0, speed: i as f32, name: String::new() }));
 ///
-/// let columns: ParticleSlicesMut = particles.slices_mut();
+/// let columns: ParticleSlicesMut = particles.as_mut_slice();
 /// for (x, speed) in columns.x.iter_mut().zip(&*columns.speed) {
 ///     *x += *speed; // several at a time; no name is loaded
 /// }
-/// assert_eq!(particles.slices().x[..3], [0.0, 1.0, 2.0]);
+/// assert_eq!(particles.as_slice().x[..3], [0.0, 1.0, 2.0]);
 /// ```
 ///
 /// # What is written
@@ -93,8 +93,8 @@
 ///
 /// let mut bodies: Stack<Body, Columns> = Stack::default();
 /// bodies.push(Body { at: Point { x: 1.0, y: 2.0 }, mass: 3.0 });
-/// *bodies.peek_mut().unwrap().at.y = 5.0;
-/// assert_eq!(bodies.slices().at.y, [5.0]);
+/// *bodies.last_mut().unwrap().at.y = 5.0;
+/// assert_eq!(bodies.as_slice().at.y, [5.0]);
 /// ```
 ///
 /// `#[columns(align = N)]`: the column begins at a multiple of `N` bytes, a power of two up to `2^29`, and of 64.
@@ -120,13 +120,13 @@
 ///
 /// let mut bodies: Stack<Body, Columns> = Stack::default();
 /// bodies.push(Body { x: 1.0, speed: 2.0, texture: [0; 64] });
-/// assert_eq!(*bodies.peek().unwrap().speed, 2.0);
-/// for body in bodies.slices_mut().hot {
+/// assert_eq!(*bodies.last().unwrap().speed, 2.0);
+/// for body in bodies.as_mut_slice().hot {
 ///     body.x += body.speed;
 /// }
-/// let hot: &[BodyHot] = bodies.slices().hot;
+/// let hot: &[BodyHot] = bodies.as_slice().hot;
 /// assert_eq!(hot[0].x, 3.0);
-/// assert_eq!(bodies.slices().texture.as_ptr() as usize % 4096, 0);
+/// assert_eq!(bodies.as_slice().texture.as_ptr() as usize % 4096, 0);
 /// ```
 ///
 /// # Of the struct

@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 pub trait Key<T>: Copy + Eq + sealed::Sealed {
     /// What a slot has beside it, with which a key is compared.
     #[doc(hidden)]
-    type Generation: Count;
+    type Generation: Generation;
     /// How many slots can be told apart.
     #[doc(hidden)]
     const SLOTS: usize;
@@ -40,11 +40,26 @@ pub trait Key<T>: Copy + Eq + sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
-    impl<T, G: super::Count> Sealed for super::Handle<T, G> {}
+    impl<T, G: super::Generation> Sealed for super::Handle<T, G> {}
     impl Sealed for u16 {}
     impl Sealed for u32 {}
     impl Sealed for u64 {}
     impl Sealed for usize {}
+}
+
+/// The value from which a pool derives its first generation: multiples of the golden ratio of all values there are, which
+/// are as far apart as so many points can be (Knuth, The Art of Computer Programming 3, 6.4). A handle of another pool
+/// matches nothing until a slot was used about 2^31 / n times, where n pools were made between the two.
+#[cfg(target_has_atomic = "32")]
+pub(crate) fn generation_seed() -> u32 {
+    use core::sync::atomic::{AtomicU32, Ordering};
+    static MADE: AtomicU32 = AtomicU32::new(1);
+    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
+}
+
+#[cfg(not(target_has_atomic = "32"))]
+pub(crate) fn generation_seed() -> u32 {
+    0 // A processor without atomic counters: a handle of another pool may match.
 }
 
 macro_rules! index {
@@ -82,7 +97,7 @@ index!(u16 u32 u64 usize);
 /// assert_eq!(size_of::<Handle<String, u8>>(), 8); // as large as any: the smaller counters are for tests
 /// assert_eq!(size_of::<Option<Handle<String>>>(), 8);
 /// ```
-pub trait Count: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Sealed {
+pub trait Generation: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Sealed {
     /// One that is not 0.
     #[doc(hidden)]
     type NonZero: Copy + Eq + Ord + Hash + fmt::Debug + 'static;
@@ -127,7 +142,7 @@ mod count {
 
 macro_rules! count {
     ($($int:ident)*) => {$(
-        impl Count for $int {
+        impl Generation for $int {
             type NonZero = core::num::NonZero<$int>;
             fn even(start: u32) -> $int {
                 // The upper bits: those of a product with an odd number are the ones that differ most.
@@ -269,13 +284,13 @@ mod odd_bits {
 /// assert_eq!(pool.get(new), Some(&"new"));
 /// assert_eq!(Pool::<&str>::new().get(new), None);
 /// ```
-pub struct Handle<T, G: Count = u32> {
+pub struct Handle<T, G: Generation = u32> {
     index: u32,
     generation: G::NonZero,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T, G: Count> Handle<T, G> {
+impl<T, G: Generation> Handle<T, G> {
     /// The number of the slot, from 0 on.
     ///
     /// ```
@@ -318,7 +333,7 @@ impl<T, G: Count> Handle<T, G> {
     }
 }
 
-impl<T, G: Count> Key<T> for Handle<T, G> {
+impl<T, G: Generation> Key<T> for Handle<T, G> {
     type Generation = G;
     const SLOTS: usize = if usize::BITS > 32 { u32::MAX as usize } else { usize::MAX };
 
@@ -340,43 +355,43 @@ impl<T, G: Count> Key<T> for Handle<T, G> {
 }
 
 // Not derived: none of these asks anything of T.
-impl<T, G: Count> Clone for Handle<T, G> {
+impl<T, G: Generation> Clone for Handle<T, G> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, G: Count> Copy for Handle<T, G> {}
+impl<T, G: Generation> Copy for Handle<T, G> {}
 
-impl<T, G: Count> PartialEq for Handle<T, G> {
+impl<T, G: Generation> PartialEq for Handle<T, G> {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         (self.index, self.generation) == (other.index, other.generation)
     }
 }
 
-impl<T, G: Count> Eq for Handle<T, G> {}
+impl<T, G: Generation> Eq for Handle<T, G> {}
 
-impl<T, G: Count> PartialOrd for Handle<T, G> {
+impl<T, G: Generation> PartialOrd for Handle<T, G> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T, G: Count> Ord for Handle<T, G> {
+impl<T, G: Generation> Ord for Handle<T, G> {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.index, self.generation).cmp(&(other.index, other.generation))
     }
 }
 
-impl<T, G: Count> Hash for Handle<T, G> {
+impl<T, G: Generation> Hash for Handle<T, G> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.index, self.generation).hash(state);
     }
 }
 
-impl<T, G: Count> fmt::Debug for Handle<T, G> {
+impl<T, G: Generation> fmt::Debug for Handle<T, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Handle({}, {:?})", self.index, self.generation)
     }
@@ -384,12 +399,12 @@ impl<T, G: Count> fmt::Debug for Handle<T, G> {
 
 #[cfg(test)]
 mod tests {
-    use super::Count;
+    use super::Generation;
 
     /// Each bit alone, and the others without it, among other bits that do not count.
     #[test]
     fn odd_bits_are_those_of_the_odd() {
-        fn all<G: Count>(of: impl Fn(u32) -> G) {
+        fn all<G: Generation>(of: impl Fn(u32) -> G) {
             for i in 0..64 {
                 let one: [G; 64] = core::array::from_fn(|j| of(0xABCD_FFFE | u32::from(i == j)));
                 assert_eq!(G::odd_bits(&one), 1 << i);

@@ -19,7 +19,7 @@
 //! * **Rows or columns**: `Stack<T>` keeps values as they are, `Stack<T, Columns>` each field in a column of its own:
 //!   [`Columnar`](derive@crate::Columnar) is derived. Of an ordered map it is the values that are columns.
 //! * **Growing or fixed**: `new` and `with_capacity` make what grows, `fixed(n)` what has `n` slots for good: then nothing
-//!   is ever moved or allocated, and what finds no room panics; its `try_` twin returns the value in a [`Full`].
+//!   is ever moved or allocated, and what finds no room panics; its `try_` twin returns the value in a [`CapacityError`].
 //! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or what implements [`Memory`]: `new_in`, `fixed_in`.
 //! * **Keys** of a pool: [`Handle`] with a generation of 32, 16 or 8 bits, or `u16`, `u32`, `u64`, `usize` without.
 //!
@@ -48,46 +48,45 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod cells;
+mod capacity_error;
+mod column_views;
 mod columnar;
+mod contiguous;
 #[cfg(feature = "derive")]
 mod derive;
 #[cfg(feature = "derive")]
 #[doc(hidden)]
 #[allow(missing_docs)]
-pub mod derived;
-mod full;
-mod iter;
+pub mod derive_support;
+mod field_layout;
+mod free_list;
 mod key;
-mod layout;
+mod linked_slots;
 pub mod list;
 mod ordered;
-mod plan;
+mod planner;
 mod pool;
 pub mod queue;
-mod run;
+#[cfg(feature = "serde")]
+mod serde;
 mod slots;
 pub mod stack;
-#[cfg(feature = "serde")]
-mod stored;
-mod vacancy;
-mod views;
 
+pub use capacity_error::CapacityError;
+pub use column_views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
 pub use columnar::{Columnar, ColumnarClone};
 #[cfg(feature = "derive")]
 pub use derive::Columnar;
-pub use full::Full;
-pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
-pub use key::{Count, Handle, Key};
-pub use layout::{CloneIn, Columns, Layout, Rows};
+pub use field_layout::{CloneIn, Columns, FieldLayout, Rows};
+pub use key::{Generation, Handle, Key};
 pub use list::List;
 pub use ordered::{OrderedMap, OrderedSet};
-pub use plan::Planner;
+pub use planner::Planner;
 pub use pool::Pool;
+pub use pool::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 pub use queue::Queue;
 pub use stack::Stack;
 pub use toft::{Blocks, Heap, Memory};
-pub use views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
 
 pub mod ordered_map {
     //! What [`OrderedMap`](super::OrderedMap) hands out: entries and iterators.

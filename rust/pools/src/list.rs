@@ -1,11 +1,11 @@
-//! A doubly linked list, whose nodes are cells of one pool.
+//! A doubly linked list, whose nodes are slots of one pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::cells::{near, Cells, NONE};
-use super::full::Full;
+use super::capacity_error::CapacityError;
+use super::contiguous::drop_all;
+use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::key::Handle;
-use super::layout::{CloneIn, Layout, Rows};
-use super::run::drop_all;
+use super::linked_slots::{near, LinkedIndices, LinkedRange, LinkedSlots, NONE};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -37,8 +37,8 @@ pub use iter::{Handles, IntoIter, Iter, IterMut};
 /// assert_eq!(cache.pop_back(), Some("b"));
 /// assert_eq!((cache.get(a), cache.get(b)), (Some(&"a"), None));
 /// ```
-pub struct List<T, L: Layout<T> = Rows, M: Memory = Heap> {
-    cells: Cells<T, L, M>,
+pub struct List<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
+    slots: LinkedSlots<T, L, M>,
     front: u32,
     back: u32,
 }
@@ -84,7 +84,7 @@ impl<T> List<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// An empty list; it takes no memory yet.
     ///
     /// ```
@@ -94,7 +94,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// list.push_back(1);
     /// ```
     pub fn new_in(memory: M) -> Self {
-        List { cells: Cells::new_in(memory), front: NONE, back: NONE }
+        List { slots: LinkedSlots::new_in(memory), front: NONE, back: NONE }
     }
 
     /// An empty list with room for `n` values.
@@ -124,7 +124,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// # Errors
     /// There is no memory, or handles cannot tell as many apart.
     pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(List { cells: Cells::with_capacity_in(n, memory)?, front: NONE, back: NONE })
+        Ok(List { slots: LinkedSlots::with_capacity_in(n, memory)?, front: NONE, back: NONE })
     }
 
     /// An empty list, which holds `n` values at most.
@@ -154,7 +154,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// # Errors
     /// There is no memory, or handles cannot tell as many apart.
     pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(List { cells: Cells::fixed_in(n, memory)?, front: NONE, back: NONE })
+        Ok(List { slots: LinkedSlots::fixed_in(n, memory)?, front: NONE, back: NONE })
     }
 
     // ---- size ----
@@ -166,7 +166,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn len(&self) -> usize {
-        self.cells.len()
+        self.slots.len()
     }
 
     /// Whether it has none.
@@ -185,7 +185,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert_eq!(toft_pools::List::<u8>::fixed(3).capacity(), 3);
     /// ```
     pub fn capacity(&self) -> usize {
-        self.cells.capacity()
+        self.slots.capacity()
     }
 
     /// Whether it cannot grow.
@@ -194,7 +194,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(toft_pools::List::<u8>::fixed(3).is_fixed());
     /// ```
     pub fn is_fixed(&self) -> bool {
-        self.cells.is_fixed()
+        self.slots.is_fixed()
     }
 
     /// Where its slots come from.
@@ -203,7 +203,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert_eq!(toft_pools::List::<u8>::new().memory(), &toft::Heap);
     /// ```
     pub fn memory(&self) -> &M {
-        self.cells.memory()
+        self.slots.memory()
     }
 
     /// Makes room for `more` values.
@@ -218,7 +218,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
-        self.cells.sure_room(more);
+        self.slots.reserve_or_panic(more);
     }
 
     /// As [`reserve`](List::reserve).
@@ -231,7 +231,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// # Errors
     /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        self.cells.room(more)
+        self.slots.try_reserve(more)
     }
 
     // ---- the ends ----
@@ -250,7 +250,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     #[inline]
     #[track_caller]
     pub fn push_back(&mut self, value: T) -> Handle<T> {
-        self.cells.sure_room(1);
+        self.slots.reserve_or_panic(1);
         // SAFETY: there is room.
         unsafe { self.link_in(value, self.back, NONE) }
     }
@@ -258,18 +258,18 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// As [`push_back`](List::push_back).
     ///
     /// ```
-    /// use toft_pools::{Full, List};
-    /// assert_eq!(List::fixed(0).try_push_back('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, List};
+    /// assert_eq!(List::fixed(0).try_push_back('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
     /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
     #[inline]
-    pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        match self.cells.room(1) {
+    pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        match self.slots.try_reserve(1) {
             // SAFETY: there is room.
             Ok(()) => Ok(unsafe { self.link_in(value, self.back, NONE) }),
-            Err(AllocError) => Err(Full(value)),
+            Err(AllocError) => Err(CapacityError(value)),
         }
     }
 
@@ -286,7 +286,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     #[inline]
     #[track_caller]
     pub fn push_front(&mut self, value: T) -> Handle<T> {
-        self.cells.sure_room(1);
+        self.slots.reserve_or_panic(1);
         // SAFETY: there is room.
         unsafe { self.link_in(value, NONE, self.front) }
     }
@@ -294,18 +294,18 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// As [`push_front`](List::push_front).
     ///
     /// ```
-    /// use toft_pools::{Full, List};
-    /// assert_eq!(List::fixed(0).try_push_front('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, List};
+    /// assert_eq!(List::fixed(0).try_push_front('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
     /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
     #[inline]
-    pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        match self.cells.room(1) {
+    pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        match self.slots.try_reserve(1) {
             // SAFETY: there is room.
             Ok(()) => Ok(unsafe { self.link_in(value, NONE, self.front) }),
-            Err(AllocError) => Err(Full(value)),
+            Err(AllocError) => Err(CapacityError(value)),
         }
     }
 
@@ -320,13 +320,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return None;
         }
-        // SAFETY: the last cell has a value, which is the caller's.
+        // SAFETY: the last slot has a value, which is the caller's.
         unsafe {
-            self.back = near((*self.cells.link(i)).other, i);
+            self.back = near((*self.slots.link(i)).other, i);
             if self.back == NONE {
                 self.front = NONE;
             } else {
-                (*self.cells.link(self.back)).next = NONE;
+                (*self.slots.link(self.back)).next = NONE;
             }
             Some(self.read(i))
         }
@@ -343,13 +343,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return None;
         }
-        // SAFETY: the first cell has a value, which is the caller's.
+        // SAFETY: the first slot has a value, which is the caller's.
         unsafe {
-            self.front = near((*self.cells.link(i)).next, i);
+            self.front = near((*self.slots.link(i)).next, i);
             if self.front == NONE {
                 self.back = NONE;
             } else {
-                (*self.cells.link(self.front)).other = NONE;
+                (*self.slots.link(self.front)).other = NONE;
             }
             Some(self.read(i))
         }
@@ -397,43 +397,6 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
 
     // ---- all ----
 
-    /// The values, from the front on.
-    ///
-    /// ```
-    /// let list = toft_pools::List::from([1, 2]);
-    /// assert!(list.iter().rev().eq(&[2, 1]));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        // SAFETY: the values are borrowed with the list.
-        unsafe { Iter::new(self.cells.raw(), self.walk()) }
-    }
-
-    /// The values, to change them, from the front on.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::from([1, 2]);
-    /// list.iter_mut().for_each(|value| *value *= 10);
-    /// assert!(list.iter().eq(&[10, 20]));
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { IterMut::new(self.cells.raw(), self.walk()) }
-    }
-
-    /// The handles of the values, from the front on.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::new();
-    /// let (one, two) = (list.push_back(1), list.push_back(2));
-    /// assert!(list.handles().eq([one, two]));
-    /// ```
-    pub fn handles(&self) -> Handles<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { Handles::new(self.cells.raw(), self.walk()) }
-    }
-
     /// Drops all values; their handles are stale. The memory stays. O(1), but for what destructors do.
     ///
     /// ```
@@ -442,36 +405,36 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let walk = self.walk();
-        self.cells.give_all();
+        let range = self.range();
+        self.slots.free_all();
         (self.front, self.back) = (NONE, NONE);
-        // SAFETY: they had values, and their links stay until the cells are used again.
-        unsafe { drop_all::<T, L, _>(self.cells.raw(), iter::Positions::<T, L>::new(self.cells.raw(), walk)) }
+        // SAFETY: they had values, and their links stay until the slots are used again.
+        unsafe { drop_all::<T, L, _>(self.slots.raw(), LinkedIndices::<T, L>::new(self.slots.raw(), range)) }
     }
 
-    // ---- cells ----
+    // ---- slots ----
 
     fn at(&self, i: u32) -> Option<L::Ref<'_>> {
-        // SAFETY: a cell of the list has a value, borrowed with it; here and below.
-        (i != NONE).then(|| unsafe { L::get(self.cells.raw(), i as usize) })
+        // SAFETY: a slot of the list has a value, borrowed with it; here and below.
+        (i != NONE).then(|| unsafe { L::get(self.slots.raw(), i as usize) })
     }
 
     fn at_mut(&mut self, i: u32) -> Option<L::Mut<'_>> {
         // SAFETY: see at.
-        (i != NONE).then(|| unsafe { L::get_mut(self.cells.raw(), i as usize) })
+        (i != NONE).then(|| unsafe { L::get_mut(self.slots.raw(), i as usize) })
     }
 
     fn handle_at(&self, i: u32) -> Option<Handle<T>> {
         // SAFETY: see at.
-        (i != NONE).then(|| unsafe { self.cells.handle(i) })
+        (i != NONE).then(|| unsafe { self.slots.handle(i) })
     }
 
     #[inline]
-    fn walk(&self) -> iter::Walk {
-        iter::Walk::new(self.front, self.back, self.len())
+    fn range(&self) -> LinkedRange {
+        LinkedRange::new(self.front, self.back, self.len())
     }
 
-    /// Puts a value into a cell between two neighbours, or an end.
+    /// Puts a value into a slot between two neighbours, or an end.
     ///
     /// # Safety
     /// There is room; the two are neighbours.
@@ -479,25 +442,25 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     unsafe fn link_in(&mut self, value: T, before: u32, after: u32) -> Handle<T> {
         // SAFETY: the caller's contract.
         unsafe {
-            let i = self.cells.put(value, after, before);
+            let i = self.slots.insert(value, after, before);
             self.join(before, i, after);
-            self.cells.handle(i)
+            self.slots.handle(i)
         }
     }
 
     /// # Safety
-    /// The cell has a value and is not linked; the others are neighbours.
+    /// The slot has a value and is not linked; the others are neighbours.
     unsafe fn link_between(&mut self, i: u32, before: u32, after: u32) {
         // SAFETY: the caller's contract.
         unsafe {
-            let link = self.cells.link(i);
+            let link = self.slots.link(i);
             ((*link).other, (*link).next) = (before, after);
             self.join(before, i, after);
         }
     }
 
     /// # Safety
-    /// The cells are of the list, or none.
+    /// The slots are of the list, or none.
     #[inline(always)]
     unsafe fn join(&mut self, before: u32, i: u32, after: u32) {
         // SAFETY: the caller's contract.
@@ -505,38 +468,38 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
             if before == NONE {
                 self.front = i;
             } else {
-                (*self.cells.link(before)).next = i;
+                (*self.slots.link(before)).next = i;
             }
             if after == NONE {
                 self.back = i;
             } else {
-                (*self.cells.link(after)).other = i;
+                (*self.slots.link(after)).other = i;
             }
         }
     }
 
     /// # Safety
-    /// The cell is of the list.
+    /// The slot is of the list.
     #[inline(always)]
     unsafe fn unlink(&mut self, i: u32) {
         // SAFETY: the caller's contract.
         unsafe {
-            let link = *self.cells.link(i);
+            let link = *self.slots.link(i);
             if link.other == NONE {
                 self.front = link.next;
             } else {
-                (*self.cells.link(link.other)).next = link.next;
+                (*self.slots.link(link.other)).next = link.next;
             }
             if link.next == NONE {
                 self.back = link.other;
             } else {
-                (*self.cells.link(link.next)).other = link.other;
+                (*self.slots.link(link.next)).other = link.other;
             }
         }
     }
 
     /// # Safety
-    /// The cell is of the list.
+    /// The slot is of the list.
     #[inline(always)]
     unsafe fn take(&mut self, i: u32) -> T {
         // SAFETY: the caller's contract.
@@ -547,13 +510,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     }
 
     /// # Safety
-    /// The cell has a value, and is linked no more.
+    /// The slot has a value, and is linked no more.
     #[inline(always)]
     unsafe fn read(&mut self, i: u32) -> T {
         // SAFETY: the caller's contract; the value is his.
         unsafe {
-            let value = L::read(self.cells.raw(), i as usize);
-            self.cells.give(i);
+            let value = L::read(self.slots.raw(), i as usize);
+            self.slots.free_slot(i);
             value
         }
     }
@@ -565,11 +528,11 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
-        List { cells: self.cells.clone(), front: self.front, back: self.back }
+        List { slots: self.slots.clone(), front: self.front, back: self.back }
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Drop for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Drop for List<T, L, M> {
     fn drop(&mut self) {
         self.clear();
     }

@@ -1,23 +1,26 @@
 //! Slots of one type, taken and given back in any order.
 //!
 //! The fast paths, each inline: `occupy` and `vacate`, a few loads and stores beside the value. The slow path is
-//! `make_room`: slots that were not in use yet, and growth.
+//! `prepare_slot`: slots that were not in use yet, and growth.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::marker::PhantomData;
 use core::mem::needs_drop;
 
+use super::capacity_error::CapacityError;
 use super::columnar::Columnar;
-use super::full::Full;
-use super::key::{Count, Handle, Key};
-use super::layout::{Columns, Layout, Rows};
+use super::field_layout::{Columns, FieldLayout, Rows};
+use super::free_list::{FreeList, MAX_SLOTS};
+use super::key::{generation_seed, Generation, Handle, Key};
 use super::slots::Slots;
-use super::vacancy::{Vacancy, MOST};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
-mod size;
+mod capacity;
+mod iter;
 mod traits;
+
+pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 
 /// Slots of one type, taken and given back in any order, addressed by key.
 ///
@@ -45,9 +48,9 @@ mod traits;
 /// assert_eq!(pool.values().copied().collect::<Vec<_>>(), ["c", "b"]);
 /// # let _ = (b, c);
 /// ```
-pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
+pub struct Pool<T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     slots: Slots<T, L, (), M>,
-    vacancy: Vacancy<K::Generation>,
+    free_list: FreeList<K::Generation>,
     fixed: bool,
     /// The pool's number, from which its generations begin.
     start: u32,
@@ -57,27 +60,12 @@ pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap>
 }
 
 // SAFETY: the generations are this value's alone, as its slots are.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> where L::Parts: Send {}
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> where L::Parts: Send {}
 // SAFETY: through a shared reference a pool only reads.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> where L::Parts: Sync {}
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> where L::Parts: Sync {}
 
 /// How many slots a pool begins with when it grows.
-const LEAST: usize = 16;
-
-/// Each pool's generations begin elsewhere: at multiples of the golden ratio of all there are, which lie as far apart as
-/// so many points can (Knuth, The Art of Computer Programming 3, 6.4). A handle of another pool matches nothing until
-/// a slot was used about 2^31 / n times, where n pools were made between the two.
-#[cfg(target_has_atomic = "32")]
-pub(super) fn number() -> u32 {
-    use core::sync::atomic::{AtomicU32, Ordering};
-    static MADE: AtomicU32 = AtomicU32::new(1);
-    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
-}
-
-#[cfg(not(target_has_atomic = "32"))]
-pub(super) fn number() -> u32 {
-    0 // a processor without atomic counters: a foreign handle may match
-}
+const MIN_SLOTS: usize = 16;
 
 impl<T> Pool<T> {
     /// A pool of rows on the heap, with no slots yet.
@@ -119,7 +107,7 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// A pool of any kind, with no slots yet.
     ///
     /// ```
@@ -132,8 +120,8 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool[i], 'a');
     /// ```
     pub fn new_in(memory: M) -> Self {
-        let (vacancy, unused) = (Vacancy::new(), K::unused(0));
-        Pool { slots: Slots::new_in(memory), vacancy, fixed: false, start: 0, unused, of: PhantomData }
+        let (free_list, unused) = (FreeList::new(), K::unused(0));
+        Pool { slots: Slots::new_in(memory), free_list, fixed: false, start: 0, unused, of: PhantomData }
     }
 
     /// A pool of any kind with room for `n` values.
@@ -165,7 +153,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Panics
     /// There is no memory for them, or keys cannot tell them apart.
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).unwrap_or_else(|_| refuse(n))
+        Self::try_fixed_in(n, memory).unwrap_or_else(|_| capacity_overflow(n))
     }
 
     /// As [`fixed_in`](Pool::fixed_in).
@@ -200,8 +188,8 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// The pool is fixed and full, keys cannot tell more slots apart, or there is no memory.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> K {
-        if !self.vacancy.is_prepared() && self.make_room().is_err() {
-            full()
+        if !self.free_list.has_next() && self.prepare_slot().is_err() {
+            pool_full()
         }
         // SAFETY: there is room.
         unsafe { self.occupy(value) }
@@ -217,9 +205,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Errors
     /// There is no room: the value comes back, and nothing changed.
     #[inline(always)]
-    pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
-        if !self.vacancy.is_prepared() && self.make_room().is_err() {
-            return Err(Full(value));
+    pub fn try_insert(&mut self, value: T) -> Result<K, CapacityError<T>> {
+        if !self.free_list.has_next() && self.prepare_slot().is_err() {
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room.
         Ok(unsafe { self.occupy(value) })
@@ -241,12 +229,12 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// As [`insert`](Pool::insert). If the closure does, nothing changed.
     #[inline]
     pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
-        if !self.vacancy.is_prepared() && self.make_room().is_err() {
-            full()
+        if !self.free_list.has_next() && self.prepare_slot().is_err() {
+            pool_full()
         }
         // SAFETY: there is room, and the closure cannot reach the pool.
         unsafe {
-            let (i, generation) = self.vacancy.peek();
+            let (i, generation) = self.free_list.next_slot();
             let value = value(K::new(i, generation.next()));
             self.occupy(value)
         }
@@ -258,9 +246,9 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     unsafe fn occupy(&mut self, value: T) -> K {
         // SAFETY: the slot is free, so it has no value.
         unsafe {
-            let (i, generation) = self.vacancy.peek();
+            let (i, generation) = self.free_list.next_slot();
             let generation = generation.next();
-            self.vacancy.take(i, generation);
+            self.free_list.occupy(i, generation);
             L::write(self.slots.raw(), i, value);
             K::new(i, generation)
         }
@@ -269,33 +257,33 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// Finds a free slot, or makes some.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) -> Result<(), AllocError> {
+    fn prepare_slot(&mut self) -> Result<(), AllocError> {
         if self.start == 0 {
-            self.start = number();
+            self.start = generation_seed();
             self.unused = K::unused(self.start);
         }
-        if self.vacancy.prepare(self.unused) {
+        if self.free_list.find_next(self.unused) {
             return Ok(());
         }
         // Keys may tell less apart than a power of two: the last step is to as many as there can be.
         let capacity = self.capacity();
-        let wanted = capacity.saturating_mul(2).max(LEAST).min(K::SLOTS.min(MOST));
+        let wanted = capacity.saturating_mul(2).max(MIN_SLOTS).min(K::SLOTS.min(MAX_SLOTS));
         if self.fixed || wanted == capacity {
             return Err(AllocError);
         }
         self.grow(wanted)?;
-        self.vacancy.prepare(self.unused);
+        self.free_list.find_next(self.unused);
         Ok(())
     }
 
     /// More slots. An error changes nothing.
     fn grow(&mut self, capacity: usize) -> Result<(), AllocError> {
-        if capacity > K::SLOTS.min(MOST) {
+        if capacity > K::SLOTS.min(MAX_SLOTS) {
             return Err(AllocError);
         }
-        self.vacancy.reserve(capacity, self.slots.memory())?;
-        self.slots.grow(capacity, self.vacancy.known())?;
-        self.vacancy.set_slots(capacity);
+        self.free_list.reserve(capacity, self.slots.memory())?;
+        self.slots.grow(capacity, self.free_list.high_water())?;
+        self.free_list.set_slots(capacity);
         Ok(())
     }
 
@@ -320,7 +308,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     fn find(&self, key: K) -> Option<usize> {
         let i = key.index();
         // SAFETY: the slot is known.
-        let there = i < self.vacancy.known() && key.matches(unsafe { self.vacancy.generation(i) });
+        let there = i < self.free_list.high_water() && key.matches(unsafe { self.free_list.generation(i) });
         there.then_some(i)
     }
 
@@ -419,11 +407,11 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     #[inline]
     pub fn key_at(&self, index: usize) -> Option<K> {
-        if index >= self.vacancy.known() {
+        if index >= self.free_list.high_water() {
             return None;
         }
         // SAFETY: the slot is known.
-        let generation = unsafe { self.vacancy.generation(index) };
+        let generation = unsafe { self.free_list.generation(index) };
         generation.is_odd().then(|| K::new(index, generation))
     }
 
@@ -432,7 +420,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[inline(always)]
     pub(super) unsafe fn key(&self, i: usize) -> K {
         // SAFETY: the caller's contract.
-        K::new(i, unsafe { self.vacancy.generation(i) })
+        K::new(i, unsafe { self.free_list.generation(i) })
     }
 
     // ---- removal ----
@@ -461,14 +449,14 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[inline(always)]
     pub(super) unsafe fn vacate(&mut self, i: usize) {
         // SAFETY: the caller's contract.
-        unsafe { self.vacancy.free(i, self.vacancy.generation(i)) }
+        unsafe { self.free_list.free(i, self.free_list.generation(i)) }
     }
 
     fn retain_slots(&mut self, mut keep: impl FnMut(K, L::Raw<()>, usize) -> bool) {
         // SAFETY: only slots that were passed are freed. A slot is free before its value's destructor runs, so if that
         // panics, the rest is as it was.
         unsafe {
-            let mut live = self.vacancy.live();
+            let mut live = self.free_list.occupied();
             while let Some(i) = live.next() {
                 if !keep(self.key(i), self.slots.raw(), i) {
                     self.vacate(i);
@@ -489,20 +477,20 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if needs_drop::<T>() {
             // SAFETY: as in retain.
             unsafe {
-                let mut live = self.vacancy.live();
+                let mut live = self.free_list.occupied();
                 while let Some(i) = live.next() {
                     self.vacate(i);
                     L::drop_in_place(self.slots.raw(), i);
                 }
             }
         }
-        self.vacancy.clear();
+        self.free_list.clear();
     }
 
     /// What slots from number `n` on, which are free, must begin with where they are not known any more: a generation that
     /// none of them had.
-    pub(super) fn unused_from(&self, n: usize) -> K::Generation {
-        let gone = &self.vacancy.generations(self.vacancy.ready())[n..];
+    pub(super) fn first_generation_from(&self, n: usize) -> K::Generation {
+        let gone = &self.free_list.generations(self.free_list.initialized())[n..];
         gone.iter().fold(self.unused, |latest, generation| {
             core::cmp::max_by_key(latest, generation.after(), |generation| generation.since(self.start))
         })
@@ -524,13 +512,13 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         (pool.start, pool.unused) = (start, unused);
         // SAFETY: there are as many slots, each free until its value is there.
         unsafe {
-            pool.vacancy.know(generations, unused);
+            pool.free_list.set_generations(generations, unused);
             for (i, value) in values {
                 L::write(pool.raw(), i, value);
-                pool.vacancy.fill(i, generations[i]);
+                pool.free_list.set_occupied(i, generations[i]);
             }
         }
-        pool.vacancy.restack();
+        pool.free_list.rebuild_stack();
         Ok(pool)
     }
 
@@ -545,24 +533,24 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     }
 
     #[inline(always)]
-    pub(super) fn vacancy(&self) -> &Vacancy<K::Generation> {
-        &self.vacancy
+    pub(super) fn free_list(&self) -> &FreeList<K::Generation> {
+        &self.free_list
     }
 }
 
 #[cold]
 #[inline(never)]
-fn full() -> ! {
+fn pool_full() -> ! {
     panic!("the pool is full")
 }
 
 #[cold]
 #[inline(never)]
-fn refuse(n: usize) -> ! {
+fn capacity_overflow(n: usize) -> ! {
     panic!("the pool cannot have room for {n} values")
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// Slices of the values that follow each other without a gap; of each column, where values are columns.
     ///
     /// ```
@@ -578,15 +566,15 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// let mut bodies: Pool<Body, Columns> = Pool::default();
     /// let handles: Vec<_> = (0..5).map(|i| bodies.insert(Body { x: i as f32, speed: 1.0 })).collect();
     /// bodies.remove(handles[2]);
-    /// let runs: Vec<&[f32]> = bodies.runs().map(|run| run.x).collect();
+    /// let runs: Vec<&[f32]> = bodies.slices().map(|run| run.x).collect();
     /// assert_eq!(runs, [[0.0, 1.0], [3.0, 4.0]]);
     /// # }
     /// ```
-    pub fn runs(&self) -> impl Iterator<Item = L::Slices<'_>> + '_ {
+    pub fn slices(&self) -> impl Iterator<Item = L::Slices<'_>> + '_ {
         // SAFETY: the pool is borrowed, so nothing changes.
-        let mut live = unsafe { self.vacancy.live() };
+        let mut live = unsafe { self.free_list.occupied() };
         core::iter::from_fn(move || {
-            let (start, n) = live.run()?;
+            let (start, n) = live.next_range()?;
             // SAFETY: a run's slots all have values.
             Some(unsafe { L::slices(self.slots.raw(), start, n) })
         })
@@ -606,7 +594,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     ///
     /// let mut bodies: Pool<Body, Columns> = Pool::default();
     /// let handle = bodies.insert(Body { x: 1.0, speed: 0.5 });
-    /// for run in bodies.runs_mut() {
+    /// for run in bodies.slices_mut() {
     ///     for (x, speed) in run.x.iter_mut().zip(run.speed) {
     ///         *x += *speed;
     ///     }
@@ -614,12 +602,12 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(*bodies.get(handle).unwrap().x, 1.5);
     /// # }
     /// ```
-    pub fn runs_mut(&mut self) -> impl Iterator<Item = L::SlicesMut<'_>> + '_ {
+    pub fn slices_mut(&mut self) -> impl Iterator<Item = L::SlicesMut<'_>> + '_ {
         // SAFETY: the pool is borrowed exclusively, so nothing changes but the values.
-        let mut live = unsafe { self.vacancy.live() };
+        let mut live = unsafe { self.free_list.occupied() };
         let raw = self.slots.raw();
         core::iter::from_fn(move || {
-            let (start, n) = live.run()?;
+            let (start, n) = live.next_range()?;
             // SAFETY: a run's slots all have values, and no two runs have a slot in common.
             Some(unsafe { L::slices_mut(raw, start, n) })
         })
@@ -662,6 +650,6 @@ impl<T: Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(K, T::Mut<'_>) -> bool) {
         // SAFETY: the slot has a value, and the pool is borrowed exclusively.
-        self.retain_slots(|key, raw, i| keep(key, unsafe { <Columns as Layout<T>>::get_mut(raw, i) }));
+        self.retain_slots(|key, raw, i| keep(key, unsafe { <Columns as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }

@@ -2,11 +2,11 @@
 //! the counter modulo the number of slots, which is a power of two. So growth moves few values.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ops::{Range, RangeBounds};
+use core::ops::Range;
 
-use super::full::{no_slot, Full};
-use super::layout::{CloneIn, Layout, Rows};
-use super::run::{drop_all, positions, Runs};
+use super::capacity_error::{capacity_panic, CapacityError};
+use super::contiguous::{drop_all, SlotRanges};
+use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
@@ -40,7 +40,7 @@ pub use iter::{IntoIter, Iter, IterMut};
 /// assert_eq!(queue.pop_front(), Some("urgent"));
 /// assert_eq!(queue, ["first", "second"]);
 /// ```
-pub struct Queue<T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     slots: Slots<T, L, (), M>,
     /// The counters of the first value, and of the next one at the back. They wrap.
     head: usize,
@@ -91,7 +91,7 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// An empty queue; it takes no memory yet.
     ///
     /// ```
@@ -186,7 +186,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn push_back(&mut self, value: T) {
         if self.len() == self.limit && self.grow(1).is_err() {
-            no_slot()
+            capacity_panic()
         }
         // SAFETY: there is room.
         unsafe { self.write_back(value) }
@@ -195,16 +195,16 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// As [`push_back`](Queue::push_back).
     ///
     /// ```
-    /// use toft_pools::{Full, Queue};
-    /// assert_eq!(Queue::fixed(0).try_push_back('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, Queue};
+    /// assert_eq!(Queue::fixed(0).try_push_back('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
     /// The value comes back: the queue is fixed and full, or there is no memory.
     #[inline]
-    pub fn try_push_back(&mut self, value: T) -> Result<(), Full<T>> {
+    pub fn try_push_back(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len() == self.limit && self.grow(1).is_err() {
-            return Err(Full(value));
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room.
         unsafe { self.write_back(value) }
@@ -225,7 +225,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn push_front(&mut self, value: T) {
         if self.len() == self.limit && self.grow(1).is_err() {
-            no_slot()
+            capacity_panic()
         }
         // SAFETY: there is room.
         unsafe { self.write_front(value) }
@@ -234,16 +234,16 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// As [`push_front`](Queue::push_front).
     ///
     /// ```
-    /// use toft_pools::{Full, Queue};
-    /// assert_eq!(Queue::fixed(0).try_push_front('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, Queue};
+    /// assert_eq!(Queue::fixed(0).try_push_front('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
     /// The value comes back: the queue is fixed and full, or there is no memory.
     #[inline]
-    pub fn try_push_front(&mut self, value: T) -> Result<(), Full<T>> {
+    pub fn try_push_front(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len() == self.limit && self.grow(1).is_err() {
-            return Err(Full(value));
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room.
         unsafe { self.write_front(value) }
@@ -382,7 +382,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_slices(&self) -> (L::Slices<'_>, L::Slices<'_>) {
-        let (Runs { front, back }, raw) = (self.runs(), self.slots.raw());
+        let (SlotRanges { front, back }, raw) = (self.slot_ranges(), self.slots.raw());
         // SAFETY: see get.
         unsafe { (L::slices(raw, front.start, front.len()), L::slices(raw, back.start, back.len())) }
     }
@@ -396,67 +396,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_mut_slices(&mut self) -> (L::SlicesMut<'_>, L::SlicesMut<'_>) {
-        let (Runs { front, back }, raw) = (self.runs(), self.slots.raw());
+        let (SlotRanges { front, back }, raw) = (self.slot_ranges(), self.slots.raw());
         // SAFETY: see get; the two have no slot in common.
         unsafe { (L::slices_mut(raw, front.start, front.len()), L::slices_mut(raw, back.start, back.len())) }
-    }
-
-    /// The values, from the front on.
-    ///
-    /// ```
-    /// let queue = toft_pools::Queue::from([1, 2]);
-    /// assert!(queue.iter().rev().eq(&[2, 1]));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        // SAFETY: see get.
-        unsafe { Iter::new(self.slots.raw(), self.runs()) }
-    }
-
-    /// The values, to change them, from the front on.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
-    /// queue.iter_mut().for_each(|value| *value *= 10);
-    /// assert_eq!(queue, [10, 20]);
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        // SAFETY: see get.
-        unsafe { IterMut::new(self.slots.raw(), self.runs()) }
-    }
-
-    /// The values of a range of positions.
-    ///
-    /// ```
-    /// let queue = toft_pools::Queue::from([1, 2, 3]);
-    /// assert!(queue.range(1..).eq(&[2, 3]));
-    /// ```
-    ///
-    /// # Panics
-    /// The range is not within the queue.
-    #[track_caller]
-    pub fn range(&self, range: impl RangeBounds<usize>) -> Iter<'_, T, L> {
-        let at = self.runs_of(positions(range, self.len()));
-        // SAFETY: see get.
-        unsafe { Iter::new(self.slots.raw(), at) }
-    }
-
-    /// The values of a range of positions, to change them.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
-    /// queue.range_mut(1..).for_each(|value| *value = 0);
-    /// assert_eq!(queue, [1, 0, 0]);
-    /// ```
-    ///
-    /// # Panics
-    /// The range is not within the queue.
-    #[track_caller]
-    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> IterMut<'_, T, L> {
-        let at = self.runs_of(positions(range, self.len()));
-        // SAFETY: see get.
-        unsafe { IterMut::new(self.slots.raw(), at) }
     }
 
     /// Drops all but the first `len` values.
@@ -468,7 +410,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
-            let gone = self.runs_of(len..self.len());
+            let gone = self.slot_ranges_of(len..self.len());
             self.tail = self.head.wrapping_add(len);
             // SAFETY: they had values, and count no more.
             unsafe { drop_all::<T, L, ()>(self.slots.raw(), gone) }
@@ -483,10 +425,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// assert!(queue.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let runs = self.runs();
+        let ranges = self.slot_ranges();
         self.head = self.tail;
         // SAFETY: they had values, and count no more.
-        unsafe { drop_all::<T, L, ()>(self.slots.raw(), runs) }
+        unsafe { drop_all::<T, L, ()>(self.slots.raw(), ranges) }
     }
 
     // ---- counters and slots ----
@@ -498,23 +440,23 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     }
 
     #[inline]
-    fn runs(&self) -> Runs {
-        self.runs_of(0..self.len())
+    fn slot_ranges(&self) -> SlotRanges {
+        self.slot_ranges_of(0..self.len())
     }
 
-    /// The slots of the values at these positions, in their order.
+    /// The slots of the values at these resolve_range, in their order.
     #[inline]
-    fn runs_of(&self, positions: Range<usize>) -> Runs {
+    fn slot_ranges_of(&self, positions: Range<usize>) -> SlotRanges {
         let len = positions.len();
         if len == 0 {
-            return Runs { front: 0..0, back: 0..0 }; // there may be no slots at all
+            return SlotRanges { front: 0..0, back: 0..0 }; // there may be no slots at all
         }
         let start = self.slot_at(positions.start);
         let to_end = self.slots.capacity() - start;
         if len <= to_end {
-            Runs { front: start..start + len, back: 0..0 }
+            SlotRanges { front: start..start + len, back: 0..0 }
         } else {
-            Runs { front: start..self.slots.capacity(), back: 0..len - to_end }
+            SlotRanges { front: start..self.slots.capacity(), back: 0..len - to_end }
         }
     }
 
@@ -534,7 +476,7 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
         if self.fixed {
             (clone.limit, clone.fixed) = (n, true);
         }
-        for slot in self.runs() {
+        for slot in self.slot_ranges() {
             // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
             // clone may panic.
             unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };
@@ -543,7 +485,7 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Drop for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Drop for Queue<T, L, M> {
     fn drop(&mut self) {
         self.clear();
     }

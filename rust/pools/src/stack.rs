@@ -1,11 +1,9 @@
 //! A stack: slots taken and given back at one end, side by side.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ops::RangeBounds;
-
-use super::full::{no_slot, Full};
-use super::layout::{CloneIn, Layout, Rows};
-use super::run::{drop_all, grown, positions};
+use super::capacity_error::{capacity_panic, CapacityError};
+use super::contiguous::{drop_all, grown_capacity};
+use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
@@ -35,7 +33,7 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 /// }
 /// assert!(open.is_empty());
 /// ```
-pub struct Stack<T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     slots: Slots<T, L, (), M>,
     len: usize,
     fixed: bool,
@@ -83,7 +81,7 @@ impl<T> Stack<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// An empty stack; it takes no memory yet.
     ///
     /// ```
@@ -224,7 +222,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
-            no_slot()
+            capacity_panic()
         }
     }
 
@@ -250,7 +248,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         if self.fixed {
             return Err(AllocError);
         }
-        self.slots.grow(grown::<T>(self.capacity(), self.len, more)?, self.len)
+        self.slots.grow(grown_capacity::<T>(self.capacity(), self.len, more)?, self.len)
     }
 
     /// Gives back what memory is not used. Nothing happens if the stack is fixed, or there is no memory to move to.
@@ -265,7 +263,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         let len = self.len;
         if !self.fixed && len < self.capacity() {
             // SAFETY: both have so many slots, and are apart.
-            let _ = self.slots.replace(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
+            let _ = self.slots.reallocate(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
         }
     }
 
@@ -284,7 +282,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     #[track_caller]
     pub fn push(&mut self, value: T) {
         if self.len == self.slots.capacity() && self.grow(1).is_err() {
-            no_slot()
+            capacity_panic()
         }
         // SAFETY: there is room.
         unsafe { self.put(value) }
@@ -293,17 +291,17 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// As [`push`](Stack::push).
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     /// let mut stack = toft_pools::Stack::fixed(0);
-    /// assert_eq!(stack.try_push('a'), Err(Full('a')));
+    /// assert_eq!(stack.try_push('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
     /// The value comes back: the stack is fixed and full, or there is no memory.
     #[inline]
-    pub fn try_push(&mut self, value: T) -> Result<(), Full<T>> {
+    pub fn try_push(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len == self.slots.capacity() && self.grow(1).is_err() {
-            return Err(Full(value));
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room.
         unsafe { self.put(value) }
@@ -345,7 +343,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// assert_eq!(toft_pools::Stack::from([1, 2]).peek(), Some(&2));
     /// ```
     #[inline]
-    pub fn peek(&self) -> Option<L::Ref<'_>> {
+    pub fn last(&self) -> Option<L::Ref<'_>> {
         self.get(self.len.wrapping_sub(1))
     }
 
@@ -353,11 +351,11 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// *stack.peek_mut().unwrap() += 5;
+    /// *stack.last_mut().unwrap() += 5;
     /// assert_eq!(stack, [1, 7]);
     /// ```
     #[inline]
-    pub fn peek_mut(&mut self) -> Option<L::Mut<'_>> {
+    pub fn last_mut(&mut self) -> Option<L::Mut<'_>> {
         self.get_mut(self.len.wrapping_sub(1))
     }
 
@@ -389,10 +387,10 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// All values: a slice, or a slice of each column. The lowest is first.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).slices(), [1, 2]);
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
     /// ```
     #[inline]
-    pub fn slices(&self) -> L::Slices<'_> {
+    pub fn as_slice(&self) -> L::Slices<'_> {
         // SAFETY: see get.
         unsafe { L::slices(self.slots.raw(), 0, self.len) }
     }
@@ -401,11 +399,11 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// stack.slices_mut().reverse();
+    /// stack.as_mut_slice().reverse();
     /// assert_eq!(stack, [2, 1]);
     /// ```
     #[inline]
-    pub fn slices_mut(&mut self) -> L::SlicesMut<'_> {
+    pub fn as_mut_slice(&mut self) -> L::SlicesMut<'_> {
         // SAFETY: see get.
         unsafe { L::slices_mut(self.slots.raw(), 0, self.len) }
     }
@@ -476,75 +474,9 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         unsafe { L::copy(other.slots.raw(), 0, self.slots.raw(), self.len, other.len) }
         self.len += core::mem::take(&mut other.len);
     }
-
-    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
-    /// as well, and what was above the range moves down. O(n).
-    ///
-    /// If the iterator is leaked the values from the range on are, too.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c', 'd']);
-    /// assert!(stack.drain(1..3).eq(['b', 'c']));
-    /// assert_eq!(stack, ['a', 'd']);
-    /// ```
-    ///
-    /// # Panics
-    /// The range is not within the stack.
-    #[track_caller]
-    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T, L, M> {
-        let at = positions(range, self.len);
-        Drain::new(self, at)
-    }
-
-    /// The values, the lowest first.
-    ///
-    /// ```
-    /// let stack = toft_pools::Stack::from([1, 2, 3]);
-    /// assert_eq!(stack.iter().rev().next(), Some(&3));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        // SAFETY: the values are borrowed with the stack.
-        unsafe { Iter::new(self.slots.raw(), 0..self.len) }
-    }
-
-    /// The values, to change them, the lowest first.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// stack.iter_mut().for_each(|value| *value *= 10);
-    /// assert_eq!(stack, [10, 20]);
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { IterMut::new(self.slots.raw(), 0..self.len) }
-    }
 }
 
 impl<T, M: Memory> Stack<T, Rows, M> {
-    /// All values, the lowest first.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
-    /// ```
-    #[inline]
-    pub fn as_slice(&self) -> &[T] {
-        self.slices()
-    }
-
-    /// All values, to change them.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([2, 1]);
-    /// stack.as_mut_slice().sort();
-    /// assert_eq!(stack, [1, 2]);
-    /// ```
-    #[inline]
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.slices_mut()
-    }
-
     /// Takes the value on top if the function says so.
     ///
     /// ```
@@ -553,7 +485,7 @@ impl<T, M: Memory> Stack<T, Rows, M> {
     /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), None);
     /// ```
     pub fn pop_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        if takes(self.peek_mut()?) {
+        if takes(self.last_mut()?) {
             self.pop()
         } else {
             None
@@ -577,7 +509,7 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Drop for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Drop for Stack<T, L, M> {
     fn drop(&mut self) {
         self.clear();
     }

@@ -598,8 +598,8 @@ fn stacks_of_columns_looked_at() {
             ("fmt", |c| show(c)),
             ("to_value", |c| c.iter().for_each(|v| drop(v.to_value()))),
             ("eq of rows", |c| _ = c.iter().filter(|v| *v == pair(3)).count()),
-            ("slices", |c| _ = c.slices() == like(c).slices()),
-            ("fmt of slices", |c| show(&c.slices())),
+            ("slices", |c| _ = c.as_slice() == like(c).as_slice()),
+            ("fmt of slices", |c| show(&c.as_slice())),
         ],
     );
 }

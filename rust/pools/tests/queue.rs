@@ -25,7 +25,7 @@ use proptest::prelude::*;
 use queue_model::{play, KINDS};
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
-use toft_pools::{Columns, Full, Queue, Rows};
+use toft_pools::{CapacityError, Columns, Queue, Rows};
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(Queue::<Twin, L, _>::new_in(Heap), steps);
@@ -56,7 +56,7 @@ proptest! {
     /// Growth by any power of two, from any place within the memory.
     #[test]
     fn growth_keeps_the_order(skip in 0_u32..40, len in 0_u32..=16, more in 0_usize..300) {
-        fn grows<L: toft_pools::Layout<Pair<u32, u32>>>(skip: u32, len: u32, more: usize, get: fn(L::Ref<'_>) -> u32) {
+        fn grows<L: toft_pools::FieldLayout<Pair<u32, u32>>>(skip: u32, len: u32, more: usize, get: fn(L::Ref<'_>) -> u32) {
             let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
             for _ in 0..skip {
                 queue.push_back(Pair(0, 0));
@@ -77,7 +77,7 @@ proptest! {
     /// From any place in the memory, full or not.
     #[test]
     fn it_is_made_contiguous_in_place(skip in 0_u32..16, len in 0_u32..=16) {
-        fn contiguous<L: toft_pools::Layout<Pair<u32, u32>>>(skip: u32, len: u32, get: fn(L::Ref<'_>) -> u32) {
+        fn contiguous<L: toft_pools::FieldLayout<Pair<u32, u32>>>(skip: u32, len: u32, get: fn(L::Ref<'_>) -> u32) {
             let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
             for _ in 0..skip {
                 queue.push_back(Pair(0, 0));
@@ -171,7 +171,7 @@ fn out_of_memory_changes_nothing() {
                     1 => queue.try_push_front(value).map(|()| model.push_front(n)),
                     _ => queue.try_push_back(value).map(|()| model.push_back(n)),
                 };
-                if let Err(Full(value)) = added {
+                if let Err(CapacityError(value)) = added {
                     assert_eq!(out(value), n);
                 }
                 assert!(queue.iter().map(L::number).eq(model.iter().copied()));

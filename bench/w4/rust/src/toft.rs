@@ -10,7 +10,7 @@ use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
 use crate::standard::{sum_keys, sum_pairs};
 use toft::Arena;
 use toft::{Heap, Memory};
-use toft_pools::{Columns, Handle, Key, Layout, List, Pool, Queue, Rows, Stack};
+use toft_pools::{Columns, FieldLayout, Handle, Key, List, Pool, Queue, Rows, Stack};
 use toft_pools::{OrderedMap, OrderedSet};
 
 /// An arena that others point to.
@@ -58,8 +58,8 @@ impl<const REST: usize> First for crate::payload::ValueRef<'_, REST> {
 }
 
 /// Values that are found in this layout.
-trait Lies<const REST: usize>: for<'a> Layout<Value<REST>, Ref<'a>: First> {}
-impl<const REST: usize, L: for<'a> Layout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
+trait Lies<const REST: usize>: for<'a> FieldLayout<Value<REST>, Ref<'a>: First> {}
+impl<const REST: usize, L: for<'a> FieldLayout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
 
 impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Pool<REST>
     for Pool<Value<REST>, L, K, M>
@@ -184,8 +184,8 @@ impl<const P: usize> Number for crate::payload::ItemRef<'_, P> {
 }
 
 /// Items that are found in this layout.
-trait Holds<const P: usize>: for<'a> Layout<Item<P>, Ref<'a>: Number> {}
-impl<const P: usize, L: for<'a> Layout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
+trait Holds<const P: usize>: for<'a> FieldLayout<Item<P>, Ref<'a>: Number> {}
+impl<const P: usize, L: for<'a> FieldLayout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
 
 /// Given back one by one, on the way.
 struct OneByOne<C>(C);
@@ -206,7 +206,7 @@ impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
     }
 }
 
-impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
+impl<const P: usize, L: FieldLayout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
     type Begin = ();
 
     #[inline(always)]
@@ -234,7 +234,7 @@ impl<const P: usize, C: Front<P>> Front<P> for Housed<C> {
 
 macro_rules! ends {
     ($type:ty, $push:ident, $pop:ident) => {
-        impl<const P: usize, L: Layout<Item<P>>, M: Memory> Ends<P> for $type {
+        impl<const P: usize, L: FieldLayout<Item<P>>, M: Memory> Ends<P> for $type {
             #[inline(always)]
             fn push(&mut self, item: Item<P>) {
                 self.$push(item);
@@ -354,7 +354,7 @@ impl<const P: usize> Same<P> for crate::payload::PayloadRef<'_, P> {
     }
 }
 
-impl<const P: usize, L: for<'a> Layout<Payload<P>, Ref<'a>: Same<P>>, M: Memory> Dict<Payload<P>>
+impl<const P: usize, L: for<'a> FieldLayout<Payload<P>, Ref<'a>: Same<P>>, M: Memory> Dict<Payload<P>>
     for OrderedMap<i64, Payload<P>, L, M>
 {
     #[inline(always)]

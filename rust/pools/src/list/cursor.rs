@@ -3,11 +3,11 @@
 
 use core::fmt;
 
-use super::super::cells::NONE;
-use super::super::full::{no_slot, Full};
-use super::super::key::Handle;
-use super::super::layout::{Layout, Rows};
 use super::List;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::field_layout::{FieldLayout, Rows};
+use crate::key::Handle;
+use crate::linked_slots::NONE;
 use toft::{Heap, Memory};
 
 /// A place in a list: at a value, or at the *gap* between the back and the front, where a walk begins and ends.
@@ -22,7 +22,7 @@ use toft::{Heap, Memory};
 /// cursor.move_next();
 /// assert_eq!(cursor.current(), Some(&1));
 /// ```
-pub struct Cursor<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct Cursor<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     list: &'a List<T, L, M>,
     at: u32,
 }
@@ -35,12 +35,12 @@ pub struct Cursor<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
 /// cursor.insert_before(3);
 /// assert!(list.iter().eq(&[1, 2, 3, 4]));
 /// ```
-pub struct CursorMut<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct CursorMut<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     list: &'a mut List<T, L, M>,
     at: u32,
 }
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// A cursor at the front; of an empty list, at the gap.
     ///
     /// ```
@@ -64,10 +64,10 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
     /// let three = list.push_back(3);
-    /// assert_eq!(list.cursor_at(three).unwrap().peek_previous(), Some(&2));
+    /// assert_eq!(list.cursor_at(three).unwrap().peek_prev(), Some(&2));
     /// ```
     pub fn cursor_at(&self, handle: Handle<T>) -> Option<Cursor<'_, T, L, M>> {
-        let at = self.cells.find(handle)?;
+        let at = self.slots.find(handle)?;
         Some(Cursor { list: self, at })
     }
 
@@ -102,7 +102,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.iter().eq(&[1, 2, 3, 4]));
     /// ```
     pub fn cursor_at_mut(&mut self, handle: Handle<T>) -> Option<CursorMut<'_, T, L, M>> {
-        let at = self.cells.find(handle)?;
+        let at = self.slots.find(handle)?;
         Some(CursorMut { list: self, at })
     }
 
@@ -110,26 +110,26 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return self.front;
         }
-        // SAFETY: a cell of the list.
-        unsafe { (*self.cells.link(i)).next }
+        // SAFETY: a slot of the list.
+        unsafe { (*self.slots.link(i)).next }
     }
 
     fn before(&self, i: u32) -> u32 {
         if i == NONE {
             return self.back;
         }
-        // SAFETY: a cell of the list.
-        unsafe { (*self.cells.link(i)).other }
+        // SAFETY: a slot of the list.
+        unsafe { (*self.slots.link(i)).other }
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Clone for Cursor<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Clone for Cursor<'_, T, L, M> {
     fn clone(&self) -> Self {
         Cursor { list: self.list, at: self.at }
     }
 }
 
-impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
+impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
     /// The value it is at; `None` at the gap.
     ///
     /// ```
@@ -167,11 +167,11 @@ impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
     /// ```
     /// let list = toft_pools::List::from([1, 2]);
     /// let mut cursor = list.cursor_front();
-    /// cursor.move_previous();
-    /// cursor.move_previous();
+    /// cursor.move_prev();
+    /// cursor.move_prev();
     /// assert_eq!(cursor.current(), Some(&2));
     /// ```
-    pub fn move_previous(&mut self) {
+    pub fn move_prev(&mut self) {
         self.at = self.list.before(self.at);
     }
 
@@ -187,14 +187,14 @@ impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
     /// The value before.
     ///
     /// ```
-    /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().peek_previous(), Some(&1));
+    /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().peek_prev(), Some(&1));
     /// ```
-    pub fn peek_previous(&self) -> Option<L::Ref<'a>> {
+    pub fn peek_prev(&self) -> Option<L::Ref<'a>> {
         self.list.at(self.list.before(self.at))
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
     /// The value it is at, to change it; `None` at the gap.
     ///
     /// ```
@@ -245,10 +245,10 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
     /// let mut cursor = list.cursor_back_mut();
-    /// cursor.move_previous();
+    /// cursor.move_prev();
     /// assert_eq!(cursor.current(), Some(&mut 1));
     /// ```
-    pub fn move_previous(&mut self) {
+    pub fn move_prev(&mut self) {
         self.at = self.list.before(self.at);
     }
 
@@ -266,9 +266,9 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
-    /// assert_eq!(list.cursor_back_mut().peek_previous(), Some(&mut 1));
+    /// assert_eq!(list.cursor_back_mut().peek_prev(), Some(&mut 1));
     /// ```
-    pub fn peek_previous(&mut self) -> Option<L::Mut<'_>> {
+    pub fn peek_prev(&mut self) -> Option<L::Mut<'_>> {
         self.list.at_mut(self.list.before(self.at))
     }
 
@@ -286,7 +286,7 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     pub fn insert_before(&mut self, value: T) -> Handle<T> {
         match self.try_insert_before(value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
@@ -299,9 +299,9 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     ///
     /// # Errors
     /// As [`List::try_push_back`].
-    pub fn try_insert_before(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        if self.list.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_before(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        if self.list.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room, and the two are neighbours.
         Ok(unsafe { self.list.link_in(value, self.list.before(self.at), self.at) })
@@ -321,7 +321,7 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     pub fn insert_after(&mut self, value: T) -> Handle<T> {
         match self.try_insert_after(value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
@@ -334,9 +334,9 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     ///
     /// # Errors
     /// As [`List::try_push_back`].
-    pub fn try_insert_after(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        if self.list.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_after(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        if self.list.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room, and the two are neighbours.
         Ok(unsafe { self.list.link_in(value, self.at, self.list.after(self.at)) })
@@ -357,18 +357,18 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         }
         let gone = self.at;
         self.at = self.list.after(gone);
-        // SAFETY: a cell of the list.
+        // SAFETY: a slot of the list.
         Some(unsafe { self.list.take(gone) })
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> fmt::Debug for Cursor<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> fmt::Debug for Cursor<'_, T, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cursor").field("at", &self.handle()).finish()
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> fmt::Debug for CursorMut<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> fmt::Debug for CursorMut<'_, T, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CursorMut").field("at", &self.handle()).finish()
     }

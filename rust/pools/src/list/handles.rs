@@ -1,14 +1,14 @@
 //! The values of a list by their handles.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::cells::NONE;
-use super::super::full::{no_slot, Full};
-use super::super::key::Handle;
-use super::super::layout::Layout;
 use super::List;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::field_layout::FieldLayout;
+use crate::key::Handle;
+use crate::linked_slots::NONE;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// Whether the handle's value is there.
     ///
     /// ```
@@ -20,7 +20,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn contains_handle(&self, handle: Handle<T>) -> bool {
-        self.cells.find(handle).is_some()
+        self.slots.find(handle).is_some()
     }
 
     /// The value of a handle, or `None`: it was removed, or is another list's. O(1).
@@ -32,9 +32,9 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn get(&self, handle: Handle<T>) -> Option<L::Ref<'_>> {
-        let i = self.cells.find(handle)?;
+        let i = self.slots.find(handle)?;
         // SAFETY: the value is there, and borrowed with the list; here and below.
-        Some(unsafe { L::get(self.cells.raw(), i as usize) })
+        Some(unsafe { L::get(self.slots.raw(), i as usize) })
     }
 
     /// The value of a handle, to change it. O(1).
@@ -47,9 +47,9 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn get_mut(&mut self, handle: Handle<T>) -> Option<L::Mut<'_>> {
-        let i = self.cells.find(handle)?;
+        let i = self.slots.find(handle)?;
         // SAFETY: see get.
-        Some(unsafe { L::get_mut(self.cells.raw(), i as usize) })
+        Some(unsafe { L::get_mut(self.slots.raw(), i as usize) })
     }
 
     /// Takes the value of a handle, or `None`: it is not there. O(1).
@@ -61,7 +61,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
-        let i = self.cells.find(handle)?;
+        let i = self.slots.find(handle)?;
         // SAFETY: the value is there.
         Some(unsafe { self.take(i) })
     }
@@ -81,7 +81,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     pub fn insert_before(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
         match self.try_insert_before(handle, value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
@@ -99,13 +99,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// # Panics
     /// The handle's value is not there.
     #[track_caller]
-    pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
-        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
-        if self.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
+        if self.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the cell has a value.
-        Ok(unsafe { self.link_in(value, (*self.cells.link(i)).other, i) })
+        // SAFETY: there is room, and the slot has a value.
+        Ok(unsafe { self.link_in(value, (*self.slots.link(i)).other, i) })
     }
 
     /// Adds a value after that of a handle. O(1) amortised.
@@ -123,7 +123,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     pub fn insert_after(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
         match self.try_insert_after(handle, value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
@@ -141,13 +141,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// # Panics
     /// The handle's value is not there.
     #[track_caller]
-    pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
-        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
-        if self.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
+        if self.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the cell has a value.
-        Ok(unsafe { self.link_in(value, i, (*self.cells.link(i)).next) })
+        // SAFETY: there is room, and the slot has a value.
+        Ok(unsafe { self.link_in(value, i, (*self.slots.link(i)).next) })
     }
 
     /// Moves the value of a handle to the front; the handle stays good. `false`: it is not there. O(1).
@@ -159,9 +159,9 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.iter().eq(&[3, 1, 2]));
     /// ```
     pub fn move_to_front(&mut self, handle: Handle<T>) -> bool {
-        let Some(i) = self.cells.find(handle) else { return false };
+        let Some(i) = self.slots.find(handle) else { return false };
         if i != self.front {
-            // SAFETY: the cell has a value, and is not the only one.
+            // SAFETY: the slot has a value, and is not the only one.
             unsafe {
                 self.unlink(i);
                 self.link_between(i, NONE, self.front);
@@ -180,7 +180,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.iter().eq(&[2, 1]));
     /// ```
     pub fn move_to_back(&mut self, handle: Handle<T>) -> bool {
-        let Some(i) = self.cells.find(handle) else { return false };
+        let Some(i) = self.slots.find(handle) else { return false };
         if i != self.back {
             // SAFETY: see move_to_front.
             unsafe {
@@ -221,9 +221,9 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert_eq!((list.next_handle(one), list.next_handle(two)), (Some(two), None));
     /// ```
     pub fn next_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
-        let i = self.cells.find(handle)?;
-        // SAFETY: the cell has a value.
-        self.handle_at(unsafe { (*self.cells.link(i)).next })
+        let i = self.slots.find(handle)?;
+        // SAFETY: the slot has a value.
+        self.handle_at(unsafe { (*self.slots.link(i)).next })
     }
 
     /// The handle of the value before that of a handle; `None` at the front, or if the value is not there.
@@ -231,11 +231,11 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     /// let mut list = toft_pools::List::new();
     /// let (one, two) = (list.push_back(1), list.push_back(2));
-    /// assert_eq!((list.previous_handle(one), list.previous_handle(two)), (None, Some(one)));
+    /// assert_eq!((list.prev_handle(one), list.prev_handle(two)), (None, Some(one)));
     /// ```
-    pub fn previous_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
-        let i = self.cells.find(handle)?;
-        // SAFETY: the cell has a value.
-        self.handle_at(unsafe { (*self.cells.link(i)).other })
+    pub fn prev_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
+        let i = self.slots.find(handle)?;
+        // SAFETY: the slot has a value.
+        self.handle_at(unsafe { (*self.slots.link(i)).other })
     }
 }

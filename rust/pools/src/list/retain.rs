@@ -2,10 +2,10 @@
 //! ever, since it cannot be said of a closure that it takes references for any time that the values live.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::cells::{Link, NONE};
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
 use super::List;
+use crate::columnar::Columnar;
+use crate::field_layout::{Columns, FieldLayout, Rows};
+use crate::linked_slots::{Link, NONE};
 use toft::Memory;
 
 impl<T, M: Memory> List<T, Rows, M> {
@@ -32,7 +32,7 @@ impl<T, M: Memory> List<T, Rows, M> {
     /// ```
     pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+        self.filter(|raw, i| keeps(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }
 
@@ -83,18 +83,18 @@ impl<T: Columnar, M: Memory> List<T, Columns, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     fn filter(&mut self, mut keeps: impl FnMut(L::Raw<Link>, usize) -> bool) {
         let mut next = self.front;
         while next != NONE {
-            let (i, raw) = (next, self.cells.raw());
-            // SAFETY: a cell of the list.
-            next = unsafe { (*self.cells.link(i)).next };
+            let (i, raw) = (next, self.slots.raw());
+            // SAFETY: a slot of the list.
+            next = unsafe { (*self.slots.link(i)).next };
             if !keeps(raw, i as usize) {
-                // SAFETY: a cell of the list. It is free before its value is dropped, so if that panics the list is whole.
+                // SAFETY: a slot of the list. It is free before its value is dropped, so if that panics the list is whole.
                 unsafe {
                     self.unlink(i);
-                    self.cells.give(i);
+                    self.slots.free_slot(i);
                     L::drop_in_place(raw, i as usize);
                 }
             }

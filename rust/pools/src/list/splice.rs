@@ -1,11 +1,11 @@
 //! Values that go from one list to another.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::layout::Layout;
 use super::List;
+use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// Moves all values of another list to the back, in their order. O(n) in those: each list has a pool of its own, so
     /// their handles are stale.
     ///

@@ -3,14 +3,14 @@
 
 use core::ops::{Index, IndexMut};
 
-use super::super::columnar::Columnar;
-use super::super::key::Handle;
-use super::super::layout::{Columns, Layout, Rows};
-use super::super::run::{compare, same};
 use super::List;
+use crate::columnar::Columnar;
+use crate::contiguous::{columns_eq, comparison_traits};
+use crate::field_layout::{Columns, FieldLayout, Rows};
+use crate::key::Handle;
 use toft::Memory;
 
-compare!(List, M: Memory);
+comparison_traits!(List, M: Memory);
 
 impl<T, M: Memory> List<T, Rows, M> {
     /// Whether it has a value that is equal. O(n).
@@ -26,7 +26,7 @@ impl<T, M: Memory> List<T, Rows, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> Default for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> Default for List<T, L, M> {
     fn default() -> Self {
         List::new_in(M::default())
     }
@@ -65,7 +65,7 @@ fn missing() -> ! {
     panic!("toft: the list has no value under this handle")
 }
 
-impl<T, L: Layout<T>, M: Memory> Extend<T> for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for List<T, L, M> {
     /// At the back.
     ///
     /// # Panics
@@ -82,14 +82,14 @@ impl<T, L: Layout<T>, M: Memory> Extend<T> for List<T, L, M> {
     }
 }
 
-impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for List<T, L, M> {
+impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for List<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
         self.extend(values.into_iter().copied());
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for List<T, L, M> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut list = Self::default();

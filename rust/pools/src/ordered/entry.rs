@@ -1,18 +1,17 @@
-//! Entries: a key's place in a map, found once.
+//! Entries: a key's position in a map, found once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::drain::value_of;
 use super::map::{granted, OrderedMap};
-use super::tree::{value_at, value_at_mut, Place, Tree};
+use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
+use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
-use crate::full::Full;
-use crate::layout::{Columns, Layout, Rows};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::{Heap, Memory};
 
-/// The place of a key in a map: [`OrderedMap::entry`].
+/// The position of a key in a map: [`OrderedMap::entry`].
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -20,14 +19,14 @@ use toft::{Heap, Memory};
 /// assert!(matches!(map.entry(1), Entry::Occupied(_)));
 /// assert!(matches!(map.entry(2), Entry::Vacant(_)));
 /// ```
-pub enum Entry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub enum Entry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     /// The key is not there.
     Vacant(VacantEntry<'a, K, V, L, M>),
     /// The key is there.
     Occupied(OccupiedEntry<'a, K, V, L, M>),
 }
 
-/// The place of a key that is not there.
+/// The position of a key that is not there.
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -37,13 +36,13 @@ pub enum Entry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
 /// }
 /// assert_eq!(map["a"], 1);
 /// ```
-pub struct VacantEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct VacantEntry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: &'a mut Tree<K, V, L, M>,
-    place: Option<Place>,
+    position: Option<Position>,
     key: K,
 }
 
-/// The place of a key that is there.
+/// The position of a key that is there.
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -53,23 +52,23 @@ pub struct VacantEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
 /// }
 /// assert!(map.is_empty());
 /// ```
-pub struct OccupiedEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct OccupiedEntry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: &'a mut Tree<K, V, L, M>,
-    place: Place,
+    position: Position,
     of: PhantomData<K>,
 }
 
 // SAFETY: they borrow the tree, and a vacant one has a key.
-unsafe impl<K: Send, V, L: Layout<V>, M: Memory> Send for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
+unsafe impl<K: Send, V, L: FieldLayout<V>, M: Memory> Send for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
 // SAFETY: as above.
-unsafe impl<K: Sync, V, L: Layout<V>, M: Memory> Sync for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
+unsafe impl<K: Sync, V, L: FieldLayout<V>, M: Memory> Sync for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
 // SAFETY: as above.
-unsafe impl<K, V, L: Layout<V>, M: Memory> Send for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
+unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Send for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
 // SAFETY: as above.
-unsafe impl<K, V, L: Layout<V>, M: Memory> Sync for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
+unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Sync for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    /// The place of a key, to look at it, change it, put it in or take it out.
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// The position of a key, to look at it, change it, put it in or take it out.
     ///
     /// ```
     /// let mut counts = toft_pools::OrderedMap::new();
@@ -84,8 +83,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         K: Ord,
     {
         match self.tree.search_to_insert(&key) {
-            Some((place, true)) => Entry::Occupied(OccupiedEntry::new(&mut self.tree, place)),
-            place => Entry::Vacant(VacantEntry { tree: &mut self.tree, place: place.map(|(place, _)| place), key }),
+            Some((position, true)) => Entry::Occupied(OccupiedEntry::new(&mut self.tree, position)),
+            position => Entry::Vacant(VacantEntry {
+                tree: &mut self.tree,
+                position: position.map(|(position, _)| position),
+                key,
+            }),
         }
     }
 
@@ -97,7 +100,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map[&1], 'c');
     /// ```
     pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, L, M>> {
-        self.tree.first_place().map(|place| OccupiedEntry::new(&mut self.tree, place))
+        self.tree.first_position().map(|position| OccupiedEntry::new(&mut self.tree, position))
     }
 
     /// The entry of the greatest key.
@@ -107,11 +110,11 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.last_entry().unwrap().remove(), 'b');
     /// ```
     pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, L, M>> {
-        self.tree.last_place().map(|place| OccupiedEntry::new(&mut self.tree, place))
+        self.tree.last_position().map(|position| OccupiedEntry::new(&mut self.tree, position))
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
     /// The key's value; `value` if it has none.
     ///
     /// ```
@@ -235,13 +238,13 @@ impl<K, V: Columnar, M: Memory> Entry<'_, K, V, Columns, M> {
     /// use toft_pools::{Columns, Columnar, OrderedMap};
     ///
     /// #[derive(Columnar)]
-    /// struct Count {
+    /// struct Generation {
     ///     seen: u32,
     /// }
     ///
-    /// let mut counts: OrderedMap<char, Count, Columns> = OrderedMap::default();
+    /// let mut counts: OrderedMap<char, Generation, Columns> = OrderedMap::default();
     /// for letter in "abba".chars() {
-    ///     counts.entry(letter).and_modify(|count| *count.seen += 1).or_insert(Count { seen: 1 });
+    ///     counts.entry(letter).and_modify(|count| *count.seen += 1).or_insert(Generation { seen: 1 });
     /// }
     /// assert_eq!(counts.get(&'a').unwrap().seen, &2);
     /// # }
@@ -254,7 +257,7 @@ impl<K, V: Columnar, M: Memory> Entry<'_, K, V, Columns, M> {
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
     /// The key that is to be put in.
     ///
     /// ```
@@ -313,23 +316,23 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
     /// As [`insert_entry`](VacantEntry::insert_entry), or an error that has key and value, and changes nothing.
     ///
     /// ```
-    /// # use toft_pools::{ordered_map::Entry, Full};
+    /// # use toft_pools::{ordered_map::Entry, CapacityError};
     /// let mut map = toft_pools::OrderedMap::fixed(0);
     /// let Entry::Vacant(entry) = map.entry("a") else { unreachable!() };
-    /// assert_eq!(entry.try_insert(1).unwrap_err(), Full(("a", 1)));
+    /// assert_eq!(entry.try_insert(1).unwrap_err(), CapacityError(("a", 1)));
     /// ```
     #[allow(clippy::type_complexity)]
-    pub fn try_insert(self, value: V) -> Result<OccupiedEntry<'a, K, V, L, M>, Full<(K, V)>> {
-        let place = self.tree.insert_at(self.place, self.key, value)?;
-        Ok(OccupiedEntry::new(self.tree, place))
+    pub fn try_insert(self, value: V) -> Result<OccupiedEntry<'a, K, V, L, M>, CapacityError<(K, V)>> {
+        let position = self.tree.insert_at(self.position, self.key, value)?;
+        Ok(OccupiedEntry::new(self.tree, position))
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
-    /// There is a key at the place.
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
+    /// There is a key at the position.
     #[inline(always)]
-    fn new(tree: &'a mut Tree<K, V, L, M>, place: Place) -> Self {
-        OccupiedEntry { tree, place, of: PhantomData }
+    fn new(tree: &'a mut Tree<K, V, L, M>, position: Position) -> Self {
+        OccupiedEntry { tree, position, of: PhantomData }
     }
 
     /// The key that is in the map.
@@ -339,8 +342,8 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().key(), &"a");
     /// ```
     pub fn key(&self) -> &K {
-        // SAFETY: there is a key at the place, and the tree is borrowed.
-        unsafe { Tree::<K, V, L, M>::key_at(self.place) }
+        // SAFETY: there is a key at the position, and the tree is borrowed.
+        unsafe { Tree::<K, V, L, M>::key_at(self.position) }
     }
 
     /// The value.
@@ -350,8 +353,8 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().get(), &1);
     /// ```
     pub fn get(&self) -> L::Ref<'_> {
-        // SAFETY: there is a value at the place, and the tree is borrowed.
-        unsafe { value_at::<K, V, L>(self.tree.raw(), self.place) }
+        // SAFETY: there is a value at the position, and the tree is borrowed.
+        unsafe { value_at::<K, V, L>(self.tree.raw(), self.position) }
     }
 
     /// The value, to change it.
@@ -362,8 +365,8 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map["a"], 2);
     /// ```
     pub fn get_mut(&mut self) -> L::Mut<'_> {
-        // SAFETY: there is a value at the place, and the entry is borrowed for this alone.
-        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.place) }
+        // SAFETY: there is a value at the position, and the entry is borrowed for this alone.
+        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.position) }
     }
 
     /// The value, to change it for as long as the map is borrowed.
@@ -375,8 +378,8 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map["a"], 2);
     /// ```
     pub fn into_mut(self) -> L::Mut<'a> {
-        // SAFETY: there is a value at the place; the borrow of the tree is given up for it.
-        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.place) }
+        // SAFETY: there is a value at the position; the borrow of the tree is given up for it.
+        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.position) }
     }
 
     /// Puts another value in, and answers the one that was there.
@@ -386,8 +389,8 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().insert(2), 1);
     /// ```
     pub fn insert(&mut self, value: V) -> V {
-        // SAFETY: there is a value at the place.
-        unsafe { self.tree.replace_value(self.place, value) }
+        // SAFETY: there is a value at the position.
+        unsafe { self.tree.replace_value(self.position, value) }
     }
 
     /// Takes the key out, and answers its value.
@@ -407,12 +410,12 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().remove_entry(), ("a", 1));
     /// ```
     pub fn remove_entry(self) -> (K, V) {
-        // SAFETY: there is a key at the place, and the entry is used no more.
-        unsafe { self.tree.remove_at(self.place) }
+        // SAFETY: there is a key at the position, and the entry is used no more.
+        unsafe { self.tree.remove_at(self.position) }
     }
 }
 
-impl<K: fmt::Debug, V, L: Layout<V>, M: Memory> fmt::Debug for VacantEntry<'_, K, V, L, M> {
+impl<K: fmt::Debug, V, L: FieldLayout<V>, M: Memory> fmt::Debug for VacantEntry<'_, K, V, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("VacantEntry").field(self.key()).finish()
     }

@@ -1,11 +1,11 @@
 //! Insertion: the fast path moves the keys behind the new one; the slow path splits a leaf first.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::node::{Node, Shape};
-use super::number::numeric;
-use super::tree::{end, len, start, Place, Tree};
-use crate::full::Full;
-use crate::layout::Layout;
+use super::integer_keys::is_integer;
+use super::node::{Node, NodeLayout};
+use super::tree::{end, len, start, Position, Tree};
+use crate::capacity_error::CapacityError;
+use crate::field_layout::FieldLayout;
 use toft::AllocError;
 use toft::Memory;
 
@@ -18,79 +18,84 @@ enum Split {
     Prepend,
 }
 
-impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Where `key` is, or belongs, for an insertion: as `search`, which ends sooner if the key comes first or last.
     #[inline(always)]
-    pub(super) fn search_to_insert(&self, key: &K) -> Option<(Place, bool)>
+    pub(super) fn search_to_insert(&self, key: &K) -> Option<(Position, bool)>
     where
         K: Ord,
     {
         self.root?;
-        if numeric::<K>() {
+        if is_integer::<K>() {
             // SAFETY: there are keys, and no leaf is empty.
             unsafe {
                 let (first, last) = (self.first, self.last);
                 let i = end(last);
-                if *key > *Self::key_at(Place { leaf: last, i: i - 1 }) {
-                    return Some((Place { leaf: last, i }, false));
+                if *key > *Self::key_at(Position { leaf: last, i: i - 1 }) {
+                    return Some((Position { leaf: last, i }, false));
                 }
-                let place = Place { leaf: first, i: start(first) };
-                if *key < *Self::key_at(place) {
-                    return Some((place, false));
+                let position = Position { leaf: first, i: start(first) };
+                if *key < *Self::key_at(position) {
+                    return Some((position, false));
                 }
             }
         }
         self.search(key)
     }
 
-    /// A key and its value into the place where the key belongs: `None` if there are no keys yet. Answers where they are.
+    /// A key and its value into the position where the key belongs: `None` if there are no keys yet. Answers where they are.
     #[inline(always)]
-    pub(super) fn insert_at(&mut self, place: Option<Place>, key: K, value: V) -> Result<Place, Full<(K, V)>> {
+    pub(super) fn insert_at(
+        &mut self,
+        position: Option<Position>,
+        key: K,
+        value: V,
+    ) -> Result<Position, CapacityError<(K, V)>> {
         if self.len >= self.limit {
-            return Err(Full((key, value)));
+            return Err(CapacityError((key, value)));
         }
-        match place {
+        match position {
             // SAFETY: the leaf is one of the tree's, and has room.
-            Some(place) if unsafe { len(place.leaf) } < Self::PLACES => {
-                let Ok(slot) = self.new_slot() else { return Err(Full((key, value))) };
+            Some(position) if unsafe { len(position.leaf) } < Self::LEAF_CAPACITY => {
+                let Ok(slot) = self.new_slot() else { return Err(CapacityError((key, value))) };
                 // SAFETY: as above; the slot is new.
-                Ok(unsafe { self.write_at(place, key, value, slot) })
+                Ok(unsafe { self.write_at(position, key, value, slot) })
             }
-            _ => self.insert_slow(place, key, value),
+            _ => self.insert_slow(position, key, value),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn insert_slow(&mut self, place: Option<Place>, key: K, value: V) -> Result<Place, Full<(K, V)>> {
-        let Ok(slot) = self.new_slot() else { return Err(Full((key, value))) };
-        let made = match place {
+    fn insert_slow(&mut self, position: Option<Position>, key: K, value: V) -> Result<Position, CapacityError<(K, V)>> {
+        let Ok(slot) = self.new_slot() else { return Err(CapacityError((key, value))) };
+        let made = match position {
             None => self.plant(),
             // SAFETY: the leaf is full.
-            Some(place) => unsafe { self.split(place) },
+            Some(position) => unsafe { self.split(position) },
         };
-        let Ok((place, beside)) = made else {
-            if !Shape::<K, V, L>::INLINE {
+        let Ok((position, beside)) = made else {
+            if !NodeLayout::<K, V, L>::INLINE {
                 // SAFETY: the slot is new, and has no value.
-                unsafe { self.values.put(slot) };
+                unsafe { self.values.free(slot) };
             }
-            return Err(Full((key, value)));
+            return Err(CapacityError((key, value)));
         };
         // SAFETY: the leaf has room; the leaves beside each other both have keys then.
         unsafe {
-            let place = self.write_at(place, key, value, slot);
+            let position = self.write_at(position, key, value, slot);
             if let Some((left, right)) = beside {
                 self.join(left, right);
             }
-            Ok(place)
+            Ok(position)
         }
     }
 
     #[inline(always)]
     fn new_slot(&mut self) -> Result<u32, AllocError> {
-        match Shape::<K, V, L>::INLINE {
+        match NodeLayout::<K, V, L>::INLINE {
             true => Ok(0),
-            false => self.values.take(),
+            false => self.values.allocate(),
         }
     }
 
@@ -100,43 +105,43 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     /// # Safety
     /// The leaf is one of the tree's, and has room. The slot is new; it is not looked at where values live in leaves.
     #[inline(always)]
-    unsafe fn write_at(&mut self, place: Place, key: K, value: V, slot: u32) -> Place {
-        let Place { leaf, mut i } = place;
+    unsafe fn write_at(&mut self, position: Position, key: K, value: V, slot: u32) -> Position {
+        let Position { leaf, mut i } = position;
         // SAFETY: the caller's contract.
         unsafe {
             let (first, behind) = (start(leaf), end(leaf));
-            debug_assert!(first <= i && i <= behind && behind - first < Self::PLACES);
-            if numeric::<K>() && (i == first || i == behind) && (*leaf.as_ptr()).stale {
+            debug_assert!(first <= i && i <= behind && behind - first < Self::LEAF_CAPACITY);
+            if is_integer::<K>() && (i == first || i == behind) && (*leaf.as_ptr()).stale {
                 Self::clean(leaf);
             }
-            if behind < Self::PLACES && (first == 0 || behind - i <= i - first + Self::PLACES / 2) {
+            if behind < Self::LEAF_CAPACITY && (first == 0 || behind - i <= i - first + Self::LEAF_CAPACITY / 2) {
                 if i < behind {
-                    Shape::<K, V, L>::shift(leaf, i, leaf, i + 1, behind - i);
+                    NodeLayout::<K, V, L>::shift(leaf, i, leaf, i + 1, behind - i);
                 }
                 (*leaf.as_ptr()).end = behind + 1;
-            } else if i == behind && first > Self::PLACES / 8 {
+            } else if i == behind && first > Self::LEAF_CAPACITY / 8 {
                 i = self.step_back(leaf);
             } else {
                 if i > first {
-                    Shape::<K, V, L>::shift(leaf, first, leaf, first - 1, i - first);
+                    NodeLayout::<K, V, L>::shift(leaf, first, leaf, first - 1, i - first);
                 }
                 i -= 1;
                 (*leaf.as_ptr()).start = first - 1;
             }
-            Shape::<K, V, L>::keys(leaf).add(i).write(key);
-            if Shape::<K, V, L>::INLINE {
-                Shape::<K, V, L>::value(leaf, i).write(value);
+            NodeLayout::<K, V, L>::keys(leaf).add(i).write(key);
+            if NodeLayout::<K, V, L>::INLINE {
+                NodeLayout::<K, V, L>::value(leaf, i).write(value);
             } else {
-                Shape::<K, V, L>::slot(leaf, i).write(slot);
+                NodeLayout::<K, V, L>::slot(leaf, i).write(slot);
                 L::write(self.values.raw(), slot as usize, value);
             }
         }
         self.len += 1;
-        Place { leaf, i }
+        Position { leaf, i }
     }
 
-    /// Makes room for more than one key behind those of a leaf that come at the end of its places: keys may come at the end
-    /// and go at the start for long. Answers the place of one.
+    /// Makes room for more than one key behind those of a leaf that come at the end of its positions: keys may come at the end
+    /// and go at the start for long. Answers the position of one.
     ///
     /// # Safety
     /// The leaf is one of the tree's, and its start is not 0.
@@ -146,14 +151,14 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let (first, n) = (start(leaf), len(leaf));
             let to = first / 2;
-            Shape::<K, V, L>::shift(leaf, first, leaf, to, n);
-            Shape::<K, V, L>::pad(leaf, to + n, Self::PLACES);
+            NodeLayout::<K, V, L>::shift(leaf, first, leaf, to, n);
+            NodeLayout::<K, V, L>::pad(leaf, to + n, Self::LEAF_CAPACITY);
             ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (to, to + n + 1);
             to + n
         }
     }
 
-    /// Makes all places that are not in use hold what they should.
+    /// Makes all positions that are not in use hold what they should.
     ///
     /// # Safety
     /// The leaf is one of the tree's.
@@ -161,13 +166,13 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     unsafe fn clean(leaf: Node) {
         // SAFETY: the caller's contract.
         unsafe {
-            Shape::<K, V, L>::pad_before(leaf, 0, start(leaf));
-            Shape::<K, V, L>::pad(leaf, end(leaf), Self::PLACES);
+            NodeLayout::<K, V, L>::pad_before(leaf, 0, start(leaf));
+            NodeLayout::<K, V, L>::pad(leaf, end(leaf), Self::LEAF_CAPACITY);
             (*leaf.as_ptr()).stale = false;
         }
     }
 
-    /// Moves the keys of a leaf to its first places.
+    /// Moves the keys of a leaf to its first positions.
     ///
     /// # Safety
     /// The leaf is one of the tree's.
@@ -176,7 +181,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let (first, n) = (start(leaf), len(leaf));
             if first > 0 {
-                Shape::<K, V, L>::shift(leaf, first, leaf, 0, n);
+                NodeLayout::<K, V, L>::shift(leaf, first, leaf, 0, n);
                 ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (0, n);
             }
             Self::clean(leaf);
@@ -184,27 +189,27 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// The first leaf.
-    fn plant(&mut self) -> Result<(Place, Option<(Node, Node)>), AllocError> {
+    fn plant(&mut self) -> Result<(Position, Option<(Node, Node)>), AllocError> {
         let leaf = self.new_leaf()?;
         (self.root, self.height, self.first, self.last) = (Some(leaf), 0, leaf, leaf);
-        let i = Self::PLACES / 2; // the next keys may come on either side
-                                  // SAFETY: the leaf is new.
+        let i = Self::LEAF_CAPACITY / 2; // the next keys may come on either side
+                                         // SAFETY: the leaf is new.
         unsafe {
-            Shape::<K, V, L>::pad_before(leaf, 0, i);
+            NodeLayout::<K, V, L>::pad_before(leaf, 0, i);
             ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (i, i);
         }
-        Ok((Place { leaf, i }, None))
+        Ok((Position { leaf, i }, None))
     }
 
-    /// Splits a leaf: the place where a key comes in, and the two leaves, which `join` puts into the tree when both have
+    /// Splits a leaf: the position where a key comes in, and the two leaves, which `join` puts into the tree when both have
     /// keys. An error leaves all keys where they are.
     ///
     /// # Safety
     /// The leaf is one of the tree's, and full.
-    unsafe fn split(&mut self, place: Place) -> Result<(Place, Option<(Node, Node)>), AllocError> {
-        let Place { leaf, i } = place;
+    unsafe fn split(&mut self, position: Position) -> Result<(Position, Option<(Node, Node)>), AllocError> {
+        let Position { leaf, i } = position;
         let split = match i {
-            n if n == Self::PLACES && leaf == self.last => Split::Append,
+            n if n == Self::LEAF_CAPACITY && leaf == self.last => Split::Append,
             0 if leaf == self.first => Split::Prepend,
             _ => Split::Half,
         };
@@ -214,20 +219,20 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             self.make_room_above(leaf, split)?;
             let right = self.new_leaf()?;
             let at = match split {
-                Split::Append => Self::PLACES,
+                Split::Append => Self::LEAF_CAPACITY,
                 Split::Prepend => 0,
-                Split::Half => Self::PLACES / 2,
+                Split::Half => Self::LEAF_CAPACITY / 2,
             };
-            let n = Self::PLACES - at;
-            Shape::<K, V, L>::shift(leaf, at, right, 0, n);
+            let n = Self::LEAF_CAPACITY - at;
+            NodeLayout::<K, V, L>::shift(leaf, at, right, 0, n);
             (*right.as_ptr()).end = n;
             (*leaf.as_ptr()).end = at;
             if split == Split::Prepend {
                 // Keys come from the other side.
-                Shape::<K, V, L>::pad_before(leaf, 0, Self::PLACES);
-                ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (Self::PLACES, Self::PLACES);
+                NodeLayout::<K, V, L>::pad_before(leaf, 0, Self::LEAF_CAPACITY);
+                ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (Self::LEAF_CAPACITY, Self::LEAF_CAPACITY);
             } else {
-                Shape::<K, V, L>::pad(leaf, at, Self::PLACES);
+                NodeLayout::<K, V, L>::pad(leaf, at, Self::LEAF_CAPACITY);
             }
 
             let next = (*leaf.as_ptr()).next.replace(right);
@@ -236,13 +241,13 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Some(next) => (*next.as_ptr()).prev = Some(right),
                 None => self.last = right,
             }
-            let place = match split {
-                Split::Half if i > at => Place { leaf: right, i: i - at },
-                Split::Half => Place { leaf, i },
-                Split::Append => Place { leaf: right, i: 0 },
-                Split::Prepend => Place { leaf, i: Self::PLACES },
+            let position = match split {
+                Split::Half if i > at => Position { leaf: right, i: i - at },
+                Split::Half => Position { leaf, i },
+                Split::Append => Position { leaf: right, i: 0 },
+                Split::Prepend => Position { leaf, i: Self::LEAF_CAPACITY },
             };
-            Ok((place, Some((leaf, right))))
+            Ok((position, Some((leaf, right))))
         }
     }
 
@@ -255,10 +260,10 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let parent = (*left.as_ptr()).parent.unwrap_unchecked();
             let (i, n) = (Self::position(parent, left), len(parent));
-            Shape::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, n - i - 1);
-            Shape::<K, V, L>::shift_bounds(parent, i, parent, i + 1, n - i - 1);
-            Shape::<K, V, L>::children(parent).add(i + 1).write(right);
-            Shape::<K, V, L>::set_bound(parent, i, left, right);
+            NodeLayout::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, n - i - 1);
+            NodeLayout::<K, V, L>::shift_separators(parent, i, parent, i + 1, n - i - 1);
+            NodeLayout::<K, V, L>::children(parent).add(i + 1).write(right);
+            NodeLayout::<K, V, L>::set_separator(parent, i, left, right);
             (*parent.as_ptr()).end = n + 1;
             (*right.as_ptr()).parent = Some(parent);
         }
@@ -270,7 +275,8 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     /// It is one.
     pub(super) unsafe fn position(parent: Node, child: Node) -> usize {
         // SAFETY: the caller's contract.
-        let children = unsafe { core::slice::from_raw_parts(Shape::<K, V, L>::children(parent).as_ptr(), len(parent)) };
+        let children =
+            unsafe { core::slice::from_raw_parts(NodeLayout::<K, V, L>::children(parent).as_ptr(), len(parent)) };
         let mut position = 0;
         // Without an early end: a few of them are compared at once.
         for (i, c) in children.iter().enumerate() {
@@ -291,14 +297,14 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let Some(parent) = (*node.as_ptr()).parent else {
                 let root = self.new_inner()?;
-                Shape::<K, V, L>::children(root).write(node);
+                NodeLayout::<K, V, L>::children(root).write(node);
                 (*root.as_ptr()).end = 1;
                 (*node.as_ptr()).parent = Some(root);
                 self.root = Some(root);
                 self.height += 1;
                 return Ok(());
             };
-            if len(parent) < Self::FAN {
+            if len(parent) < Self::FANOUT {
                 return Ok(());
             }
             self.split_inner(parent, split)
@@ -321,19 +327,19 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 Split::Half => n / 2,
             };
             let (i, above) = (Self::position(parent, node), len(parent));
-            // The bound between the two goes up.
-            Shape::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, above - i - 1);
-            Shape::<K, V, L>::shift_bounds(parent, i, parent, i + 1, above - i - 1);
-            Shape::<K, V, L>::children(parent).add(i + 1).write(right);
-            Shape::<K, V, L>::shift_bounds(node, at - 1, parent, i, 1);
+            // The separator between the two goes up.
+            NodeLayout::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, above - i - 1);
+            NodeLayout::<K, V, L>::shift_separators(parent, i, parent, i + 1, above - i - 1);
+            NodeLayout::<K, V, L>::children(parent).add(i + 1).write(right);
+            NodeLayout::<K, V, L>::shift_separators(node, at - 1, parent, i, 1);
             (*parent.as_ptr()).end = above + 1;
             (*right.as_ptr()).parent = Some(parent);
 
-            Shape::<K, V, L>::shift_children(node, at, right, 0, n - at);
-            Shape::<K, V, L>::shift_bounds(node, at, right, 0, n - at - 1);
-            Shape::<K, V, L>::pad_bounds(node, at - 1);
+            NodeLayout::<K, V, L>::shift_children(node, at, right, 0, n - at);
+            NodeLayout::<K, V, L>::shift_separators(node, at, right, 0, n - at - 1);
+            NodeLayout::<K, V, L>::pad_separators(node, at - 1);
             ((*node.as_ptr()).end, (*right.as_ptr()).end) = (at, n - at);
-            Self::adopt(right, 0, n - at);
+            Self::pop_group(right, 0, n - at);
             Ok(())
         }
     }
@@ -342,10 +348,10 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
     ///
     /// # Safety
     /// The node is an inner one, and has these children.
-    pub(super) unsafe fn adopt(parent: Node, start: usize, end: usize) {
+    pub(super) unsafe fn pop_group(parent: Node, start: usize, end: usize) {
         for i in start..end {
             // SAFETY: the caller's contract.
-            unsafe { (*Shape::<K, V, L>::child(parent, i).as_ptr()).parent = Some(parent) };
+            unsafe { (*NodeLayout::<K, V, L>::child(parent, i).as_ptr()).parent = Some(parent) };
         }
     }
 }

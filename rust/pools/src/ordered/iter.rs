@@ -7,54 +7,54 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::ops::RangeBounds;
 
+use super::leaf_range::LeafRange;
 use super::map::OrderedMap;
-use super::tree::{value_at, value_at_mut, Place, Tree};
-use super::walk::Walk;
-use crate::layout::{Layout, Rows};
+use super::tree::{value_at, value_at_mut, Position, Tree};
+use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
 /// What all of them are made of.
-struct Along<V, L: Layout<V>> {
-    walk: Walk,
+struct Along<V, L: FieldLayout<V>> {
+    walk: LeafRange,
     raw: L::Raw<u32>,
 }
 
-impl<V, L: Layout<V>> Along<V, L> {
-    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, walk: Walk) -> Self {
+impl<V, L: FieldLayout<V>> Along<V, L> {
+    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, walk: LeafRange) -> Self {
         Along { walk, raw: tree.raw() }
     }
 }
 
-impl<V, L: Layout<V>> Clone for Along<V, L> {
+impl<V, L: FieldLayout<V>> Clone for Along<V, L> {
     fn clone(&self) -> Self {
         Along { walk: self.walk, raw: self.raw }
     }
 }
 
 #[inline(always)]
-unsafe fn key<'a, K, V: 'a, L: Layout<V>>(place: Place) -> &'a K {
+unsafe fn key<'a, K, V: 'a, L: FieldLayout<V>>(position: Position) -> &'a K {
     // SAFETY: the caller's contract.
-    unsafe { Tree::<K, V, L, Heap>::key_at(place) }
+    unsafe { Tree::<K, V, L, Heap>::key_at(position) }
 }
 
-/// Defines an iterator by what it makes of a place.
+/// Defines an iterator by what it makes of a position.
 macro_rules! iter {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $place:ident) $make:expr, $of:ty) => {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
-        pub struct $name<'a, K, V, L: Layout<V> = Rows> {
+        pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
             along: Along<V, L>,
             left: usize,
             of: PhantomData<$of>,
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> Iterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> Iterator for $name<'a, K, V, L> {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next()?);
+                let ($raw, $position) = (self.along.raw, self.along.walk.next()?);
                 self.left -= 1;
-                // SAFETY: there is a key; each place comes once, and the map is borrowed as the item's type says.
+                // SAFETY: there is a key; each position comes once, and the map is borrowed as the item's type says.
                 Some(unsafe { $make })
             }
 
@@ -75,7 +75,7 @@ macro_rules! iter {
                 let $raw = self.along.raw;
                 while let Some((leaf, start, end)) = self.along.walk.next_leaf() {
                     for i in start..end {
-                        let $place = Place { leaf, i };
+                        let $position = Position { leaf, i };
                         // SAFETY: see next.
                         sum = f(sum, unsafe { $make });
                     }
@@ -84,20 +84,20 @@ macro_rules! iter {
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next_back()?);
+                let ($raw, $position) = (self.along.raw, self.along.walk.next_back()?);
                 self.left -= 1;
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> ExactSizeIterator for $name<'a, K, V, L> {}
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> FusedIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> ExactSizeIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> FusedIterator for $name<'a, K, V, L> {}
 
-        impl<K, V, L: Layout<V>> fmt::Debug for $name<'_, K, V, L> {
+        impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!(stringify!($name), "({} left)"), self.left)
             }
@@ -105,22 +105,22 @@ macro_rules! iter {
     };
 }
 
-/// Defines an iterator over a range, by what it makes of a place.
+/// Defines an iterator over a range, by what it makes of a position.
 macro_rules! range {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $place:ident) $make:expr, $of:ty) => {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
-        pub struct $name<'a, K, V, L: Layout<V> = Rows> {
+        pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
             along: Along<V, L>,
             of: PhantomData<$of>,
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> Iterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> Iterator for $name<'a, K, V, L> {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next()?);
-                // SAFETY: there is a key; each place comes once, and the map is borrowed as the item's type says.
+                let ($raw, $position) = (self.along.raw, self.along.walk.next()?);
+                // SAFETY: there is a key; each position comes once, and the map is borrowed as the item's type says.
                 Some(unsafe { $make })
             }
 
@@ -129,18 +129,18 @@ macro_rules! range {
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next_back()?);
+                let ($raw, $position) = (self.along.raw, self.along.walk.next_back()?);
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> FusedIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> FusedIterator for $name<'a, K, V, L> {}
 
-        impl<K, V, L: Layout<V>> fmt::Debug for $name<'_, K, V, L> {
+        impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(stringify!($name))
             }
@@ -155,7 +155,7 @@ iter!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.iter().next_back(), Some((&2, &'b')));
     /// ```
-    Iter, (&'a K, L::Ref<'a>), (raw, place) (key::<K, V, L>(place), value_at::<K, V, L>(raw, place)), &'a (K, V)
+    Iter, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 iter!(
     /// Pairs with values to change: [`OrderedMap::iter_mut`].
@@ -164,7 +164,7 @@ iter!(
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.iter_mut().next(), Some((&1, &mut 'a')));
     /// ```
-    IterMut, (&'a K, L::Mut<'a>), (raw, place) (key::<K, V, L>(place), value_at_mut::<K, V, L>(raw, place)),
+    IterMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 iter!(
@@ -174,7 +174,7 @@ iter!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.keys().collect::<Vec<_>>(), [&1, &2]);
     /// ```
-    Keys, &'a K, (_raw, place) key::<K, V, L>(place), &'a (K, V)
+    Keys, &'a K, (_raw, position) key::<K, V, L>(position), &'a (K, V)
 );
 iter!(
     /// Values, in the order of their keys: [`OrderedMap::values`].
@@ -183,7 +183,7 @@ iter!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.values().collect::<String>(), "ab");
     /// ```
-    Values, L::Ref<'a>, (raw, place) value_at::<K, V, L>(raw, place), &'a (K, V)
+    Values, L::Ref<'a>, (raw, position) value_at::<K, V, L>(raw, position), &'a (K, V)
 );
 iter!(
     /// Values to change: [`OrderedMap::values_mut`].
@@ -192,7 +192,7 @@ iter!(
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.values_mut().len(), 2);
     /// ```
-    ValuesMut, L::Mut<'a>, (raw, place) value_at_mut::<K, V, L>(raw, place), (&'a K, &'a mut V)
+    ValuesMut, L::Mut<'a>, (raw, position) value_at_mut::<K, V, L>(raw, position), (&'a K, &'a mut V)
 );
 range!(
     /// Pairs whose keys are in a range: [`OrderedMap::range`].
@@ -201,7 +201,7 @@ range!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.range(2..).next(), Some((&2, &'b')));
     /// ```
-    Range, (&'a K, L::Ref<'a>), (raw, place) (key::<K, V, L>(place), value_at::<K, V, L>(raw, place)), &'a (K, V)
+    Range, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 range!(
     /// Pairs whose keys are in a range, with values to change: [`OrderedMap::range_mut`].
@@ -210,7 +210,7 @@ range!(
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.range_mut(2..).next(), Some((&2, &mut 'b')));
     /// ```
-    RangeMut, (&'a K, L::Mut<'a>), (raw, place) (key::<K, V, L>(place), value_at_mut::<K, V, L>(raw, place)),
+    RangeMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 
@@ -218,15 +218,15 @@ range!(
 macro_rules! shared {
     ($($name:ident)*) => {$(
         // SAFETY: what they hand out may be sent.
-        unsafe impl<K: Sync, V, L: Layout<V>> Send for $name<'_, K, V, L> where L::Parts: Sync {}
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Send for $name<'_, K, V, L> where L::Parts: Sync {}
         // SAFETY: what they hand out may be shared.
-        unsafe impl<K: Sync, V, L: Layout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
     )*};
 }
 
 macro_rules! clone {
     ($($name:ident { $($left:ident)? })*) => {$(
-        impl<K, V, L: Layout<V>> Clone for $name<'_, K, V, L> {
+        impl<K, V, L: FieldLayout<V>> Clone for $name<'_, K, V, L> {
             fn clone(&self) -> Self {
                 $name { along: self.along.clone(), $($left: self.$left,)? of: PhantomData }
             }
@@ -237,9 +237,9 @@ macro_rules! clone {
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
         // SAFETY: what they hand out may be sent.
-        unsafe impl<K: Sync, V, L: Layout<V>> Send for $name<'_, K, V, L> where L::Parts: Send {}
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Send for $name<'_, K, V, L> where L::Parts: Send {}
         // SAFETY: through a shared reference to one nothing is reached.
-        unsafe impl<K: Sync, V, L: Layout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
     )*};
 }
 
@@ -247,7 +247,7 @@ shared!(Iter Keys Values Range);
 clone!(Iter { left } Keys { left } Values { left } Range {});
 exclusive!(IterMut ValuesMut RangeMut);
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     fn along(&self) -> Along<V, L> {
         Along::new(&self.tree, self.tree.walk())
     }
@@ -348,7 +348,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L, M> {
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L, M> {
     type Item = (&'a K, L::Ref<'a>);
     type IntoIter = Iter<'a, K, V, L>;
 
@@ -357,7 +357,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L,
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V, L, M> {
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V, L, M> {
     type Item = (&'a K, L::Mut<'a>);
     type IntoIter = IterMut<'a, K, V, L>;
 
@@ -369,6 +369,6 @@ impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V
 impl<K, V> Default for Iter<'_, K, V> {
     fn default() -> Self {
         let none = Tree::<K, V, Rows, Heap>::new_in(Heap);
-        Iter { along: Along::new(&none, Walk::empty()), left: 0, of: PhantomData }
+        Iter { along: Along::new(&none, LeafRange::empty()), left: 0, of: PhantomData }
     }
 }

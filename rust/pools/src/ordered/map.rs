@@ -3,11 +3,10 @@
 
 use core::borrow::Borrow;
 
-use super::drain::value_of;
-use super::tree::{value_at, value_at_mut, Place, Tree};
+use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
+use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
-use crate::full::Full;
-use crate::layout::{Columns, Layout, Rows};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -40,7 +39,7 @@ use toft::{Heap, Memory};
 /// assert_eq!(heights.range("C"..).next(), Some((&"Etna", &3403)));
 /// assert_eq!(heights.into_keys().collect::<Vec<_>>(), ["Ben Nevis", "Etna"]);
 /// ```
-pub struct OrderedMap<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct OrderedMap<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     pub(super) tree: Tree<K, V, L, M>,
 }
 
@@ -50,14 +49,14 @@ pub struct OrderedMap<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
 pub(super) fn granted<T, E>(result: Result<T, E>) -> T {
     match result {
         Ok(granted) => granted,
-        Err(_) => refuse(),
+        Err(_) => capacity_overflow(),
     }
 }
 
 /// What a call says that has no room and cannot answer.
 #[cold]
 #[track_caller]
-fn refuse() -> ! {
+fn capacity_overflow() -> ! {
     panic!("toft: the map is full, or there is no memory")
 }
 
@@ -93,12 +92,12 @@ impl<K, V> OrderedMap<K, V> {
     /// there are `n`.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     ///
     /// let mut map = toft_pools::OrderedMap::fixed(1);
     /// map.insert('a', 1);
     /// assert_eq!(map.insert('a', 2), Some(1)); // the key is there
-    /// assert_eq!(map.try_insert('b', 3), Err(Full(('b', 3))));
+    /// assert_eq!(map.try_insert('b', 3), Err(CapacityError(('b', 3))));
     /// ```
     ///
     /// # Panics
@@ -126,7 +125,7 @@ impl<K, V> OrderedMap<K, V> {
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// A map of any kind, which has no memory yet.
     ///
     /// ```
@@ -166,7 +165,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// use toft::Heap;
     /// use toft_pools::{Rows, OrderedMap};
     /// let map: OrderedMap<u8, u8, Rows, Heap> = OrderedMap::fixed_in(100, Heap);
-    /// assert_eq!(map.limit(), Some(100));
+    /// assert_eq!(map.fixed_capacity(), Some(100));
     /// ```
     ///
     /// # Panics
@@ -236,11 +235,11 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// How many keys there may be, if the map is [`fixed`](OrderedMap::fixed).
     ///
     /// ```
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::fixed(9).limit(), Some(9));
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().limit(), None);
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::fixed(9).fixed_capacity(), Some(9));
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().fixed_capacity(), None);
     /// ```
-    pub fn limit(&self) -> Option<usize> {
-        Some(self.tree.limit()).filter(|limit| *limit != usize::MAX)
+    pub fn fixed_capacity(&self) -> Option<usize> {
+        Some(self.tree.fixed_capacity()).filter(|limit| *limit != usize::MAX)
     }
 
     /// The bytes that the map has of its memory, in use or not.
@@ -318,9 +317,9 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find(key)?;
+        let position = self.tree.find(key)?;
         // SAFETY: there is a key, and the tree is borrowed.
-        Some(unsafe { value_at::<K, V, L>(self.tree.raw(), place) })
+        Some(unsafe { value_at::<K, V, L>(self.tree.raw(), position) })
     }
 
     /// The value of a key, and the key that is in the map.
@@ -333,7 +332,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        self.tree.find(key).map(|place| self.pair(place))
+        self.tree.find(key).map(|position| self.pair(position))
     }
 
     /// The value of a key, to change it.
@@ -348,9 +347,9 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find(key)?;
+        let position = self.tree.find(key)?;
         // SAFETY: there is a key, and the tree is borrowed for this alone.
-        Some(unsafe { value_at_mut::<K, V, L>(self.tree.raw(), place) })
+        Some(unsafe { value_at_mut::<K, V, L>(self.tree.raw(), position) })
     }
 
     /// Whether a key is there.
@@ -367,9 +366,9 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     }
 
     #[inline(always)]
-    fn pair(&self, place: Place) -> (&K, L::Ref<'_>) {
-        // SAFETY: places are found where keys are, and the tree is borrowed.
-        unsafe { (Tree::<K, V, L, M>::key_at(place), value_at::<K, V, L>(self.tree.raw(), place)) }
+    fn pair(&self, position: Position) -> (&K, L::Ref<'_>) {
+        // SAFETY: positions are found where keys are, and the tree is borrowed.
+        unsafe { (Tree::<K, V, L, M>::key_at(position), value_at::<K, V, L>(self.tree.raw(), position)) }
     }
 
     /// The least key, and its value. Takes one step.
@@ -379,7 +378,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.first_key_value(), Some((&1, &'a')));
     /// ```
     pub fn first_key_value(&self) -> Option<(&K, L::Ref<'_>)> {
-        self.tree.first_place().map(|place| self.pair(place))
+        self.tree.first_position().map(|position| self.pair(position))
     }
 
     /// The greatest key, and its value. Takes one step.
@@ -389,7 +388,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.last_key_value(), Some((&2, &'b')));
     /// ```
     pub fn last_key_value(&self) -> Option<(&K, L::Ref<'_>)> {
-        self.tree.last_place().map(|place| self.pair(place))
+        self.tree.last_position().map(|position| self.pair(position))
     }
 
     /// Takes out the least key and its value.
@@ -400,7 +399,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         // SAFETY: there is a key.
-        self.tree.first_place().map(|place| unsafe { self.tree.remove_at(place) })
+        self.tree.first_position().map(|position| unsafe { self.tree.remove_at(position) })
     }
 
     /// Takes out the greatest key and its value.
@@ -411,7 +410,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     pub fn pop_last(&mut self) -> Option<(K, V)> {
         // SAFETY: there is a key.
-        self.tree.last_place().map(|place| unsafe { self.tree.remove_at(place) })
+        self.tree.last_position().map(|position| unsafe { self.tree.remove_at(position) })
     }
 
     /// Puts a value in, and answers the one that its key had. The key that was there stays.
@@ -436,24 +435,24 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// As [`insert`](OrderedMap::insert), or an error that has key and value, and changes nothing.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     /// let mut map = toft_pools::OrderedMap::fixed(1);
     /// assert_eq!(map.try_insert(1, 'a'), Ok(None));
-    /// assert_eq!(map.try_insert(2, 'b'), Err(Full((2, 'b'))));
+    /// assert_eq!(map.try_insert(2, 'b'), Err(CapacityError((2, 'b'))));
     /// assert_eq!(map.try_insert(1, 'c'), Ok(Some('a')));
     /// ```
     #[inline]
-    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, Full<(K, V)>>
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, CapacityError<(K, V)>>
     where
         K: Ord,
     {
         match self.tree.search_to_insert(&key) {
-            Some((place, true)) => {
+            Some((position, true)) => {
                 drop(key); // if that panics, nothing has changed
                            // SAFETY: there is a value.
-                Ok(Some(unsafe { self.tree.replace_value(place, value) }))
+                Ok(Some(unsafe { self.tree.replace_value(position, value) }))
             }
-            place => self.tree.insert_at(place.map(|(place, _)| place), key, value).map(|_| None),
+            position => self.tree.insert_at(position.map(|(position, _)| position), key, value).map(|_| None),
         }
     }
 
@@ -483,9 +482,9 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find_to_remove(key)?;
+        let position = self.tree.find_to_remove(key)?;
         // SAFETY: there is a key.
-        Some(unsafe { self.tree.remove_at(place) })
+        Some(unsafe { self.tree.remove_at(position) })
     }
 
     /// Moves all of another map into this one. A key that both have stays, and gets the value of the other.
@@ -529,8 +528,8 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         M: Clone,
     {
         let mut other = Self::new_in(self.tree.memory().clone());
-        if let Some((place, _)) = self.tree.search(key) {
-            granted(self.tree.cut(place, &mut other.tree));
+        if let Some((position, _)) = self.tree.search(key) {
+            granted(self.tree.cut(position, &mut other.tree));
         }
         other
     }
@@ -559,9 +558,9 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
     /// assert_eq!(map.into_iter().collect::<Vec<_>>(), [(0, 1), (2, 21), (4, 41), (6, 61)]);
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        // SAFETY: the place is this call's until the closure answers.
-        self.tree.retain(|place, raw| unsafe {
-            keep(Tree::<K, V, Rows, M>::key_at(place), value_at_mut::<K, V, Rows>(raw, place))
+        // SAFETY: the position is this call's until the closure answers.
+        self.tree.retain(|position, raw| unsafe {
+            keep(Tree::<K, V, Rows, M>::key_at(position), value_at_mut::<K, V, Rows>(raw, position))
         })
     }
 }
@@ -589,9 +588,9 @@ impl<K, V: Columnar, M: Memory> OrderedMap<K, V, Columns, M> {
     /// # }
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, V::Mut<'_>) -> bool) {
-        // SAFETY: the place is this call's until the closure answers.
-        self.tree.retain(|place, raw| unsafe {
-            keep(Tree::<K, V, Columns, M>::key_at(place), value_at_mut::<K, V, Columns>(raw, place))
+        // SAFETY: the position is this call's until the closure answers.
+        self.tree.retain(|position, raw| unsafe {
+            keep(Tree::<K, V, Columns, M>::key_at(position), value_at_mut::<K, V, Columns>(raw, position))
         })
     }
 }

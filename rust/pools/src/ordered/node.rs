@@ -1,18 +1,18 @@
 //! How a node lies in memory. All that is unsafe about addresses within a node is here.
 //!
 //! A leaf has keys, and beside each a cell: the value, or the number of the slot the value is in. An inner node has
-//! children, and between each two of them a bound:
+//! children, and between each two of them a separator:
 //!
 //! * where keys are numbers, one that is not less than any key on its left, and less than all on its right;
-//! * else the leaf whose first key is the least on its right: keys are not copied, and the bound is always exact.
+//! * else the leaf whose first key is the least on its right: keys are not copied, and the separator is always exact.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::alloc::Layout as Bytes;
+use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::number::{numeric, with_number, STEP};
-use crate::layout::Layout;
+use super::integer_keys::{is_integer, with_integer, STEP};
+use crate::field_layout::FieldLayout;
 
 /// What every node begins with.
 #[repr(C)]
@@ -21,7 +21,7 @@ pub(super) struct Head {
     /// The leaves beside a leaf. A node that is not in use has the next such one here.
     pub prev: Option<Node>,
     pub next: Option<Node>,
-    /// Which places of a leaf have keys: those from one to before the other. Both ends may move, so that what comes or goes
+    /// Which positions of a leaf have keys: those from one to before the other. Both ends may move, so that what comes or goes
     /// on one side need not move what is on the other. For an inner node 0, and how many children it has.
     pub start: usize,
     pub end: usize,
@@ -49,9 +49,9 @@ const fn max(a: usize, b: usize) -> usize {
 }
 
 /// The nodes of a tree with these keys and values.
-pub(super) struct Shape<K, V, L>(PhantomData<(K, V, L)>);
+pub(super) struct NodeLayout<K, V, L>(PhantomData<(K, V, L)>);
 
-impl<K, V, L: Layout<V>> Shape<K, V, L> {
+impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// Whether values live in leaves.
     pub const INLINE: bool = L::ROWS && size_of::<V>() <= CELL_MOST && align_of::<V>() <= CELL_MOST;
     const CELL: usize = if Self::INLINE { size_of::<V>() } else { size_of::<u32>() };
@@ -59,34 +59,35 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     const ENTRY: usize = max(size_of::<K>() + Self::CELL, 1);
 
     /// How many keys a leaf has room for.
-    pub const PLACES: usize = match LEAF_BYTES / Self::ENTRY {
+    pub const LEAF_CAPACITY: usize = match LEAF_BYTES / Self::ENTRY {
         64.. => 64,
         n @ STEP..64 => n / STEP * STEP,
         _ => 4,
     };
     /// How many children an inner node has room for. Nodes of large keys are small as their leaves are.
-    pub const FAN: usize = if Self::PLACES == 4 { 4 } else { 64 };
+    pub const FANOUT: usize = if Self::LEAF_CAPACITY == 4 { 4 } else { 64 };
 
     pub const ALIGN: usize = max(LINE, align_of::<K>());
     const KEYS: usize = size_of::<Head>().next_multiple_of(max(LINE, align_of::<K>()));
-    const CELLS: usize = (Self::KEYS + Self::PLACES * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
-    pub const LEAF: usize = (Self::CELLS + Self::PLACES * Self::CELL).next_multiple_of(Self::ALIGN);
+    const CELLS: usize = (Self::KEYS + Self::LEAF_CAPACITY * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
+    pub const LEAF: usize = (Self::CELLS + Self::LEAF_CAPACITY * Self::CELL).next_multiple_of(Self::ALIGN);
 
     /// Bounds are keys or addresses of leaves.
-    const BOUND: usize = if size_of::<K>() <= 16 { max(size_of::<K>(), size_of::<Node>()) } else { size_of::<Node>() };
-    const BOUNDS: usize = size_of::<Head>().next_multiple_of(LINE);
-    const CHILDREN: usize = (Self::BOUNDS + Self::FAN * Self::BOUND).next_multiple_of(LINE);
-    pub const INNER: usize = (Self::CHILDREN + Self::FAN * size_of::<Node>()).next_multiple_of(Self::ALIGN);
+    const SEPARATOR: usize =
+        if size_of::<K>() <= 16 { max(size_of::<K>(), size_of::<Node>()) } else { size_of::<Node>() };
+    const SEPARATORS: usize = size_of::<Head>().next_multiple_of(LINE);
+    const CHILDREN: usize = (Self::SEPARATORS + Self::FANOUT * Self::SEPARATOR).next_multiple_of(LINE);
+    pub const INNER: usize = (Self::CHILDREN + Self::FANOUT * size_of::<Node>()).next_multiple_of(Self::ALIGN);
 
-    pub const fn bytes(size: usize) -> Option<Bytes> {
-        match Bytes::from_size_align(size, Self::ALIGN) {
+    pub const fn bytes(size: usize) -> Option<Layout> {
+        match Layout::from_size_align(size, Self::ALIGN) {
             Ok(layout) => Some(layout),
             Err(_) => None,
         }
     }
 
     /// # Safety
-    /// For this and the others: the node is a leaf of this shape; the result is good for numbers up to `PLACES`.
+    /// For this and the others: the node is a leaf of this shape; the result is good for numbers up to `LEAF_CAPACITY`.
     #[inline(always)]
     pub unsafe fn keys(leaf: Node) -> NonNull<K> {
         // SAFETY: within the node.
@@ -95,7 +96,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
 
     #[inline(always)]
     pub unsafe fn key<'a>(leaf: Node, i: usize) -> &'a K {
-        debug_assert!(i < Self::PLACES);
+        debug_assert!(i < Self::LEAF_CAPACITY);
         // SAFETY: within the node.
         unsafe { Self::keys(leaf).add(i).as_ref() }
     }
@@ -128,7 +129,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     /// All are within their leaves.
     #[inline(always)]
     pub unsafe fn shift(from: Node, i: usize, to: Node, j: usize, n: usize) {
-        debug_assert!(i + n <= Self::PLACES && j + n <= Self::PLACES);
+        debug_assert!(i + n <= Self::LEAF_CAPACITY && j + n <= Self::LEAF_CAPACITY);
         // SAFETY: the caller's contract.
         unsafe {
             Self::keys(to).add(j).copy_from(Self::keys(from).add(i), n);
@@ -136,14 +137,14 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         }
     }
 
-    /// Makes places from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold the
+    /// Makes positions from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold the
     /// smallest number, which keeps the order, and a search that ends among them ended before all keys.
     ///
     /// # Safety
     /// They hold no keys, or such as were moved.
     #[inline(always)]
     pub unsafe fn pad_before(leaf: Node, start: usize, end: usize) {
-        with_number!(K, N => {
+        with_integer!(K, N => {
             // SAFETY: within the leaf; the number is as large as the key.
             let keys = unsafe { Self::keys(leaf).cast::<N>() };
             for i in start..end {
@@ -153,13 +154,13 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         }, else ())
     }
 
-    /// Makes places from `start` to `end` of a leaf, behind those that are in use, such as are not in use.
+    /// Makes positions from `start` to `end` of a leaf, behind those that are in use, such as are not in use.
     ///
     /// # Safety
     /// They hold no keys, or such as were moved.
     #[inline(always)]
     pub unsafe fn pad(leaf: Node, start: usize, end: usize) {
-        with_number!(K, N => {
+        with_integer!(K, N => {
             // SAFETY: within the leaf; the number is as large as the key.
             let keys = unsafe { Self::keys(leaf).cast::<N>() };
             for i in start..end {
@@ -170,11 +171,11 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     }
 
     /// # Safety
-    /// For this and the others: the node is an inner one of this shape; the result is good for numbers up to `FAN`.
+    /// For this and the others: the node is an inner one of this shape; the result is good for numbers up to `FANOUT`.
     #[inline(always)]
-    pub unsafe fn bounds(inner: Node) -> NonNull<u8> {
+    pub unsafe fn separators(inner: Node) -> NonNull<u8> {
         // SAFETY: within the node.
-        unsafe { inner.cast::<u8>().add(Self::BOUNDS) }
+        unsafe { inner.cast::<u8>().add(Self::SEPARATORS) }
     }
 
     #[inline(always)]
@@ -185,56 +186,56 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
 
     #[inline(always)]
     pub unsafe fn child(inner: Node, i: usize) -> Node {
-        debug_assert!(i < Self::FAN);
+        debug_assert!(i < Self::FANOUT);
         // SAFETY: within the node.
         unsafe { Self::children(inner).add(i).read() }
     }
 
-    /// How far apart bounds are.
+    /// How far apart separators are.
     #[inline(always)]
-    fn bound_size() -> usize {
-        if numeric::<K>() {
+    fn separator_size() -> usize {
+        if is_integer::<K>() {
             size_of::<K>()
         } else {
             size_of::<Node>()
         }
     }
 
-    /// The bound between a leaf and the one on its right.
+    /// The separator between a leaf and the one on its right.
     ///
     /// # Safety
-    /// They are neighbours, and have keys. The node has room for the bound.
+    /// They are neighbours, and have keys. The node has room for the separator.
     #[inline(always)]
-    pub unsafe fn set_bound(inner: Node, i: usize, left: Node, right: Node) {
-        debug_assert!(i < Self::FAN - 1);
+    pub unsafe fn set_separator(inner: Node, i: usize, left: Node, right: Node) {
+        debug_assert!(i < Self::FANOUT - 1);
         // SAFETY: the caller's contract; a number can be copied, and the last key of the left leaf is not greater than
         // itself.
         unsafe {
-            if numeric::<K>() {
+            if is_integer::<K>() {
                 let last = Self::keys(left).add((*left.as_ptr()).end - 1);
-                Self::bounds(inner).cast::<K>().add(i).copy_from_nonoverlapping(last, 1);
+                Self::separators(inner).cast::<K>().add(i).copy_from_nonoverlapping(last, 1);
             } else {
-                Self::bounds(inner).cast::<Node>().add(i).write(right);
+                Self::separators(inner).cast::<Node>().add(i).write(right);
             }
         }
     }
 
-    /// The leaf a bound stands for, where keys are not numbers.
+    /// The leaf a separator stands for, where keys are not numbers.
     #[inline(always)]
-    pub unsafe fn bound_leaf(inner: Node, i: usize) -> Node {
+    pub unsafe fn separator_leaf(inner: Node, i: usize) -> Node {
         // SAFETY: within the node.
-        unsafe { Self::bounds(inner).cast::<Node>().add(i).read() }
+        unsafe { Self::separators(inner).cast::<Node>().add(i).read() }
     }
 
-    /// Copies `n` bounds.
+    /// Copies `n` separators.
     ///
     /// # Safety
     /// All are within their nodes.
     #[inline(always)]
-    pub unsafe fn shift_bounds(from: Node, i: usize, to: Node, j: usize, n: usize) {
-        let size = Self::bound_size();
+    pub unsafe fn shift_separators(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        let size = Self::separator_size();
         // SAFETY: the caller's contract.
-        unsafe { Self::bounds(to).add(j * size).copy_from(Self::bounds(from).add(i * size), n * size) }
+        unsafe { Self::separators(to).add(j * size).copy_from(Self::separators(from).add(i * size), n * size) }
     }
 
     /// Copies `n` children. Those that have another parent now are not told.
@@ -247,34 +248,34 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         unsafe { Self::children(to).add(j).copy_from(Self::children(from).add(i), n) }
     }
 
-    /// Makes bounds from `start` to the end of the node such as are not in use.
+    /// Makes separators from `start` to the end of the node such as are not in use.
     ///
     /// # Safety
     /// They are not in use.
     #[inline(always)]
-    pub unsafe fn pad_bounds(inner: Node, start: usize) {
-        with_number!(K, N => {
+    pub unsafe fn pad_separators(inner: Node, start: usize) {
+        with_integer!(K, N => {
             // SAFETY: within the node.
-            let bounds = unsafe { Self::bounds(inner).cast::<N>() };
-            for i in start..Self::FAN {
+            let separators = unsafe { Self::separators(inner).cast::<N>() };
+            for i in start..Self::FANOUT {
                 // SAFETY: as above.
-                unsafe { bounds.add(i).write(N::MAX) };
+                unsafe { separators.add(i).write(N::MAX) };
             }
         }, else ())
     }
 }
 
-/// For [`check`](super::check).
-impl<K, V, L: Layout<V>> Shape<K, V, L> {
+/// For [`check`](super::invariants).
+impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// # Safety
     /// The node is a leaf of this shape.
     pub unsafe fn check_pad(leaf: Node) {
-        with_number!(K, N => {
+        with_integer!(K, N => {
             // SAFETY: within the node.
-            let places = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::PLACES) };
+            let positions = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::LEAF_CAPACITY) };
             // SAFETY: a leaf.
             let Head { start, end, stale, .. } = unsafe { leaf.as_ref() };
-            let (before, keys, behind) = (&places[..*start], &places[*start..*end], &places[*end..]);
+            let (before, keys, behind) = (&positions[..*start], &positions[*start..*end], &positions[*end..]);
             match stale {
                 false => assert!(before.iter().all(|n| *n == N::MIN) && behind.iter().all(|n| *n == N::MAX)),
                 true => assert!(before.iter().all(|n| *n <= keys[0]) && behind.iter().all(|n| *n >= keys[keys.len() - 1])),
@@ -284,13 +285,13 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
 
     /// # Safety
     /// The node is an inner one of this shape.
-    pub unsafe fn check_pad_bounds(inner: Node) {
-        with_number!(K, N => {
+    pub unsafe fn check_pad_separators(inner: Node) {
+        with_integer!(K, N => {
             // SAFETY: within the node.
-            let places = unsafe { core::slice::from_raw_parts(Self::bounds(inner).cast::<N>().as_ptr(), Self::FAN) };
+            let positions = unsafe { core::slice::from_raw_parts(Self::separators(inner).cast::<N>().as_ptr(), Self::FANOUT) };
             // SAFETY: an inner node.
             let used = unsafe { inner.as_ref() }.end - 1;
-            assert!(places[used..].iter().all(|key| *key == N::MAX));
+            assert!(positions[used..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 }

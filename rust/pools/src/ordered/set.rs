@@ -8,12 +8,12 @@ use core::hash::{Hash, Hasher};
 use core::iter::FusedIterator;
 use core::ops::RangeBounds;
 
-use super::drain;
+use super::into_iter;
 use super::iter;
 use super::map::OrderedMap;
-use super::tree::{Place, Tree};
-use crate::full::Full;
-use crate::layout::Rows;
+use super::tree::{Position, Tree};
+use crate::capacity_error::CapacityError;
+use crate::field_layout::Rows;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -123,7 +123,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::<u8, _>::fixed_in(10, toft::Heap);
-    /// assert_eq!(set.limit(), Some(10));
+    /// assert_eq!(set.fixed_capacity(), Some(10));
     /// ```
     ///
     /// # Panics
@@ -181,10 +181,10 @@ impl<T, M: Memory> OrderedSet<T, M> {
     /// How many elements there may be, if the set is [`fixed`](OrderedSet::fixed).
     ///
     /// ```
-    /// assert_eq!(toft_pools::OrderedSet::<i32>::fixed(7).limit(), Some(7));
+    /// assert_eq!(toft_pools::OrderedSet::<i32>::fixed(7).fixed_capacity(), Some(7));
     /// ```
-    pub fn limit(&self) -> Option<usize> {
-        self.map.limit()
+    pub fn fixed_capacity(&self) -> Option<usize> {
+        self.map.fixed_capacity()
     }
 
     /// The bytes that the set has of its memory, in use or not.
@@ -328,23 +328,23 @@ impl<T, M: Memory> OrderedSet<T, M> {
     /// As [`insert`](OrderedSet::insert), or an error that has the element, and changes nothing.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     /// let mut set = toft_pools::OrderedSet::fixed(1);
     /// assert_eq!(set.try_insert(1), Ok(true));
-    /// assert_eq!(set.try_insert(2), Err(Full(2)));
+    /// assert_eq!(set.try_insert(2), Err(CapacityError(2)));
     /// ```
     #[inline]
-    pub fn try_insert(&mut self, element: T) -> Result<bool, Full<T>>
+    pub fn try_insert(&mut self, element: T) -> Result<bool, CapacityError<T>>
     where
         T: Ord,
     {
         match self.map.try_insert(element, ()) {
             Ok(old) => Ok(old.is_none()),
-            Err(Full((element, ()))) => Err(Full(element)),
+            Err(CapacityError((element, ()))) => Err(CapacityError(element)),
         }
     }
 
-    /// Puts an element in, and answers the one in whose place it is.
+    /// Puts an element in, and answers the one in whose position it is.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from([vec![1]]);
@@ -478,7 +478,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
 }
 
 impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
-    /// Puts another key in the place of the one that is equal; else puts it in.
+    /// Puts another key in the position of the one that is equal; else puts it in.
     #[track_caller]
     fn replace_key(&mut self, key: K) -> Option<K>
     where
@@ -486,8 +486,8 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
         V: Default,
     {
         match self.tree.find(&key) {
-            // SAFETY: there is a key at the place.
-            Some(place) => Some(unsafe { Tree::<K, V, Rows, M>::replace_key(place, key) }),
+            // SAFETY: there is a key at the position.
+            Some(position) => Some(unsafe { Tree::<K, V, Rows, M>::replace_key(position, key) }),
             None => {
                 self.insert(key, V::default());
                 None
@@ -498,10 +498,10 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
 
 impl<K, V, M: Memory> Tree<K, V, Rows, M> {
     /// # Safety
-    /// There is a key at the place, and the tree is borrowed for this alone.
-    unsafe fn replace_key(place: Place, key: K) -> K {
+    /// There is a key at the position, and the tree is borrowed for this alone.
+    unsafe fn replace_key(position: Position, key: K) -> K {
         // SAFETY: the caller's contract.
-        unsafe { super::node::Shape::<K, V, Rows>::keys(place.leaf).add(place.i).replace(key) }
+        unsafe { super::node::NodeLayout::<K, V, Rows>::keys(position.leaf).add(position.i).replace(key) }
     }
 }
 
@@ -574,7 +574,7 @@ iter!(
     /// let set = toft_pools::OrderedSet::from([2, 1]);
     /// assert_eq!(set.into_iter().collect::<Vec<_>>(), [1, 2]);
     /// ```
-    IntoIter [T, M: Memory = Heap] [T, M: Memory] [T, M] drain::IntoIter<T, (), Rows, M>, T, |pair| pair.0
+    IntoIter [T, M: Memory = Heap] [T, M: Memory] [T, M] into_iter::IntoIter<T, (), Rows, M>, T, |pair| pair.0
 );
 
 impl<T> ExactSizeIterator for Iter<'_, T> {}

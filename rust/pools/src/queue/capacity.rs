@@ -1,14 +1,14 @@
 //! How many values a queue has and can have, and its growth.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::full::no_slot;
-use super::super::layout::Layout;
-use super::super::run::grown;
 use super::Queue;
+use crate::capacity_error::capacity_panic;
+use crate::contiguous::grown_capacity;
+use crate::field_layout::FieldLayout;
 use toft::AllocError;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// How many values it has.
     ///
     /// ```
@@ -69,7 +69,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
-            no_slot()
+            capacity_panic()
         }
     }
 
@@ -95,7 +95,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         if self.fixed {
             return Err(AllocError);
         }
-        self.grow_to(grown::<T>(self.slots.capacity(), self.len(), more)?)
+        self.grow_to(grown_capacity::<T>(self.slots.capacity(), self.len(), more)?)
     }
 
     pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
@@ -107,11 +107,11 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
             // Both parts begin at multiples of `old` from where they were; with twice the slots one of them stays.
             let (at, len, raw) = (self.head & (old - 1), self.len(), self.slots.raw());
             let front = len.min(old - at);
-            let (goes, back) = (self.head & (new - 1), self.head.wrapping_add(front) & (new - 1));
-            // SAFETY: what moves goes to slots beyond the old ones.
+            let (to, back) = (self.head & (new - 1), self.head.wrapping_add(front) & (new - 1));
+            // SAFETY: what moves to to slots beyond the old ones.
             unsafe {
-                if goes != at {
-                    L::copy(raw, at, raw, goes, front);
+                if to != at {
+                    L::copy(raw, at, raw, to, front);
                 }
                 if back != 0 && front < len {
                     L::copy(raw, 0, raw, back, len - front);
@@ -125,12 +125,12 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// Moves to other memory, of a capacity that is a power of two, or 0, and not less than there are values.
     fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
         let (old, mut head, tail) = (self.slots.capacity(), self.head, self.tail);
-        self.slots.replace(capacity, |from, to| {
+        self.slots.reallocate(capacity, |from, to| {
             while head != tail {
-                let (at, goes) = (head & (old - 1), head & (capacity - 1));
-                let n = tail.wrapping_sub(head).min(old - at).min(capacity - goes);
+                let (at, to_slot) = (head & (old - 1), head & (capacity - 1));
+                let n = tail.wrapping_sub(head).min(old - at).min(capacity - to_slot);
                 // SAFETY: within both.
-                unsafe { L::copy(from, at, to, goes, n) }
+                unsafe { L::copy(from, at, to, to_slot, n) }
                 head = head.wrapping_add(n);
             }
         })

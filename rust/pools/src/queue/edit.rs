@@ -1,13 +1,13 @@
 //! What changes a queue elsewhere than at its ends.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::full::{no_slot, Full};
-use super::super::layout::Layout;
-use super::super::run::Runs;
 use super::Queue;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::contiguous::SlotRanges;
+use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Exchanges the values at two positions.
     ///
     /// ```
@@ -20,7 +20,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// A position has no value.
     #[track_caller]
     pub fn swap(&mut self, i: usize, j: usize) {
-        assert!(i < self.len() && j < self.len(), "toft: positions {i} and {j} of {} values", self.len());
+        assert!(i < self.len() && j < self.len(), "toft: resolve_range {i} and {j} of {} values", self.len());
         // SAFETY: both have values.
         unsafe { self.swap_slots(self.slot_at(i), self.slot_at(j)) }
     }
@@ -51,15 +51,15 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn insert(&mut self, i: usize, value: T) {
         if self.try_insert(i, value).is_err() {
-            no_slot()
+            capacity_panic()
         }
     }
 
     /// As [`insert`](Queue::insert).
     ///
     /// ```
-    /// use toft_pools::{Full, Queue};
-    /// assert_eq!(Queue::fixed(0).try_insert(0, 'a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, Queue};
+    /// assert_eq!(Queue::fixed(0).try_insert(0, 'a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
@@ -68,11 +68,11 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Panics
     /// The position is behind the end.
     #[track_caller]
-    pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), Full<T>> {
+    pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), CapacityError<T>> {
         let len = self.len();
         assert!(i <= len, "toft: position {i} is behind the end of {len} values");
         if self.try_reserve(1).is_err() {
-            return Err(Full(value));
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room for one more, at either end; the slot that is written has been moved.
         unsafe {
@@ -163,7 +163,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         } else {
             Self::with_capacity_in(len - at, memory)
         };
-        let from = self.runs_of(at..len);
+        let from = self.slot_ranges_of(at..len);
         self.tail = self.head.wrapping_add(at);
         // SAFETY: there is room; the values are this queue's no more.
         unsafe { rest.move_here(self.slots.raw(), from) }
@@ -184,7 +184,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
         self.reserve(other.len());
-        let from = other.runs();
+        let from = other.slot_ranges();
         other.head = other.tail;
         // SAFETY: there is room; the values are the other queue's no more.
         unsafe { self.move_here(other.slots.raw(), from) }
@@ -192,7 +192,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
 
     /// # Safety
     /// There is room for the values, which are somewhere else, and nobody's.
-    unsafe fn move_here(&mut self, from: L::Raw<()>, runs: Runs) {
+    unsafe fn move_here(&mut self, from: L::Raw<()>, runs: SlotRanges) {
         for run in [runs.front, runs.back] {
             let mut at = run.start;
             while at < run.end {
@@ -252,7 +252,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// assert_eq!(queue.as_slices(), (&[3, 2, 1][..], &[][..]));
     /// ```
     pub fn make_contiguous(&mut self) -> L::SlicesMut<'_> {
-        let (Runs { front, back }, raw, len) = (self.runs(), self.slots.raw(), self.len());
+        let (SlotRanges { front, back }, raw, len) = (self.slot_ranges(), self.slots.raw(), self.len());
         if !back.is_empty() {
             // SAFETY: the front part is at the end of the memory, and the back part at its beginning. What lies between
             // them has no values.
@@ -346,7 +346,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Closes a gap of `n` positions from `i` on, in a queue of `len`: the shorter side moves.
+    /// Closes a gap of `n` resolve_range from `i` on, in a queue of `len`: the shorter side moves.
     ///
     /// # Safety
     /// The others have values.

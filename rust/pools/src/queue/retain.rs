@@ -2,9 +2,9 @@
 //! ever, since it cannot be said of a closure that it takes references for any time that the values live.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
 use super::Queue;
+use crate::columnar::Columnar;
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
 impl<T, M: Memory> Queue<T, Rows, M> {
@@ -31,7 +31,7 @@ impl<T, M: Memory> Queue<T, Rows, M> {
     /// ```
     pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+        self.filter(|raw, i| keeps(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }
 
@@ -82,13 +82,13 @@ impl<T: Columnar, M: Memory> Queue<T, Columns, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     fn filter(&mut self, mut keeps: impl FnMut(L::Raw<()>, usize) -> bool) {
         /// A queue of which some values are to be kept: `kept` of those that were seen, which lie in front. When it is
         /// dropped, in the end or because the function or a destructor panicked, the rest is kept.
-        struct Hole<'a, T, L: Layout<T>, M: Memory>(&'a mut Queue<T, L, M>, usize, usize, usize);
+        struct Hole<'a, T, L: FieldLayout<T>, M: Memory>(&'a mut Queue<T, L, M>, usize, usize, usize);
 
-        impl<T, L: Layout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
+        impl<T, L: FieldLayout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
             fn drop(&mut self) {
                 let (kept, seen, len) = (self.1, self.2, self.3);
                 let begin = self.0.head;

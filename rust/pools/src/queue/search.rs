@@ -3,11 +3,11 @@
 
 use core::cmp::Ordering;
 
-use super::super::layout::{Layout, Rows};
 use super::Queue;
+use crate::field_layout::{FieldLayout, Rows};
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Searches a queue that is sorted as the function says. See [`binary_search`](Queue::binary_search).
     ///
     /// ```

@@ -4,15 +4,15 @@
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
-use super::super::run::{compare, same};
 use super::Queue;
+use crate::columnar::Columnar;
+use crate::contiguous::{columns_eq, comparison_traits};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
-compare!(Queue, M: Memory);
+comparison_traits!(Queue, M: Memory);
 
-impl<T, L: Layout<T>, M: Memory + Default> Default for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> Default for Queue<T, L, M> {
     fn default() -> Self {
         Queue::new_in(M::default())
     }
@@ -51,7 +51,7 @@ fn missing() -> ! {
     panic!("toft: the queue has no value at this position")
 }
 
-impl<T, L: Layout<T>, M: Memory> Extend<T> for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for Queue<T, L, M> {
     /// At the back.
     ///
     /// # Panics
@@ -68,14 +68,14 @@ impl<T, L: Layout<T>, M: Memory> Extend<T> for Queue<T, L, M> {
     }
 }
 
-impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for Queue<T, L, M> {
+impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for Queue<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
         self.extend(values.into_iter().copied());
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Queue<T, L, M> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut queue = Self::default();
@@ -101,7 +101,7 @@ impl<T> From<Vec<T>> for Queue<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> From<Queue<T, L, M>> for Vec<T> {
+impl<T, L: FieldLayout<T>, M: Memory> From<Queue<T, L, M>> for Vec<T> {
     fn from(queue: Queue<T, L, M>) -> Vec<T> {
         queue.into_iter().collect()
     }

@@ -2,9 +2,9 @@
 //! ever, since it cannot be said of a closure that it takes references for any time that the values live.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
 use super::Stack;
+use crate::columnar::Columnar;
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
 impl<T, M: Memory> Stack<T, Rows, M> {
@@ -31,7 +31,7 @@ impl<T, M: Memory> Stack<T, Rows, M> {
     /// ```
     pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
         // SAFETY: the slot has a value.
-        filter(self, |raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+        filter(self, |raw, i| keeps(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }
 
@@ -83,17 +83,20 @@ impl<T: Columnar, M: Memory> Stack<T, Columns, M> {
 }
 
 /// Keeps the values for which the function says so.
-fn filter<T, L: Layout<T>, M: Memory>(stack: &mut Stack<T, L, M>, mut keeps: impl FnMut(L::Raw<()>, usize) -> bool) {
+fn filter<T, L: FieldLayout<T>, M: Memory>(
+    stack: &mut Stack<T, L, M>,
+    mut keeps: impl FnMut(L::Raw<()>, usize) -> bool,
+) {
     /// A stack of which `kept` of the values that were seen are to be kept, and lie below. When it is dropped, in the end
     /// or because the function or a destructor panicked, the rest is kept.
-    struct Hole<'a, T, L: Layout<T>, M: Memory> {
+    struct Hole<'a, T, L: FieldLayout<T>, M: Memory> {
         stack: &'a mut Stack<T, L, M>,
         kept: usize,
         seen: usize,
         len: usize,
     }
 
-    impl<T, L: Layout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
+    impl<T, L: FieldLayout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
         fn drop(&mut self) {
             let rest = self.len - self.seen;
             // SAFETY: the rest has values, and those from `kept` on to it have none.

@@ -5,15 +5,15 @@ use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 use core::slice::SliceIndex;
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
-use super::super::run::{compare, same};
 use super::Stack;
+use crate::columnar::Columnar;
+use crate::contiguous::{columns_eq, comparison_traits};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
-compare!(Stack, M: Memory);
+comparison_traits!(Stack, M: Memory);
 
-impl<T, L: Layout<T>, M: Memory + Default> Default for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> Default for Stack<T, L, M> {
     fn default() -> Self {
         Stack::new_in(M::default())
     }
@@ -65,7 +65,7 @@ impl<T, I: SliceIndex<[T]>, M: Memory> IndexMut<I> for Stack<T, Rows, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
     /// # Panics
     /// The stack is fixed and has no room for the next value, or there is no memory.
     #[track_caller]
@@ -80,14 +80,14 @@ impl<T, L: Layout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
     }
 }
 
-impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for Stack<T, L, M> {
+impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for Stack<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
         self.extend(values.into_iter().copied());
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut stack = Self::default();
@@ -121,7 +121,7 @@ impl<T: Clone> From<&[T]> for Stack<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
+impl<T, L: FieldLayout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
     fn from(stack: Stack<T, L, M>) -> Vec<T> {
         stack.into_iter().collect()
     }

@@ -2,7 +2,7 @@
 //! them waits for the one before, and the processor has none to guess.
 //!
 //! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length. Those of
-//! a leaf before its keys hold the smallest one, and a search that ends among them means the first key's place.
+//! a leaf before its keys hold the smallest one, and a search that ends among them means the first key's position.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::any::TypeId;
@@ -11,11 +11,11 @@ use core::marker::PhantomData;
 /// How many keys of a node are compared in a line.
 pub(super) const STEP: usize = 8;
 
-pub(super) trait Number: Copy + Ord {}
+pub(super) trait Integer: Copy + Ord {}
 
 macro_rules! number {
     ($($int:ty)*) => {$(
-        impl Number for $int {}
+        impl Integer for $int {}
     )*};
 }
 
@@ -24,17 +24,17 @@ number!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 /// How many of the numbers from `keys` on are less than `key`. They are in order.
 ///
 /// # Safety
-/// There are `places` of them, a multiple of `STEP`.
+/// There are `positions` of them, a multiple of `STEP`.
 #[inline(always)]
-pub(super) unsafe fn rank<N: Number>(keys: *const N, places: usize, key: N) -> usize {
-    // SAFETY: all numbers read are below `places`.
+pub(super) unsafe fn rank<N: Integer>(keys: *const N, positions: usize, key: N) -> usize {
+    // SAFETY: all numbers read are below `positions`.
     let less = |i: usize| usize::from(unsafe { *keys.add(i) } < key);
     let mut rank = 0;
-    if places == 64 {
+    if positions == 64 {
         rank = (less(15) + less(31) + less(47)) * 16;
         rank += (less(rank + 3) + less(rank + 7) + less(rank + 11)) * 4;
     } else {
-        for i in 1..places / 4 {
+        for i in 1..positions / 4 {
             rank += less(i * 4 - 1);
         }
         rank *= 4;
@@ -67,20 +67,20 @@ fn id<T: ?Sized>() -> TypeId {
 
 /// Whether two types are the same, or differ in lifetimes alone.
 #[inline(always)]
-pub(super) fn is<T: ?Sized, U: ?Sized>() -> bool {
+pub(super) fn same_type<T: ?Sized, U: ?Sized>() -> bool {
     id::<T>() == id::<U>()
 }
 
 /// Does one thing if `$K` is a number, with `$N` for the number it is, and another if it is none. The compiler leaves one.
-macro_rules! with_number {
+macro_rules! with_integer {
     ($K:ty, $N:ident => $number:expr, else $other:expr) => {
-        with_number!(@ $K, $N => $number, else $other;
-            u64 => u64, i64 => i64, u32 => u32, i32 => i32, usize => $crate::ordered::number::Usize,
-            isize => $crate::ordered::number::Isize, u16 => u16, i16 => i16, u8 => u8, i8 => i8,
+        with_integer!(@ $K, $N => $number, else $other;
+            u64 => u64, i64 => i64, u32 => u32, i32 => i32, usize => $crate::ordered::integer_keys::Usize,
+            isize => $crate::ordered::integer_keys::Isize, u16 => u16, i16 => i16, u8 => u8, i8 => i8,
             char => u32, u128 => u128, i128 => i128)
     };
     (@ $K:ty, $N:ident => $number:expr, else $other:expr; $($key:ty => $as:ty),*) => {
-        $(if $crate::ordered::number::is::<$K, $key>() {
+        $(if $crate::ordered::integer_keys::same_type::<$K, $key>() {
             type $N = $as;
             $number
         } else)* {
@@ -88,7 +88,7 @@ macro_rules! with_number {
         }
     };
 }
-pub(super) use with_number;
+pub(super) use with_integer;
 
 #[cfg(target_pointer_width = "16")]
 pub(super) use {i16 as Isize, u16 as Usize};
@@ -99,6 +99,6 @@ pub(super) use {i64 as Isize, u64 as Usize};
 
 /// Whether keys of this type are numbers.
 #[inline(always)]
-pub(super) fn numeric<K>() -> bool {
-    with_number!(K, _N => true, else false)
+pub(super) fn is_integer<K>() -> bool {
+    with_integer!(K, _N => true, else false)
 }

@@ -123,7 +123,7 @@ fn collections_are_sequences() {
     list.move_to_back(first);
     assert_eq!(to_value(&list).unwrap(), json!([2, 3, 1]));
     let columns: Stack<Pair<u8, bool>, Columns> = from_value(json!([[1, true], [2, false]])).unwrap();
-    assert_eq!(columns.slices(), (&[1, 2][..], &[true, false][..]));
+    assert_eq!(columns.as_slice(), (&[1, 2][..], &[true, false][..]));
     assert_eq!(to_value(&columns).unwrap(), json!([[1, true], [2, false]]));
     assert!(from_value::<Stack<u8>>(json!([1, 300])).is_err());
     assert!(from_value::<Queue<u8>>(json!({})).unwrap_err().to_string().contains("a sequence"));

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::node::Node;
-use super::tree::{end, start, Place};
+use super::tree::{end, start, Position};
 
-/// The places from one to another, which it does not include. Each comes once, from one end or the other: what the front
+/// The positions from one to another, which it does not include. Each comes once, from one end or the other: what the front
 /// passed is on its left, what the back passed on its right, even if they were the wrong way round at first.
 #[derive(Clone, Copy)]
-pub(super) struct Walk {
+pub(super) struct LeafRange {
     front: Node,
     i: usize,
     /// Where the front's leaf ends.
@@ -18,31 +18,31 @@ pub(super) struct Walk {
     begin: usize,
 }
 
-impl Walk {
+impl LeafRange {
     /// Over nothing.
-    pub fn empty() -> Walk {
-        Walk { front: Node::dangling(), i: 0, end: 0, back: Node::dangling(), j: 0, begin: 0 }
+    pub fn empty() -> LeafRange {
+        LeafRange { front: Node::dangling(), i: 0, end: 0, back: Node::dangling(), j: 0, begin: 0 }
     }
 
     /// # Safety
-    /// Both are places of leaves of one tree, at most at the ends of their leaves. For as long as this value is used, the
+    /// Both are positions of leaves of one tree, at most at the ends of their leaves. For as long as this value is used, the
     /// tree's leaves and their links and lengths stay as they are.
     #[inline]
-    pub unsafe fn new(front: Place, back: Place) -> Walk {
+    pub unsafe fn new(front: Position, back: Position) -> LeafRange {
         // SAFETY: the caller's contract.
         let (end, begin) = unsafe { (end(front.leaf), start(back.leaf)) };
-        Walk { front: front.leaf, i: front.i, end, back: back.leaf, j: back.i, begin }
+        LeafRange { front: front.leaf, i: front.i, end, back: back.leaf, j: back.i, begin }
     }
 
     /// Where the front is, and the back. `None`: nowhere.
-    pub fn ends(&self) -> Option<(Place, Place)> {
+    pub fn ends(&self) -> Option<(Position, Position)> {
         let nowhere = self.front == Node::dangling();
-        (!nowhere).then_some((Place { leaf: self.front, i: self.i }, Place { leaf: self.back, i: self.j }))
+        (!nowhere).then_some((Position { leaf: self.front, i: self.i }, Position { leaf: self.back, i: self.j }))
     }
 
     /// To the next leaf; `false`: there is none, or this one was the back's.
     #[inline(always)]
-    fn hop(&mut self) -> bool {
+    fn advance_leaf(&mut self) -> bool {
         if self.front == self.back {
             return false;
         }
@@ -54,7 +54,7 @@ impl Walk {
         true
     }
 
-    /// What is left from the front on, leaf by leaf: the leaf, the first place and the one behind the last.
+    /// What is left from the front on, leaf by leaf: the leaf, the first position and the one behind the last.
     #[inline(always)]
     pub fn next_leaf(&mut self) -> Option<(Node, usize, usize)> {
         loop {
@@ -64,38 +64,38 @@ impl Walk {
                 self.i = end;
                 return Some(leaf);
             }
-            if !self.hop() {
+            if !self.advance_leaf() {
                 return None;
             }
         }
     }
 }
 
-impl Iterator for Walk {
-    type Item = Place;
+impl Iterator for LeafRange {
+    type Item = Position;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Place> {
-        if self.i == self.end && !self.hop() {
+    fn next(&mut self) -> Option<Position> {
+        if self.i == self.end && !self.advance_leaf() {
             return None;
         }
         if self.i == self.j && self.front == self.back {
             return None;
         }
-        let place = Place { leaf: self.front, i: self.i };
+        let position = Position { leaf: self.front, i: self.i };
         self.i += 1;
-        Some(place)
+        Some(position)
     }
 }
 
-impl DoubleEndedIterator for Walk {
+impl DoubleEndedIterator for LeafRange {
     #[inline(always)]
-    fn next_back(&mut self) -> Option<Place> {
+    fn next_back(&mut self) -> Option<Position> {
         if self.j == self.begin {
             if self.front == self.back {
                 return None;
             }
-            // SAFETY: see hop.
+            // SAFETY: see advance_leaf.
             unsafe {
                 let prev = (*self.back.as_ptr()).prev?;
                 (self.back, self.j, self.begin) = (prev, end(prev), start(prev));
@@ -105,6 +105,6 @@ impl DoubleEndedIterator for Walk {
             return None;
         }
         self.j -= 1;
-        Some(Place { leaf: self.back, i: self.j })
+        Some(Position { leaf: self.back, i: self.j })
     }
 }

@@ -4,16 +4,16 @@
 use core::ptr::NonNull;
 
 use super::columnar::{Columnar, ColumnarClone};
-use super::plan::Planner;
+use super::planner::Planner;
 
 /// The layout of a pool's values: [`Rows`] or [`Columns`]. The trait is sealed.
 ///
-/// What a pool hands out is of the layout's: [`Ref`](Layout::Ref) and [`Mut`](Layout::Mut) are `&T` and `&mut T` where
+/// What a pool hands out is of the layout's: [`Ref`](FieldLayout::Ref) and [`Mut`](FieldLayout::Mut) are `&T` and `&mut T` where
 /// values are rows, and structs with a reference to each field where they are columns.
 ///
 /// ```
-/// use toft_pools::{Layout, Rows};
-/// fn sum(values: [<Rows as Layout<u32>>::Ref<'_>; 2]) -> u32 {
+/// use toft_pools::{FieldLayout, Rows};
+/// fn sum(values: [<Rows as FieldLayout<u32>>::Ref<'_>; 2]) -> u32 {
 ///     values[0] + values[1]
 /// }
 /// assert_eq!(sum([&1, &2]), 3);
@@ -21,7 +21,7 @@ use super::plan::Planner;
 ///
 /// # Safety
 /// What one function writes, the others find, at each slot below the number that was planned for.
-pub unsafe trait Layout<T>: sealed::Sealed {
+pub unsafe trait FieldLayout<T>: sealed::Sealed {
     /// A value in a pool, shared.
     type Ref<'a>: Copy
     where
@@ -136,7 +136,7 @@ pub unsafe trait Layout<T>: sealed::Sealed {
 /// fn asks<L: CloneIn<String>>() {}
 /// asks::<Rows>();
 /// ```
-pub trait CloneIn<T>: Layout<T> {
+pub trait CloneIn<T>: FieldLayout<T> {
     /// # Safety
     /// As for `get`.
     #[doc(hidden)]
@@ -170,7 +170,7 @@ pub struct Row<T, G> {
 }
 
 // SAFETY: each function reaches the row of its number.
-unsafe impl<T> Layout<T> for Rows {
+unsafe impl<T> FieldLayout<T> for Rows {
     type Ref<'a>
         = &'a T
     where
@@ -282,18 +282,18 @@ impl<T: Clone> CloneIn<T> for Rows {
 /// particles.push(Particle { x: 0.0, speed: 1.5, name: "a".into() });
 /// particles.push(Particle { x: 1.0, speed: 2.5, name: "b".into() });
 ///
-/// let columns = particles.slices_mut();
+/// let columns = particles.as_mut_slice();
 /// for (x, speed) in columns.x.iter_mut().zip(columns.speed) {
 ///     *x += *speed;
 /// }
-/// assert_eq!(particles.slices().x, [1.5, 3.5]);
+/// assert_eq!(particles.as_slice().x, [1.5, 3.5]);
 /// # }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Columns;
 
 // SAFETY: the contract of Columnar; what the pool keeps is in a column behind those of the value.
-unsafe impl<T: Columnar> Layout<T> for Columns {
+unsafe impl<T: Columnar> FieldLayout<T> for Columns {
     type Ref<'a>
         = T::Ref<'a>
     where

@@ -5,26 +5,26 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
-use super::key::{Handle, Key};
-use super::layout::{Layout, Rows};
-use super::pool::Pool;
-use super::vacancy::Live;
+use super::Pool;
+use crate::field_layout::{FieldLayout, Rows};
+use crate::free_list::OccupiedSlots;
+use crate::key::{Handle, Key};
 use toft::{Heap, Memory};
 
 /// What the items of an iterator are made of: the slot's number, where the slots are.
-struct Walk<'a, T, L: Layout<T>, K: Key<T>> {
-    live: Live<'a, K::Generation>,
+struct Walk<'a, T, L: FieldLayout<T>, K: Key<T>> {
+    live: OccupiedSlots<'a, K::Generation>,
     raw: L::Raw<()>,
     of: PhantomData<(T, K)>,
 }
 
-impl<T, L: Layout<T>, K: Key<T>> Walk<'_, T, L, K> {
+impl<T, L: FieldLayout<T>, K: Key<T>> Walk<'_, T, L, K> {
     /// # Safety
-    /// As for `Vacancy::live`; the slots stay where they are as long.
+    /// As for `FreeList::live`; the slots stay where they are as long.
     #[inline]
     unsafe fn new<M: Memory>(pool: &Pool<T, L, K, M>) -> Self {
         // SAFETY: the caller's contract.
-        Walk { live: unsafe { pool.vacancy().live() }, raw: pool.raw(), of: PhantomData }
+        Walk { live: unsafe { pool.free_list().occupied() }, raw: pool.raw(), of: PhantomData }
     }
 
     /// # Safety
@@ -36,7 +36,7 @@ impl<T, L: Layout<T>, K: Key<T>> Walk<'_, T, L, K> {
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>> Clone for Walk<'_, T, L, K> {
+impl<T, L: FieldLayout<T>, K: Key<T>> Clone for Walk<'_, T, L, K> {
     fn clone(&self) -> Self {
         Walk { live: self.live.clone(), raw: self.raw, of: PhantomData }
     }
@@ -46,12 +46,12 @@ impl<T, L: Layout<T>, K: Key<T>> Clone for Walk<'_, T, L, K> {
 macro_rules! walk {
     ($(#[$doc:meta])* $name:ident, $item:ty, ($walk:ident, $i:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
-        pub struct $name<'a, T, L: Layout<T> = Rows, K: Key<T> = Handle<T>> {
+        pub struct $name<'a, T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>> {
             walk: Walk<'a, T, L, K>,
             of: PhantomData<$of>,
         }
 
-        impl<'a, T: 'a, L: Layout<T>, K: Key<T>> Iterator for $name<'a, T, L, K> {
+        impl<'a, T: 'a, L: FieldLayout<T>, K: Key<T>> Iterator for $name<'a, T, L, K> {
             type Item = $item;
 
             #[inline(always)]
@@ -74,7 +74,7 @@ macro_rules! walk {
             }
         }
 
-        impl<'a, T: 'a, L: Layout<T>, K: Key<T>> DoubleEndedIterator for $name<'a, T, L, K> {
+        impl<'a, T: 'a, L: FieldLayout<T>, K: Key<T>> DoubleEndedIterator for $name<'a, T, L, K> {
             #[inline(always)]
             fn next_back(&mut self) -> Option<Self::Item> {
                 let ($i, $walk) = (self.walk.live.next_back()?, &self.walk);
@@ -83,10 +83,10 @@ macro_rules! walk {
             }
         }
 
-        impl<'a, T: 'a, L: Layout<T>, K: Key<T>> ExactSizeIterator for $name<'a, T, L, K> {}
-        impl<'a, T: 'a, L: Layout<T>, K: Key<T>> FusedIterator for $name<'a, T, L, K> {}
+        impl<'a, T: 'a, L: FieldLayout<T>, K: Key<T>> ExactSizeIterator for $name<'a, T, L, K> {}
+        impl<'a, T: 'a, L: FieldLayout<T>, K: Key<T>> FusedIterator for $name<'a, T, L, K> {}
 
-        impl<T, L: Layout<T>, K: Key<T>> fmt::Debug for $name<'_, T, L, K> {
+        impl<T, L: FieldLayout<T>, K: Key<T>> fmt::Debug for $name<'_, T, L, K> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name)).field("len", &self.walk.live.len()).finish_non_exhaustive()
             }
@@ -145,20 +145,20 @@ walk!(
 /// Those that share may be copied.
 macro_rules! shared {
     ($($name:ident)*) => {$(
-        impl<T, L: Layout<T>, K: Key<T>> Clone for $name<'_, T, L, K> {
+        impl<T, L: FieldLayout<T>, K: Key<T>> Clone for $name<'_, T, L, K> {
             fn clone(&self) -> Self {
                 $name { walk: self.walk.clone(), of: PhantomData }
             }
         }
 
         // SAFETY: as a shared reference to the pool's values.
-        unsafe impl<T, L: Layout<T>, K: Key<T>> Send for $name<'_, T, L, K>
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Send for $name<'_, T, L, K>
 where
     L::Parts: Sync,
 {
 }
         // SAFETY: the same.
-        unsafe impl<T, L: Layout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
 where
     L::Parts: Sync,
 {
@@ -172,13 +172,13 @@ shared!(Iter Values Keys);
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
         // SAFETY: as an exclusive reference to the pool's values.
-        unsafe impl<T, L: Layout<T>, K: Key<T>> Send for $name<'_, T, L, K>
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Send for $name<'_, T, L, K>
 where
     L::Parts: Send,
 {
 }
         // SAFETY: the same.
-        unsafe impl<T, L: Layout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
 where
     L::Parts: Sync,
 {
@@ -188,7 +188,7 @@ where
 
 exclusive!(IterMut ValuesMut);
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// Keys and values, in the order of the slots.
     ///
     /// ```
@@ -265,7 +265,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     pub fn drain(&mut self) -> Drain<'_, T, L, K, M> {
         // SAFETY: the pool is borrowed exclusively; slots are freed when the iterator has passed them.
-        Drain { live: unsafe { self.vacancy().live() }, pool: self }
+        Drain { live: unsafe { self.free_list().occupied() }, pool: self }
     }
 }
 
@@ -278,12 +278,12 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
 /// drop(drain);
 /// assert!(pool.is_empty());
 /// ```
-pub struct Drain<'a, T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
+pub struct Drain<'a, T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     pool: &'a mut Pool<T, L, K, M>,
-    live: Live<'a, K::Generation>,
+    live: OccupiedSlots<'a, K::Generation>,
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Iterator for Drain<'_, T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for Drain<'_, T, L, K, M> {
     type Item = (K, T);
 
     #[inline]
@@ -302,25 +302,25 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Iterator for Drain<'_, T, L, K, M> {
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> ExactSizeIterator for Drain<'_, T, L, K, M> {}
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> FusedIterator for Drain<'_, T, L, K, M> {}
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> ExactSizeIterator for Drain<'_, T, L, K, M> {}
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> FusedIterator for Drain<'_, T, L, K, M> {}
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Drain<'_, T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Drain<'_, T, L, K, M> {
     fn drop(&mut self) {
         self.pool.clear();
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> fmt::Debug for Drain<'_, T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> fmt::Debug for Drain<'_, T, L, K, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Drain").field("len", &self.live.len()).finish_non_exhaustive()
     }
 }
 
 // SAFETY: as an exclusive reference to the pool.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Drain<'_, T, L, K, M> where L::Parts: Send {}
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Send> Send for Drain<'_, T, L, K, M> where L::Parts: Send {}
 // SAFETY: the same.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, L, K, M> where L::Parts: Sync {}
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, L, K, M> where L::Parts: Sync {}
 
 /// The keys and values of a pool that is no more.
 ///
@@ -329,13 +329,13 @@ unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, 
 /// let owned: Vec<String> = pool.into_iter().map(|(_, value)| value).collect();
 /// assert_eq!(owned, ["a", "b"]);
 /// ```
-pub struct IntoIter<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
+pub struct IntoIter<T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     /// Of this pool's words, which it does not leave before `pool` is gone.
-    live: Live<'static, K::Generation>,
+    live: OccupiedSlots<'static, K::Generation>,
     pool: Pool<T, L, K, M>,
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Iterator for IntoIter<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for IntoIter<T, L, K, M> {
     type Item = (K, T);
 
     #[inline]
@@ -354,31 +354,31 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Iterator for IntoIter<T, L, K, M> {
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> ExactSizeIterator for IntoIter<T, L, K, M> {}
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> FusedIterator for IntoIter<T, L, K, M> {}
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> ExactSizeIterator for IntoIter<T, L, K, M> {}
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> FusedIterator for IntoIter<T, L, K, M> {}
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> fmt::Debug for IntoIter<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> fmt::Debug for IntoIter<T, L, K, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntoIter").field("len", &self.live.len()).finish_non_exhaustive()
     }
 }
 
 // SAFETY: as the pool.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for IntoIter<T, L, K, M> where L::Parts: Send {}
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Send> Send for IntoIter<T, L, K, M> where L::Parts: Send {}
 // SAFETY: the same.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for IntoIter<T, L, K, M> where L::Parts: Sync {}
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for IntoIter<T, L, K, M> where L::Parts: Sync {}
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> IntoIterator for Pool<T, L, K, M> {
     type Item = (K, T);
     type IntoIter = IntoIter<T, L, K, M>;
 
     fn into_iter(self) -> IntoIter<T, L, K, M> {
         // SAFETY: the words stay where they are when the pool is moved, and until it is dropped, after `live`'s last use.
-        IntoIter { live: unsafe { self.vacancy().live() }, pool: self }
+        IntoIter { live: unsafe { self.free_list().occupied() }, pool: self }
     }
 }
 
-impl<'a, T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for &'a Pool<T, L, K, M> {
+impl<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory> IntoIterator for &'a Pool<T, L, K, M> {
     type Item = (K, L::Ref<'a>);
     type IntoIter = Iter<'a, T, L, K>;
 
@@ -387,7 +387,7 @@ impl<'a, T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for &'a Pool<T, L, 
     }
 }
 
-impl<'a, T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for &'a mut Pool<T, L, K, M> {
+impl<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory> IntoIterator for &'a mut Pool<T, L, K, M> {
     type Item = (K, L::Mut<'a>);
     type IntoIter = IterMut<'a, T, L, K>;
 
@@ -396,7 +396,7 @@ impl<'a, T, L: Layout<T>, K: Key<T>, M: Memory> IntoIterator for &'a mut Pool<T,
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Extend<T> for Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Extend<T> for Pool<T, L, K, M> {
     /// Keys are those that [`Pool::keys`] tells.
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
@@ -409,7 +409,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Extend<T> for Pool<T, L, K, M> {
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory + Default> FromIterator<T> for Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> FromIterator<T> for Pool<T, L, K, M> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut pool = Self::default();
         pool.extend(values);

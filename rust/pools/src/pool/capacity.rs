@@ -1,15 +1,15 @@
 //! How much a pool has, and may have.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::{refuse, Pool};
+use super::{capacity_overflow, Pool};
+use crate::field_layout::FieldLayout;
+use crate::free_list::MAX_SLOTS;
 use crate::key::Key;
-use crate::layout::Layout;
 use crate::slots::Slots;
-use crate::vacancy::MOST;
 use toft::AllocError;
 use toft::Memory;
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// How many values there are.
     ///
     /// ```
@@ -18,7 +18,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.vacancy.len()
+        self.free_list.len()
     }
 
     /// Whether there are none.
@@ -58,7 +58,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool.memory_use(), 1024 * 8 + 1024 * 4 + 1024 / 16);
     /// ```
     pub fn memory_use(&self) -> usize {
-        Slots::<T, L, (), M>::bytes(self.capacity()).map_or(0, |layout| layout.size()) + self.vacancy.bytes()
+        Slots::<T, L, (), M>::layout(self.capacity()).map_or(0, |layout| layout.size()) + self.free_list.bytes()
     }
 
     /// Makes room for `more` values.
@@ -73,7 +73,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// There is no memory for them, keys cannot tell them apart, or the pool is fixed and has no room.
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
-            refuse(more)
+            capacity_overflow(more)
         }
     }
 
@@ -93,7 +93,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if self.fixed {
             return Err(AllocError);
         }
-        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MOST));
+        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MAX_SLOTS));
         self.grow(wanted.max(doubled))
     }
 
@@ -106,16 +106,16 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool.capacity(), 10);
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        let keep = self.vacancy.last().map_or(0, |i| i + 1);
+        let keep = self.free_list.last().map_or(0, |i| i + 1);
         if self.fixed || keep == self.capacity() {
             return;
         }
-        let unused = self.unused_from(keep);
+        let unused = self.first_generation_from(keep);
         // SAFETY: both have that many slots, and the new memory is apart from the old.
-        if self.slots.replace(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
+        if self.slots.reallocate(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
             self.unused = unused;
-            self.vacancy.truncate(keep, unused);
-            self.vacancy.set_slots(keep);
+            self.free_list.truncate(keep, unused);
+            self.free_list.set_slots(keep);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Slots for values that do not live in leaves: large ones, and such as lie in columns. It has the memory of the tree.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::layout::Layout;
+use crate::field_layout::FieldLayout;
 use crate::slots::Slots;
 use toft::AllocError;
 use toft::Memory;
 
 /// Beside each slot that is free stands the number of the next one.
-pub(super) struct Values<V, L: Layout<V>, M: Memory> {
+pub(super) struct ValueSlots<V, L: FieldLayout<V>, M: Memory> {
     slots: Slots<V, L, u32, M>,
     /// Slots below this number were in use.
     used: usize,
@@ -17,13 +17,13 @@ pub(super) struct Values<V, L: Layout<V>, M: Memory> {
 /// No slot.
 const NONE: u32 = u32::MAX;
 /// How many have a number.
-const MOST: usize = NONE as usize;
+const MAX_SLOTS: usize = NONE as usize;
 /// How many there are at first.
-const LEAST: usize = 8;
+const MIN_SLOTS: usize = 8;
 
-impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
+impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
     pub fn new_in(memory: M) -> Self {
-        Values { slots: Slots::new_in(memory), used: 0, free: NONE }
+        ValueSlots { slots: Slots::new_in(memory), used: 0, free: NONE }
     }
 
     #[inline(always)]
@@ -49,12 +49,12 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
 
     /// What the slots take.
     pub fn bytes(&self) -> usize {
-        Slots::<V, L, u32, M>::bytes(self.slots.capacity()).map_or(0, |layout| layout.size())
+        Slots::<V, L, u32, M>::layout(self.slots.capacity()).map_or(0, |layout| layout.size())
     }
 
     /// A slot, which has no value until it is written.
     #[inline]
-    pub fn take(&mut self) -> Result<u32, AllocError> {
+    pub fn allocate(&mut self) -> Result<u32, AllocError> {
         if self.free != NONE {
             let i = self.free;
             // SAFETY: a slot that is free is one of the slots, and names the next.
@@ -63,7 +63,7 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
         }
         if self.used == self.slots.capacity() {
             // The last step is to as many as there are numbers.
-            match self.used.saturating_mul(2).clamp(LEAST, MOST) {
+            match self.used.saturating_mul(2).clamp(MIN_SLOTS, MAX_SLOTS) {
                 as_many if as_many == self.used => return Err(AllocError),
                 more => self.reserve(more)?,
             }
@@ -77,7 +77,7 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
     /// # Safety
     /// It came from `take`, and its value is moved or dropped.
     #[inline]
-    pub unsafe fn put(&mut self, i: u32) {
+    pub unsafe fn free(&mut self, i: u32) {
         // SAFETY: one of the slots.
         unsafe { *L::meta(self.slots.raw(), i as usize) = self.free };
         self.free = i;
@@ -91,7 +91,7 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
     /// At least so many slots in all.
     #[cold]
     pub fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
-        if capacity > MOST {
+        if capacity > MAX_SLOTS {
             return Err(AllocError);
         }
         match capacity <= self.slots.capacity() {
@@ -106,7 +106,7 @@ impl<V, L: Layout<V>, M: Memory> Values<V, L, M> {
     /// # Safety
     /// It names `n` slots that were taken, each once; whoever had their numbers has the new ones from now on.
     pub unsafe fn pack(&mut self, n: usize, mut slot: impl FnMut() -> u32) -> Result<(), AllocError> {
-        self.slots.replace(n, |from, to| {
+        self.slots.reallocate(n, |from, to| {
             for i in 0..n {
                 // SAFETY: the caller's contract; the new slots are `n`.
                 unsafe { L::copy(from, slot() as usize, to, i, 1) };

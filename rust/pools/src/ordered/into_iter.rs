@@ -4,10 +4,10 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
+use super::leaf_range::LeafRange;
 use super::map::OrderedMap;
-use super::tree::Tree;
-use super::walk::Walk;
-use crate::layout::{Layout, Rows};
+use super::tree::{key_of, value_of, Tree};
+use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
 /// The pairs of a map, taken out of it in the order of their keys. Those that are not taken are dropped.
@@ -18,26 +18,26 @@ use toft::{Heap, Memory};
 /// assert_eq!(pairs.next_back(), Some((2, 'b')));
 /// assert_eq!(pairs.len(), 1);
 /// ```
-pub struct IntoIter<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct IntoIter<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: Tree<K, V, L, M>,
-    walk: Walk,
+    walk: LeafRange,
     left: usize,
 }
 
 // SAFETY: it has the tree and all that is in it.
-unsafe impl<K, V, L: Layout<V>, M: Memory> Send for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Send {}
+unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Send for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Send {}
 // SAFETY: through a shared reference nothing is reached.
-unsafe impl<K, V, L: Layout<V>, M: Memory> Sync for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Sync {}
+unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Sync for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Sync {}
 
-impl<K, V, L: Layout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
     type Item = (K, V);
 
     #[inline]
     fn next(&mut self) -> Option<(K, V)> {
-        let place = self.walk.next()?;
+        let position = self.walk.next()?;
         self.left -= 1;
-        // SAFETY: the tree knows of its pairs no more, and its nodes are as they were; each place comes once.
-        Some(unsafe { self.tree.read_at(place) })
+        // SAFETY: the tree knows of its pairs no more, and its nodes are as they were; each position comes once.
+        Some(unsafe { self.tree.read_at(position) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -45,33 +45,33 @@ impl<K, V, L: Layout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> DoubleEndedIterator for IntoIter<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> DoubleEndedIterator for IntoIter<K, V, L, M> {
     #[inline]
     fn next_back(&mut self) -> Option<(K, V)> {
-        let place = self.walk.next_back()?;
+        let position = self.walk.next_back()?;
         self.left -= 1;
         // SAFETY: see next.
-        Some(unsafe { self.tree.read_at(place) })
+        Some(unsafe { self.tree.read_at(position) })
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> ExactSizeIterator for IntoIter<K, V, L, M> {}
-impl<K, V, L: Layout<V>, M: Memory> FusedIterator for IntoIter<K, V, L, M> {}
+impl<K, V, L: FieldLayout<V>, M: Memory> ExactSizeIterator for IntoIter<K, V, L, M> {}
+impl<K, V, L: FieldLayout<V>, M: Memory> FusedIterator for IntoIter<K, V, L, M> {}
 
-impl<K, V, L: Layout<V>, M: Memory> Drop for IntoIter<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Drop for IntoIter<K, V, L, M> {
     fn drop(&mut self) {
         // SAFETY: see next.
         unsafe { self.tree.drop_all(&mut self.walk) }
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> fmt::Debug for IntoIter<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> fmt::Debug for IntoIter<K, V, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IntoIter({} left)", self.left)
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M> {
     type Item = (K, V);
     type IntoIter = IntoIter<K, V, L, M>;
 
@@ -82,28 +82,13 @@ impl<K, V, L: Layout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M> {
     }
 }
 
-/// The key of a pair. The other half is dropped first: were it dropped behind the answer, and panicked, nobody would drop
-/// the answer.
-#[inline]
-fn key_of<K, V>((key, value): (K, V)) -> K {
-    drop(value);
-    key
-}
-
-/// The value of a pair, in the same way.
-#[inline]
-pub(super) fn value_of<K, V>((key, value): (K, V)) -> V {
-    drop(key);
-    value
-}
-
 /// Defines an iterator over one half of the pairs.
 macro_rules! half {
     ($(#[$doc:meta])* $name:ident, $item:ident, $half:path) => {
         $(#[$doc])*
-        pub struct $name<K, V, L: Layout<V> = Rows, M: Memory = Heap>(IntoIter<K, V, L, M>);
+        pub struct $name<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap>(IntoIter<K, V, L, M>);
 
-        impl<K, V, L: Layout<V>, M: Memory> Iterator for $name<K, V, L, M> {
+        impl<K, V, L: FieldLayout<V>, M: Memory> Iterator for $name<K, V, L, M> {
             type Item = $item;
 
             #[inline]
@@ -116,17 +101,17 @@ macro_rules! half {
             }
         }
 
-        impl<K, V, L: Layout<V>, M: Memory> DoubleEndedIterator for $name<K, V, L, M> {
+        impl<K, V, L: FieldLayout<V>, M: Memory> DoubleEndedIterator for $name<K, V, L, M> {
             #[inline]
             fn next_back(&mut self) -> Option<$item> {
                 self.0.next_back().map($half)
             }
         }
 
-        impl<K, V, L: Layout<V>, M: Memory> ExactSizeIterator for $name<K, V, L, M> {}
-        impl<K, V, L: Layout<V>, M: Memory> FusedIterator for $name<K, V, L, M> {}
+        impl<K, V, L: FieldLayout<V>, M: Memory> ExactSizeIterator for $name<K, V, L, M> {}
+        impl<K, V, L: FieldLayout<V>, M: Memory> FusedIterator for $name<K, V, L, M> {}
 
-        impl<K, V, L: Layout<V>, M: Memory> fmt::Debug for $name<K, V, L, M> {
+        impl<K, V, L: FieldLayout<V>, M: Memory> fmt::Debug for $name<K, V, L, M> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!(stringify!($name), "({} left)"), self.0.left)
             }
@@ -153,7 +138,7 @@ half!(
     IntoValues, V, value_of
 );
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// The keys, taken out of the map in their order.
     ///
     /// ```

@@ -5,31 +5,31 @@ use core::borrow::Borrow;
 use core::cmp::Ordering;
 use core::ops::{Bound, RangeBounds};
 
-use super::node::{Node, Shape};
-use super::store::Store;
-use super::tree::{end, len, start, Place, Tree};
-use super::walk::Walk;
-use crate::full::Full;
-use crate::layout::Layout;
+use super::leaf_range::LeafRange;
+use super::node::{Node, NodeLayout};
+use super::node_storage::NodeStorage;
+use super::tree::{end, len, start, Position, Tree};
+use crate::capacity_error::CapacityError;
+use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Over all places.
+impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
+    /// Over all positions.
     #[inline]
-    pub(super) fn walk(&self) -> Walk {
+    pub(super) fn walk(&self) -> LeafRange {
         if self.root.is_none() {
-            return Walk::empty();
+            return LeafRange::empty();
         }
         // SAFETY: the outermost leaves; whoever walks borrows the tree.
         unsafe {
             let (first, last) = (self.first, self.last);
-            Walk::new(Place { leaf: first, i: start(first) }, Place { leaf: last, i: end(last) })
+            LeafRange::new(Position { leaf: first, i: start(first) }, Position { leaf: last, i: end(last) })
         }
     }
 
-    /// Over the places of a range.
+    /// Over the positions of a range.
     #[track_caller]
-    pub(super) fn walk_range<Q: Ord + ?Sized>(&self, range: &impl RangeBounds<Q>) -> Walk
+    pub(super) fn walk_range<Q: Ord + ?Sized>(&self, range: &impl RangeBounds<Q>) -> LeafRange
     where
         K: Borrow<Q>,
     {
@@ -44,65 +44,66 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 _ => (),
             }
         }
-        let Some((first, last)) = self.walk().ends() else { return Walk::empty() };
-        let place = |key: &Q, behind: bool| {
-            self.search(key).map(|(place, found)| Place { i: place.i + usize::from(found && behind), ..place })
+        let Some((first, last)) = self.walk().ends() else { return LeafRange::empty() };
+        let position = |key: &Q, behind: bool| {
+            self.search(key)
+                .map(|(position, found)| Position { i: position.i + usize::from(found && behind), ..position })
         };
         let front = match start {
-            Included(key) => place(key, false),
-            Excluded(key) => place(key, true),
+            Included(key) => position(key, false),
+            Excluded(key) => position(key, true),
             Unbounded => Some(first),
         };
         let back = match end {
-            Included(key) => place(key, true),
-            Excluded(key) => place(key, false),
+            Included(key) => position(key, true),
+            Excluded(key) => position(key, false),
             Unbounded => Some(last),
         };
         match (front, back) {
-            // SAFETY: places of this tree; whoever walks borrows it.
-            (Some(front), Some(back)) => unsafe { Walk::new(front, back) },
-            _ => Walk::empty(),
+            // SAFETY: positions of this tree; whoever walks borrows it.
+            (Some(front), Some(back)) => unsafe { LeafRange::new(front, back) },
+            _ => LeafRange::empty(),
         }
     }
 
-    /// What is in a place, read.
+    /// What is in a position, read.
     ///
     /// # Safety
-    /// There is a key, and both are the caller's from now on. The place is not looked at again.
+    /// There is a key, and both are the caller's from now on. The position is not looked at again.
     #[inline(always)]
-    pub(super) unsafe fn read_at(&self, place: Place) -> (K, V) {
+    pub(super) unsafe fn read_at(&self, position: Position) -> (K, V) {
         // SAFETY: the caller's contract.
         unsafe {
-            let key = Self::take_key(place);
-            if Shape::<K, V, L>::INLINE {
-                return (key, Shape::<K, V, L>::value(place.leaf, place.i).read());
+            let key = Self::take_key(position);
+            if NodeLayout::<K, V, L>::INLINE {
+                return (key, NodeLayout::<K, V, L>::value(position.leaf, position.i).read());
             }
-            (key, L::read(self.raw(), Shape::<K, V, L>::slot(place.leaf, place.i).read() as usize))
+            (key, L::read(self.raw(), NodeLayout::<K, V, L>::slot(position.leaf, position.i).read() as usize))
         }
     }
 
     /// Forgets all keys, and takes all nodes and slots back. They stay as they are until they are used again.
-    pub(super) fn forget(&mut self) -> Walk {
+    pub(super) fn forget(&mut self) -> LeafRange {
         let all = self.walk();
         (self.root, self.height, self.len) = (None, 0, 0);
-        if self.store.bytes > 0 {
-            self.store.reset::<K, V, L>();
+        if self.storage.bytes > 0 {
+            self.storage.reset::<K, V, L>();
         }
         self.values.reset();
         all
     }
 
-    /// Drops what is at the places left. A destructor that panics does not keep the others from running.
+    /// Drops what is at the positions left. A destructor that panics does not keep the others from running.
     ///
     /// # Safety
     /// There are keys and values, which nobody else drops.
-    pub(super) unsafe fn drop_all(&self, walk: &mut Walk) {
-        struct Rest<'a, K, V, L: Layout<V>, M: Memory>(&'a Tree<K, V, L, M>, &'a mut Walk);
-        impl<K, V, L: Layout<V>, M: Memory> Drop for Rest<'_, K, V, L, M> {
+    pub(super) unsafe fn drop_all(&self, walk: &mut LeafRange) {
+        struct Rest<'a, K, V, L: FieldLayout<V>, M: Memory>(&'a Tree<K, V, L, M>, &'a mut LeafRange);
+        impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Rest<'_, K, V, L, M> {
             fn drop(&mut self) {
-                for place in self.1.by_ref() {
-                    // SAFETY: the contract of drop_all; each place comes once.
-                    drop(unsafe { self.0.read_at(place) });
+                for position in self.1.by_ref() {
+                    // SAFETY: the contract of drop_all; each position comes once.
+                    drop(unsafe { self.0.read_at(position) });
                 }
             }
         }
@@ -110,9 +111,9 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             return;
         }
         let rest = Rest(self, walk);
-        for place in rest.1.by_ref() {
+        for position in rest.1.by_ref() {
             // SAFETY: as above.
-            drop(unsafe { rest.0.read_at(place) });
+            drop(unsafe { rest.0.read_at(position) });
         }
     }
 
@@ -125,15 +126,15 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
 
     /// A key that is greater than all others, and its value. Where it is not, the keys are out of order from then on.
     #[inline]
-    pub(super) fn push_last(&mut self, key: K, value: V) -> Result<(), Full<(K, V)>> {
+    pub(super) fn push_last(&mut self, key: K, value: V) -> Result<(), CapacityError<(K, V)>> {
         // SAFETY: where there is a root there is a last leaf.
-        let place = self.root.map(|_| unsafe { Place { leaf: self.last, i: end(self.last) } });
-        self.insert_at(place, key, value).map(|_| ())
+        let position = self.root.map(|_| unsafe { Position { leaf: self.last, i: end(self.last) } });
+        self.insert_at(position, key, value).map(|_| ())
     }
 
-    /// Keeps what the closure says is to be kept: it is asked about each place once, which is its own meanwhile. What is kept
+    /// Keeps what the closure says is to be kept: it is asked about each position once, which is its own meanwhile. What is kept
     /// is packed.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(Place, L::Raw<u32>) -> bool) {
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(Position, L::Raw<u32>) -> bool) {
         if self.root.is_none() {
             return;
         }
@@ -146,45 +147,45 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             }
         }
         let (leaf, kept) = (self.first, 0);
-        let start = Place { leaf, i: 0 };
-        let mut pack = Pack { from: start, to: start, end: self.len, at: 0, kept, tree: self };
+        let start = Position { leaf, i: 0 };
+        let mut pack = Compaction { from: start, to: start, end: self.len, at: 0, kept, tree: self };
         while pack.at < pack.end {
-            // SAFETY: places before `end`, in their order, each once.
+            // SAFETY: positions before `end`, in their order, each once.
             unsafe {
-                let place = pack.source();
-                if keep(place, pack.tree.raw()) {
-                    pack.keep(place);
+                let position = pack.source();
+                if keep(position, pack.tree.raw()) {
+                    pack.keep(position);
                 } else {
                     pack.skip();
-                    let pair = (Self::take_key(place), pack.tree.take_value(place));
+                    let pair = (Self::take_key(position), pack.tree.take_value(position));
                     drop(pair);
                 }
             }
         }
     }
 
-    /// Cuts off what is from a place on, and moves it to the end of `other`. Where `other` cannot take it, nothing changes.
-    pub(super) fn cut(&mut self, at: Place, other: &mut Self) -> Result<(), Full<()>> {
+    /// Cuts off what is from a position on, and moves it to the end of `other`. Where `other` cannot take it, nothing changes.
+    pub(super) fn cut(&mut self, at: Position, other: &mut Self) -> Result<(), CapacityError<()>> {
         if self.root.is_none() {
             return Ok(());
         }
-        // SAFETY: a place of this tree, whose nodes stay while they are walked along. What was read is either forgotten
+        // SAFETY: a position of this tree, whose nodes stay while they are walked along. What was read is either forgotten
         // in the one tree or in the other.
         unsafe {
-            let tail = Walk::new(at, Place { leaf: self.last, i: end(self.last) });
+            let tail = LeafRange::new(at, Position { leaf: self.last, i: end(self.last) });
             let mut moved = 0;
-            for place in tail {
-                let (key, value) = self.read_at(place);
-                if let Err(Full(pair)) = other.push_last(key, value) {
+            for position in tail {
+                let (key, value) = self.read_at(position);
+                if let Err(CapacityError(pair)) = other.push_last(key, value) {
                     core::mem::forget(pair);
                     other.forget();
-                    return Err(Full(()));
+                    return Err(CapacityError(()));
                 }
                 moved += 1;
             }
-            if !Shape::<K, V, L>::INLINE {
-                for place in tail {
-                    self.values.put(Shape::<K, V, L>::slot(place.leaf, place.i).read());
+            if !NodeLayout::<K, V, L>::INLINE {
+                for position in tail {
+                    self.values.free(NodeLayout::<K, V, L>::slot(position.leaf, position.i).read());
                 }
             }
             if moved > 0 {
@@ -197,15 +198,15 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         Ok(())
     }
 
-    /// Makes a place the end of the last leaf: it and those behind it, which are freed, have no keys.
+    /// Makes a position the end of the last leaf: it and those behind it, which are freed, have no keys.
     ///
     /// # Safety
-    /// It is a place of this tree, and what is from there on is moved or dropped. There are no inner nodes.
-    unsafe fn end_at(&mut self, end: Place) {
+    /// It is a position of this tree, and what is from there on is moved or dropped. There are no inner nodes.
+    unsafe fn end_at(&mut self, end: Position) {
         // SAFETY: links lead to leaves of the tree.
         unsafe {
             let mut last = end.leaf;
-            Shape::<K, V, L>::pad(last, end.i, Self::PLACES);
+            NodeLayout::<K, V, L>::pad(last, end.i, Self::LEAF_CAPACITY);
             (*last.as_ptr()).end = end.i;
             let mut behind = (*last.as_ptr()).next.take();
             if end.i == start(last) {
@@ -232,57 +233,59 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             // SAFETY: the caller's contract.
             unsafe {
                 leaf = (*node.as_ptr()).next;
-                self.store.free_leaf(node);
+                self.storage.free_leaf(node);
             }
         }
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Moves all to memory that is no larger than it must be.
     pub(super) fn shrink(&mut self) {
         if self.limit != usize::MAX {
             return;
         }
         self.retain(|_, _| true);
-        if !Shape::<K, V, L>::INLINE {
+        if !NodeLayout::<K, V, L>::INLINE {
             let (mut old, mut new) = (self.walk(), self.walk());
-            // SAFETY: the slots of all places, each once, which are told their new numbers at once.
+            // SAFETY: the slots of all positions, each once, which are told their new numbers at once.
             unsafe {
                 let next = || match old.next() {
-                    Some(place) => Shape::<K, V, L>::slot(place.leaf, place.i).read(),
-                    None => unreachable!("there are as many places as keys"),
+                    Some(position) => NodeLayout::<K, V, L>::slot(position.leaf, position.i).read(),
+                    None => unreachable!("there are as many positions as keys"),
                 };
                 if self.values.pack(self.len, next).is_ok() {
                     let slots = 0..;
-                    slots.zip(&mut new).for_each(|(i, place)| Shape::<K, V, L>::slot(place.leaf, place.i).write(i));
+                    slots
+                        .zip(&mut new)
+                        .for_each(|(i, position)| NodeLayout::<K, V, L>::slot(position.leaf, position.i).write(i));
                 }
             }
         }
         self.move_nodes();
     }
 
-    /// Moves all nodes to a single piece of memory, if there is one. The leaves are packed.
+    /// Moves all nodes to a single chunk of memory, if there is one. The leaves are packed.
     fn move_nodes(&mut self) {
-        let leaves = self.len.div_ceil(Self::PLACES);
+        let leaves = self.len.div_ceil(Self::LEAF_CAPACITY);
         let (mut row, mut inners) = (leaves, 0);
         while row > 1 {
-            row = row.div_ceil(Self::FAN);
+            row = row.div_ceil(Self::FANOUT);
             inners += row;
         }
-        let mut store = Store::new();
-        if leaves > 0 && store.reserve::<K, V, L>(leaves, inners, self.values.memory()).is_err() {
+        let mut storage = NodeStorage::new();
+        if leaves > 0 && storage.reserve::<K, V, L>(leaves, inners, self.values.memory()).is_err() {
             return;
         }
-        core::mem::swap(&mut store, &mut self.store);
+        core::mem::swap(&mut storage, &mut self.storage);
         let mut old = self.root.map(|_| self.first);
         let mut left: Option<Node> = None;
-        // SAFETY: the old leaves are alive until their store is put back, and there is room for as many new ones.
+        // SAFETY: the old leaves are alive until their storage is put back, and there is room for as many new ones.
         unsafe {
             while let Some(from) = old {
                 old = (*from.as_ptr()).next;
                 let Ok(to) = self.new_leaf() else { unreachable!("there is room for as many leaves") };
-                Shape::<K, V, L>::shift(from, 0, to, 0, len(from));
+                NodeLayout::<K, V, L>::shift(from, 0, to, 0, len(from));
                 ((*to.as_ptr()).end, (*to.as_ptr()).prev) = (len(from), left);
                 match left {
                     Some(left) => (*left.as_ptr()).next = Some(to),
@@ -290,7 +293,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 }
                 (left, self.last) = (Some(to), to);
             }
-            store.put::<K, V, L>(self.values.memory());
+            storage.deallocate::<K, V, L>(self.values.memory());
             self.rebuild();
         }
     }
@@ -299,27 +302,27 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
 /// Packs the leaves: what is kept moves towards the front, and fills leaf after leaf. When it is dropped, also because a
 /// closure or a destructor panicked, what was not decided is kept, leaves that are left over are freed, and the inner nodes
 /// are made anew.
-struct Pack<'a, K, V, L: Layout<V>, M: Memory> {
+struct Compaction<'a, K, V, L: FieldLayout<V>, M: Memory> {
     tree: &'a mut Tree<K, V, L, M>,
-    from: Place,
-    to: Place,
+    from: Position,
+    to: Position,
     /// How many keys there were, were decided on, and are kept.
     end: usize,
     at: usize,
     kept: usize,
 }
 
-impl<K, V, L: Layout<V>, M: Memory> Pack<'_, K, V, L, M> {
-    /// The place that is decided on next.
+impl<K, V, L: FieldLayout<V>, M: Memory> Compaction<'_, K, V, L, M> {
+    /// The position that is decided on next.
     ///
     /// # Safety
     /// There is one.
     #[inline]
-    unsafe fn source(&mut self) -> Place {
+    unsafe fn source(&mut self) -> Position {
         // SAFETY: the caller's contract; lengths change when all is done.
         unsafe {
             if self.from.i == len(self.from.leaf) {
-                self.from = Place { leaf: (*self.from.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
+                self.from = Position { leaf: (*self.from.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
             }
         }
         self.from
@@ -332,16 +335,16 @@ impl<K, V, L: Layout<V>, M: Memory> Pack<'_, K, V, L, M> {
     }
 
     /// # Safety
-    /// It is the place that `source` told last.
+    /// It is the position that `source` told last.
     #[inline]
-    unsafe fn keep(&mut self, place: Place) {
-        // SAFETY: the place to move to was decided on before, or is the same one, since it is filled leaf by leaf.
+    unsafe fn keep(&mut self, position: Position) {
+        // SAFETY: the position to move to was decided on before, or is the same one, since it is filled leaf by leaf.
         unsafe {
-            if self.to.i == Tree::<K, V, L, M>::PLACES {
-                self.to = Place { leaf: (*self.to.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
+            if self.to.i == Tree::<K, V, L, M>::LEAF_CAPACITY {
+                self.to = Position { leaf: (*self.to.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
             }
-            if self.to.leaf != place.leaf || self.to.i != place.i {
-                Shape::<K, V, L>::shift(place.leaf, place.i, self.to.leaf, self.to.i, 1);
+            if self.to.leaf != position.leaf || self.to.i != position.i {
+                NodeLayout::<K, V, L>::shift(position.leaf, position.i, self.to.leaf, self.to.i, 1);
             }
         }
         self.to.i += 1;
@@ -350,20 +353,20 @@ impl<K, V, L: Layout<V>, M: Memory> Pack<'_, K, V, L, M> {
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> Drop for Pack<'_, K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Compaction<'_, K, V, L, M> {
     fn drop(&mut self) {
         // SAFETY: the leaves are filled up to `to`, in their order; what is behind was moved, or dropped.
         unsafe {
             while self.at < self.end {
-                let place = self.source();
-                self.keep(place);
+                let position = self.source();
+                self.keep(position);
             }
             let tree = &mut *self.tree;
             tree.len = self.kept;
             tree.free_all_inners();
             let mut leaf = tree.first;
             while leaf != self.to.leaf {
-                (*leaf.as_ptr()).end = Tree::<K, V, L, M>::PLACES;
+                (*leaf.as_ptr()).end = Tree::<K, V, L, M>::LEAF_CAPACITY;
                 leaf = (*leaf.as_ptr()).next.unwrap_unchecked();
             }
             tree.end_at(self.to);
@@ -372,7 +375,7 @@ impl<K, V, L: Layout<V>, M: Memory> Drop for Pack<'_, K, V, L, M> {
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Makes inner nodes above the leaves, as few as can be.
     ///
     /// # Safety
@@ -407,7 +410,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             while let Some(node) = child {
                 child = (*node.as_ptr()).next;
                 let into = match parent {
-                    Some(parent) if len(parent) < Self::FAN => parent,
+                    Some(parent) if len(parent) < Self::FANOUT => parent,
                     full => {
                         let Ok(new) = self.new_inner() else { unreachable!("there were as many nodes before") };
                         if let Some(full) = full {
@@ -419,10 +422,10 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                     }
                 };
                 let n = len(into);
-                Shape::<K, V, L>::children(into).add(n).write(node);
+                NodeLayout::<K, V, L>::children(into).add(n).write(node);
                 if n > 0 {
                     let right = self.first_leaf_below(node);
-                    Shape::<K, V, L>::set_bound(into, n - 1, (*right.as_ptr()).prev.unwrap_unchecked(), right);
+                    NodeLayout::<K, V, L>::set_separator(into, n - 1, (*right.as_ptr()).prev.unwrap_unchecked(), right);
                 }
                 (*into.as_ptr()).end = n + 1;
                 (*node.as_ptr()).parent = Some(into);
@@ -437,7 +440,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         let mut node = node;
         for _ in 0..self.height {
             // SAFETY: so many inner nodes are above each leaf.
-            node = unsafe { Shape::<K, V, L>::child(node, 0) };
+            node = unsafe { NodeLayout::<K, V, L>::child(node, 0) };
         }
         node
     }
@@ -458,20 +461,20 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         // SAFETY: the caller's contract.
         unsafe {
             for i in 0..len(node) {
-                self.free_inners(Shape::<K, V, L>::child(node, i), height - 1);
+                self.free_inners(NodeLayout::<K, V, L>::child(node, i), height - 1);
             }
-            self.store.free_inner(node);
+            self.storage.free_inner(node);
         }
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> Drop for Tree<K, V, L, M> {
+impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Tree<K, V, L, M> {
     fn drop(&mut self) {
-        struct Put<'a, K, V, L: Layout<V>, M: Memory>(&'a mut Tree<K, V, L, M>);
-        impl<K, V, L: Layout<V>, M: Memory> Drop for Put<'_, K, V, L, M> {
+        struct Put<'a, K, V, L: FieldLayout<V>, M: Memory>(&'a mut Tree<K, V, L, M>);
+        impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Put<'_, K, V, L, M> {
             fn drop(&mut self) {
-                // SAFETY: all pieces are of this memory; the tree is used no more.
-                unsafe { self.0.store.put::<K, V, L>(self.0.values.memory()) }
+                // SAFETY: all chunks are of this memory; the tree is used no more.
+                unsafe { self.0.storage.deallocate::<K, V, L>(self.0.values.memory()) }
             }
         }
         let put = Put(self);

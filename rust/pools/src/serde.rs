@@ -10,8 +10,8 @@ use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::columnar::ColumnarClone;
-use super::key::{Count, Handle, Key};
-use super::layout::{Columns, Layout, Rows};
+use super::field_layout::{Columns, FieldLayout, Rows};
+use super::key::{Generation, Handle, Key};
 use super::pool::Pool;
 use toft::Memory;
 
@@ -25,14 +25,14 @@ struct Numbers {
     generation: u32,
 }
 
-impl<T, G: Count> Serialize for Handle<T, G> {
+impl<T, G: Generation> Serialize for Handle<T, G> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let bits = self.to_bits();
         Numbers { index: bits as u32, generation: (bits >> 32) as u32 }.serialize(serializer)
     }
 }
 
-impl<'de, T, G: Count> Deserialize<'de> for Handle<T, G> {
+impl<'de, T, G: Generation> Deserialize<'de> for Handle<T, G> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Numbers { index, generation } = Numbers::deserialize(deserializer)?;
         let handle = Handle::from_bits(u64::from(generation) << 32 | u64::from(index));
@@ -58,15 +58,15 @@ impl<F: Fn() -> I, I: ExactSizeIterator<Item: Serialize>> Serialize for Sequence
     }
 }
 
-fn store<'a, T, L: Layout<T>, K: Key<T>, M: Memory, S: Serializer, V: Serialize>(
+fn store<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory, S: Serializer, V: Serialize>(
     pool: &'a Pool<T, L, K, M>,
     serializer: S,
     value: impl Fn(L::Ref<'a>) -> V,
 ) -> Result<S::Ok, S::Error> {
     let mut fields = serializer.serialize_struct("Pool", FIELDS.len())?;
     fields.serialize_field(FIELDS[0], &pool.start())?;
-    fields.serialize_field(FIELDS[1], &pool.unused_from(pool.vacancy().known()).widen())?;
-    let generations = pool.vacancy().generations(pool.vacancy().known());
+    fields.serialize_field(FIELDS[1], &pool.first_generation_from(pool.free_list().high_water()).widen())?;
+    let generations = pool.free_list().generations(pool.free_list().high_water());
     fields.serialize_field(FIELDS[2], &Sequence(|| generations.iter().map(|generation| generation.widen())))?;
     fields.serialize_field(FIELDS[3], &Sequence(|| pool.iter().map(|(key, held)| (key.index(), value(held)))))?;
     fields.end()
@@ -85,7 +85,9 @@ impl<T: Serialize + ColumnarClone, K: Key<T>, M: Memory> Serialize for Pool<T, C
     }
 }
 
-impl<'de, T: Deserialize<'de>, L: Layout<T>, K: Key<T>, M: Memory + Default> Deserialize<'de> for Pool<T, L, K, M> {
+impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> Deserialize<'de>
+    for Pool<T, L, K, M>
+{
     /// A pool that grows, in which the keys of the one that was stored are good.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct("Pool", &FIELDS, Parts(PhantomData))
@@ -94,7 +96,9 @@ impl<'de, T: Deserialize<'de>, L: Layout<T>, K: Key<T>, M: Memory + Default> Des
 
 struct Parts<P>(PhantomData<P>);
 
-impl<'de, T: Deserialize<'de>, L: Layout<T>, K: Key<T>, M: Memory + Default> Visitor<'de> for Parts<Pool<T, L, K, M>> {
+impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> Visitor<'de>
+    for Parts<Pool<T, L, K, M>>
+{
     type Value = Pool<T, L, K, M>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,7 +144,7 @@ impl<'de, T: Deserialize<'de>, L: Layout<T>, K: Key<T>, M: Memory + Default> Vis
 
 /// A pool of these parts, or what is wrong with them. Nothing is believed; memory is taken for as many slots as there are
 /// generations, which were read.
-fn restore<T, L: Layout<T>, K: Key<T>, M: Memory + Default, E: Error>(
+fn restore<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default, E: Error>(
     start: u32,
     unused: u32,
     generations: Vec<u32>,

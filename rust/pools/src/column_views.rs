@@ -22,7 +22,7 @@ use super::columnar::Columnar;
 /// }
 ///
 /// fn rows<T: ColumnarViews>(points: &Stack<T, Columns>) -> usize {
-///     T::len(&points.slices())
+///     T::len(&points.as_slice())
 /// }
 ///
 /// let mut points: Stack<Point, Columns> = Stack::default();
@@ -143,7 +143,7 @@ fn rest(len: usize, mid: usize) -> usize {
 /// let mut points: Stack<Point, Columns> = Stack::default();
 /// points.push(Point { x: 1, y: 2 });
 /// points.push(Point { x: 3, y: 4 });
-/// let last = points.slices().iter().next_back().unwrap();
+/// let last = points.as_slice().iter().next_back().unwrap();
 /// assert_eq!((*last.x, *last.y), (3, 4));
 /// # }
 /// ```
@@ -166,7 +166,7 @@ impl<'a, T: ColumnarViews> ColumnsIter<'a, T> {
     /// # struct Point { x: i32 }
     /// # let mut points: toft_pools::Stack<Point, toft_pools::Columns> = Default::default();
     /// # points.push(Point { x: 1 });
-    /// # assert_eq!(first::<Point>(points.slices()).unwrap().x, &1);
+    /// # assert_eq!(first::<Point>(points.as_slice()).unwrap().x, &1);
     /// # }
     /// ```
     #[inline]
@@ -190,10 +190,10 @@ impl<'a, T: ColumnarViews> ColumnsIter<'a, T> {
 /// let mut points: Stack<Point, Columns> = Stack::default();
 /// points.push(Point { x: 1, y: 2 });
 /// points.push(Point { x: 3, y: 4 });
-/// for point in points.slices_mut() {
+/// for point in points.as_mut_slice() {
 ///     *point.x += *point.y;
 /// }
-/// assert_eq!(points.slices().x, [3, 7]);
+/// assert_eq!(points.as_slice().x, [3, 7]);
 /// # }
 /// ```
 pub struct ColumnsIterMut<'a, T: ColumnarViews + 'a> {
@@ -222,8 +222,8 @@ impl<'a, T: ColumnarViews> ColumnsIterMut<'a, T> {
     /// # struct Point { x: i32 }
     /// # let mut points: toft_pools::Stack<Point, toft_pools::Columns> = Default::default();
     /// # points.push(Point { x: 1 });
-    /// # *first::<Point>(points.slices_mut()).unwrap().x = 2;
-    /// # assert_eq!(points.slices().x, [2]);
+    /// # *first::<Point>(points.as_mut_slice()).unwrap().x = 2;
+    /// # assert_eq!(points.as_slice().x, [2]);
     /// # }
     /// ```
     #[inline]

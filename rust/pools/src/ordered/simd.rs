@@ -3,12 +3,12 @@
 
 use core::arch::x86_64::*;
 
-use super::node::{Node, Shape};
-use crate::layout::Layout;
+use super::node::{Node, NodeLayout};
+use crate::field_layout::FieldLayout;
 
 /// Whether the processor has what `descend` needs.
 #[inline(always)]
-pub(super) fn is_there() -> bool {
+pub(super) fn is_available() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt")
 }
 
@@ -18,19 +18,30 @@ pub(super) fn is_there() -> bool {
 /// The processor has AVX2 and popcnt. The root is that of a tree of this shape, whose keys have 64 bits, with so many inner
 /// nodes above each leaf.
 #[target_feature(enable = "avx2,popcnt")]
-pub(super) unsafe fn descend<const SIGNED: bool, K, V, L: Layout<V>>(
+pub(super) unsafe fn descend<const SIGNED: bool, K, V, L: FieldLayout<V>>(
     root: Node,
     height: usize,
     key: i64,
 ) -> (Node, usize) {
     let mut node = root;
-    // SAFETY: as in `search_number`.
+    // SAFETY: as in `search_integer`.
     unsafe {
         for _ in 0..height {
-            let i = rank::<SIGNED>(Shape::<K, V, L>::bounds(node).cast().as_ptr(), Shape::<K, V, L>::FAN, key);
-            node = Shape::<K, V, L>::child(node, i);
+            let i = rank::<SIGNED>(
+                NodeLayout::<K, V, L>::separators(node).cast().as_ptr(),
+                NodeLayout::<K, V, L>::FANOUT,
+                key,
+            );
+            node = NodeLayout::<K, V, L>::child(node, i);
         }
-        (node, rank::<SIGNED>(Shape::<K, V, L>::keys(node).cast().as_ptr(), Shape::<K, V, L>::PLACES, key))
+        (
+            node,
+            rank::<SIGNED>(
+                NodeLayout::<K, V, L>::keys(node).cast().as_ptr(),
+                NodeLayout::<K, V, L>::LEAF_CAPACITY,
+                key,
+            ),
+        )
     }
 }
 
@@ -40,12 +51,12 @@ pub(super) unsafe fn descend<const SIGNED: bool, K, V, L: Layout<V>>(
 /// As there; the processor has AVX2 and popcnt.
 #[target_feature(enable = "avx2,popcnt")]
 #[inline]
-unsafe fn rank<const SIGNED: bool>(keys: *const i64, places: usize, key: i64) -> usize {
-    debug_assert!(places % 16 == 0);
-    // SAFETY: all numbers read are below `places`.
+unsafe fn rank<const SIGNED: bool>(keys: *const i64, positions: usize, key: i64) -> usize {
+    debug_assert!(positions % 16 == 0);
+    // SAFETY: all numbers read are below `positions`.
     unsafe {
         let mut rank = 0;
-        for i in 1..places / 16 {
+        for i in 1..positions / 16 {
             let last = *keys.add(i * 16 - 1);
             rank += usize::from(if SIGNED { last < key } else { (last as u64) < key as u64 });
         }

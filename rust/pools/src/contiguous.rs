@@ -4,32 +4,32 @@
 use core::marker::PhantomData;
 use core::ops::{Bound, Range, RangeBounds};
 
-use super::layout::Layout;
+use super::field_layout::FieldLayout;
 use toft::AllocError;
 
 /// The values of slots, shared.
-pub(super) struct View<'a, T, L: Layout<T>, G: Copy = ()>(L::Raw<G>, PhantomData<&'a T>);
+pub(super) struct View<'a, T, L: FieldLayout<T>, G: Copy = ()>(L::Raw<G>, PhantomData<&'a T>);
 
 /// The values of slots, exclusive.
-pub(super) struct ViewMut<'a, T, L: Layout<T>, G: Copy = ()>(L::Raw<G>, PhantomData<&'a mut T>);
+pub(super) struct ViewMut<'a, T, L: FieldLayout<T>, G: Copy = ()>(L::Raw<G>, PhantomData<&'a mut T>);
 
 // SAFETY: as a reference to the values.
-unsafe impl<T, L: Layout<T>, G: Copy + Sync> Send for View<'_, T, L, G> where L::Parts: Sync {}
+unsafe impl<T, L: FieldLayout<T>, G: Copy + Sync> Send for View<'_, T, L, G> where L::Parts: Sync {}
 // SAFETY: see above.
-unsafe impl<T, L: Layout<T>, G: Copy + Sync> Sync for View<'_, T, L, G> where L::Parts: Sync {}
+unsafe impl<T, L: FieldLayout<T>, G: Copy + Sync> Sync for View<'_, T, L, G> where L::Parts: Sync {}
 // SAFETY: as an exclusive reference to the values.
-unsafe impl<T, L: Layout<T>, G: Copy + Send> Send for ViewMut<'_, T, L, G> where L::Parts: Send {}
+unsafe impl<T, L: FieldLayout<T>, G: Copy + Send> Send for ViewMut<'_, T, L, G> where L::Parts: Send {}
 // SAFETY: see above.
-unsafe impl<T, L: Layout<T>, G: Copy + Sync> Sync for ViewMut<'_, T, L, G> where L::Parts: Sync {}
+unsafe impl<T, L: FieldLayout<T>, G: Copy + Sync> Sync for ViewMut<'_, T, L, G> where L::Parts: Sync {}
 
-impl<T, L: Layout<T>, G: Copy> Clone for View<'_, T, L, G> {
+impl<T, L: FieldLayout<T>, G: Copy> Clone for View<'_, T, L, G> {
     #[inline(always)]
     fn clone(&self) -> Self {
         View(self.0, PhantomData)
     }
 }
 
-impl<'a, T, L: Layout<T>, G: Copy> View<'a, T, L, G> {
+impl<'a, T, L: FieldLayout<T>, G: Copy> View<'a, T, L, G> {
     /// # Safety
     /// Nobody changes the values that will be asked for, for as long as `'a`.
     #[inline(always)]
@@ -51,7 +51,7 @@ impl<'a, T, L: Layout<T>, G: Copy> View<'a, T, L, G> {
     }
 }
 
-impl<'a, T, L: Layout<T>, G: Copy> ViewMut<'a, T, L, G> {
+impl<'a, T, L: FieldLayout<T>, G: Copy> ViewMut<'a, T, L, G> {
     /// # Safety
     /// Nobody else has the values that will be asked for, for as long as `'a`.
     #[inline(always)]
@@ -75,12 +75,12 @@ impl<'a, T, L: Layout<T>, G: Copy> ViewMut<'a, T, L, G> {
 
 /// The slots of a ring in their order: those up to the end of the memory, then those at its beginning.
 #[derive(Clone)]
-pub(crate) struct Runs {
+pub(crate) struct SlotRanges {
     pub(crate) front: Range<usize>,
     pub(crate) back: Range<usize>,
 }
 
-impl Iterator for Runs {
+impl Iterator for SlotRanges {
     type Item = usize;
 
     #[inline]
@@ -118,7 +118,7 @@ impl Iterator for Runs {
     }
 }
 
-impl DoubleEndedIterator for Runs {
+impl DoubleEndedIterator for SlotRanges {
     #[inline]
     fn next_back(&mut self) -> Option<usize> {
         match self.back.next_back() {
@@ -147,17 +147,17 @@ impl DoubleEndedIterator for Runs {
     }
 }
 
-impl ExactSizeIterator for Runs {}
+impl ExactSizeIterator for SlotRanges {}
 
 /// Drops the values of these slots. If a destructor panics the others are dropped all the same, as in a slice.
 ///
 /// # Safety
 /// They have values, to which nobody has a reference, and which are gone from now on.
 #[inline]
-pub(super) unsafe fn drop_all<T, L: Layout<T>, G: Copy>(raw: L::Raw<G>, slots: impl Iterator<Item = usize>) {
-    struct Rest<T, L: Layout<T>, G: Copy, I: Iterator<Item = usize>>(L::Raw<G>, I, PhantomData<T>);
+pub(super) unsafe fn drop_all<T, L: FieldLayout<T>, G: Copy>(raw: L::Raw<G>, slots: impl Iterator<Item = usize>) {
+    struct Rest<T, L: FieldLayout<T>, G: Copy, I: Iterator<Item = usize>>(L::Raw<G>, I, PhantomData<T>);
 
-    impl<T, L: Layout<T>, G: Copy, I: Iterator<Item = usize>> Rest<T, L, G, I> {
+    impl<T, L: FieldLayout<T>, G: Copy, I: Iterator<Item = usize>> Rest<T, L, G, I> {
         #[inline]
         fn run(&mut self) {
             for i in self.1.by_ref() {
@@ -167,7 +167,7 @@ pub(super) unsafe fn drop_all<T, L: Layout<T>, G: Copy>(raw: L::Raw<G>, slots: i
         }
     }
 
-    impl<T, L: Layout<T>, G: Copy, I: Iterator<Item = usize>> Drop for Rest<T, L, G, I> {
+    impl<T, L: FieldLayout<T>, G: Copy, I: Iterator<Item = usize>> Drop for Rest<T, L, G, I> {
         fn drop(&mut self) {
             self.run();
         }
@@ -179,15 +179,15 @@ pub(super) unsafe fn drop_all<T, L: Layout<T>, G: Copy>(raw: L::Raw<G>, slots: i
 }
 
 /// The capacity to grow to, so that the copies cost a constant for each value that is added.
-pub(super) fn grown<T>(capacity: usize, len: usize, more: usize) -> Result<usize, AllocError> {
+pub(super) fn grown_capacity<T>(capacity: usize, len: usize, more: usize) -> Result<usize, AllocError> {
     let least = if size_of::<T>() == 1 { 8 } else { 4 };
     let wanted = len.checked_add(more).ok_or(AllocError)?;
     Ok(wanted.max(capacity.saturating_mul(2)).max(least))
 }
 
-/// The positions that a range says.
+/// The resolve_range that a range says.
 #[track_caller]
-pub(super) fn positions(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+pub(super) fn resolve_range(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(&i) => i,
         Bound::Excluded(&i) => i.checked_add(1).expect("toft: the range begins after the largest number"),
@@ -203,7 +203,7 @@ pub(super) fn positions(range: impl RangeBounds<usize>, len: usize) -> Range<usi
 }
 
 /// The traits of an iterator whose `at` gives the numbers of slots, and `item` what it hands out for one.
-macro_rules! walk {
+macro_rules! double_ended_iterator {
     ([$($generics:tt)*] $type:ty, $item:ty, |$self:ident, $i:ident| $get:expr) => {
         impl<$($generics)*> Iterator for $type {
             type Item = $item;
@@ -280,10 +280,10 @@ macro_rules! walk {
         impl<$($generics)*> core::iter::FusedIterator for $type {}
     };
 }
-pub(super) use walk;
+pub(super) use double_ended_iterator;
 
 /// The same for one that takes values out: what it passes over is dropped.
-macro_rules! walk_out {
+macro_rules! draining_iterator {
     ([$($generics:tt)*] $type:ty, $item:ty, |$self:ident, $i:ident| $get:expr) => {
         impl<$($generics)*> Iterator for $type {
             type Item = $item;
@@ -316,10 +316,10 @@ macro_rules! walk_out {
         impl<$($generics)*> core::iter::FusedIterator for $type {}
     };
 }
-pub(super) use walk_out;
+pub(super) use draining_iterator;
 
 /// `Debug` for iterators that may not show their values: how many are left.
-macro_rules! show_rest {
+macro_rules! debug_remaining {
     ($([$($generics:tt)*] $type:ty, $name:literal;)*) => {$(
         impl<$($generics)*> core::fmt::Debug for $type {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -328,11 +328,11 @@ macro_rules! show_rest {
         }
     )*};
 }
-pub(super) use show_rest;
+pub(super) use debug_remaining;
 
 /// Comparisons, `Debug` and `Hash` of a collection that has `iter()`: of rows by the values, of columns by the references
 /// to their fields.
-macro_rules! compare {
+macro_rules! comparison_traits {
     ($name:ident, $($arg:ident: $bound:path),*) => {
         impl<T: core::fmt::Debug $(, $arg: $bound)*> core::fmt::Debug for $name<T, Rows $(, $arg)*> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -360,7 +360,7 @@ macro_rules! compare {
             for<'a> T::Ref<'a>: PartialEq,
         {
             fn eq(&self, other: &Self) -> bool {
-                self.len() == other.len() && self.iter().zip(other.iter()).all(|(a, b)| same::<T>(a, b))
+                self.len() == other.len() && self.iter().zip(other.iter()).all(|(a, b)| columns_eq::<T>(a, b))
             }
         }
 
@@ -388,10 +388,10 @@ macro_rules! compare {
         }
     };
 }
-pub(super) use compare;
+pub(super) use comparison_traits;
 
 /// Whether two values in columns are equal: with one lifetime for both.
-pub(super) fn same<'a, T>(a: T::Ref<'a>, b: T::Ref<'a>) -> bool
+pub(super) fn columns_eq<'a, T>(a: T::Ref<'a>, b: T::Ref<'a>) -> bool
 where
     T: super::Columnar + 'a,
     T::Ref<'a>: PartialEq,

@@ -5,7 +5,7 @@
 //! time, so free slots cost no look, let alone a branch that cannot be foretold.
 //!
 //! Free slots are found by the group of 64. A group in which a slot was freed is put on a stack, through its link; the
-//! one on top is adopted: its free slots become a word of bits, from which insertions take. So what is inserted one after
+//! one on top is current_free: its free slots become a word of bits, from which insertions take. So what is inserted one after
 //! the other lies side by side, however the removals were scattered; and when no slot was freed, slots that were never in
 //! use follow each other.
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -14,7 +14,7 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::key::Count;
+use super::key::Generation;
 use toft::AllocError;
 use toft::Memory;
 
@@ -22,34 +22,35 @@ use toft::Memory;
 const GROUP: usize = u64::BITS as usize;
 
 /// The slots that are made ready at once, at most: so many generations are written ahead of use.
-const AHEAD: usize = 64 * GROUP;
+const INITIALIZE_MAX: usize = 64 * GROUP;
 
 /// The end of the stack.
 const NONE: u32 = u32::MAX;
 /// The link of a group that is not on the stack.
-const APART: u32 = u32::MAX - 1;
+const NOT_STACKED: u32 = u32::MAX - 1;
 
 /// How many slots the links can reach.
-pub(crate) const MOST: usize = if usize::BITS > 32 { (APART as usize).saturating_mul(GROUP) } else { usize::MAX / 2 };
+pub(crate) const MAX_SLOTS: usize =
+    if usize::BITS > 32 { (NOT_STACKED as usize).saturating_mul(GROUP) } else { usize::MAX / 2 };
 
-pub(crate) struct Vacancy<G> {
+pub(crate) struct FreeList<G> {
     /// Of each slot that is ready.
     generations: NonNull<G>,
     /// Slots below it are, or were, in use since the pool was empty.
-    known: usize,
+    high_water: usize,
     /// How many of those are free.
     freed: usize,
     /// Slots below it have a generation, and their groups a link.
-    ready: usize,
-    /// Where no group is adopted, slots from `known` to here are taken next: to the end of what is ready, and no further
+    initialized: usize,
+    /// Where no group is current_free, slots from `high_water` to here are taken next: to the end of what is ready, and no further
     /// than the pool has slots; to nowhere while a group is on the stack. So an insertion looks at this alone.
     limit: usize,
     /// How many slots the pool has.
     slots: usize,
-    /// The free slots of the adopted group that were not taken yet.
-    adopted: u64,
+    /// The free slots of the current_free group that were not taken yet.
+    current_free: u64,
     /// Its first slot.
-    base: usize,
+    current_start: usize,
     /// One for each group.
     links: NonNull<u32>,
     /// The top of the stack.
@@ -60,17 +61,17 @@ pub(crate) struct Vacancy<G> {
     linked: usize,
 }
 
-impl<G: Count> Vacancy<G> {
+impl<G: Generation> FreeList<G> {
     pub(crate) const fn new() -> Self {
-        Vacancy {
+        FreeList {
             generations: NonNull::dangling(),
-            known: 0,
+            high_water: 0,
             freed: 0,
-            ready: 0,
+            initialized: 0,
             limit: 0,
             slots: 0,
-            adopted: 0,
-            base: 0,
+            current_free: 0,
+            current_start: 0,
             links: NonNull::dangling(),
             top: NONE,
             capacity: 0,
@@ -80,14 +81,14 @@ impl<G: Count> Vacancy<G> {
 
     /// The slots that may have values are those below it.
     #[inline(always)]
-    pub(crate) fn known(&self) -> usize {
-        self.known
+    pub(crate) fn high_water(&self) -> usize {
+        self.high_water
     }
 
     /// How many slots have values.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.known - self.freed
+        self.high_water - self.freed
     }
 
     fn layouts(capacity: usize) -> Result<[Layout; 2], AllocError> {
@@ -127,7 +128,7 @@ impl<G: Count> Vacancy<G> {
     ///
     /// # Safety
     /// `memory` is what `reserve` was called with. Nothing is asked of this value any more.
-    pub(crate) unsafe fn put(&mut self, memory: &impl Memory) {
+    pub(crate) unsafe fn deallocate(&mut self, memory: &impl Memory) {
         for (p, capacity, which) in [(self.generations.cast(), self.capacity, 0), (self.links.cast(), self.linked, 1)] {
             if let (1.., Ok(layouts)) = (capacity, Self::layouts(capacity)) {
                 // SAFETY: the caller's contract, and that of reserve.
@@ -137,56 +138,56 @@ impl<G: Count> Vacancy<G> {
         (self.capacity, self.linked) = (0, 0);
     }
 
-    /// Whether the next slot is known.
+    /// Whether the next slot is high_water.
     #[inline(always)]
-    pub(crate) fn is_prepared(&self) -> bool {
-        self.adopted != 0 || self.known < self.limit
+    pub(crate) fn has_next(&self) -> bool {
+        self.current_free != 0 || self.high_water < self.limit
     }
 
-    /// Finds the next slot, where it is not known. `false`: all are taken.
-    pub(crate) fn prepare(&mut self, unused: G) -> bool {
+    /// Finds the next slot, where it is not high_water. `false`: all are taken.
+    pub(crate) fn find_next(&mut self, unused: G) -> bool {
         if self.top != NONE {
-            self.adopt();
-        } else if self.known == self.ready && self.known < self.slots {
+            self.pop_group();
+        } else if self.high_water == self.initialized && self.high_water < self.slots {
             // Not to the capacity: where there was no memory for its links, that is more.
-            let end = self.linked.min(self.ready + AHEAD.min(self.ready.max(GROUP)));
+            let end = self.linked.min(self.initialized + INITIALIZE_MAX.min(self.initialized.max(GROUP)));
             // SAFETY: there is a link for each group, and a generation for each slot.
-            unsafe { self.begin(end, unused) }
-            self.open();
+            unsafe { self.initialize(end, unused) }
+            self.update_limit();
         }
-        self.is_prepared()
+        self.has_next()
     }
 
     /// Says how many slots the pool has, for which there is room here.
     pub(crate) fn set_slots(&mut self, slots: usize) {
         self.slots = slots;
-        self.open();
+        self.update_limit();
     }
 
     /// Says where the limit is.
-    fn open(&mut self) {
-        self.limit = if self.top == NONE { self.ready.min(self.slots) } else { 0 };
+    fn update_limit(&mut self) {
+        self.limit = if self.top == NONE { self.initialized.min(self.slots) } else { 0 };
     }
 
     /// # Safety
     /// `end` is the end of a group, and there is room for generations and links up to there.
-    unsafe fn begin(&mut self, end: usize, unused: G) {
+    unsafe fn initialize(&mut self, end: usize, unused: G) {
         // SAFETY: the caller's contract.
         unsafe {
-            for i in self.ready..end {
+            for i in self.initialized..end {
                 self.generations.add(i).write(unused);
             }
-            for group in self.ready / GROUP..end / GROUP {
-                self.links.add(group).write(APART);
+            for group in self.initialized / GROUP..end / GROUP {
+                self.links.add(group).write(NOT_STACKED);
             }
         }
-        self.ready = self.ready.max(end);
+        self.initialized = self.initialized.max(end);
     }
 
     /// The generation of a slot.
     ///
     /// # Safety
-    /// It is known.
+    /// It is high_water.
     #[inline(always)]
     pub(crate) unsafe fn generation(&self, i: usize) -> G {
         // SAFETY: the caller's contract.
@@ -198,8 +199,12 @@ impl<G: Count> Vacancy<G> {
     /// # Safety
     /// It is prepared.
     #[inline(always)]
-    pub(crate) unsafe fn peek(&self) -> (usize, G) {
-        let i = if self.adopted != 0 { self.base + self.adopted.trailing_zeros() as usize } else { self.known };
+    pub(crate) unsafe fn next_slot(&self) -> (usize, G) {
+        let i = if self.current_free != 0 {
+            self.current_start + self.current_free.trailing_zeros() as usize
+        } else {
+            self.high_water
+        };
         // SAFETY: what may be taken is ready.
         (i, unsafe { self.generation(i) })
     }
@@ -209,34 +214,34 @@ impl<G: Count> Vacancy<G> {
     /// # Safety
     /// Nothing came between.
     #[inline(always)]
-    pub(crate) unsafe fn take(&mut self, i: usize, generation: G) {
-        if self.adopted != 0 {
-            self.adopted &= self.adopted - 1;
+    pub(crate) unsafe fn occupy(&mut self, i: usize, generation: G) {
+        if self.current_free != 0 {
+            self.current_free &= self.current_free - 1;
             self.freed -= 1;
         } else {
-            self.known = i + 1;
+            self.high_water = i + 1;
         }
         // SAFETY: the slot is ready.
         unsafe { self.generations.add(i).write(generation) }
     }
 
     /// Takes the group on top of the stack off it.
-    fn adopt(&mut self) {
+    fn pop_group(&mut self) {
         let group = self.top as usize;
-        // SAFETY: the groups on the stack are known, and have a free slot each.
+        // SAFETY: the groups on the stack are high_water, and have a free slot each.
         unsafe {
-            self.top = self.links.add(group).replace(APART);
-            self.adopted = !self.live_bits(group) & mask(self.known - group * GROUP);
+            self.top = self.links.add(group).replace(NOT_STACKED);
+            self.current_free = !self.occupied_bits(group) & mask(self.high_water - group * GROUP);
         }
-        self.base = group * GROUP;
-        self.open();
-        debug_assert!(self.adopted != 0);
+        self.current_start = group * GROUP;
+        self.update_limit();
+        debug_assert!(self.current_free != 0);
     }
 
     /// Frees a slot that has this generation.
     ///
     /// # Safety
-    /// It is known, and was taken.
+    /// It is high_water, and was taken.
     #[inline(always)]
     pub(crate) unsafe fn free(&mut self, i: usize, generation: G) {
         // SAFETY: the caller's contract.
@@ -244,7 +249,7 @@ impl<G: Count> Vacancy<G> {
             self.generations.add(i).write(generation.next());
             self.freed += 1;
             let link = self.links.add(i / GROUP);
-            if link.read() == APART {
+            if link.read() == NOT_STACKED {
                 link.write(self.top);
                 self.top = (i / GROUP) as u32;
                 self.limit = 0;
@@ -255,98 +260,98 @@ impl<G: Count> Vacancy<G> {
     /// A bit for each slot of a group that has a value.
     ///
     /// # Safety
-    /// The group has known slots.
+    /// The group has high_water slots.
     #[inline(always)]
-    unsafe fn live_bits(&self, group: usize) -> u64 {
+    unsafe fn occupied_bits(&self, group: usize) -> u64 {
         // SAFETY: all slots of a group are ready when one is.
         let bits = unsafe { G::odd_bits(self.generations.add(group * GROUP).cast().as_ref()) };
-        bits & mask(self.known - group * GROUP)
+        bits & mask(self.high_water - group * GROUP)
     }
 
     /// Frees all slots: they are taken from the first on again.
     pub(crate) fn clear(&mut self) {
-        // SAFETY: known slots are ready.
-        for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.known) } {
+        // SAFETY: high_water slots are ready.
+        for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.high_water) } {
             *generation = generation.after();
         }
-        self.known = 0;
-        self.restack();
+        self.high_water = 0;
+        self.rebuild_stack();
     }
 
     /// Knows only the first slots. The others, which are free, begin with this generation when they are used again.
-    pub(crate) fn truncate(&mut self, known: usize, unused: G) {
-        self.freed -= self.known - known;
-        self.known = known;
-        self.ready = known.next_multiple_of(GROUP);
-        for i in known..self.ready {
-            // SAFETY: the group was ready, since one of its slots was known.
+    pub(crate) fn truncate(&mut self, high_water: usize, unused: G) {
+        self.freed -= self.high_water - high_water;
+        self.high_water = high_water;
+        self.initialized = high_water.next_multiple_of(GROUP);
+        for i in high_water..self.initialized {
+            // SAFETY: the group was ready, since one of its slots was high_water.
             unsafe { self.generations.add(i).write(unused) }
         }
-        self.restack();
+        self.rebuild_stack();
     }
 
-    /// Makes slots known that have these generations, each free until `fill` says otherwise.
+    /// Makes slots high_water that have these generations, each free until `fill` says otherwise.
     ///
     /// # Safety
     /// None was ready, and as many are reserved.
-    pub(crate) unsafe fn know(&mut self, generations: &[G], unused: G) {
+    pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G) {
         let slots = generations.len();
         // SAFETY: the caller's contract; the capacity is one of groups.
         unsafe {
-            self.begin(slots.next_multiple_of(GROUP), unused);
+            self.initialize(slots.next_multiple_of(GROUP), unused);
             for (i, generation) in generations.iter().enumerate() {
                 self.generations.add(i).write(generation.before());
             }
         }
-        (self.known, self.freed) = (slots, slots);
+        (self.high_water, self.freed) = (slots, slots);
     }
 
-    /// Says that a slot has a value, and this generation. `restack` must follow.
+    /// Says that a slot has a value, and this generation. `rebuild_stack` must follow.
     ///
     /// # Safety
-    /// It is known, and free.
-    pub(crate) unsafe fn fill(&mut self, i: usize, generation: G) {
+    /// It is high_water, and free.
+    pub(crate) unsafe fn set_occupied(&mut self, i: usize, generation: G) {
         // SAFETY: the caller's contract.
         unsafe { self.generations.add(i).write(generation) }
         self.freed -= 1;
     }
 
     /// Stacks the groups that have a free slot, the first on top.
-    pub(crate) fn restack(&mut self) {
-        (self.top, self.adopted) = (NONE, 0);
-        for group in (0..self.ready / GROUP).rev() {
+    pub(crate) fn rebuild_stack(&mut self) {
+        (self.top, self.current_free) = (NONE, 0);
+        for group in (0..self.initialized / GROUP).rev() {
             // SAFETY: ready groups have a link.
             let link = unsafe { self.links.add(group) };
-            let (some, top) = (group * GROUP < self.known, self.top);
-            // SAFETY: the group has known slots, where they are asked for.
-            let free = some && unsafe { !self.live_bits(group) } & mask(self.known - group * GROUP) != 0;
+            let (some, top) = (group * GROUP < self.high_water, self.top);
+            // SAFETY: the group has high_water slots, where they are asked for.
+            let free = some && unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
             if free {
                 self.top = group as u32;
             }
             // SAFETY: as above.
-            unsafe { link.write(if free { top } else { APART }) }
+            unsafe { link.write(if free { top } else { NOT_STACKED }) }
         }
-        if self.known == 0 {
+        if self.high_water == 0 {
             self.freed = 0;
         }
-        self.open();
+        self.update_limit();
     }
 
     /// Those of the first slots, which are ready.
     pub(crate) fn generations(&self, n: usize) -> &[G] {
-        debug_assert!(n <= self.ready);
+        debug_assert!(n <= self.initialized);
         // SAFETY: they are written.
         unsafe { core::slice::from_raw_parts(self.generations.as_ptr(), n) }
     }
 
     /// How many slots are ready.
-    pub(crate) fn ready(&self) -> usize {
-        self.ready
+    pub(crate) fn initialized(&self) -> usize {
+        self.initialized
     }
 
     /// The last slot that has a value.
     pub(crate) fn last(&self) -> Option<usize> {
-        self.generations(self.known).iter().rposition(|generation| generation.is_odd())
+        self.generations(self.high_water).iter().rposition(|generation| generation.is_odd())
     }
 
     /// The slots that have values.
@@ -354,12 +359,12 @@ impl<G: Count> Vacancy<G> {
     /// # Safety
     /// Until the iterator's last use nothing is moved, and nothing changes but that slots are freed that it has passed.
     #[inline]
-    pub(crate) unsafe fn live<'a>(&self) -> Live<'a, G> {
-        let groups = self.known.div_ceil(GROUP);
-        let all = Vacancy { ..*self };
-        // SAFETY: there is a first group, if any slot is known.
-        let front_bits = if groups == 0 { 0 } else { unsafe { all.live_bits(0) } };
-        Live { left: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
+    pub(crate) unsafe fn occupied<'a>(&self) -> OccupiedSlots<'a, G> {
+        let groups = self.high_water.div_ceil(GROUP);
+        let all = FreeList { ..*self };
+        // SAFETY: there is a first group, if any slot is high_water.
+        let front_bits = if groups == 0 { 0 } else { unsafe { all.occupied_bits(0) } };
+        OccupiedSlots { left: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
     }
 }
 
@@ -396,8 +401,8 @@ fn lowest(bits: u64, n: usize) -> u64 {
 
 /// The numbers of the slots that have values, from both ends. How many are left says when the two have met, so neither
 /// needs to know what the other took.
-pub(crate) struct Live<'a, G> {
-    all: Vacancy<G>,
+pub(crate) struct OccupiedSlots<'a, G> {
+    all: FreeList<G>,
     front: usize,
     front_bits: u64,
     /// The group after that of `back_bits`.
@@ -407,13 +412,13 @@ pub(crate) struct Live<'a, G> {
     of: PhantomData<&'a ()>,
 }
 
-impl<G> Clone for Live<'_, G> {
+impl<G> Clone for OccupiedSlots<'_, G> {
     fn clone(&self) -> Self {
-        Live { all: Vacancy { ..self.all }, ..*self }
+        OccupiedSlots { all: FreeList { ..self.all }, ..*self }
     }
 }
 
-impl<G: Count> Live<'_, G> {
+impl<G: Generation> OccupiedSlots<'_, G> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.left
@@ -429,7 +434,7 @@ impl<G: Count> Live<'_, G> {
     fn next_group(&mut self) {
         self.front += 1;
         // SAFETY: something is left, so there is a further group.
-        self.front_bits = unsafe { self.all.live_bits(self.front) };
+        self.front_bits = unsafe { self.all.occupied_bits(self.front) };
     }
 
     #[inline(always)]
@@ -455,7 +460,7 @@ impl<G: Count> Live<'_, G> {
         while self.back_bits == 0 {
             self.back -= 1;
             // SAFETY: something is left, so there is a group before.
-            self.back_bits = unsafe { self.all.live_bits(self.back) };
+            self.back_bits = unsafe { self.all.occupied_bits(self.back) };
         }
         let bit = self.back_bits.ilog2() as usize;
         self.back_bits &= !(1 << bit);
@@ -490,7 +495,7 @@ impl<G: Count> Live<'_, G> {
     }
 
     /// The next slots that follow each other without a gap: the first, and how many.
-    pub(crate) fn run(&mut self) -> Option<(usize, usize)> {
+    pub(crate) fn next_range(&mut self) -> Option<(usize, usize)> {
         let start = self.next()?;
         let mut n = 1;
         loop {

@@ -8,7 +8,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::columnar::ColumnarClone;
-use crate::layout::{Columns, Layout, Rows};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use crate::list::List;
 use crate::queue::Queue;
 use crate::stack::Stack;
@@ -31,13 +31,13 @@ macro_rules! sequence {
             }
         }
 
-        impl<'de, T: Deserialize<'de>, L: Layout<T>, M: Memory + Default> Deserialize<'de> for $name<T, L, M> {
+        impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, M: Memory + Default> Deserialize<'de> for $name<T, L, M> {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_seq(Values::<Self>(PhantomData))
             }
         }
 
-        impl<'de, T: Deserialize<'de>, L: Layout<T>, M: Memory + Default> Visitor<'de> for Values<$name<T, L, M>> {
+        impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, M: Memory + Default> Visitor<'de> for Values<$name<T, L, M>> {
             type Value = $name<T, L, M>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
