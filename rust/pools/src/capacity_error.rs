@@ -32,7 +32,7 @@ impl<T> CapacityError<T> {
 // Not derived: an error is to be shown whether the value can be or not.
 impl<T> fmt::Debug for CapacityError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Full(..)")
+        f.write_str("CapacityError(..)")
     }
 }
 

@@ -75,7 +75,7 @@ pub unsafe trait ColumnarViews: Columnar {
         (index < Self::len(&slices)).then(|| unsafe { Self::get(Self::raw(&slices), index) })
     }
 
-    /// The row of that number, to change it, or `None`: there are fewer.
+    /// The row of that number, mutable, or `None`: there are fewer.
     fn row_mut<'b>(mut slices: Self::SlicesMut<'b>, index: usize) -> Option<Self::Mut<'b>>
     where
         Self: 'b,
@@ -91,7 +91,7 @@ pub unsafe trait ColumnarViews: Columnar {
         Self: 'b,
     {
         let len = Self::len_mut(slices);
-        // SAFETY: as many rows as were counted, which nobody else reaches while the slices are borrowed.
+        // SAFETY: as many rows as were counted, which no other code reaches while the slices are borrowed.
         unsafe { Self::slices_mut(Self::raw_mut(slices), 0, len) }
     }
 
@@ -108,7 +108,7 @@ pub unsafe trait ColumnarViews: Columnar {
         unsafe { (Self::slices(raw, 0, mid), Self::slices(raw, mid, rest)) }
     }
 
-    /// The rows before `mid`, and those from there on, to change them.
+    /// The rows before `mid`, and those from there on, mutable.
     ///
     /// # Panics
     /// There are fewer than `mid`.
@@ -118,7 +118,7 @@ pub unsafe trait ColumnarViews: Columnar {
     {
         let rest = rest(Self::len_mut(&slices), mid);
         let raw = Self::raw_mut(&mut slices);
-        // SAFETY: as many rows as were counted, none of them in both; the slices they were are gone.
+        // SAFETY: as many rows as were counted, none of them in both; the slices they were are no longer used.
         unsafe { (Self::slices_mut(raw, 0, mid), Self::slices_mut(raw, mid, rest)) }
     }
 }
@@ -206,7 +206,7 @@ pub struct ColumnsIterMut<'a, T: ColumnarViews + 'a> {
 
 // SAFETY: it is the slices it was made of.
 unsafe impl<'a, T: ColumnarViews> Send for ColumnsIterMut<'a, T> where T::SlicesMut<'a>: Send {}
-// SAFETY: as above; through a shared reference it tells how many rows are left.
+// SAFETY: as above; through a shared reference it returns the number of remaining rows.
 unsafe impl<'a, T: ColumnarViews> Sync for ColumnsIterMut<'a, T> where T::SlicesMut<'a>: Sync {}
 
 impl<'a, T: ColumnarViews> ColumnsIterMut<'a, T> {

@@ -97,27 +97,27 @@ pub unsafe trait Columnar: Sized {
     ///
     /// # Safety
     /// For this and the others: `raw` is of a plan for more than `i` slots (or `start + len` of them), whose memory is
-    /// alive. Here: nobody has a reference to the slot.
+    /// alive. Here: no reference to the slot exists.
     unsafe fn write(raw: Self::Raw, i: usize, value: Self);
 
     /// Takes the value out of slot `i`.
     ///
     /// # Safety
-    /// It has one, to which nobody has a reference; from now on it is the caller's.
+    /// It has one, to which no reference exists; the caller owns it from now on.
     unsafe fn read(raw: Self::Raw, i: usize) -> Self;
 
     /// The fields of slot `i`.
     ///
     /// # Safety
-    /// It has a value, which nobody changes for as long as `'a`.
+    /// It has a value, which nothing changes during `'a`.
     unsafe fn get<'a>(raw: Self::Raw, i: usize) -> Self::Ref<'a>
     where
         Self: 'a;
 
-    /// The fields of slot `i`, to change them.
+    /// The fields of slot `i`, mutable.
     ///
     /// # Safety
-    /// It has a value, to which nobody else has a reference for as long as `'a`.
+    /// It has a value, to which no other reference exists during `'a`.
     unsafe fn get_mut<'a>(raw: Self::Raw, i: usize) -> Self::Mut<'a>
     where
         Self: 'a;
@@ -130,7 +130,7 @@ pub unsafe trait Columnar: Sized {
     where
         Self: 'a;
 
-    /// The fields of `len` slots from `start` on, to change them.
+    /// The fields of `len` slots from `start` on, mutable.
     ///
     /// # Safety
     /// As for `get_mut`, of each of them.
@@ -141,7 +141,7 @@ pub unsafe trait Columnar: Sized {
     /// Copies `n` slots from `i` on to those from `j` on, whether they have values or not.
     ///
     /// # Safety
-    /// They do not overlap; nobody has a reference to those of `to`.
+    /// They do not overlap; no reference to those of `to` exists.
     unsafe fn copy(from: Self::Raw, i: usize, to: Self::Raw, j: usize, n: usize);
 }
 

@@ -1,4 +1,4 @@
-//! Slots side by side, and how they are walked: what pools with ends share.
+//! Ranges of adjacent slots: references to them, iteration, dropping, growth. Stack, queue and list share this.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::marker::PhantomData;
@@ -31,7 +31,7 @@ impl<T, L: FieldLayout<T>, G: Copy> Clone for View<'_, T, L, G> {
 
 impl<'a, T, L: FieldLayout<T>, G: Copy> View<'a, T, L, G> {
     /// # Safety
-    /// Nobody changes the values that will be asked for, for as long as `'a`.
+    /// The values that are read do not change during `'a`.
     #[inline(always)]
     pub(super) unsafe fn new(raw: L::Raw<G>) -> Self {
         View(raw, PhantomData)
@@ -53,7 +53,7 @@ impl<'a, T, L: FieldLayout<T>, G: Copy> View<'a, T, L, G> {
 
 impl<'a, T, L: FieldLayout<T>, G: Copy> ViewMut<'a, T, L, G> {
     /// # Safety
-    /// Nobody else has the values that will be asked for, for as long as `'a`.
+    /// No other reference exists during `'a` to the values that are read.
     #[inline(always)]
     pub(super) unsafe fn new(raw: L::Raw<G>) -> Self {
         ViewMut(raw, PhantomData)
@@ -65,7 +65,7 @@ impl<'a, T, L: FieldLayout<T>, G: Copy> ViewMut<'a, T, L, G> {
     }
 
     /// # Safety
-    /// The slot has a value, which was not asked for before.
+    /// The slot has a value, which was not returned before.
     #[inline(always)]
     pub(super) unsafe fn get(&mut self, i: usize) -> L::Mut<'a> {
         // SAFETY: the caller's contract, and `new`'s.
@@ -73,7 +73,7 @@ impl<'a, T, L: FieldLayout<T>, G: Copy> ViewMut<'a, T, L, G> {
     }
 }
 
-/// The slots of a ring in their order: those up to the end of the memory, then those at its beginning.
+/// The slots of a ring buffer in order: a range up to the end of the memory, then one at its beginning.
 #[derive(Clone)]
 pub(crate) struct SlotRanges {
     pub(crate) front: Range<usize>,
@@ -87,7 +87,7 @@ impl Iterator for SlotRanges {
     fn next(&mut self) -> Option<usize> {
         match self.front.next() {
             None => {
-                // So that the next call finds it in front. Nothing is lost: the front is empty.
+                // The next call then finds it in front; the front range is empty.
                 core::mem::swap(&mut self.front, &mut self.back);
                 self.front.next()
             }
@@ -149,10 +149,10 @@ impl DoubleEndedIterator for SlotRanges {
 
 impl ExactSizeIterator for SlotRanges {}
 
-/// Drops the values of these slots. If a destructor panics the others are dropped all the same, as in a slice.
+/// Drops the values of these slots. If a destructor panics, the others are dropped as well, as for a slice.
 ///
 /// # Safety
-/// They have values, to which nobody has a reference, and which are gone from now on.
+/// They have values, to which no reference exists; the slots have no values afterwards.
 #[inline]
 pub(super) unsafe fn drop_all<T, L: FieldLayout<T>, G: Copy>(raw: L::Raw<G>, slots: impl Iterator<Item = usize>) {
     struct Rest<T, L: FieldLayout<T>, G: Copy, I: Iterator<Item = usize>>(L::Raw<G>, I, PhantomData<T>);
@@ -161,7 +161,7 @@ pub(super) unsafe fn drop_all<T, L: FieldLayout<T>, G: Copy>(raw: L::Raw<G>, slo
         #[inline]
         fn run(&mut self) {
             for i in self.1.by_ref() {
-                // SAFETY: the contract of `drop_all`; each slot comes once.
+                // SAFETY: the contract of `drop_all`; each slot is returned once.
                 unsafe { L::drop_in_place(self.0, i) }
             }
         }
@@ -178,14 +178,14 @@ pub(super) unsafe fn drop_all<T, L: FieldLayout<T>, G: Copy>(raw: L::Raw<G>, slo
     }
 }
 
-/// The capacity to grow to, so that the copies cost a constant for each value that is added.
+/// The capacity to grow to: at least doubled, so that the copies are O(1) amortised for each value.
 pub(super) fn grown_capacity<T>(capacity: usize, len: usize, more: usize) -> Result<usize, AllocError> {
     let least = if size_of::<T>() == 1 { 8 } else { 4 };
     let wanted = len.checked_add(more).ok_or(AllocError)?;
     Ok(wanted.max(capacity.saturating_mul(2)).max(least))
 }
 
-/// The resolve_range that a range says.
+/// The positions of a range.
 #[track_caller]
 pub(super) fn resolve_range(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
@@ -202,7 +202,7 @@ pub(super) fn resolve_range(range: impl RangeBounds<usize>, len: usize) -> Range
     start..end
 }
 
-/// The traits of an iterator whose `at` gives the numbers of slots, and `item` what it hands out for one.
+/// Implements the traits of a double-ended iterator whose field `at` iterates over indices of slots.
 macro_rules! double_ended_iterator {
     ([$($generics:tt)*] $type:ty, $item:ty, |$self:ident, $i:ident| $get:expr) => {
         impl<$($generics)*> Iterator for $type {
@@ -212,7 +212,7 @@ macro_rules! double_ended_iterator {
             fn next(&mut self) -> Option<Self::Item> {
                 let $i = self.at.next()?;
                 let $self = self;
-                // SAFETY: the slot has a value, and comes once.
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
 
@@ -282,7 +282,7 @@ macro_rules! double_ended_iterator {
 }
 pub(super) use double_ended_iterator;
 
-/// The same for one that takes values out: what it passes over is dropped.
+/// The same for an iterator that returns values: values that `nth` skips are dropped.
 macro_rules! draining_iterator {
     ([$($generics:tt)*] $type:ty, $item:ty, |$self:ident, $i:ident| $get:expr) => {
         impl<$($generics)*> Iterator for $type {
@@ -292,7 +292,7 @@ macro_rules! draining_iterator {
             fn next(&mut self) -> Option<Self::Item> {
                 let $i = self.at.next()?;
                 let $self = self;
-                // SAFETY: the slot has a value, and comes once.
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
 
@@ -318,7 +318,7 @@ macro_rules! draining_iterator {
 }
 pub(super) use draining_iterator;
 
-/// `Debug` for iterators that may not show their values: how many are left.
+/// `Debug` of an iterator that cannot read its values: their number.
 macro_rules! debug_remaining {
     ($([$($generics:tt)*] $type:ty, $name:literal;)*) => {$(
         impl<$($generics)*> core::fmt::Debug for $type {
@@ -330,8 +330,8 @@ macro_rules! debug_remaining {
 }
 pub(super) use debug_remaining;
 
-/// Comparisons, `Debug` and `Hash` of a collection that has `iter()`: of rows by the values, of columns by the references
-/// to their fields.
+/// Comparisons, `Debug` and `Hash` of a collection that has `iter()`: of rows by value, of columns by the references to
+/// the fields.
 macro_rules! comparison_traits {
     ($name:ident, $($arg:ident: $bound:path),*) => {
         impl<T: core::fmt::Debug $(, $arg: $bound)*> core::fmt::Debug for $name<T, Rows $(, $arg)*> {
@@ -390,7 +390,7 @@ macro_rules! comparison_traits {
 }
 pub(super) use comparison_traits;
 
-/// Whether two values in columns are equal: with one lifetime for both.
+/// Whether two values in columns are equal. Both references have one lifetime, which `PartialEq` requires.
 pub(super) fn columns_eq<'a, T>(a: T::Ref<'a>, b: T::Ref<'a>) -> bool
 where
     T: super::Columnar + 'a,

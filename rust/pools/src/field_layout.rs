@@ -1,4 +1,4 @@
-//! How the values of a pool lie in memory: row after row, or each field in a column of its own.
+//! The field layout of a pool: rows (array of structs), or columns (struct of arrays).
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
@@ -6,10 +6,10 @@ use core::ptr::NonNull;
 use super::columnar::{Columnar, ColumnarClone};
 use super::planner::Planner;
 
-/// The layout of a pool's values: [`Rows`] or [`Columns`]. The trait is sealed.
+/// The field layout of a pool: [`Rows`] (array of structs) or [`Columns`] (struct of arrays). The trait is sealed.
 ///
-/// What a pool hands out is of the layout's: [`Ref`](FieldLayout::Ref) and [`Mut`](FieldLayout::Mut) are `&T` and `&mut T` where
-/// values are rows, and structs with a reference to each field where they are columns.
+/// It determines what a pool returns: [`Ref`](FieldLayout::Ref) and [`Mut`](FieldLayout::Mut) are `&T` and `&mut T` for
+/// rows, and structs with a reference to each field for columns.
 ///
 /// ```
 /// use toft_pools::{FieldLayout, Rows};
@@ -20,32 +20,32 @@ use super::planner::Planner;
 /// ```
 ///
 /// # Safety
-/// What one function writes, the others find, at each slot below the number that was planned for.
+/// The functions access the same memory for the same slot, for each slot below the number that was planned for.
 pub unsafe trait FieldLayout<T>: sealed::Sealed {
-    /// A value in a pool, shared.
+    /// A shared reference to a value.
     type Ref<'a>: Copy
     where
         T: 'a;
-    /// A value in a pool, exclusive.
+    /// A mutable reference to a value.
     type Mut<'a>
     where
         T: 'a;
-    /// Values side by side, shared.
+    /// A shared slice of adjacent values.
     type Slices<'a>: Copy
     where
         T: 'a;
-    /// Values side by side, exclusive.
+    /// A mutable slice of adjacent values.
     type SlicesMut<'a>
     where
         T: 'a;
-    /// What must be `Send` or `Sync` for the values to be: where each field is referred to by itself, the fields too,
-    /// since a type may vouch for a field that it guards.
+    /// The type that must be `Send` or `Sync` for references to values to be. For columns that includes the fields,
+    /// which are referenced individually: the struct may be `Sync` although a private field is not.
     #[doc(hidden)]
     type Parts;
-    /// Where the slots are. Beside each there is room for what the pool keeps of it.
+    /// The addresses of slots with a `G` beside each value.
     #[doc(hidden)]
     type Raw<G: Copy>: Copy;
-    /// Whether memory that grows may be moved as it is: it holds one column.
+    /// Whether growth may move the memory as bytes: it has a single column.
     #[doc(hidden)]
     const ROWS: bool;
 
@@ -53,24 +53,24 @@ pub unsafe trait FieldLayout<T>: sealed::Sealed {
     fn plan<G: Copy>(planner: &mut Planner) -> Self::Raw<G>;
 
     /// # Safety
-    /// For this and the others: `i` is below the number of slots planned for. Here: nobody has a reference to it.
+    /// For this and the others: `i` is below the number of slots planned for. Here: no reference to it exists.
     #[doc(hidden)]
     unsafe fn write<G: Copy>(raw: Self::Raw<G>, i: usize, value: T);
 
     /// # Safety
-    /// The slot has a value, which is the caller's from now on.
+    /// The slot has a value, which is owned by the caller from now on.
     #[doc(hidden)]
     unsafe fn read<G: Copy>(raw: Self::Raw<G>, i: usize) -> T;
 
     /// # Safety
-    /// The slot has a value, which nobody changes for as long as 'a.
+    /// The slot has a value, which nothing changes during 'a.
     #[doc(hidden)]
     unsafe fn get<'a, G: Copy>(raw: Self::Raw<G>, i: usize) -> Self::Ref<'a>
     where
         T: 'a;
 
     /// # Safety
-    /// The slot has a value, which nobody else has for as long as 'a.
+    /// The slot has a value, to which no other reference exists during 'a.
     #[doc(hidden)]
     unsafe fn get_mut<'a, G: Copy>(raw: Self::Raw<G>, i: usize) -> Self::Mut<'a>
     where
@@ -91,11 +91,11 @@ pub unsafe trait FieldLayout<T>: sealed::Sealed {
         T: 'a;
 
     /// # Safety
-    /// The slot has a value, which is no more from now on.
+    /// The slot has a value, and none afterwards.
     #[doc(hidden)]
     unsafe fn drop_in_place<G: Copy>(raw: Self::Raw<G>, i: usize);
 
-    /// Copies `n` slots, with or without values, and what the pool keeps of them.
+    /// Copies `n` slots with their `G`, whether they have values or not.
     ///
     /// # Safety
     /// Both are within what was planned for, and do not overlap.
@@ -108,7 +108,8 @@ pub unsafe trait FieldLayout<T>: sealed::Sealed {
     /// Both are within what was planned for.
     #[doc(hidden)]
     unsafe fn shift<G: Copy>(raw: Self::Raw<G>, i: usize, j: usize, n: usize) {
-        // In pieces no longer than the distance, beginning at the end towards which they move: none overlaps its place.
+        // Copies pieces no longer than the distance, from the end towards which they move, so that no piece overlaps
+        // its target.
         let step = i.abs_diff(j);
         let mut done = 0;
         while done < n && step > 0 {
@@ -120,21 +121,21 @@ pub unsafe trait FieldLayout<T>: sealed::Sealed {
         }
     }
 
-    /// What the pool keeps of the slot.
+    /// The address of the `G` of a slot.
     ///
     /// # Safety
-    /// The slot is within what was planned for; the pointer is good for as long as the memory is.
+    /// The slot is within what was planned for; the pointer is valid for as long as the memory is.
     #[doc(hidden)]
     unsafe fn meta<G: Copy>(raw: Self::Raw<G>, i: usize) -> *mut G;
 }
 
-/// Layouts whose values can be cloned where they are. The trait is sealed; it is there for `T: Clone`, and for columns
-/// where [`Columnar`](derive@crate::Columnar) was derived and every field is `Clone`.
+/// Field layouts whose values can be cloned. The trait is sealed; it is implemented for `T: Clone`, and for columns if
+/// [`Columnar`](derive@crate::Columnar) was derived and every field is `Clone`.
 ///
 /// ```
 /// use toft_pools::{CloneIn, Rows};
-/// fn asks<L: CloneIn<String>>() {}
-/// asks::<Rows>();
+/// fn requires<L: CloneIn<String>>() {}
+/// requires::<Rows>();
 /// ```
 pub trait CloneIn<T>: FieldLayout<T> {
     /// # Safety
@@ -149,10 +150,10 @@ mod sealed {
     impl Sealed for super::Columns {}
 }
 
-/// Values lie as rows: a value's fields are side by side, as in an array of structs.
+/// Array of structs: the fields of a value are adjacent.
 ///
 /// ```
-/// use toft_pools::Pool; // of rows, unless told otherwise
+/// use toft_pools::Pool; // of rows, by default
 /// let mut pool = Pool::new();
 /// let handle = pool.insert((1, 'a'));
 /// assert_eq!(pool[handle], (1, 'a'));
@@ -160,10 +161,10 @@ mod sealed {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Rows;
 
-/// A slot that is a row. What lists keep of a value, its links, stands beside it: a walk needs both.
+/// A slot of [`Rows`]. The links of a list are beside the value, since iteration reads both.
 #[doc(hidden)]
 #[repr(C)]
-#[allow(missing_debug_implementations, missing_docs)] // nobody gets to see one
+#[allow(missing_debug_implementations, missing_docs)] // not nameable outside the crate
 pub struct Row<T, G> {
     value: core::mem::MaybeUninit<T>,
     meta: G,
@@ -221,7 +222,7 @@ unsafe impl<T> FieldLayout<T> for Rows {
 
     #[inline(always)]
     unsafe fn slices<'a>(raw: NonNull<Row<T, ()>>, start: usize, len: usize) -> &'a [T] {
-        // SAFETY: see write; a row with nothing beside its value is as large as it.
+        // SAFETY: see write; with a `G` of size 0 a row has the size of its value.
         unsafe { core::slice::from_raw_parts(raw.add(start).cast::<T>().as_ptr(), len) }
     }
 
@@ -264,7 +265,7 @@ impl<T: Clone> CloneIn<T> for Rows {
     }
 }
 
-/// Each field of the values lies in a column of its own, as in a struct of arrays: the type must be
+/// Struct of arrays (SoA): each field is in an array of its own, a *column*. The type must be
 /// [`Columnar`](derive@crate::Columnar).
 ///
 /// ```
@@ -292,7 +293,7 @@ impl<T: Clone> CloneIn<T> for Rows {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Columns;
 
-// SAFETY: the contract of Columnar; what the pool keeps is in a column behind those of the value.
+// SAFETY: the contract of Columnar; the `G` are in a column after those of the value.
 unsafe impl<T: Columnar> FieldLayout<T> for Columns {
     type Ref<'a>
         = T::Ref<'a>
@@ -369,7 +370,8 @@ unsafe impl<T: Columnar> FieldLayout<T> for Columns {
     #[inline(always)]
     unsafe fn drop_in_place<G: Copy>(raw: (T::Raw, NonNull<G>), i: usize) {
         if core::mem::needs_drop::<T>() {
-            // SAFETY: see write. As a value, so that a field whose destructor panics does not keep the others from theirs.
+            // SAFETY: see write. The value is dropped as a whole, so the other fields are dropped if the destructor of
+            // one panics.
             drop(unsafe { T::read(raw.0, i) });
         }
     }

@@ -1,13 +1,13 @@
-//! Which slots of a pool have values, and which of the others to take next.
+//! The free list of a pool: which slots have values, and which free slot the next insertion takes.
 //!
-//! Each slot has a generation, which is odd while it has a value. Generations lie side by side, apart from the values: to
-//! free a slot is to count its generation on, and to walk over the values 64 generations are made a word of bits at a
-//! time, so free slots cost no look, let alone a branch that cannot be foretold.
+//! Each slot has a generation, which is odd while the slot has a value. Generations are stored apart from the values.
+//! Freeing a slot increments its generation. Iteration converts 64 generations at a time to a word of bits and visits
+//! the set bits, so a free slot costs no branch.
 //!
-//! Free slots are found by the group of 64. A group in which a slot was freed is put on a stack, through its link; the
-//! one on top is current_free: its free slots become a word of bits, from which insertions take. So what is inserted one after
-//! the other lies side by side, however the removals were scattered; and when no slot was freed, slots that were never in
-//! use follow each other.
+//! Free slots are found in groups of 64. Freeing a slot pushes its group onto a stack that is linked through `links`,
+//! unless the group is on it. An insertion takes a free slot of the current group; when that has none left, the top of
+//! the stack becomes the current group. So values that are inserted one after the other are adjacent, however scattered
+//! the removals were. While the stack is empty, insertions take unused slots in ascending order.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -18,45 +18,46 @@ use super::key::Generation;
 use toft::AllocError;
 use toft::Memory;
 
-/// The slots of a group.
+/// The number of slots in a group.
 const GROUP: usize = u64::BITS as usize;
 
-/// The slots that are made ready at once, at most: so many generations are written ahead of use.
+/// At most so many generations are initialized at once.
 const INITIALIZE_MAX: usize = 64 * GROUP;
 
-/// The end of the stack.
+/// The link that ends the stack.
 const NONE: u32 = u32::MAX;
 /// The link of a group that is not on the stack.
 const NOT_STACKED: u32 = u32::MAX - 1;
 
-/// How many slots the links can reach.
+/// The largest number of slots that links can address.
 pub(crate) const MAX_SLOTS: usize =
     if usize::BITS > 32 { (NOT_STACKED as usize).saturating_mul(GROUP) } else { usize::MAX / 2 };
 
 pub(crate) struct FreeList<G> {
-    /// Of each slot that is ready.
+    /// The generation of each initialized slot.
     generations: NonNull<G>,
-    /// Slots below it are, or were, in use since the pool was empty.
+    /// The high-water mark: slots below it have or had a value since the pool was last empty.
     high_water: usize,
-    /// How many of those are free.
+    /// The number of free slots below the high-water mark.
     freed: usize,
-    /// Slots below it have a generation, and their groups a link.
+    /// The generations of slots below it are initialized, and so are the links of their groups.
     initialized: usize,
-    /// Where no group is current_free, slots from `high_water` to here are taken next: to the end of what is ready, and no further
-    /// than the pool has slots; to nowhere while a group is on the stack. So an insertion looks at this alone.
+    /// While there is no current group, insertions take the slots from `high_water` up to this one: the smaller of
+    /// `initialized` and `slots`, or 0 while the stack is not empty. So the fast path of an insertion compares with
+    /// this field only.
     limit: usize,
-    /// How many slots the pool has.
+    /// The number of slots of the pool.
     slots: usize,
-    /// The free slots of the current_free group that were not taken yet.
+    /// A bit for each free slot of the current group; 0 if there is none.
     current_free: u64,
-    /// Its first slot.
+    /// The first slot of the current group.
     current_start: usize,
-    /// One for each group.
+    /// For each group, the next one on the stack, `NONE` or `NOT_STACKED`.
     links: NonNull<u32>,
-    /// The top of the stack.
+    /// The group on top of the stack.
     top: u32,
-    /// There is room for the generations of so many slots, and for the links of so many: multiples of GROUP, and the
-    /// second is not more than the first.
+    /// The numbers of slots for which `generations` and `links` have memory: multiples of GROUP, and `linked` is not
+    /// more than `capacity`.
     capacity: usize,
     linked: usize,
 }
@@ -79,13 +80,13 @@ impl<G: Generation> FreeList<G> {
         }
     }
 
-    /// The slots that may have values are those below it.
+    /// The high-water mark: no slot from it on has a value.
     #[inline(always)]
     pub(crate) fn high_water(&self) -> usize {
         self.high_water
     }
 
-    /// How many slots have values.
+    /// The number of slots that have values.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.high_water - self.freed
@@ -97,18 +98,18 @@ impl<G: Generation> FreeList<G> {
         Ok([generations, links])
     }
 
-    /// What it takes of memory, in bytes.
+    /// The bytes that it has allocated.
     pub(crate) fn bytes(&self) -> usize {
         let layouts =
             [(self.capacity, 0), (self.linked, 1)].map(|(capacity, which)| Self::layouts(capacity).map(|l| l[which]));
         layouts.into_iter().flatten().map(|layout| layout.size()).sum()
     }
 
-    /// Makes room to tell of so many slots. An error changes nothing that matters.
+    /// Allocates generations and links for so many slots. An error changes nothing that is observable.
     pub(crate) fn reserve(&mut self, slots: usize, memory: &impl Memory) -> Result<(), AllocError> {
         let capacity = slots.checked_next_multiple_of(GROUP).ok_or(AllocError)?;
         let new = Self::layouts(capacity)?;
-        // SAFETY: each has the layout for what it has room for, and the new one is larger.
+        // SAFETY: each array was allocated with the layout for its capacity, and the new layout is larger.
         unsafe {
             if self.capacity < capacity {
                 let old = Self::layouts(self.capacity)?[0];
@@ -124,10 +125,10 @@ impl<G: Generation> FreeList<G> {
         Ok(())
     }
 
-    /// Gives the memory back.
+    /// Deallocates both arrays.
     ///
     /// # Safety
-    /// `memory` is what `reserve` was called with. Nothing is asked of this value any more.
+    /// `memory` is the one that `reserve` was called with. This value is not used again.
     pub(crate) unsafe fn deallocate(&mut self, memory: &impl Memory) {
         for (p, capacity, which) in [(self.generations.cast(), self.capacity, 0), (self.links.cast(), self.linked, 1)] {
             if let (1.., Ok(layouts)) = (capacity, Self::layouts(capacity)) {
@@ -138,18 +139,18 @@ impl<G: Generation> FreeList<G> {
         (self.capacity, self.linked) = (0, 0);
     }
 
-    /// Whether the next slot is high_water.
+    /// Whether `next_slot` may be called.
     #[inline(always)]
     pub(crate) fn has_next(&self) -> bool {
         self.current_free != 0 || self.high_water < self.limit
     }
 
-    /// Finds the next slot, where it is not high_water. `false`: all are taken.
+    /// The slow path of an insertion: takes the next group or initializes slots. Returns false if no slot is free.
     pub(crate) fn find_next(&mut self, unused: G) -> bool {
         if self.top != NONE {
             self.pop_group();
         } else if self.high_water == self.initialized && self.high_water < self.slots {
-            // Not to the capacity: where there was no memory for its links, that is more.
+            // Not up to the capacity, which is larger if there was no memory for its links.
             let end = self.linked.min(self.initialized + INITIALIZE_MAX.min(self.initialized.max(GROUP)));
             // SAFETY: there is a link for each group, and a generation for each slot.
             unsafe { self.initialize(end, unused) }
@@ -158,19 +159,19 @@ impl<G: Generation> FreeList<G> {
         self.has_next()
     }
 
-    /// Says how many slots the pool has, for which there is room here.
+    /// Sets the number of slots of the pool, which are reserved here.
     pub(crate) fn set_slots(&mut self, slots: usize) {
         self.slots = slots;
         self.update_limit();
     }
 
-    /// Says where the limit is.
+    /// Computes the limit.
     fn update_limit(&mut self) {
         self.limit = if self.top == NONE { self.initialized.min(self.slots) } else { 0 };
     }
 
     /// # Safety
-    /// `end` is the end of a group, and there is room for generations and links up to there.
+    /// `end` is the end of a group, and generations and links are reserved up to it.
     unsafe fn initialize(&mut self, end: usize, unused: G) {
         // SAFETY: the caller's contract.
         unsafe {
@@ -187,17 +188,17 @@ impl<G: Generation> FreeList<G> {
     /// The generation of a slot.
     ///
     /// # Safety
-    /// It is high_water.
+    /// The slot is below the high-water mark.
     #[inline(always)]
     pub(crate) unsafe fn generation(&self, i: usize) -> G {
         // SAFETY: the caller's contract.
         unsafe { self.generations.add(i).read() }
     }
 
-    /// The slot that is taken next.
+    /// The slot that the next insertion takes, and its generation.
     ///
     /// # Safety
-    /// It is prepared.
+    /// `has_next` is true.
     #[inline(always)]
     pub(crate) unsafe fn next_slot(&self) -> (usize, G) {
         let i = if self.current_free != 0 {
@@ -205,14 +206,14 @@ impl<G: Generation> FreeList<G> {
         } else {
             self.high_water
         };
-        // SAFETY: what may be taken is ready.
+        // SAFETY: a slot that may be taken is initialized.
         (i, unsafe { self.generation(i) })
     }
 
-    /// Takes the slot that `peek` told.
+    /// Marks the slot that `next_slot` returned as occupied.
     ///
     /// # Safety
-    /// Nothing came between.
+    /// `next_slot` was the last call, and returned slot `i`.
     #[inline(always)]
     pub(crate) unsafe fn occupy(&mut self, i: usize, generation: G) {
         if self.current_free != 0 {
@@ -221,14 +222,14 @@ impl<G: Generation> FreeList<G> {
         } else {
             self.high_water = i + 1;
         }
-        // SAFETY: the slot is ready.
+        // SAFETY: the slot is initialized.
         unsafe { self.generations.add(i).write(generation) }
     }
 
-    /// Takes the group on top of the stack off it.
+    /// Removes the top of the stack and makes it the current group.
     fn pop_group(&mut self) {
         let group = self.top as usize;
-        // SAFETY: the groups on the stack are high_water, and have a free slot each.
+        // SAFETY: each group on the stack has a free slot below the high-water mark.
         unsafe {
             self.top = self.links.add(group).replace(NOT_STACKED);
             self.current_free = !self.occupied_bits(group) & mask(self.high_water - group * GROUP);
@@ -238,10 +239,10 @@ impl<G: Generation> FreeList<G> {
         debug_assert!(self.current_free != 0);
     }
 
-    /// Frees a slot that has this generation.
+    /// Frees a slot, whose generation is passed.
     ///
     /// # Safety
-    /// It is high_water, and was taken.
+    /// The slot is occupied.
     #[inline(always)]
     pub(crate) unsafe fn free(&mut self, i: usize, generation: G) {
         // SAFETY: the caller's contract.
@@ -260,17 +261,17 @@ impl<G: Generation> FreeList<G> {
     /// A bit for each slot of a group that has a value.
     ///
     /// # Safety
-    /// The group has high_water slots.
+    /// The group has slots below the high-water mark.
     #[inline(always)]
     unsafe fn occupied_bits(&self, group: usize) -> u64 {
-        // SAFETY: all slots of a group are ready when one is.
+        // SAFETY: all slots of a group are initialized together.
         let bits = unsafe { G::odd_bits(self.generations.add(group * GROUP).cast().as_ref()) };
         bits & mask(self.high_water - group * GROUP)
     }
 
-    /// Frees all slots: they are taken from the first on again.
+    /// Frees all slots; insertions take them from the first on again.
     pub(crate) fn clear(&mut self) {
-        // SAFETY: high_water slots are ready.
+        // SAFETY: slots below the high-water mark are initialized.
         for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.high_water) } {
             *generation = generation.after();
         }
@@ -278,25 +279,26 @@ impl<G: Generation> FreeList<G> {
         self.rebuild_stack();
     }
 
-    /// Knows only the first slots. The others, which are free, begin with this generation when they are used again.
+    /// Lowers the high-water mark. The slots from it on are free, and start with generation `unused` when they are used
+    /// again.
     pub(crate) fn truncate(&mut self, high_water: usize, unused: G) {
         self.freed -= self.high_water - high_water;
         self.high_water = high_water;
         self.initialized = high_water.next_multiple_of(GROUP);
         for i in high_water..self.initialized {
-            // SAFETY: the group was ready, since one of its slots was high_water.
+            // SAFETY: the group is initialized, since it has a slot below the high-water mark.
             unsafe { self.generations.add(i).write(unused) }
         }
         self.rebuild_stack();
     }
 
-    /// Makes slots high_water that have these generations, each free until `fill` says otherwise.
+    /// Sets the generations of the first slots, which are free until `set_occupied` is called for them.
     ///
     /// # Safety
-    /// None was ready, and as many are reserved.
+    /// No slot was initialized, and as many are reserved.
     pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G) {
         let slots = generations.len();
-        // SAFETY: the caller's contract; the capacity is one of groups.
+        // SAFETY: the caller's contract; the capacity is a multiple of GROUP.
         unsafe {
             self.initialize(slots.next_multiple_of(GROUP), unused);
             for (i, generation) in generations.iter().enumerate() {
@@ -306,24 +308,24 @@ impl<G: Generation> FreeList<G> {
         (self.high_water, self.freed) = (slots, slots);
     }
 
-    /// Says that a slot has a value, and this generation. `rebuild_stack` must follow.
+    /// Marks a slot as occupied, with this generation. `rebuild_stack` must be called afterwards.
     ///
     /// # Safety
-    /// It is high_water, and free.
+    /// The slot is below the high-water mark, and free.
     pub(crate) unsafe fn set_occupied(&mut self, i: usize, generation: G) {
         // SAFETY: the caller's contract.
         unsafe { self.generations.add(i).write(generation) }
         self.freed -= 1;
     }
 
-    /// Stacks the groups that have a free slot, the first on top.
+    /// Makes the stack anew of the groups that have a free slot, with the first one on top.
     pub(crate) fn rebuild_stack(&mut self) {
         (self.top, self.current_free) = (NONE, 0);
         for group in (0..self.initialized / GROUP).rev() {
-            // SAFETY: ready groups have a link.
+            // SAFETY: initialized groups have a link.
             let link = unsafe { self.links.add(group) };
             let (some, top) = (group * GROUP < self.high_water, self.top);
-            // SAFETY: the group has high_water slots, where they are asked for.
+            // SAFETY: `occupied_bits` is called only if the group has slots below the high-water mark.
             let free = some && unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
             if free {
                 self.top = group as u32;
@@ -337,14 +339,14 @@ impl<G: Generation> FreeList<G> {
         self.update_limit();
     }
 
-    /// Those of the first slots, which are ready.
+    /// The generations of the first `n` slots, which are initialized.
     pub(crate) fn generations(&self, n: usize) -> &[G] {
         debug_assert!(n <= self.initialized);
-        // SAFETY: they are written.
+        // SAFETY: they are initialized.
         unsafe { core::slice::from_raw_parts(self.generations.as_ptr(), n) }
     }
 
-    /// How many slots are ready.
+    /// The number of initialized slots.
     pub(crate) fn initialized(&self) -> usize {
         self.initialized
     }
@@ -357,19 +359,20 @@ impl<G: Generation> FreeList<G> {
     /// The slots that have values.
     ///
     /// # Safety
-    /// Until the iterator's last use nothing is moved, and nothing changes but that slots are freed that it has passed.
+    /// Until the last use of the iterator the arrays are not moved, and the only change is that slots are freed which
+    /// it has returned.
     #[inline]
     pub(crate) unsafe fn occupied<'a>(&self) -> OccupiedSlots<'a, G> {
         let groups = self.high_water.div_ceil(GROUP);
         let all = FreeList { ..*self };
-        // SAFETY: there is a first group, if any slot is high_water.
+        // SAFETY: the first group exists if the high-water mark is not 0.
         let front_bits = if groups == 0 { 0 } else { unsafe { all.occupied_bits(0) } };
         OccupiedSlots { left: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
     }
 }
 
 /// # Safety
-/// As for [`Memory::grow`], where there is something to grow.
+/// As for [`Memory::grow`], unless the old size is 0.
 unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
     // SAFETY: the caller's contract.
     unsafe {
@@ -382,7 +385,7 @@ unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout
     .ok_or(AllocError)
 }
 
-/// The lowest `n` bits; all where it is 64 or more.
+/// The lowest `n` bits; all if `n` is 64 or more.
 #[inline(always)]
 fn mask(n: usize) -> u64 {
     if n >= GROUP {
@@ -392,15 +395,15 @@ fn mask(n: usize) -> u64 {
     }
 }
 
-/// The lowest `n` of the bits that are set; there are more.
+/// The lowest `n` of the set bits, which are more than `n`.
 #[cold]
 fn lowest(bits: u64, n: usize) -> u64 {
     let above = (0..n).fold(bits, |rest, _| rest & (rest - 1));
     bits & !above
 }
 
-/// The numbers of the slots that have values, from both ends. How many are left says when the two have met, so neither
-/// needs to know what the other took.
+/// An iterator over the indices of occupied slots, from both ends. The number of remaining slots tells when the ends
+/// meet, so neither end reads what the other one returned.
 pub(crate) struct OccupiedSlots<'a, G> {
     all: FreeList<G>,
     front: usize,
@@ -424,7 +427,7 @@ impl<G: Generation> OccupiedSlots<'_, G> {
         self.left
     }
 
-    /// Where the generations are.
+    /// The address of the generations.
     #[inline(always)]
     pub(crate) fn generations(&self) -> NonNull<G> {
         self.all.generations
@@ -433,7 +436,7 @@ impl<G: Generation> OccupiedSlots<'_, G> {
     #[inline(always)]
     fn next_group(&mut self) {
         self.front += 1;
-        // SAFETY: something is left, so there is a further group.
+        // SAFETY: a slot remains, so there is a further group.
         self.front_bits = unsafe { self.all.occupied_bits(self.front) };
     }
 
@@ -459,7 +462,7 @@ impl<G: Generation> OccupiedSlots<'_, G> {
         self.left -= 1;
         while self.back_bits == 0 {
             self.back -= 1;
-            // SAFETY: something is left, so there is a group before.
+            // SAFETY: a slot remains, so there is a group before.
             self.back_bits = unsafe { self.all.occupied_bits(self.back) };
         }
         let bit = self.back_bits.ilog2() as usize;
@@ -467,7 +470,7 @@ impl<G: Generation> OccupiedSlots<'_, G> {
         Some(self.back * GROUP + bit)
     }
 
-    /// The rest, group by group; full ones without a look at their bits.
+    /// Visits the remaining slots group by group; in a full group without testing bits.
     #[inline(always)]
     pub(crate) fn fold<A>(mut self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
         while self.left != 0 {
@@ -479,7 +482,7 @@ impl<G: Generation> OccupiedSlots<'_, G> {
                 }
                 self.left -= GROUP;
             } else {
-                // Less than all: the back took some of this group.
+                // If fewer remain than the group has, the back returned some of them.
                 let mut rest = if n <= self.left { bits } else { lowest(bits, self.left) };
                 self.left -= n.min(self.left);
                 while rest != 0 {
@@ -494,12 +497,12 @@ impl<G: Generation> OccupiedSlots<'_, G> {
         state
     }
 
-    /// The next slots that follow each other without a gap: the first, and how many.
+    /// The next range of adjacent occupied slots: its first slot and its length.
     pub(crate) fn next_range(&mut self) -> Option<(usize, usize)> {
         let start = self.next()?;
         let mut n = 1;
         loop {
-            // From the bit after the last one on: a run within the group ends at its first zero.
+            // Within a group the range ends at the first zero bit.
             let bit = (start + n) % GROUP;
             if bit == 0 {
                 if self.left == 0 {

@@ -1,5 +1,4 @@
-//! LinkedSlots: slots that are linked to each other. What the lists are built of: taking a slot, giving it back, and finding the
-//! one that a handle means. Which slots follow each other is for the lists to say.
+//! Slots with links, of which lists are made: allocation by a free list, and lookup by handle. The lists set the links.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::marker::PhantomData;
@@ -12,28 +11,28 @@ use super::slots::Slots;
 use toft::AllocError;
 use toft::Memory;
 
-/// The number of no slot.
+/// The index that stands for no slot.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What stands beside a value.
+/// The data beside a value.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     /// Odd while the slot has a value.
     pub(super) generation: u32,
-    /// The slot that follows; of a free one, the next free one.
+    /// The next slot of the list; of a free slot, the next free one.
     pub(super) next: u32,
-    /// The list's: the slot before, or the generation of the next one.
+    /// The previous slot of the list.
     pub(super) other: u32,
 }
 
 pub(super) struct LinkedSlots<T, L: FieldLayout<T>, M: Memory> {
     slots: Slots<T, L, Link, M>,
     free: u32,
-    /// How many slots were in use since all were given back: those below have a link.
+    /// The high-water mark: slots below it have an initialized link.
     high_water: u32,
     len: u32,
     fixed: bool,
-    /// The generation of the others, even; and by how much the latest of all is beyond it.
+    /// The even generation from which unused slots start, and the largest distance of a generation from it.
     start: u32,
     latest: u32,
 }
@@ -87,7 +86,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         self.slots.raw()
     }
 
-    /// Room for `more` slots, or an error that changed nothing.
+    /// Allocates memory for `more` further slots. An error changes nothing.
     #[inline(always)]
     pub(super) fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         if more > self.capacity() - self.len() {
@@ -121,20 +120,20 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         let first = self.capacity() == 0;
         self.slots.grow(n, self.high_water as usize)?;
         if first {
-            self.start = generation_seed() & !1; // as of pools: each begins elsewhere
+            self.start = generation_seed() & !1; // as for pools: the start differs between lists
         }
         Ok(())
     }
 
-    /// Puts a value into a slot. The caller links it.
+    /// Writes a value to a free slot. The caller links the slot.
     ///
     /// # Safety
-    /// There is room.
+    /// There is a free slot.
     #[inline(always)]
     pub(super) unsafe fn insert(&mut self, value: T, next: u32, other: u32) -> u32 {
         let raw = self.raw();
         let (i, generation);
-        // SAFETY: a free slot is high_water, and has a link; the next that is not high_water is within the capacity.
+        // SAFETY: a slot of the free list has a link; the slot at the high-water mark is within the capacity.
         unsafe {
             if self.free != NONE {
                 i = self.free;
@@ -155,7 +154,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         i
     }
 
-    /// Gives a slot back. Its value is the caller's.
+    /// Frees a slot. The caller owns its value.
     ///
     /// # Safety
     /// The slot has a value.
@@ -171,7 +170,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         self.len -= 1;
     }
 
-    /// Gives all slots back at once: no handle finds its value any more. The values are the caller's.
+    /// Frees all slots at once: every handle becomes stale. The caller owns the values.
     pub(super) fn free_all(&mut self) {
         if self.high_water != 0 {
             self.start = self.start.wrapping_add(self.latest).wrapping_add(1);
@@ -179,19 +178,19 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         }
     }
 
-    /// Drops all values, in the order of their slots, and gives all slots back.
+    /// Drops all values, in the order of their slots, and frees the slots.
     pub(super) fn clear(&mut self) {
         let (raw, high_water) = (self.raw(), self.high_water as usize);
         self.free_all();
-        // SAFETY: a slot whose generation is odd has a value, which is nobody's now.
+        // SAFETY: a slot whose generation is odd has a value, which is not reachable any more.
         unsafe { drop_all::<T, L, Link>(raw, (0..high_water).filter(|&i| (*L::meta(raw, i)).generation % 2 == 1)) }
     }
 
-    /// The slot of a handle whose value is there.
+    /// The slot of a handle that is not stale.
     #[inline(always)]
     pub(super) fn find(&self, handle: Handle<T>) -> Option<u32> {
         let i = handle.index();
-        // SAFETY: a high_water slot has a link.
+        // SAFETY: a slot below the high-water mark has a link.
         let there = i < self.high_water && handle.matches(unsafe { (*L::meta(self.raw(), i as usize)).generation });
         there.then_some(i)
     }
@@ -205,7 +204,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     }
 
     /// # Safety
-    /// The slot has a value; the pointer is good until slots move.
+    /// The slot has a value; the pointer is valid until slots move.
     #[inline(always)]
     pub(super) unsafe fn link(&self, i: u32) -> *mut Link {
         // SAFETY: the caller's contract.
@@ -213,10 +212,10 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     }
 }
 
-/// The number of the next slot, which was read from memory. If it is the one that was guessed, the processor need not wait
-/// for what was read: it goes on with the guess, and learns later that it was right. LinkedSlots that were made one after the
-/// other lie side by side, so a list is walked nearly as fast as an array. The compiler must neither know that both numbers
-/// are the same, nor choose between them without a branch.
+/// Returns the index of the next slot, which was read from memory, through a branch on a predicted index. If the
+/// prediction is right, the processor continues with it before the read completes. Slots that were allocated one after
+/// the other are adjacent, so a list is traversed nearly as fast as an array. The compiler must neither know that both
+/// indices are equal nor select one without a branch, hence `opaque`.
 #[inline(always)]
 pub(super) fn follow(next: u32, guess: u32, missed: impl FnOnce()) -> u32 {
     if next == opaque(guess) {
@@ -227,7 +226,7 @@ pub(super) fn follow(next: u32, guess: u32, missed: impl FnOnce()) -> u32 {
     }
 }
 
-/// The same, where no stride is high_water: the next slot is guessed to be a neighbour.
+/// The same without a known stride: the next slot is predicted to be a neighbour.
 #[inline(always)]
 pub(super) fn near(next: u32, i: u32) -> u32 {
     let (below, above) = (i.wrapping_sub(1), i.wrapping_add(1));
@@ -240,8 +239,8 @@ pub(super) fn near(next: u32, i: u32) -> u32 {
     }
 }
 
-/// The rest of a list, which is walked from both ends. Each end predicts that the next slot is as far from the last one as
-/// that is from the one before.
+/// The rest of a list, which is walked from both ends. Each end predicts that the next slot is as far from the last one
+/// as that is from the one before.
 #[derive(Clone)]
 pub(super) struct LinkedRange {
     front: u32,
@@ -307,7 +306,7 @@ impl<T, L: FieldLayout<T>> Iterator for LinkedIndices<T, L> {
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 #[inline(always)]
 fn opaque(mut number: u32) -> u32 {
-    // SAFETY: a comment, and no instruction.
+    // SAFETY: the assembly is a comment without instructions.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!("/* {0:e} */", inout(reg) number, options(nomem, nostack, preserves_flags));
@@ -327,15 +326,15 @@ fn opaque(number: u32) -> u32 {
 }
 
 impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for LinkedSlots<T, L, M> {
-    /// With each value in the slot of the same number: handles are good in both.
+    /// With each value in the slot of the same number: handles are valid in both.
     fn clone(&self) -> Self {
         let mut clone = match Self::with_capacity_in(self.capacity(), self.memory().clone()) {
             Ok(clone) => clone,
             Err(AllocError) => capacity_panic(),
         };
         for i in 0..self.high_water as usize {
-            // SAFETY: there are as many slots; a high_water one has a link, and one whose generation is odd a value. A slot
-            // of the clone is high_water as soon as both are there: the next clone may panic.
+            // SAFETY: the clone has as many slots. A slot below the high-water mark has a link, and a value if its
+            // generation is odd. The mark of the clone rises when both are written, since the next clone may panic.
             unsafe {
                 let link = *L::meta(self.raw(), i);
                 if link.generation % 2 == 1 {

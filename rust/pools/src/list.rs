@@ -22,9 +22,9 @@ pub use iter::{Handles, IntoIter, Iter, IterMut};
 /// A doubly linked list: values that are added and removed anywhere in O(1), by [`Handle`] or at a cursor; in rows or
 /// [`Columns`](super::Columns), growable or fixed, in any [`Memory`].
 ///
-/// Its nodes are slots of one pool: they lie side by side, and those that were removed are used again. A handle stays good
-/// when its value moves within the list, and is stale when that was removed. Values are dropped when the list is, from the
-/// front on.
+/// Its nodes are slots of one pool: they lie side by side, and those that were removed are used again. A handle stays
+/// good when its value moves within the list, and is stale when that was removed. Values are dropped when the list is,
+/// from the front on.
 ///
 /// ```
 /// use toft_pools::List;
@@ -44,7 +44,7 @@ pub struct List<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T> List<T> {
-    /// An empty list of rows on the heap; it takes no memory yet.
+    /// An empty list of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -54,7 +54,7 @@ impl<T> List<T> {
         List::new_in(Heap)
     }
 
-    /// An empty list with room for `n` values.
+    /// An empty list with memory for `n` values.
     ///
     /// ```
     /// let list = toft_pools::List::<u8>::with_capacity(10);
@@ -62,13 +62,13 @@ impl<T> List<T> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn with_capacity(n: usize) -> List<T> {
         List::with_capacity_in(n, Heap)
     }
 
-    /// An empty list, which holds `n` values at most.
+    /// An empty list of at most `n` values, which never grows.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(1);
@@ -77,7 +77,7 @@ impl<T> List<T> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn fixed(n: usize) -> List<T> {
         List::fixed_in(n, Heap)
@@ -85,7 +85,7 @@ impl<T> List<T> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
-    /// An empty list; it takes no memory yet.
+    /// An empty list, which has allocated nothing yet.
     ///
     /// ```
     /// use toft_pools::{List, Rows};
@@ -97,7 +97,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         List { slots: LinkedSlots::new_in(memory), front: NONE, back: NONE }
     }
 
-    /// An empty list with room for `n` values.
+    /// An empty list with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -107,13 +107,13 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
         Self::try_with_capacity_in(n, memory).expect("toft: no memory for a list")
     }
 
-    /// As [`with_capacity_in`](List::with_capacity_in).
+    /// As [`with_capacity_in`](List::with_capacity_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -122,12 +122,12 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
         Ok(List { slots: LinkedSlots::with_capacity_in(n, memory)?, front: NONE, back: NONE })
     }
 
-    /// An empty list, which holds `n` values at most.
+    /// An empty list of at most `n` values, which never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -137,13 +137,13 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
         Self::try_fixed_in(n, memory).expect("toft: no memory for a list")
     }
 
-    /// As [`fixed_in`](List::fixed_in).
+    /// As [`fixed_in`](List::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -152,14 +152,14 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
         Ok(List { slots: LinkedSlots::fixed_in(n, memory)?, front: NONE, back: NONE })
     }
 
     // ---- size ----
 
-    /// How many values it has.
+    /// The number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).len(), 2);
@@ -169,7 +169,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.slots.len()
     }
 
-    /// Whether it has none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::List::<u8>::new().is_empty());
@@ -179,7 +179,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.len() == 0
     }
 
-    /// How many values it can have before it must grow; of a fixed list: at all.
+    /// The number of values that fit without growth; of a fixed list, the largest number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::<u8>::fixed(3).capacity(), 3);
@@ -188,7 +188,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.slots.capacity()
     }
 
-    /// Whether it cannot grow.
+    /// Whether the capacity is fixed.
     ///
     /// ```
     /// assert!(toft_pools::List::<u8>::fixed(3).is_fixed());
@@ -197,7 +197,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.slots.is_fixed()
     }
 
-    /// Where its slots come from.
+    /// The memory that the slots are allocated in.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::<u8>::new().memory(), &toft::Heap);
@@ -206,7 +206,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.slots.memory()
     }
 
-    /// Makes room for `more` values.
+    /// Reserves memory for `more` further values.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1]);
@@ -215,13 +215,13 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         self.slots.reserve_or_panic(more);
     }
 
-    /// As [`reserve`](List::reserve).
+    /// As [`reserve`](List::reserve), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::<u8>::fixed(2);
@@ -229,7 +229,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         self.slots.try_reserve(more)
     }
@@ -246,16 +246,16 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The list is fixed and full, a handle cannot address more slots, or there is no memory.
     #[inline]
     #[track_caller]
     pub fn push_back(&mut self, value: T) -> Handle<T> {
         self.slots.reserve_or_panic(1);
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.link_in(value, self.back, NONE) }
     }
 
-    /// As [`push_back`](List::push_back).
+    /// As [`push_back`](List::push_back), with an error instead of a panic.
     ///
     /// ```
     /// use toft_pools::{CapacityError, List};
@@ -263,11 +263,12 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     #[inline]
     pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
         match self.slots.try_reserve(1) {
-            // SAFETY: there is room.
+            // SAFETY: there is a free slot.
             Ok(()) => Ok(unsafe { self.link_in(value, self.back, NONE) }),
             Err(AllocError) => Err(CapacityError(value)),
         }
@@ -282,16 +283,16 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The list is fixed and full, a handle cannot address more slots, or there is no memory.
     #[inline]
     #[track_caller]
     pub fn push_front(&mut self, value: T) -> Handle<T> {
         self.slots.reserve_or_panic(1);
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.link_in(value, NONE, self.front) }
     }
 
-    /// As [`push_front`](List::push_front).
+    /// As [`push_front`](List::push_front), with an error instead of a panic.
     ///
     /// ```
     /// use toft_pools::{CapacityError, List};
@@ -299,17 +300,18 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     #[inline]
     pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
         match self.slots.try_reserve(1) {
-            // SAFETY: there is room.
+            // SAFETY: there is a free slot.
             Ok(()) => Ok(unsafe { self.link_in(value, NONE, self.front) }),
             Err(AllocError) => Err(CapacityError(value)),
         }
     }
 
-    /// Takes the value at the back. O(1).
+    /// Removes and returns the value at the back. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).pop_back(), Some(2));
@@ -320,7 +322,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return None;
         }
-        // SAFETY: the last slot has a value, which is the caller's.
+        // SAFETY: the last slot has a value, which the caller owns.
         unsafe {
             self.back = near((*self.slots.link(i)).other, i);
             if self.back == NONE {
@@ -332,7 +334,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         }
     }
 
-    /// Takes the value at the front. O(1).
+    /// Removes and returns the value at the front. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).pop_front(), Some(1));
@@ -343,7 +345,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return None;
         }
-        // SAFETY: the first slot has a value, which is the caller's.
+        // SAFETY: the first slot has a value, which the caller owns.
         unsafe {
             self.front = near((*self.slots.link(i)).next, i);
             if self.front == NONE {
@@ -364,7 +366,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.at(self.front)
     }
 
-    /// The value at the front, to change it.
+    /// The value at the front, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -384,7 +386,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.at(self.back)
     }
 
-    /// The value at the back, to change it.
+    /// The value at the back, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -397,7 +399,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
 
     // ---- all ----
 
-    /// Drops all values; their handles are stale. The memory stays. O(1), but for what destructors do.
+    /// Drops all values; their handles are stale. The memory is kept. O(1), but for what destructors do.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -523,7 +525,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
 }
 
 impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
-    /// With each value in a slot of the same number: the handles are good in both.
+    /// With each value in a slot of the same number: the handles are valid in both.
     ///
     /// # Panics
     /// There is no memory.

@@ -1,5 +1,5 @@
-//! Where the columns of a pool lie within its memory. A plan is made twice: first to learn how large the memory must be,
-//! then to learn the addresses.
+//! Where the columns of a pool lie within its memory. A plan is made twice: first to learn how large the memory must
+//! be, then to learn the addresses.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -11,12 +11,12 @@ use toft::AllocError;
 pub(crate) const LINE: usize = 64;
 
 /// A column of a page or more is followed by some lines. Without them columns of a power of two would begin at the same
-/// place of each page, so the same element of all of them in the same set of the cache: with more columns than the cache
-/// has ways, walking along them misses at each step.
+/// place of each page, so the same element of all of them in the same set of the cache: with more columns than the
+/// cache has ways, walking along them misses at each step.
 const STAGGER: usize = 5 * LINE;
 const PAGE: usize = 4096;
 
-/// Lays the columns of a pool out, one after the other. [`Columnar`](super::Columnar) tells how it is used.
+/// Lays the columns of a pool out, one after the other. [`Columnar`](super::Columnar) shows how it is used.
 ///
 /// ```
 /// // What #[derive(Columnar)] writes for a struct with two fields.
@@ -126,7 +126,8 @@ mod tests {
     ) -> (Layout, Vec<(usize, usize)>) {
         let layout = layout(slots, plan).unwrap();
         assert!(layout.size() > 0);
-        // SAFETY: the size is not 0, the memory is given back below, and of the columns only the addresses are looked at.
+        // SAFETY: the size is not 0, the memory is given back below, and of the columns only the addresses are looked
+        // at.
         unsafe {
             let base = NonNull::new(alloc::alloc::alloc(layout)).unwrap();
             let places = each(columns(base, slots, plan));

@@ -1,5 +1,5 @@
-//! A double-ended queue in a ring buffer. The first and the last value have counters that wrap, and the slot of a counter is
-//! the counter modulo the number of slots, which is a power of two. So growth moves few values.
+//! A double-ended queue in a ring buffer. The first and the last value have counters that wrap, and the slot of a
+//! counter is the counter modulo the number of slots, which is a power of two. So growth moves few values.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ops::Range;
@@ -27,8 +27,8 @@ pub use iter::{IntoIter, Iter, IterMut};
 ///
 /// Pushing at either end is O(1) amortised; taking from either end and access by position are O(1); what changes the
 /// middle moves the values on the shorter side. The number of slots is a power of two, so that a position needs a mask
-/// and no compare: [`capacity`](Queue::capacity) may be more than was asked for, and there is no `reserve_exact`. Values
-/// are dropped when the queue is, from the front on.
+/// and no compare: [`capacity`](Queue::capacity) may be more than was asked for, and there is no `reserve_exact`.
+/// Values are dropped when the queue is, from the front on.
 ///
 /// ```
 /// use toft_pools::Queue;
@@ -51,7 +51,7 @@ pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T> Queue<T> {
-    /// An empty queue of rows on the heap; it takes no memory yet.
+    /// An empty queue of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::new();
@@ -61,7 +61,7 @@ impl<T> Queue<T> {
         Queue::new_in(Heap)
     }
 
-    /// An empty queue with room for `n` values.
+    /// An empty queue with memory for `n` values.
     ///
     /// ```
     /// let queue = toft_pools::Queue::<u8>::with_capacity(10);
@@ -75,7 +75,7 @@ impl<T> Queue<T> {
         Queue::with_capacity_in(n, Heap)
     }
 
-    /// An empty queue, which holds `n` values at most.
+    /// An empty queue of at most `n` values, which never grows.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::fixed(1);
@@ -92,7 +92,7 @@ impl<T> Queue<T> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// An empty queue; it takes no memory yet.
+    /// An empty queue, which has allocated nothing yet.
     ///
     /// ```
     /// use toft_pools::{Queue, Rows};
@@ -104,7 +104,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
     }
 
-    /// An empty queue with room for `n` values.
+    /// An empty queue with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -120,7 +120,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Self::try_with_capacity_in(n, memory).expect("toft: no memory for a queue")
     }
 
-    /// As [`with_capacity_in`](Queue::with_capacity_in).
+    /// As [`with_capacity_in`](Queue::with_capacity_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -138,7 +138,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Ok(queue)
     }
 
-    /// An empty queue, which holds `n` values at most.
+    /// An empty queue of at most `n` values, which never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -154,7 +154,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Self::try_fixed_in(n, memory).expect("toft: no memory for a queue")
     }
 
-    /// As [`fixed_in`](Queue::fixed_in).
+    /// As [`fixed_in`](Queue::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -188,11 +188,11 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if self.len() == self.limit && self.grow(1).is_err() {
             capacity_panic()
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.write_back(value) }
     }
 
-    /// As [`push_back`](Queue::push_back).
+    /// As [`push_back`](Queue::push_back), with an error instead of a panic.
     ///
     /// ```
     /// use toft_pools::{CapacityError, Queue};
@@ -200,13 +200,13 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the queue is fixed and full, or there is no memory.
+    /// The value is returned in the error: the queue is fixed and full, or there is no memory.
     #[inline]
     pub fn try_push_back(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len() == self.limit && self.grow(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.write_back(value) }
         Ok(())
     }
@@ -227,11 +227,11 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if self.len() == self.limit && self.grow(1).is_err() {
             capacity_panic()
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.write_front(value) }
     }
 
-    /// As [`push_front`](Queue::push_front).
+    /// As [`push_front`](Queue::push_front), with an error instead of a panic.
     ///
     /// ```
     /// use toft_pools::{CapacityError, Queue};
@@ -239,13 +239,13 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the queue is fixed and full, or there is no memory.
+    /// The value is returned in the error: the queue is fixed and full, or there is no memory.
     #[inline]
     pub fn try_push_front(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len() == self.limit && self.grow(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.write_front(value) }
         Ok(())
     }
@@ -269,7 +269,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.head = head;
     }
 
-    /// Takes the value at the back. O(1).
+    /// Removes and returns the value at the back. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::from([1, 2]).pop_back(), Some(2));
@@ -280,11 +280,11 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
             return None;
         }
         self.tail = self.tail.wrapping_sub(1);
-        // SAFETY: the slot had a value; it counts no more.
+        // SAFETY: the slot had a value and is outside the range of values now.
         Some(unsafe { L::read(self.slots.raw(), self.slot(self.tail)) })
     }
 
-    /// Takes the value at the front. O(1).
+    /// Removes and returns the value at the front. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::from([1, 2]).pop_front(), Some(1));
@@ -296,7 +296,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
         let head = self.head;
         self.head = head.wrapping_add(1);
-        // SAFETY: the slot had a value; it counts no more.
+        // SAFETY: the slot had a value and is outside the range of values now.
         Some(unsafe { L::read(self.slots.raw(), self.slot(head)) })
     }
 
@@ -310,7 +310,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.get(0)
     }
 
-    /// The value at the front, to change it.
+    /// The value at the front, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -332,7 +332,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.get(self.len().wrapping_sub(1))
     }
 
-    /// The value at the back, to change it.
+    /// The value at the back, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -358,7 +358,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         (i < self.len()).then(|| unsafe { L::get(self.slots.raw(), self.slot_at(i)) })
     }
 
-    /// The value at a position, to change it. O(1).
+    /// The value at a position, mutable. O(1).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -387,7 +387,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         unsafe { (L::slices(raw, front.start, front.len()), L::slices(raw, back.start, back.len())) }
     }
 
-    /// The same, to change them.
+    /// As `as_slices`, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -410,14 +410,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
-            let gone = self.slot_ranges_of(len..self.len());
+            let removed = self.slot_ranges_of(len..self.len());
             self.tail = self.head.wrapping_add(len);
-            // SAFETY: they had values, and count no more.
-            unsafe { drop_all::<T, L, ()>(self.slots.raw(), gone) }
+            // SAFETY: they had values and are outside the range of values now.
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
     }
 
-    /// Drops all values. The memory stays.
+    /// Drops all values. The capacity stays the same.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -427,7 +427,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     pub fn clear(&mut self) {
         let ranges = self.slot_ranges();
         self.head = self.tail;
-        // SAFETY: they had values, and count no more.
+        // SAFETY: they had values and are outside the range of values now.
         unsafe { drop_all::<T, L, ()>(self.slots.raw(), ranges) }
     }
 
@@ -444,7 +444,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.slot_ranges_of(0..self.len())
     }
 
-    /// The slots of the values at these resolve_range, in their order.
+    /// The slots of the values at these positions, in their order.
     #[inline]
     fn slot_ranges_of(&self, positions: Range<usize>) -> SlotRanges {
         let len = positions.len();
@@ -477,8 +477,8 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
             (clone.limit, clone.fixed) = (n, true);
         }
         for slot in self.slot_ranges() {
-            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
-            // clone may panic.
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the
+            // next clone may panic.
             unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };
         }
         clone

@@ -88,7 +88,7 @@ impl<T: Serialize + ColumnarClone, K: Key<T>, M: Memory> Serialize for Pool<T, C
 impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> Deserialize<'de>
     for Pool<T, L, K, M>
 {
-    /// A pool that grows, in which the keys of the one that was stored are good.
+    /// A pool that grows, in which the keys of the one that was stored are valid.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct("Pool", &FIELDS, Parts(PhantomData))
     }
@@ -142,8 +142,8 @@ impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, K: Key<T>, M: Memory + Default
     }
 }
 
-/// A pool of these parts, or what is wrong with them. Nothing is believed; memory is taken for as many slots as there are
-/// generations, which were read.
+/// A pool of these parts, or what is wrong with them. Nothing is believed; memory is taken for as many slots as there
+/// are generations, which were read.
 fn restore<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default, E: Error>(
     start: u32,
     unused: u32,

@@ -1,5 +1,5 @@
-//! The memory of a pool: so many slots, in a layout. Which of them have values is for its owner to know, who also drops
-//! those.
+//! The memory of a pool: a number of slots in a field layout. The owner of a `Slots` knows which slots have values, and
+//! drops these.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -26,7 +26,7 @@ unsafe impl<T, L: FieldLayout<T>, G: Copy + Send, M: Memory + Send> Send for Slo
 unsafe impl<T, L: FieldLayout<T>, G: Copy + Sync, M: Memory + Sync> Sync for Slots<T, L, G, M> where L::Parts: Sync {}
 
 impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
-    /// None yet.
+    /// No slots; allocates nothing.
     #[inline]
     pub(crate) fn new_in(memory: M) -> Self {
         let base = NonNull::dangling();
@@ -35,7 +35,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         Slots { raw, capacity: 0, base, memory, of: PhantomData }
     }
 
-    /// Where they are, for the functions of `L`: good for numbers below `capacity`, until the slots move.
+    /// The addresses, for the functions of `L`: valid for indices below `capacity`, until the slots move.
     #[inline(always)]
     pub(crate) fn raw(&self) -> L::Raw<G> {
         self.raw
@@ -51,7 +51,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         &self.memory
     }
 
-    /// The bytes that so many slots take.
+    /// The memory layout of so many slots.
     pub(crate) fn layout(slots: usize) -> Result<Layout, AllocError> {
         let layout = planner::layout(slots, L::plan::<G>)?;
         if layout.size() > isize::MAX as usize / 2 {
@@ -60,16 +60,16 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         Ok(layout)
     }
 
-    /// More slots; the contents of the first `used` stay. An error changes nothing.
+    /// Increases the number of slots and keeps the contents of the first `used`. An error changes nothing.
     #[cold]
     pub(crate) fn grow(&mut self, capacity: usize, used: usize) -> Result<(), AllocError> {
         debug_assert!(self.capacity <= capacity && used <= self.capacity);
         let (old, new) = (Self::layout(self.capacity)?, Self::layout(capacity)?);
         if !L::ROWS || old.size() == 0 {
-            // SAFETY: both have that many slots, and the new memory is apart from the old.
+            // SAFETY: both have that many slots, and the memories do not overlap.
             return self.reallocate(capacity, |from, to| unsafe { L::copy(from, 0, to, 0, used) });
         }
-        // SAFETY: the memory has the old layout; with a single column its bytes stay good where they are moved to.
+        // SAFETY: the memory has the old layout; a single column is valid at the address that its bytes are moved to.
         unsafe {
             self.base = self.memory.grow(self.base, old, new).ok_or(AllocError)?;
             self.raw = planner::columns(self.base, capacity, L::plan::<G>);
@@ -78,7 +78,8 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         Ok(())
     }
 
-    /// Other memory, for as many slots as are said; `copy` brings over what is to stay. An error changes nothing.
+    /// Allocates other memory for `capacity` slots, calls `copy` to move the values, and deallocates the old memory. An
+    /// error changes nothing.
     pub(crate) fn reallocate(
         &mut self,
         capacity: usize,
@@ -100,7 +101,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
     fn deallocate(&self) {
         let Ok(layout) = Self::layout(self.capacity) else { return };
         if layout.size() != 0 {
-            // SAFETY: it was taken with the layout for this number of slots.
+            // SAFETY: it was allocated with the layout for this number of slots.
             unsafe { self.memory.put(self.base, layout) }
         }
     }

@@ -40,7 +40,7 @@ pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T> Stack<T> {
-    /// An empty stack of rows on the heap; it takes no memory yet.
+    /// An empty stack of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::new();
@@ -51,7 +51,7 @@ impl<T> Stack<T> {
         Stack::new_in(Heap)
     }
 
-    /// An empty stack of rows on the heap, with room for `n` values.
+    /// An empty stack of rows on the heap, with memory for `n` values.
     ///
     /// ```
     /// let stack = toft_pools::Stack::<u8>::with_capacity(10);
@@ -65,7 +65,7 @@ impl<T> Stack<T> {
         Stack::with_capacity_in(n, Heap)
     }
 
-    /// An empty stack of rows on the heap, which holds `n` values at most.
+    /// An empty stack of rows on the heap of at most `n` values, which never grows.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::fixed(1);
@@ -82,7 +82,7 @@ impl<T> Stack<T> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
-    /// An empty stack; it takes no memory yet.
+    /// An empty stack, which has allocated nothing yet.
     ///
     /// ```
     /// use toft_pools::Rows;
@@ -97,7 +97,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
     }
 
-    /// An empty stack with room for `n` values.
+    /// An empty stack with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -113,7 +113,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Self::try_with_capacity_in(n, memory).expect("toft: no memory for a stack")
     }
 
-    /// As [`with_capacity_in`](Stack::with_capacity_in).
+    /// As [`with_capacity_in`](Stack::with_capacity_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -129,7 +129,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Ok(stack)
     }
 
-    /// An empty stack, which holds `n` values at most.
+    /// An empty stack of at most `n` values, which never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -145,7 +145,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Self::try_fixed_in(n, memory).expect("toft: no memory for a stack")
     }
 
-    /// As [`fixed_in`](Stack::fixed_in).
+    /// As [`fixed_in`](Stack::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -161,7 +161,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Ok(stack)
     }
 
-    /// How many values it has.
+    /// The number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::from([1, 2]).len(), 2);
@@ -171,7 +171,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.len
     }
 
-    /// Whether it has none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::Stack::<u8>::new().is_empty());
@@ -181,7 +181,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.len == 0
     }
 
-    /// How many values it can have before it must grow; of a fixed stack: at all.
+    /// The number of values that fit without growth; of a fixed stack, the largest number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::<u8>::fixed(3).capacity(), 3);
@@ -191,7 +191,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.slots.capacity()
     }
 
-    /// Whether it cannot grow.
+    /// Whether the capacity is fixed.
     ///
     /// ```
     /// assert!(!toft_pools::Stack::<u8>::new().is_fixed());
@@ -200,7 +200,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.fixed
     }
 
-    /// Where its slots come from.
+    /// The memory that the slots are allocated in.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::<u8>::new().memory(), &toft::Heap);
@@ -209,7 +209,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.slots.memory()
     }
 
-    /// Makes room for `more` values.
+    /// Reserves memory for `more` further values.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1]);
@@ -218,7 +218,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
@@ -226,7 +226,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// As [`reserve`](Stack::reserve).
+    /// As [`reserve`](Stack::reserve), with an error instead of a panic.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::<u8>::fixed(2);
@@ -234,7 +234,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         if more > self.capacity() - self.len {
             self.grow(more)?;
@@ -251,7 +251,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.slots.grow(grown_capacity::<T>(self.capacity(), self.len, more)?, self.len)
     }
 
-    /// Gives back what memory is not used. Nothing happens if the stack is fixed, or there is no memory to move to.
+    /// Returns unused memory. Nothing happens if the stack is fixed, or if there is no memory for the smaller copy.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::with_capacity(10);
@@ -267,7 +267,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// Puts a value on top. O(1) amortised.
+    /// Adds a value at the end. O(1) amortised.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::new();
@@ -284,11 +284,11 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         if self.len == self.slots.capacity() && self.grow(1).is_err() {
             capacity_panic()
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.put(value) }
     }
 
-    /// As [`push`](Stack::push).
+    /// As [`push`](Stack::push), with an error instead of a panic.
     ///
     /// ```
     /// use toft_pools::CapacityError;
@@ -297,19 +297,19 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the stack is fixed and full, or there is no memory.
+    /// The value is returned in the error: the stack is fixed and full, or there is no memory.
     #[inline]
     pub fn try_push(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len == self.slots.capacity() && self.grow(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.put(value) }
         Ok(())
     }
 
     /// # Safety
-    /// There is room.
+    /// There is a free slot.
     #[inline(always)]
     unsafe fn put(&mut self, value: T) {
         // SAFETY: the slot is the stack's, and has no value.
@@ -317,7 +317,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.len += 1;
     }
 
-    /// Takes the value on top. O(1).
+    /// Removes and returns the last value. O(1).
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -329,7 +329,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             return None;
         }
         self.len -= 1;
-        // SAFETY: the slot had a value; it counts no more.
+        // SAFETY: the slot had a value and is outside the range of values now.
         unsafe {
             // So that the next push need not look whether there is room.
             core::hint::assert_unchecked(self.len < self.slots.capacity());
@@ -337,17 +337,17 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// The value on top.
+    /// The last value.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).peek(), Some(&2));
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).last(), Some(&2));
     /// ```
     #[inline]
     pub fn last(&self) -> Option<L::Ref<'_>> {
         self.get(self.len.wrapping_sub(1))
     }
 
-    /// The value on top, to change it.
+    /// The last value, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -359,7 +359,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.get_mut(self.len.wrapping_sub(1))
     }
 
-    /// The value that `i` others are below.
+    /// The value at index `i`; the oldest is at 0.
     ///
     /// ```
     /// let stack = toft_pools::Stack::from(['a', 'b']);
@@ -371,7 +371,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         (i < self.len).then(|| unsafe { L::get(self.slots.raw(), i) })
     }
 
-    /// The value that `i` others are below, to change it.
+    /// The value at index `i`; the oldest is at 0, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from(['a', 'b']);
@@ -384,7 +384,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         (i < self.len).then(|| unsafe { L::get_mut(self.slots.raw(), i) })
     }
 
-    /// All values: a slice, or a slice of each column. The lowest is first.
+    /// All values: a slice, or a slice of each column. The oldest is first.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
@@ -395,7 +395,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         unsafe { L::slices(self.slots.raw(), 0, self.len) }
     }
 
-    /// All values, to change them.
+    /// All values, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -408,7 +408,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         unsafe { L::slices_mut(self.slots.raw(), 0, self.len) }
     }
 
-    /// Drops all but the lowest `len` values.
+    /// Drops all but the first `len` values.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2, 3]);
@@ -417,14 +417,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
-            let gone = len..self.len;
+            let removed = len..self.len;
             self.len = len;
-            // SAFETY: they had values, and count no more.
-            unsafe { drop_all::<T, L, ()>(self.slots.raw(), gone) }
+            // SAFETY: they had values and are outside the range of values now.
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
     }
 
-    /// Drops all values. The memory stays.
+    /// Drops all values. The capacity stays the same.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -435,7 +435,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.truncate(0);
     }
 
-    /// Puts clones of the values of a slice on top, in their order.
+    /// Appends clones of the values of a slice.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1]);
@@ -444,7 +444,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn extend_from_slice(&mut self, values: &[T])
     where
@@ -452,12 +452,12 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     {
         self.reserve(values.len());
         for value in values {
-            // SAFETY: there is room for as many. Each counts as soon as it is there: the next clone may panic.
+            // SAFETY: there is memory for as many. Each counts as soon as it is there: the next clone may panic.
             unsafe { self.put(value.clone()) }
         }
     }
 
-    /// Moves all values of another stack on top, in their order.
+    /// Moves all values of another stack to the end, in their order.
     ///
     /// ```
     /// let (mut stack, mut other) = (toft_pools::Stack::from([1]), toft_pools::Stack::from([2, 3]));
@@ -466,18 +466,18 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Stack<T, L, N>) {
         self.reserve(other.len);
-        // SAFETY: there is room; the values are now here.
+        // SAFETY: there is memory for them; the values are now here.
         unsafe { L::copy(other.slots.raw(), 0, self.slots.raw(), self.len, other.len) }
         self.len += core::mem::take(&mut other.len);
     }
 }
 
 impl<T, M: Memory> Stack<T, Rows, M> {
-    /// Takes the value on top if the function says so.
+    /// Removes and returns the last value if the function returns true.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -501,8 +501,8 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
         let mut clone = Self::with_capacity_in(capacity, self.memory().clone());
         clone.fixed = self.fixed;
         for i in 0..self.len {
-            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
-            // clone may panic.
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the
+            // next clone may panic.
             unsafe { clone.put(L::clone_at(self.slots.raw(), i)) }
         }
         clone

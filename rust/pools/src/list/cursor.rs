@@ -252,7 +252,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.at = self.list.before(self.at);
     }
 
-    /// The next value, to change it.
+    /// The next value, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -262,7 +262,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.at_mut(self.list.after(self.at))
     }
 
-    /// The value before, to change it.
+    /// The value before, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -290,7 +290,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         }
     }
 
-    /// As [`insert_before`](CursorMut::insert_before).
+    /// As [`insert_before`](CursorMut::insert_before), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(0);
@@ -325,7 +325,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         }
     }
 
-    /// As [`insert_after`](CursorMut::insert_after).
+    /// As [`insert_after`](CursorMut::insert_after), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(0);
@@ -355,10 +355,10 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         if self.at == NONE {
             return None;
         }
-        let gone = self.at;
-        self.at = self.list.after(gone);
+        let removed = self.at;
+        self.at = self.list.after(removed);
         // SAFETY: a slot of the list.
-        Some(unsafe { self.list.take(gone) })
+        Some(unsafe { self.list.take(removed) })
     }
 }
 

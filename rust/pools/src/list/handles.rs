@@ -37,7 +37,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         Some(unsafe { L::get(self.slots.raw(), i as usize) })
     }
 
-    /// The value of a handle, to change it. O(1).
+    /// The value of a handle, mutable. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -85,7 +85,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         }
     }
 
-    /// As [`insert_before`](List::insert_before).
+    /// As [`insert_before`](List::insert_before), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(1);
@@ -94,7 +94,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     ///
     /// # Panics
     /// The handle's value is not there.
@@ -127,7 +128,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         }
     }
 
-    /// As [`insert_after`](List::insert_after).
+    /// As [`insert_after`](List::insert_after), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(1);
@@ -136,7 +137,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     ///
     /// # Panics
     /// The handle's value is not there.

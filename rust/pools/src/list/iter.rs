@@ -49,7 +49,7 @@ pub struct Handles<'a, T, L: FieldLayout<T> = Rows> {
     range: LinkedRange,
 }
 
-/// A [`List`] whose values are taken out, the first one first: its `into_iter()`. What is left is dropped with it.
+/// A [`List`] by value, in order: its `into_iter()`. Dropping the iterator drops the remaining values.
 ///
 /// ```
 /// use toft_pools::list::{IntoIter, List};
@@ -60,7 +60,7 @@ pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap>(List<T, L, M>
 
 impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
     /// # Safety
-    /// The range is that of a list whose values nobody changes for as long as the lifetime.
+    /// The range is that of a list whose values do not change during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
@@ -70,7 +70,7 @@ impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
 
 impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
     /// # Safety
-    /// The range is that of a list whose values nobody else has for as long as the lifetime.
+    /// The range is that of a list whose values have no other reference during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
@@ -80,7 +80,7 @@ impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
 
 impl<T, L: FieldLayout<T>> Handles<'_, T, L> {
     /// # Safety
-    /// The range is that of a list that nobody changes for as long as the lifetime.
+    /// The range is that of a list that does not change during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
@@ -99,7 +99,7 @@ macro_rules! iterators {
                 // SAFETY: the contract of `new`.
                 let $i = unsafe { self.range.next(|i| L::meta(raw, i)) }?;
                 let $this = self;
-                // SAFETY: the slot has a value, and comes once.
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
 
@@ -121,7 +121,7 @@ macro_rules! iterators {
                 // SAFETY: the contract of `new`.
                 let $i = unsafe { self.range.next_back(|i| L::meta(raw, i)) }?;
                 let $this = self;
-                // SAFETY: the slot has a value, and comes once.
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
         }
@@ -193,7 +193,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         unsafe { Iter::new(self.slots.raw(), self.range()) }
     }
 
-    /// The values, to change them, from the front on.
+    /// The values, mutable, from the front on.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);

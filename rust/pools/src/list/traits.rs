@@ -1,4 +1,4 @@
-//! What a list is to the traits of the standard library.
+//! Traits of the standard library for a list.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ops::{Index, IndexMut};
@@ -13,7 +13,7 @@ use toft::Memory;
 comparison_traits!(List, M: Memory);
 
 impl<T, M: Memory> List<T, Rows, M> {
-    /// Whether it has a value that is equal. O(n).
+    /// Whether a value is equal. O(n).
     ///
     /// ```
     /// assert!(toft_pools::List::from([1, 2]).contains(&2));
@@ -98,7 +98,7 @@ impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for List<T, L, M
     }
 }
 
-// Of rows on the heap alone, so that `List::from` says which list is meant.
+// Only for rows on the heap, so that the type of `List::from` can be inferred.
 impl<T, const N: usize> From<[T; N]> for List<T> {
     fn from(values: [T; N]) -> Self {
         let mut list = Self::with_capacity(N);

@@ -20,7 +20,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         if self.root.is_none() {
             return LeafRange::empty();
         }
-        // SAFETY: the outermost leaves; whoever walks borrows the tree.
+        // SAFETY: the outermost leaves; the iterator borrows the tree.
         unsafe {
             let (first, last) = (self.first, self.last);
             LeafRange::new(Position { leaf: first, i: start(first) }, Position { leaf: last, i: end(last) })
@@ -60,7 +60,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             Unbounded => Some(last),
         };
         match (front, back) {
-            // SAFETY: positions of this tree; whoever walks borrows it.
+            // SAFETY: positions of this tree; the iterator borrows it.
             (Some(front), Some(back)) => unsafe { LeafRange::new(front, back) },
             _ => LeafRange::empty(),
         }
@@ -96,13 +96,13 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Drops what is at the positions left. A destructor that panics does not keep the others from running.
     ///
     /// # Safety
-    /// There are keys and values, which nobody else drops.
+    /// There are keys and values, which no other code drops.
     pub(super) unsafe fn drop_all(&self, walk: &mut LeafRange) {
         struct Rest<'a, K, V, L: FieldLayout<V>, M: Memory>(&'a Tree<K, V, L, M>, &'a mut LeafRange);
         impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Rest<'_, K, V, L, M> {
             fn drop(&mut self) {
                 for position in self.1.by_ref() {
-                    // SAFETY: the contract of drop_all; each position comes once.
+                    // SAFETY: the contract of drop_all; each position is returned once.
                     drop(unsafe { self.0.read_at(position) });
                 }
             }
@@ -120,7 +120,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Drops all keys and values; keeps the memory.
     pub fn clear(&mut self) {
         let mut all = self.forget();
-        // SAFETY: the tree knows of them no more, and its nodes are as they were.
+        // SAFETY: the tree no longer contains them, and its nodes are as they were.
         unsafe { self.drop_all(&mut all) }
     }
 
@@ -132,8 +132,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.insert_at(position, key, value).map(|_| ())
     }
 
-    /// Keeps what the closure says is to be kept: it is asked about each position once, which is its own meanwhile. What is kept
-    /// is packed.
+    /// Keeps what the closure says is to be kept: it is asked about each position once, which is its own meanwhile.
+    /// What is kept is packed.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Position, L::Raw<u32>) -> bool) {
         if self.root.is_none() {
             return;
@@ -164,13 +164,14 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Cuts off what is from a position on, and moves it to the end of `other`. Where `other` cannot take it, nothing changes.
+    /// Cuts off what is from a position on, and moves it to the end of `other`. Where `other` cannot take it, nothing
+    /// changes.
     pub(super) fn cut(&mut self, at: Position, other: &mut Self) -> Result<(), CapacityError<()>> {
         if self.root.is_none() {
             return Ok(());
         }
-        // SAFETY: a position of this tree, whose nodes stay while they are walked along. What was read is either forgotten
-        // in the one tree or in the other.
+        // SAFETY: a position of this tree, whose nodes stay while they are walked along. What was read is either
+        // forgotten in the one tree or in the other.
         unsafe {
             let tail = LeafRange::new(at, Position { leaf: self.last, i: end(self.last) });
             let mut moved = 0;
@@ -248,7 +249,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.retain(|_, _| true);
         if !NodeLayout::<K, V, L>::INLINE {
             let (mut old, mut new) = (self.walk(), self.walk());
-            // SAFETY: the slots of all positions, each once, which are told their new numbers at once.
+            // SAFETY: the slots of all positions, each once, whose indices are updated at once.
             unsafe {
                 let next = || match old.next() {
                     Some(position) => NodeLayout::<K, V, L>::slot(position.leaf, position.i).read(),
@@ -280,11 +281,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         core::mem::swap(&mut storage, &mut self.storage);
         let mut old = self.root.map(|_| self.first);
         let mut left: Option<Node> = None;
-        // SAFETY: the old leaves are alive until their storage is put back, and there is room for as many new ones.
+        // SAFETY: the old leaves are alive until their storage is put back, and there is memory for as many new ones.
         unsafe {
             while let Some(from) = old {
                 old = (*from.as_ptr()).next;
-                let Ok(to) = self.new_leaf() else { unreachable!("there is room for as many leaves") };
+                let Ok(to) = self.new_leaf() else { unreachable!("there is memory for as many leaves") };
                 NodeLayout::<K, V, L>::shift(from, 0, to, 0, len(from));
                 ((*to.as_ptr()).end, (*to.as_ptr()).prev) = (len(from), left);
                 match left {
@@ -299,9 +300,9 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 }
 
-/// Packs the leaves: what is kept moves towards the front, and fills leaf after leaf. When it is dropped, also because a
-/// closure or a destructor panicked, what was not decided is kept, leaves that are left over are freed, and the inner nodes
-/// are made anew.
+/// Packs the leaves: what is kept moves towards the front, and fills leaf after leaf. When it is dropped, also because
+/// a closure or a destructor panicked, what was not decided is kept, leaves that are left over are freed, and the inner
+/// nodes are made anew.
 struct Compaction<'a, K, V, L: FieldLayout<V>, M: Memory> {
     tree: &'a mut Tree<K, V, L, M>,
     from: Position,
@@ -335,7 +336,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Compaction<'_, K, V, L, M> {
     }
 
     /// # Safety
-    /// It is the position that `source` told last.
+    /// It is the position that `source` returned last.
     #[inline]
     unsafe fn keep(&mut self, position: Position) {
         // SAFETY: the position to move to was decided on before, or is the same one, since it is filled leaf by leaf.
@@ -379,7 +380,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Makes inner nodes above the leaves, as few as can be.
     ///
     /// # Safety
-    /// There are leaves if there is a root, and no inner nodes any more; before there were, above at least as many leaves.
+    /// There are leaves if there is a root, and no inner nodes any more; before there were, above at least as many
+    /// leaves.
     unsafe fn rebuild(&mut self) {
         if self.root.is_none() {
             return;
@@ -453,7 +455,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// The node is of that height and one of the tree's; inner nodes are used no more.
+    /// The node is of that height and one of the tree's; inner nodes are not used again.
     unsafe fn free_inners(&mut self, node: Node, height: usize) {
         if height == 0 {
             return;
@@ -473,7 +475,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Tree<K, V, L, M> {
         struct Put<'a, K, V, L: FieldLayout<V>, M: Memory>(&'a mut Tree<K, V, L, M>);
         impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Put<'_, K, V, L, M> {
             fn drop(&mut self) {
-                // SAFETY: all chunks are of this memory; the tree is used no more.
+                // SAFETY: all chunks are of this memory; the tree is not used again.
                 unsafe { self.0.storage.deallocate::<K, V, L>(self.0.values.memory()) }
             }
         }

@@ -357,7 +357,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
         unsafe { value_at::<K, V, L>(self.tree.raw(), self.position) }
     }
 
-    /// The value, to change it.
+    /// The value, mutable.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -410,7 +410,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().remove_entry(), ("a", 1));
     /// ```
     pub fn remove_entry(self) -> (K, V) {
-        // SAFETY: there is a key at the position, and the entry is used no more.
+        // SAFETY: there is a key at the position, and the entry is not used again.
         unsafe { self.tree.remove_at(self.position) }
     }
 }

@@ -9,8 +9,8 @@ use crate::field_layout::FieldLayout;
 use toft::AllocError;
 use toft::Memory;
 
-/// Where a node is split. One that a key comes behind, or before, all others of the tree is left full: keys that come in
-/// order fill their leaves.
+/// Where a node is split. One that a key comes behind, or before, all others of the tree is left full: keys that come
+/// in order fill their leaves.
 #[derive(Clone, Copy, PartialEq)]
 enum Split {
     Half,
@@ -43,7 +43,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.search(key)
     }
 
-    /// A key and its value into the position where the key belongs: `None` if there are no keys yet. Answers where they are.
+    /// A key and its value into the position where the key belongs: `None` if there are no keys yet. Answers where they
+    /// are.
     #[inline(always)]
     pub(super) fn insert_at(
         &mut self,
@@ -99,8 +100,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Answers where the key is in the end: those behind it make room, or those before it, if they are far fewer. (Where it
-    /// is about as likely the one as the other, to guess wrong takes longer than to move more.)
+    /// Answers where the key is in the end: those behind it make room, or those before it, if they are far fewer.
+    /// (Where it is about as likely the one as the other, to guess wrong takes longer than to move more.)
     ///
     /// # Safety
     /// The leaf is one of the tree's, and has room. The slot is new; it is not looked at where values live in leaves.
@@ -140,8 +141,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         Position { leaf, i }
     }
 
-    /// Makes room for more than one key behind those of a leaf that come at the end of its positions: keys may come at the end
-    /// and go at the start for long. Answers the position of one.
+    /// Makes room for more than one key behind those of a leaf that come at the end of its positions: keys may come at
+    /// the end and go at the start for long. Answers the position of one.
     ///
     /// # Safety
     /// The leaf is one of the tree's, and its start is not 0.
@@ -201,8 +202,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         Ok((Position { leaf, i }, None))
     }
 
-    /// Splits a leaf: the position where a key comes in, and the two leaves, which `join` puts into the tree when both have
-    /// keys. An error leaves all keys where they are.
+    /// Splits a leaf: the position where a key comes in, and the two leaves, which `join` puts into the tree when both
+    /// have keys. An error leaves all keys where they are.
     ///
     /// # Safety
     /// The leaf is one of the tree's, and full.
@@ -213,8 +214,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             0 if leaf == self.first => Split::Prepend,
             _ => Split::Half,
         };
-        // SAFETY: the leaf is alive; what is made here is linked at once, and is in the tree when it has been joined, for
-        // which there is room then.
+        // SAFETY: the leaf is alive; what is made here is linked at once, and is in the tree when it has been joined,
+        // for which there is room then.
         unsafe {
             self.make_room_above(leaf, split)?;
             let right = self.new_leaf()?;
@@ -344,7 +345,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Tells children who their parent is.
+    /// Sets the parent of children.
     ///
     /// # Safety
     /// The node is an inner one, and has these children.

@@ -1,8 +1,9 @@
-//! Keys that are numbers. A node of them is searched without a branch: one of eight comparisons follows another, none of
-//! them waits for the one before, and the processor has none to guess.
+//! Keys that are numbers. A node of them is searched without a branch: one of eight comparisons follows another, none
+//! of them waits for the one before, and the processor has none to guess.
 //!
-//! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length. Those of
-//! a leaf before its keys hold the smallest one, and a search that ends among them means the first key's position.
+//! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length.
+//! Those of a leaf before its keys hold the smallest one, and a search that ends among them means the first key's
+//! position.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::any::TypeId;
@@ -71,7 +72,8 @@ pub(super) fn same_type<T: ?Sized, U: ?Sized>() -> bool {
     id::<T>() == id::<U>()
 }
 
-/// Does one thing if `$K` is a number, with `$N` for the number it is, and another if it is none. The compiler leaves one.
+/// Does one thing if `$K` is a number, with `$N` for the number it is, and another if it is none. The compiler leaves
+/// one.
 macro_rules! with_integer {
     ($K:ty, $N:ident => $number:expr, else $other:expr) => {
         with_integer!(@ $K, $N => $number, else $other;

@@ -1,4 +1,4 @@
-//! What takes pairs out of a map for good.
+//! Iterators that consume a map.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -36,7 +36,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
     fn next(&mut self) -> Option<(K, V)> {
         let position = self.walk.next()?;
         self.left -= 1;
-        // SAFETY: the tree knows of its pairs no more, and its nodes are as they were; each position comes once.
+        // SAFETY: the tree no longer contains its pairs, and its nodes are as they were; each position is returned
+        // once.
         Some(unsafe { self.tree.read_at(position) })
     }
 

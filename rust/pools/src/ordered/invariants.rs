@@ -1,4 +1,4 @@
-//! What must hold of a tree between calls. Tests ask after each step.
+//! The invariants of a tree between calls. Tests check them after each step.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -22,10 +22,10 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// * Keys are in order, and there are as many as `len` says.
     /// * A leaf between others has at least 3/8 of the keys there is room for; the outermost ones have at least one.
     /// * An inner node between others has at least 3/8 of the children there is room for; the outermost ones have one.
-    /// * A separator is not less than any key on its left, and less than all on its right; where keys are not numbers it is the
-    ///   first leaf on its right.
-    /// * Places of numbers that are not in use hold the largest one, or before those that are the smallest one; if they may
-    ///   be stale, at least none that is less than the last key, or greater than the first one.
+    /// * A separator is not less than any key on its left, and less than all on its right; where keys are not numbers
+    ///   it is the first leaf on its right.
+    /// * Places of numbers that are not in use hold the largest one, or before those that are the smallest one; if they
+    ///   may be stale, at least none that is less than the last key, or greater than the first one.
     pub(super) fn check(&self)
     where
         K: Ord,

@@ -54,7 +54,8 @@ macro_rules! iter {
             fn next(&mut self) -> Option<Self::Item> {
                 let ($raw, $position) = (self.along.raw, self.along.walk.next()?);
                 self.left -= 1;
-                // SAFETY: there is a key; each position comes once, and the map is borrowed as the item's type says.
+                // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
+                // says.
                 Some(unsafe { $make })
             }
 
@@ -120,7 +121,8 @@ macro_rules! range {
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
                 let ($raw, $position) = (self.along.raw, self.along.walk.next()?);
-                // SAFETY: there is a key; each position comes once, and the map is borrowed as the item's type says.
+                // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
+                // says.
                 Some(unsafe { $make })
             }
 
@@ -297,7 +299,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         Values { along: self.along(), left: self.len(), of: PhantomData }
     }
 
-    /// All values in the order of their keys, to change them.
+    /// All values in the order of their keys, mutable.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 10), (2, 20)]);

@@ -4,8 +4,8 @@
 use super::node::Node;
 use super::tree::{end, start, Position};
 
-/// The positions from one to another, which it does not include. Each comes once, from one end or the other: what the front
-/// passed is on its left, what the back passed on its right, even if they were the wrong way round at first.
+/// The positions from one to another, which it does not include. Each is returned once, from one end or the other: what
+/// the front passed is on its left, what the back passed on its right, even if they were the wrong way round at first.
 #[derive(Clone, Copy)]
 pub(super) struct LeafRange {
     front: Node,
@@ -25,8 +25,8 @@ impl LeafRange {
     }
 
     /// # Safety
-    /// Both are positions of leaves of one tree, at most at the ends of their leaves. For as long as this value is used, the
-    /// tree's leaves and their links and lengths stay as they are.
+    /// Both are positions of leaves of one tree, at most at the ends of their leaves. For as long as this value is
+    /// used, the tree's leaves and their links and lengths stay as they are.
     #[inline]
     pub unsafe fn new(front: Position, back: Position) -> LeafRange {
         // SAFETY: the caller's contract.

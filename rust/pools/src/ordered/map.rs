@@ -12,20 +12,21 @@ use toft::{Heap, Memory};
 
 /// A map whose keys are in order, with the interface of [`BTreeMap`](alloc::collections::BTreeMap).
 ///
-/// It is a B+ tree: keys lie side by side in leaves of up to 64, with their values beside them, and leaves are linked. All
-/// that looks for a key takes O(log n) steps; going on from it to the next one takes one. Keys that are integers or `char`
-/// are searched without branches; other keys are compared about log2(n) times. Keys that come in order fill their leaves.
+/// It is a B+ tree: keys lie side by side in leaves of up to 64, with their values beside them, and leaves are linked.
+/// All that looks for a key takes O(log n) steps; going on from it to the next one takes one. Keys that are integers or
+/// `char` are searched without branches; other keys are compared about log2(n) times. Keys that come in order fill
+/// their leaves.
 ///
 /// * `L`: values lie as [`Rows`], or each field in a column of its own: [`Columns`]. Rows of more
 ///   than 32 bytes, and columns, lie in slots beside the tree, and do not move when keys do;
 /// * `M`: where the memory comes from: [`Heap`], `&Arena`, [`Blocks`](toft::Blocks) of a source.
 ///
-/// The first key takes memory for a leaf: about 1 KiB. Nodes that are not in use any more are used again; their memory is
-/// given back by [`shrink_to_fit`](OrderedMap::shrink_to_fit), and with the map.
+/// The first key takes memory for a leaf: about 1 KiB. Nodes that are not in use any more are used again; their memory
+/// is given back by [`shrink_to_fit`](OrderedMap::shrink_to_fit), and with the map.
 ///
-/// The order of keys must not change while they are in a map, nor may comparisons contradict each other: else keys may not
-/// be found, or be found twice, as with `BTreeMap`. Nothing worse happens. If a comparison, a closure or a destructor
-/// panics, the map stays whole: each value is dropped once.
+/// The order of keys must not change while they are in a map, nor may comparisons contradict each other: else keys may
+/// not be found, or be found twice, as with `BTreeMap`. Nothing worse happens. If a comparison, a closure or a
+/// destructor panics, the map stays whole: each value is dropped once.
 ///
 /// ```
 /// use toft_pools::OrderedMap;
@@ -43,7 +44,8 @@ pub struct OrderedMap<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     pub(super) tree: Tree<K, V, L, M>,
 }
 
-/// What there was room for. (Not by a closure: the panic would be said to be here, not where the map was called.)
+/// The capacity that was requested. (Not by a closure: the panic would be said to be here, not where the map was
+/// called.)
 #[inline(always)]
 #[track_caller]
 pub(super) fn granted<T, E>(result: Result<T, E>) -> T {
@@ -88,8 +90,8 @@ impl<K, V> OrderedMap<K, V> {
         Self::with_capacity_in(n, Heap)
     }
 
-    /// A map of at most `n` keys, which has memory for them and takes no more: [`insert`](OrderedMap::insert) panics when
-    /// there are `n`.
+    /// A map of at most `n` keys, which has memory for them and takes no more: [`insert`](OrderedMap::insert) panics
+    /// when there are `n`.
     ///
     /// ```
     /// use toft_pools::CapacityError;
@@ -222,7 +224,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::OrderedMap::<u8, u8>::new().is_empty());
@@ -279,8 +281,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.reserve(more)
     }
 
-    /// Fills the leaves and gives back the memory that is not in use. If there is no memory to move to, none is given back.
-    /// Takes O(n) steps. A fixed map stays as it is.
+    /// Fills the leaves and gives back the memory that is not in use. If there is no memory to move to, none is given
+    /// back. O(n). A fixed map stays as it is.
     ///
     /// ```
     /// let mut map: toft_pools::OrderedMap<_, _> = (0..10_000).map(|i| (i, i)).collect();
@@ -335,7 +337,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.find(key).map(|position| self.pair(position))
     }
 
-    /// The value of a key, to change it.
+    /// The value of a key, mutable.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 10)]);
@@ -509,8 +511,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         }
     }
 
-    /// Moves `key` and all greater ones to a map of their own, which has the same kind of memory and is not fixed. Takes
-    /// O(n) steps.
+    /// Moves `key` and all greater ones to a map of their own, which has the same kind of memory and is not fixed.
+    /// Takes O(n) steps.
     ///
     /// ```
     /// let mut low: toft_pools::OrderedMap<_, _> = (0..100).map(|i| (i, i)).collect();
@@ -545,9 +547,9 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
 }
 
 impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
-    /// Keeps the pairs for which the closure says `true`, in the order of their keys, and drops the others. Takes O(n) steps.
+    /// Keeps the pairs for which the closure returns true, in the order of their keys, and drops the others. O(n).
     ///
-    /// If the closure panics, what it was not asked about is kept.
+    /// If the closure panics, the pairs that it was not called for are kept.
     ///
     /// ```
     /// let mut map: toft_pools::OrderedMap<_, _> = (0..8).map(|i| (i, i * 10)).collect();
@@ -566,9 +568,9 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
 }
 
 impl<K, V: Columnar, M: Memory> OrderedMap<K, V, Columns, M> {
-    /// Keeps the pairs for which the closure says `true`, in the order of their keys, and drops the others. Takes O(n) steps.
+    /// Keeps the pairs for which the closure returns true, in the order of their keys, and drops the others. O(n).
     ///
-    /// If the closure panics, what it was not asked about is kept.
+    /// If the closure panics, the pairs that it was not called for are kept.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {

@@ -1,8 +1,8 @@
 //! Ordered maps and sets: a B+ tree in nodes of its own.
 //!
-//! `node` says how a node lies in memory, `storage` where nodes come from, `number` how numbers are searched. On these is
-//! `tree` with `insert`, `remove`, `walk` and `whole`, which knows nothing of the interface: that is `map`, `entry`, `iter`,
-//! `drain`, `traits`, and for sets `set` and `algebra`.
+//! `node` says how a node lies in memory, `storage` where nodes come from, `number` how numbers are searched. On these
+//! is `tree` with `insert`, `remove`, `walk` and `whole`, which knows nothing of the interface: that is `map`, `entry`,
+//! `iter`, `drain`, `traits`, and for sets `set` and `algebra`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod bulk;
@@ -32,7 +32,7 @@ pub use map::OrderedMap;
 pub use set::OrderedSet;
 
 pub mod of_set {
-    //! What a set hands out.
+    //! The iterators of a set.
     pub use super::set::{IntoIter, Iter, Range};
     pub use super::set_operations::{Difference, Intersection, SymmetricDifference, Union};
 }

@@ -21,13 +21,13 @@ pub(super) struct Head {
     /// The leaves beside a leaf. A node that is not in use has the next such one here.
     pub prev: Option<Node>,
     pub next: Option<Node>,
-    /// Which positions of a leaf have keys: those from one to before the other. Both ends may move, so that what comes or goes
-    /// on one side need not move what is on the other. For an inner node 0, and how many children it has.
+    /// Which positions of a leaf have keys: those from one to before the other. Both ends may move, so that what comes
+    /// or goes on one side need not move what is on the other. For an inner node 0, and how many children it has.
     pub start: usize,
     pub end: usize,
-    /// Places of a leaf that are not in use may hold numbers that were there: before the start none that is greater than
-    /// the first key, from the end on none that is less than the last. Those do not mislead a search, but would when a key
-    /// comes that is less, or greater.
+    /// Places of a leaf that are not in use may hold numbers that were there: before the start none that is greater
+    /// than the first key, from the end on none that is less than the last. Those do not mislead a search, but would
+    /// when a key comes that is less, or greater.
     pub stale: bool,
 }
 
@@ -87,7 +87,8 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     }
 
     /// # Safety
-    /// For this and the others: the node is a leaf of this shape; the result is good for numbers up to `LEAF_CAPACITY`.
+    /// For this and the others: the node is a leaf of this shape; the result is valid for numbers up to
+    /// `LEAF_CAPACITY`.
     #[inline(always)]
     pub unsafe fn keys(leaf: Node) -> NonNull<K> {
         // SAFETY: within the node.
@@ -137,8 +138,8 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         }
     }
 
-    /// Makes positions from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold the
-    /// smallest number, which keeps the order, and a search that ends among them ended before all keys.
+    /// Makes positions from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold
+    /// the smallest number, which keeps the order, and a search that ends among them ended before all keys.
     ///
     /// # Safety
     /// They hold no keys, or such as were moved.
@@ -171,7 +172,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     }
 
     /// # Safety
-    /// For this and the others: the node is an inner one of this shape; the result is good for numbers up to `FANOUT`.
+    /// For this and the others: the node is an inner one of this shape; the result is valid for numbers up to `FANOUT`.
     #[inline(always)]
     pub unsafe fn separators(inner: Node) -> NonNull<u8> {
         // SAFETY: within the node.
@@ -238,7 +239,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         unsafe { Self::separators(to).add(j * size).copy_from(Self::separators(from).add(i * size), n * size) }
     }
 
-    /// Copies `n` children. Those that have another parent now are not told.
+    /// Copies `n` children. Their parents are not updated.
     ///
     /// # Safety
     /// All are within their nodes.

@@ -1,5 +1,5 @@
-//! The memory of a tree's nodes: chunks from its memory, each larger than the one before. A node stays where it is; what
-//! is not in use any more is used again.
+//! The memory of a tree's nodes: chunks from its memory, each larger than the one before. A node stays where it is;
+//! what is not in use any more is used again.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -70,14 +70,14 @@ impl NodeStorage {
     }
 
     /// # Safety
-    /// The leaf is this storage's, and used no more. Its keys and values are moved or dropped.
+    /// The leaf is this storage's, and not used again. Its keys and values are moved or dropped.
     pub unsafe fn free_leaf(&mut self, node: Node) {
         // SAFETY: the caller's contract.
         unsafe { (*node.as_ptr()).next = self.leaves.replace(node) }
     }
 
     /// # Safety
-    /// The inner node is this storage's, and used no more.
+    /// The inner node is this storage's, and not used again.
     pub unsafe fn free_inner(&mut self, node: Node) {
         // SAFETY: the caller's contract.
         unsafe { (*node.as_ptr()).next = self.inners.replace(node) }

@@ -72,8 +72,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Fills up a leaf that has few keys, or merges it. The outermost leaves may have few, so that keys taken out in their
-    /// order move none, and are left alone until they have none.
+    /// Fills up a leaf that has few keys, or merges it. The outermost leaves may have few, so that keys taken out in
+    /// their order move none, and are left alone until they have none.
     ///
     /// # Safety
     /// The leaf is one of the tree's; if it is an outermost one, it has no keys.
@@ -147,11 +147,12 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Takes a child, which is freed, out of an inner node.
     ///
     /// # Safety
-    /// The node is an inner one of the tree's. The child has no keys below, and is the first of its row or the last, or not
-    /// the first child of the node.
+    /// The node is an inner one of the tree's. The child has no keys below, and is the first of its row or the last, or
+    /// not the first child of the node.
     unsafe fn drop_child(&mut self, node: Node, i: usize) {
-        // SAFETY: the caller's contract. The separator on the left of the child goes with it; the first child's separator is
-        // further up, and where that is there the child is the last of its row, so this node has no other and goes too.
+        // SAFETY: the caller's contract. The separator on the left of the child goes with it; the first child's
+        // separator is further up, and where that is there the child is the last of its row, so this node has no other
+        // and goes too.
         unsafe {
             let n = len(node) - 1;
             NodeLayout::<K, V, L>::shift_children(node, i + 1, node, i, n - i);

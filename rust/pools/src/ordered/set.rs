@@ -19,7 +19,7 @@ use toft::{Heap, Memory};
 
 /// A set whose elements are in order, with the interface of [`BTreeSet`](alloc::collections::BTreeSet).
 ///
-/// It is an [`OrderedMap`] without values: what is said there holds here.
+/// It is an [`OrderedMap`] without values: its documentation applies here.
 ///
 /// ```
 /// use toft_pools::OrderedSet;
@@ -74,7 +74,7 @@ impl<T> OrderedSet<T> {
         Self::fixed_in(n, Heap)
     }
 
-    /// A set of elements that come in order. Takes O(n) steps.
+    /// A set of elements that come in order. O(n).
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from_sorted(0..1000).len(), 1000);
@@ -168,7 +168,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::OrderedSet::<i32>::new().is_empty());
@@ -390,7 +390,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.remove_entry(element).map(|pair| pair.0)
     }
 
-    /// Keeps the elements for which the closure says `true`, and drops the others. See [`OrderedMap::retain`].
+    /// Keeps the elements for which the closure returns true, and drops the others. See [`OrderedMap::retain`].
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from_sorted(1..7);

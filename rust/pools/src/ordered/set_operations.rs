@@ -116,7 +116,7 @@ impl<T: Ord, M: Memory> OrderedSet<T, M> {
         Merge { left: self.iter().peekable(), right: other.iter().peekable() }
     }
 
-    /// The elements of either set in their order, each once; of two that are equal, this set's. Takes O(m + n) steps.
+    /// The elements of either set in their order, each once; of two that are equal, this set's. O(m + n).
     ///
     /// ```
     /// let (a, b) = (toft_pools::OrderedSet::from([1, 2]), toft_pools::OrderedSet::from([2, 3]));
@@ -126,7 +126,7 @@ impl<T: Ord, M: Memory> OrderedSet<T, M> {
         Union(self.merge(other))
     }
 
-    /// The elements that both sets have, in their order. Takes O(m + n) steps.
+    /// The elements that both sets have, in their order. O(m + n).
     ///
     /// ```
     /// let (a, b) = (toft_pools::OrderedSet::from([1, 2]), toft_pools::OrderedSet::from([2, 3]));
@@ -136,7 +136,7 @@ impl<T: Ord, M: Memory> OrderedSet<T, M> {
         Intersection(self.merge(other))
     }
 
-    /// The elements that the other set has not, in their order. Takes O(m + n) steps.
+    /// The elements that the other set has not, in their order. O(m + n).
     ///
     /// ```
     /// let (a, b) = (toft_pools::OrderedSet::from([1, 2]), toft_pools::OrderedSet::from([2, 3]));
@@ -146,7 +146,7 @@ impl<T: Ord, M: Memory> OrderedSet<T, M> {
         Difference(self.merge(other))
     }
 
-    /// The elements that only one of the sets has, in their order. Takes O(m + n) steps.
+    /// The elements that only one of the sets has, in their order. O(m + n).
     ///
     /// ```
     /// let (a, b) = (toft_pools::OrderedSet::from([1, 2]), toft_pools::OrderedSet::from([2, 3]));

@@ -15,8 +15,8 @@ pub(super) fn is_available() -> bool {
 /// The leaf where a key is or belongs, and how many of its keys are less.
 ///
 /// # Safety
-/// The processor has AVX2 and popcnt. The root is that of a tree of this shape, whose keys have 64 bits, with so many inner
-/// nodes above each leaf.
+/// The processor has AVX2 and popcnt. The root is that of a tree of this shape, whose keys have 64 bits, with so many
+/// inner nodes above each leaf.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn descend<const SIGNED: bool, K, V, L: FieldLayout<V>>(
     root: Node,
@@ -62,7 +62,8 @@ unsafe fn rank<const SIGNED: bool>(keys: *const i64, positions: usize, key: i64)
         }
         rank *= 16;
         let keys = keys.add(rank).cast::<__m256i>();
-        // Signed comparisons are all there are: with the highest bit flipped unsigned numbers are in the order of signed ones.
+        // Signed comparisons are all there are: with the highest bit flipped unsigned numbers are in the order of
+        // signed ones.
         let flip = if SIGNED { 0 } else { i64::MIN };
         let (key, flip) = (_mm256_set1_epi64x(key ^ flip), _mm256_set1_epi64x(flip));
         let less = |i: usize| _mm256_cmpgt_epi64(key, _mm256_xor_si256(_mm256_loadu_si256(keys.add(i)), flip));

@@ -31,7 +31,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     fn take_out(&mut self, more: usize) -> Vec<(K, V)> {
         let mut all = Vec::with_capacity(self.len.saturating_add(more));
         for position in self.forget() {
-            // SAFETY: the tree knows of them no more, its nodes are as they were, and each position comes once.
+            // SAFETY: the tree no longer contains them, its nodes are as they were, and each position is returned once.
             all.push(unsafe { self.read_at(position) });
         }
         all

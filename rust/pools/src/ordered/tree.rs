@@ -1,10 +1,10 @@
 //! The tree, and how it is searched.
 //!
-//! It is a B+ tree: all keys are in leaves, which are linked to their neighbours, and inner nodes say which leaf may have a
-//! key. What holds between calls, [`check`](Tree::check) says.
+//! It is a B+ tree: all keys are in leaves, which are linked to their neighbours, and inner nodes say which leaf may
+//! have a key. What holds between calls, [`check`](Tree::check) verifies.
 //!
-//! No step relies on an order that makes sense: positions come from searches that stay within a node's length, and nodes from
-//! links, so a comparison that lies can misplace a key, and no more.
+//! No step relies on an order that makes sense: positions come from searches that stay within a node's length, and
+//! nodes from links, so a comparison that lies can misplace a key, and no more.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -126,9 +126,9 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         if !NodeLayout::<K, V, L>::INLINE {
             self.values.reserve(n)?;
         }
-        // The outermost leaves, and the outermost nodes of a row, may have fewer than the least. Where a row has two nodes,
-        // one of them has the least: else they would have been merged. How many there are is not known, and they may all
-        // be full: then each key may split a leaf, and each split that of a node above.
+        // The outermost leaves, and the outermost nodes of a row, may have fewer than the least. Where a row has two
+        // nodes, one of them has the least: else they would have been merged. How many there are is not known, and they
+        // may all be full: then each key may split a leaf, and each split that of a node above.
         let mut row = (n / Self::MIN_KEYS).saturating_add(2);
         let leaves = row.min(more);
         let mut inners = 0;
@@ -192,8 +192,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             }
         }
         let mut node = root;
-        // SAFETY: `height` inner nodes are above a leaf; the separators and keys of a node that are not in use are not less
-        // than any, so there are children and positions of the numbers found.
+        // SAFETY: `height` inner nodes are above a leaf; the separators and keys of a node that are not in use are not
+        // less than any, so there are children and positions of the numbers found.
         unsafe {
             for _ in 0..self.height {
                 let i = rank::<N>(NodeLayout::<K, V, L>::separators(node).cast().as_ptr(), Self::FANOUT, key);
@@ -246,7 +246,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// The key out of its position.
     ///
     /// # Safety
-    /// There is one, which is the caller's from now on.
+    /// There is one, which is owned by the caller from now on.
     #[inline(always)]
     pub(super) unsafe fn take_key(position: Position) -> K {
         // SAFETY: the caller's contract.
@@ -261,7 +261,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// The value out of its position; its slot is free.
     ///
     /// # Safety
-    /// There is one, which is the caller's from now on.
+    /// There is one, which is owned by the caller from now on.
     #[inline(always)]
     pub(super) unsafe fn take_value(&mut self, position: Position) -> V {
         // SAFETY: the caller's contract.
@@ -319,7 +319,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
 }
 
 /// # Safety
-/// There is a value at the position, which nobody changes for as long as 'a. `raw` is that of the tree's values.
+/// There is a value at the position, which nothing changes during 'a. `raw` is that of the tree's values.
 #[inline(always)]
 pub(super) unsafe fn value_at<'a, K, V: 'a, L: FieldLayout<V>>(raw: L::Raw<u32>, position: Position) -> L::Ref<'a> {
     // SAFETY: the caller's contract.
@@ -332,7 +332,7 @@ pub(super) unsafe fn value_at<'a, K, V: 'a, L: FieldLayout<V>>(raw: L::Raw<u32>,
 }
 
 /// # Safety
-/// There is a value at the position, which nobody else has for as long as 'a. `raw` is that of the tree's values.
+/// There is a value at the position, to which no other reference exists during 'a. `raw` is that of the tree's values.
 #[inline(always)]
 pub(super) unsafe fn value_at_mut<'a, K, V: 'a, L: FieldLayout<V>>(raw: L::Raw<u32>, position: Position) -> L::Mut<'a> {
     // SAFETY: the caller's contract.
@@ -367,8 +367,8 @@ fn bisect(n: usize, mut compare: impl FnMut(usize) -> Ordering) -> (usize, bool)
     (low, false)
 }
 
-/// The key of a pair. The other half is dropped first: were it dropped behind the answer, and panicked, nobody would drop
-/// the answer.
+/// The key of a pair. The other half is dropped first: were it dropped behind the answer, and panicked, nobody would
+/// drop the answer.
 #[inline]
 pub(super) fn key_of<K, V>((key, value): (K, V)) -> K {
     drop(value);

@@ -6,7 +6,7 @@ use crate::slots::Slots;
 use toft::AllocError;
 use toft::Memory;
 
-/// Beside each slot that is free stands the number of the next one.
+/// Beside each slot that is free is the index of the next one.
 pub(super) struct ValueSlots<V, L: FieldLayout<V>, M: Memory> {
     slots: Slots<V, L, u32, M>,
     /// Slots below this number were in use.
@@ -104,7 +104,7 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
     /// changes nothing.
     ///
     /// # Safety
-    /// It names `n` slots that were taken, each once; whoever had their numbers has the new ones from now on.
+    /// It names `n` slots that were taken, each once; the caller replaces the old indices by the new ones.
     pub unsafe fn pack(&mut self, n: usize, mut slot: impl FnMut() -> u32) -> Result<(), AllocError> {
         self.slots.reallocate(n, |from, to| {
             for i in 0..n {

@@ -1,4 +1,4 @@
-//! How much a pool has, and may have.
+//! Length, capacity and memory of a pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{capacity_overflow, Pool};
@@ -10,7 +10,7 @@ use toft::AllocError;
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
-    /// How many values there are.
+    /// The number of values.
     ///
     /// ```
     /// let pool: toft_pools::Pool<_> = ["a", "b"].into_iter().collect();
@@ -21,7 +21,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.free_list.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::Pool::<u8>::new().is_empty());
@@ -31,7 +31,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.len() == 0
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     ///
     /// ```
     /// assert_eq!(toft_pools::Pool::<u8>::fixed(10).capacity(), 10);
@@ -51,7 +51,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.fixed
     }
 
-    /// The bytes that the pool holds: slots, their generations (a byte each for plain indices), and 4 bytes for each 64.
+    /// The bytes that the pool has allocated: slots, generations (4 bytes for handles, 1 for indices), 4 bytes for each
+    /// 64 slots.
     ///
     /// ```
     /// let pool = toft_pools::Pool::<u64>::fixed(1024);
@@ -61,7 +62,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         Slots::<T, L, (), M>::layout(self.capacity()).map_or(0, |layout| layout.size()) + self.free_list.bytes()
     }
 
-    /// Makes room for `more` values.
+    /// Reserves memory for `more` further values.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::<u8>::new();
@@ -70,21 +71,22 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory for them, keys cannot tell them apart, or the pool is fixed and has no room.
+    /// There is no memory for them, keys cannot address as many slots, or the pool is fixed and its capacity is too
+    /// small.
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
             capacity_overflow(more)
         }
     }
 
-    /// As [`reserve`](Pool::reserve).
+    /// As [`reserve`](Pool::reserve), with an error instead of a panic.
     ///
     /// ```
     /// assert!(toft_pools::Pool::<u8>::new().try_reserve(usize::MAX).is_err());
     /// ```
     ///
     /// # Errors
-    /// There is no room. Nothing changed.
+    /// There is not enough memory, or the pool is fixed or its keys cannot address as many slots. Nothing changes.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         let wanted = self.len().checked_add(more).ok_or(AllocError)?;
         if wanted <= self.capacity() {
@@ -97,7 +99,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.grow(wanted.max(doubled))
     }
 
-    /// Gives slots back that follow the last value's. Keys of what was in them stay stale. A fixed pool stays as it is.
+    /// Deallocates the slots after the last value. Their keys stay stale. A fixed pool is not changed.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<i32> = (0..1000).collect();
@@ -111,7 +113,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             return;
         }
         let unused = self.first_generation_from(keep);
-        // SAFETY: both have that many slots, and the new memory is apart from the old.
+        // SAFETY: both have that many slots, and the memories do not overlap.
         if self.slots.reallocate(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
             self.unused = unused;
             self.free_list.truncate(keep, unused);

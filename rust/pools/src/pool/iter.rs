@@ -1,4 +1,4 @@
-//! The iterators of a pool: over what it has, in the order of its slots.
+//! The iterators of a pool, in the order of its slots.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -11,7 +11,7 @@ use crate::free_list::OccupiedSlots;
 use crate::key::{Handle, Key};
 use toft::{Heap, Memory};
 
-/// What the items of an iterator are made of: the slot's number, where the slots are.
+/// The occupied slots, and their addresses: all iterators have one.
 struct Walk<'a, T, L: FieldLayout<T>, K: Key<T>> {
     live: OccupiedSlots<'a, K::Generation>,
     raw: L::Raw<()>,
@@ -20,7 +20,7 @@ struct Walk<'a, T, L: FieldLayout<T>, K: Key<T>> {
 
 impl<T, L: FieldLayout<T>, K: Key<T>> Walk<'_, T, L, K> {
     /// # Safety
-    /// As for `FreeList::live`; the slots stay where they are as long.
+    /// As for `FreeList::occupied`; the slots do not move during that time.
     #[inline]
     unsafe fn new<M: Memory>(pool: &Pool<T, L, K, M>) -> Self {
         // SAFETY: the caller's contract.
@@ -28,7 +28,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>> Walk<'_, T, L, K> {
     }
 
     /// # Safety
-    /// The slot is one that `live` told of.
+    /// The slot is occupied.
     #[inline(always)]
     unsafe fn key(&self, i: usize) -> K {
         // SAFETY: the caller's contract.
@@ -42,7 +42,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>> Clone for Walk<'_, T, L, K> {
     }
 }
 
-/// Defines an iterator by what it makes of a slot.
+/// Defines an iterator by its item for a slot.
 macro_rules! walk {
     ($(#[$doc:meta])* $name:ident, $item:ty, ($walk:ident, $i:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
@@ -57,7 +57,8 @@ macro_rules! walk {
             #[inline(always)]
             fn next(&mut self) -> Option<Self::Item> {
                 let ($i, $walk) = (self.walk.live.next()?, &self.walk);
-                // SAFETY: the slot has a value, and each slot comes once; the pool is borrowed as the item's type says.
+                // SAFETY: the slot has a value, and each slot is returned once; the pool is borrowed as the item's type
+                // says.
                 Some(unsafe { $make })
             }
 
@@ -104,7 +105,7 @@ walk!(
     Iter, (K, L::Ref<'a>), (walk, i) (walk.key(i), L::get(walk.raw, i)), &'a T
 );
 walk!(
-    /// The keys and values of a pool, to change these: [`Pool::iter_mut`].
+    /// The keys and mutable values of a pool: [`Pool::iter_mut`].
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<_> = [1, 2].into_iter().collect();
@@ -142,7 +143,7 @@ walk!(
     Keys, K, (walk, i) walk.key(i), &'a T
 );
 
-/// Those that share may be copied.
+/// Iterators of shared references are `Clone`.
 macro_rules! shared {
     ($($name:ident)*) => {$(
         impl<T, L: FieldLayout<T>, K: Key<T>> Clone for $name<'_, T, L, K> {
@@ -168,7 +169,7 @@ where
 
 shared!(Iter Values Keys);
 
-/// Those that change values are as exclusive references to them.
+/// Iterators of mutable references.
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
         // SAFETY: as an exclusive reference to the pool's values.
@@ -202,7 +203,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         Iter { walk: unsafe { Walk::new(self) }, of: PhantomData }
     }
 
-    /// Keys and values, in the order of the slots, to change the values.
+    /// Keys and values, in the order of the slots, with mutable values.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -230,7 +231,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         Values { walk: unsafe { Walk::new(self) }, of: PhantomData }
     }
 
-    /// Values, in the order of the slots, to change them.
+    /// Values, in the order of the slots, mutable.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<_> = [1, 2, 3].into_iter().collect();
@@ -256,7 +257,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         Keys { walk: unsafe { Walk::new(self) }, of: PhantomData }
     }
 
-    /// Takes all values out. What the iterator has not given when it is dropped is dropped with it.
+    /// Removes all values and returns them one by one. Dropping the iterator drops the remaining ones.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<_> = [1, 2, 3].into_iter().collect();
@@ -269,7 +270,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     }
 }
 
-/// The keys and values that a pool had: [`Pool::drain`].
+/// The removed keys and values of a pool: [`Pool::drain`].
 ///
 /// ```
 /// let mut pool: toft_pools::Pool<_> = [1, 2].into_iter().collect();
@@ -289,7 +290,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for Drain<'_, T, L, K,
     #[inline]
     fn next(&mut self) -> Option<(K, T)> {
         let i = self.live.next()?;
-        // SAFETY: the slot has a value, and is passed.
+        // SAFETY: the slot has a value, and the iterator has returned it.
         unsafe {
             let taken = (self.pool.key(i), L::read(self.pool.raw(), i));
             self.pool.vacate(i);
@@ -322,7 +323,7 @@ unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Send> Send for Drain<'_
 // SAFETY: the same.
 unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_, T, L, K, M> where L::Parts: Sync {}
 
-/// The keys and values of a pool that is no more.
+/// The keys and values of a pool, by value: its `into_iter()`.
 ///
 /// ```
 /// let pool: toft_pools::Pool<_> = ["a".to_string(), "b".to_string()].into_iter().collect();
@@ -330,7 +331,7 @@ unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for Drain<'_
 /// assert_eq!(owned, ["a", "b"]);
 /// ```
 pub struct IntoIter<T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
-    /// Of this pool's words, which it does not leave before `pool` is gone.
+    /// It reads the generations of `pool`, which is dropped after it.
     live: OccupiedSlots<'static, K::Generation>,
     pool: Pool<T, L, K, M>,
 }
@@ -341,7 +342,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for IntoIter<T, L, K, 
     #[inline]
     fn next(&mut self) -> Option<(K, T)> {
         let i = self.live.next()?;
-        // SAFETY: the slot has a value, and is passed.
+        // SAFETY: the slot has a value, and the iterator has returned it.
         unsafe {
             let taken = (self.pool.key(i), L::read(self.pool.raw(), i));
             self.pool.vacate(i);
@@ -373,7 +374,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> IntoIterator for Pool<T, L, K, 
     type IntoIter = IntoIter<T, L, K, M>;
 
     fn into_iter(self) -> IntoIter<T, L, K, M> {
-        // SAFETY: the words stay where they are when the pool is moved, and until it is dropped, after `live`'s last use.
+        // SAFETY: moving the pool does not move its generations, and it is dropped after the last use of `live`.
         IntoIter { live: unsafe { self.free_list().occupied() }, pool: self }
     }
 }
@@ -397,7 +398,7 @@ impl<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory> IntoIterator for &'a mut Po
 }
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Extend<T> for Pool<T, L, K, M> {
-    /// Keys are those that [`Pool::keys`] tells.
+    /// [`Pool::keys`] returns the keys of the values.
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
         if !self.is_fixed() {

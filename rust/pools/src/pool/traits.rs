@@ -1,4 +1,4 @@
-//! What the language asks of a type: its end, its copies, its elements by index, how it is shown.
+//! Traits of the standard library for a pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -13,18 +13,18 @@ use toft::Memory;
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
     fn drop(&mut self) {
-        /// Gives the memory of the generations back, also when a destructor panics.
+        /// Deallocates the generations, also if a destructor panics.
         struct Words<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
 
         impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Words<'_, T, L, K, M> {
             fn drop(&mut self) {
-                // SAFETY: the memory that they were reserved in.
+                // SAFETY: they were allocated in this memory, and the pool is not used again.
                 unsafe { self.0.free_list.deallocate(self.0.slots.memory()) }
             }
         }
 
         let words = Words(self);
-        // SAFETY: these have values, and nobody looks at the pool any more.
+        // SAFETY: these have values, and the pool is not used again.
         unsafe {
             let mut live = words.0.free_list.occupied();
             drop_all::<T, L, ()>(words.0.slots.raw(), core::iter::from_fn(|| live.next()))
@@ -33,7 +33,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
 }
 
 impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> {
-    /// With each value in a slot of the same number: the keys are good in both.
+    /// With each value in a slot of the same number: the keys are valid in both.
     fn clone(&self) -> Self {
         let mut pool = Self::new_in(self.slots.memory().clone());
         if pool.grow(self.capacity()).is_err() {
@@ -41,8 +41,8 @@ impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> 
         }
         let unused = self.first_generation_from(self.free_list.high_water());
         (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
-        // SAFETY: there are as many slots as here; each is free until its value is there, so if a clone panics, those
-        // that were made are dropped. Their generations are those of here: the values' when all are there.
+        // SAFETY: the clone has as many slots; each is free until its value is written, so if a clone panics, the
+        // values written so far are dropped. In the end all generations are those of `self`.
         unsafe {
             let generations = self.free_list.generations(self.free_list.high_water());
             pool.free_list.set_generations(generations, unused);
@@ -67,7 +67,7 @@ impl<T, K: Key<T>, M: Memory> Index<K> for Pool<T, Rows, K, M> {
     type Output = T;
 
     /// # Panics
-    /// The key's value is not there.
+    /// The key is stale.
     #[inline]
     fn index(&self, key: K) -> &T {
         self.get(key).unwrap_or_else(|| missing())

@@ -9,7 +9,7 @@ use toft::AllocError;
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// How many values it has.
+    /// The number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::from([1, 2]).len(), 2);
@@ -19,7 +19,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Whether it has none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::Queue::<u8>::new().is_empty());
@@ -29,7 +29,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.head == self.tail
     }
 
-    /// How many values it can have before it must grow; of a fixed queue: at all.
+    /// The number of values that fit without growth; of a fixed queue, the largest number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::<u8>::fixed(3).capacity(), 3);
@@ -38,7 +38,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.limit
     }
 
-    /// Whether it cannot grow.
+    /// Whether the capacity is fixed.
     ///
     /// ```
     /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
@@ -47,7 +47,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.fixed
     }
 
-    /// Where its slots come from.
+    /// The memory that the slots are allocated in.
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::<u8>::new().memory(), &toft::Heap);
@@ -56,7 +56,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.slots.memory()
     }
 
-    /// Makes room for `more` values.
+    /// Reserves memory for `more` further values.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1]);
@@ -65,7 +65,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
@@ -73,7 +73,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// As [`reserve`](Queue::reserve).
+    /// As [`reserve`](Queue::reserve), with an error instead of a panic.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
@@ -81,7 +81,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         if more > self.limit - self.len() {
             self.grow(more)?;
@@ -108,7 +108,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
             let (at, len, raw) = (self.head & (old - 1), self.len(), self.slots.raw());
             let front = len.min(old - at);
             let (to, back) = (self.head & (new - 1), self.head.wrapping_add(front) & (new - 1));
-            // SAFETY: what moves to to slots beyond the old ones.
+            // SAFETY: the destination is beyond the old slots.
             unsafe {
                 if to != at {
                     L::copy(raw, at, raw, to, front);
@@ -136,8 +136,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         })
     }
 
-    /// Gives back what memory is not used, as far as the capacity is a power of two. Nothing happens if the queue is
-    /// fixed, or there is no memory to move to.
+    /// Returns unused memory, as far as the capacity is a power of two. Nothing happens if the queue is
+    /// fixed, or if there is no memory for the smaller copy.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::with_capacity(100);
@@ -149,7 +149,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.shrink_to(0);
     }
 
-    /// The same, but keeps room for `least` values.
+    /// As `shrink_to_fit`, but keeps memory for `least` values.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::<u8>::with_capacity(100);

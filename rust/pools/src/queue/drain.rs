@@ -19,16 +19,16 @@ use toft::{Heap, Memory};
 pub struct Drain<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     queue: &'a mut Queue<T, L, M>,
     at: SlotRanges,
-    /// How many resolve_range are taken out, and how many there were.
+    /// How many positions are taken out, and how many there were.
     gap: usize,
     len: usize,
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
-    /// as well, and the shorter side moves.
+    /// Removes the values of a range and returns them one by one. Dropping the iterator drops the remaining ones, and
+    /// the shorter side moves.
     ///
-    /// If the iterator is leaked the values from the range on are, too.
+    /// If the iterator is leaked, so are the values from the start of the range on.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c', 'd']);
@@ -62,7 +62,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
         }
 
         let close = Close(self.queue, self.gap, self.len);
-        // SAFETY: these have values, and are asked for no more.
+        // SAFETY: these slots have values and are not read again.
         unsafe { drop_all::<T, L, ()>(close.0.slots.raw(), self.at.clone()) }
     }
 }

@@ -8,7 +8,7 @@ use crate::field_layout::FieldLayout;
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// Exchanges the values at two positions.
+    /// Swaps the values at two positions.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
@@ -38,7 +38,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Adds a value at a position; those behind move. O(min(i, n - i)).
+    /// Inserts a value at a position; those after it move. O(min(i, n - i)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'c']);
@@ -47,7 +47,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The position is behind the end, the queue is fixed and full, or there is no memory.
+    /// The position is past the end, the queue is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert(&mut self, i: usize, value: T) {
         if self.try_insert(i, value).is_err() {
@@ -55,7 +55,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// As [`insert`](Queue::insert).
+    /// As [`insert`](Queue::insert), with an error instead of a panic.
     ///
     /// ```
     /// use toft_pools::{CapacityError, Queue};
@@ -63,14 +63,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the queue is fixed and full, or there is no memory.
+    /// The value is returned in the error: the queue is fixed and full, or there is no memory.
     ///
     /// # Panics
-    /// The position is behind the end.
+    /// The position is past the end.
     #[track_caller]
     pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), CapacityError<T>> {
         let len = self.len();
-        assert!(i <= len, "toft: position {i} is behind the end of {len} values");
+        assert!(i <= len, "toft: position {i} is past the end of {len} values");
         if self.try_reserve(1).is_err() {
             return Err(CapacityError(value));
         }
@@ -90,7 +90,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Ok(())
     }
 
-    /// Takes the value at a position; those behind move. O(min(i, n - i)).
+    /// Removes and returns the value at a position; those after it move. O(min(i, n - i)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -102,14 +102,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if i >= self.len() {
             return None;
         }
-        // SAFETY: the slot has a value, which is the caller's.
+        // SAFETY: the slot has a value, which the caller owns.
         let value = unsafe { L::read(self.slots.raw(), self.slot_at(i)) };
         // SAFETY: and none from now on.
         unsafe { self.close(i, 1, self.len()) }
         Some(value)
     }
 
-    /// Takes the value at a position, and puts the first in its place. O(1).
+    /// Removes and returns the value at a position, and moves the first value there. O(1).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -124,7 +124,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.pop_front()
     }
 
-    /// Takes the value at a position, and puts the last in its place. O(1).
+    /// Removes and returns the value at a position, and moves the last value there. O(1).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -139,8 +139,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.pop_back()
     }
 
-    /// Takes all values from a position on, as another queue of the same memory; it is fixed, for as many values, if this
-    /// one is.
+    /// Removes the values from a position on and returns them as another queue in the same memory; it is fixed, with
+    /// the same capacity, if this one is.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -149,14 +149,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The position is behind the end, or there is no memory.
+    /// The position is past the end, or there is no memory.
     #[track_caller]
     pub fn split_off(&mut self, at: usize) -> Self
     where
         M: Clone,
     {
         let len = self.len();
-        assert!(at <= len, "toft: position {at} is behind the end of {len} values");
+        assert!(at <= len, "toft: position {at} is past the end of {len} values");
         let memory = self.memory().clone();
         let mut rest = if self.is_fixed() {
             Self::fixed_in(self.capacity(), memory)
@@ -165,7 +165,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         };
         let from = self.slot_ranges_of(at..len);
         self.tail = self.head.wrapping_add(at);
-        // SAFETY: there is room; the values are this queue's no more.
+        // SAFETY: there is memory for them; the values are this queue's no more.
         unsafe { rest.move_here(self.slots.raw(), from) }
         rest
     }
@@ -180,18 +180,18 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
         self.reserve(other.len());
         let from = other.slot_ranges();
         other.head = other.tail;
-        // SAFETY: there is room; the values are the other queue's no more.
+        // SAFETY: there is memory for them; the values are the other queue's no more.
         unsafe { self.move_here(other.slots.raw(), from) }
     }
 
     /// # Safety
-    /// There is room for the values, which are somewhere else, and nobody's.
+    /// The queue has memory for the values, which are in other memory and are owned by the caller.
     unsafe fn move_here(&mut self, from: L::Raw<()>, runs: SlotRanges) {
         for run in [runs.front, runs.back] {
             let mut at = run.start;
@@ -206,7 +206,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Makes it `len` values: drops those behind, or adds clones at the back.
+    /// Changes the length to `len`: drops the values after that, or appends clones.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1]);
@@ -215,7 +215,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: T)
     where
@@ -226,7 +226,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.extend(core::iter::repeat_n(value, more));
     }
 
-    /// Makes it `len` values: drops those behind, or adds what the function makes.
+    /// Changes the length to `len`: drops the values after that, or appends what the function returns.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1]);
@@ -235,7 +235,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
         let more = len.saturating_sub(self.len());
@@ -243,7 +243,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.extend(core::iter::repeat_with(make).take(more));
     }
 
-    /// Moves all values to places side by side: `as_slices().0` has all of them. O(n); takes no memory.
+    /// Makes the values contiguous: `as_slices().0` has all of them. O(n); allocates nothing.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([2, 3]);
@@ -284,7 +284,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Moves the first `n` values behind the others. O(min(n, len - n)).
+    /// Moves the first `n` values to the back. O(min(n, len - n)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
@@ -293,7 +293,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There are not as many.
+    /// There are fewer than `n`.
     #[track_caller]
     pub fn rotate_left(&mut self, n: usize) {
         let len = self.len();
@@ -305,7 +305,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Moves the last `n` values before the others. O(min(n, len - n)).
+    /// Moves the last `n` values to the front. O(min(n, len - n)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
@@ -314,7 +314,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There are not as many.
+    /// There are fewer than `n`.
     #[track_caller]
     pub fn rotate_right(&mut self, n: usize) {
         let len = self.len();
@@ -346,7 +346,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Closes a gap of `n` resolve_range from `i` on, in a queue of `len`: the shorter side moves.
+    /// Closes a gap of `n` positions from `i` on, in a queue of `len`: the shorter side moves.
     ///
     /// # Safety
     /// The others have values.
@@ -373,8 +373,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         let mut left = n;
         let back = (to.wrapping_sub(from) as isize) < 0;
         while left > 0 {
-            // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to higher
-            // ones from the last on, so that none is overwritten before it moved.
+            // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to
+            // higher ones from the last on, so that none is overwritten before it moved.
             let (i, j, piece);
             if back {
                 (i, j) = (self.slot(from.wrapping_add(n - left)), self.slot(to.wrapping_add(n - left)));

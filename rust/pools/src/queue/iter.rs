@@ -27,7 +27,7 @@ pub struct Iter<'a, T, L: FieldLayout<T> = Rows> {
 
 impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
     /// # Safety
-    /// The slots have values, which nobody changes for as long as the lifetime.
+    /// The slots have values, which nothing changes during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<()>, at: SlotRanges) -> Self {
         // SAFETY: the caller's contract.
@@ -56,7 +56,7 @@ pub struct IterMut<'a, T, L: FieldLayout<T> = Rows> {
 
 impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
     /// # Safety
-    /// The slots have values, which nobody else has for as long as the lifetime.
+    /// The slots have values, to which no other reference exists during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<()>, at: SlotRanges) -> Self {
         // SAFETY: the caller's contract.
@@ -67,8 +67,8 @@ impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
 double_ended_iterator!(['a, T: 'a, L: FieldLayout<T> + 'a] Iter<'a, T, L>, L::Ref<'a>, |this, i| this.view.get(i));
 double_ended_iterator!(['a, T: 'a, L: FieldLayout<T> + 'a] IterMut<'a, T, L>, L::Mut<'a>, |this, i| this.view.get(i));
 
-/// A [`Queue`] whose values are taken out, the first one first: its `into_iter()`. What is
-/// left is dropped with it.
+/// A [`Queue`] whose values are returned in order: its `into_iter()`. Dropping the
+/// iterator drops the remaining ones.
 ///
 /// ```
 /// use toft_pools::queue::{IntoIter, Queue};
@@ -83,7 +83,7 @@ pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Drop for IntoIter<T, L, M> {
     fn drop(&mut self) {
-        // SAFETY: these have values, and are asked for no more.
+        // SAFETY: these slots have values and are not read again.
         unsafe { drop_all::<T, L, ()>(self.slots.raw(), self.at.clone()) }
     }
 }
@@ -109,7 +109,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         unsafe { Iter::new(self.slots.raw(), self.slot_ranges()) }
     }
 
-    /// The values, to change them, from the front on.
+    /// The values, mutable, from the front on.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -138,7 +138,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         unsafe { Iter::new(self.slots.raw(), at) }
     }
 
-    /// The values of a range of resolve_range, to change them.
+    /// The values of a range of positions, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3]);

@@ -8,7 +8,7 @@ use crate::field_layout::{FieldLayout, Rows};
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// Searches a queue that is sorted as the function says. See [`binary_search`](Queue::binary_search).
+    /// Searches a queue that is sorted by a comparison function. See [`binary_search`](Queue::binary_search).
     ///
     /// ```
     /// let queue = toft_pools::Queue::from([1, 4, 9]);
@@ -42,7 +42,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.binary_search_by(|value| key_of(value).cmp(key))
     }
 
-    /// The position of the first value for which the function says no, where all for which it says yes are before.
+    /// The position of the first value for which the function returns false; it must return true for all values before.
     /// O(log n).
     ///
     /// ```
@@ -56,7 +56,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
 }
 
 impl<T, M: Memory> Queue<T, Rows, M> {
-    /// Whether it has a value that is equal. O(n).
+    /// Whether a value is equal. O(n).
     ///
     /// ```
     /// assert!(toft_pools::Queue::from([1, 2]).contains(&2));
@@ -69,8 +69,8 @@ impl<T, M: Memory> Queue<T, Rows, M> {
         front.contains(value) || back.contains(value)
     }
 
-    /// Searches a queue that is sorted: the position of an equal value, or `Err` of where one would have to be inserted. If
-    /// several are equal it is any of them. O(log n).
+    /// Searches a queue that is sorted: the position of an equal value, or `Err` of where one would have to be
+    /// inserted. If several are equal it is any of them. O(log n).
     ///
     /// ```
     /// let queue = toft_pools::Queue::from([1, 4, 9]);

@@ -1,4 +1,4 @@
-//! What a queue is to the traits of the standard library.
+//! Traits of the standard library for a queue.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
@@ -84,7 +84,7 @@ impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Queue<T, L, 
     }
 }
 
-// Of rows on the heap alone, so that `Queue::from` says which queue is meant.
+// Only for rows on the heap, so that the type of `Queue::from` can be inferred.
 impl<T, const N: usize> From<[T; N]> for Queue<T> {
     fn from(values: [T; N]) -> Self {
         let mut queue = Self::with_capacity(N);

@@ -26,7 +26,7 @@ pub struct Iter<'a, T, L: FieldLayout<T> = Rows> {
 
 impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
     /// # Safety
-    /// The slots have values, which nobody changes for as long as the lifetime.
+    /// The slots have values, which nothing changes during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<()>, at: Range<usize>) -> Self {
         // SAFETY: the caller's contract.
@@ -54,7 +54,7 @@ pub struct IterMut<'a, T, L: FieldLayout<T> = Rows> {
 
 impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
     /// # Safety
-    /// The slots have values, which nobody else has for as long as the lifetime.
+    /// The slots have values, to which no other reference exists during the lifetime.
     #[inline]
     pub(super) unsafe fn new(raw: L::Raw<()>, at: Range<usize>) -> Self {
         // SAFETY: the caller's contract.
@@ -78,7 +78,7 @@ pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Drop for IntoIter<T, L, M> {
     fn drop(&mut self) {
-        // SAFETY: these have values, and are asked for no more.
+        // SAFETY: these slots have values and are not read again.
         unsafe { drop_all::<T, L, ()>(self.slots.raw(), self.at.clone()) }
     }
 }
@@ -123,7 +123,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
         }
 
         let close = Close(self.stack, self.rest.clone());
-        // SAFETY: these have values, and are asked for no more.
+        // SAFETY: these slots have values and are not read again.
         unsafe { drop_all::<T, L, ()>(close.0.slots.raw(), self.at.clone()) }
     }
 }
@@ -138,10 +138,10 @@ debug_remaining! {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
-    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
-    /// as well, and what was above the range moves down. O(n).
+    /// Removes the values of a range and returns them one by one. Dropping the iterator drops the remaining ones, and
+    /// what was above the range moves down. O(n).
     ///
-    /// If the iterator is leaked the values from the range on are, too.
+    /// If the iterator is leaked, so are the values from the start of the range on.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c', 'd']);
@@ -157,7 +157,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Drain::new(self, at)
     }
 
-    /// The values, the lowest first.
+    /// The values, from the oldest on.
     ///
     /// ```
     /// let stack = toft_pools::Stack::from([1, 2, 3]);
@@ -169,7 +169,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         unsafe { Iter::new(self.slots.raw(), 0..self.len) }
     }
 
-    /// The values, to change them, the lowest first.
+    /// The values, mutable, from the oldest on.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);

@@ -1,4 +1,4 @@
-//! What a stack is to the traits of the standard library.
+//! Traits of the standard library for a stack.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
@@ -96,7 +96,7 @@ impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, 
     }
 }
 
-// Of rows on the heap alone, here and below, so that `Stack::from` says which stack is meant.
+// Only for rows on the heap, here and below, so that the type of `Stack::from` can be inferred.
 impl<T, const N: usize> From<[T; N]> for Stack<T> {
     fn from(values: [T; N]) -> Self {
         let mut stack = Self::with_capacity(N);
