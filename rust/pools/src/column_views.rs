@@ -1,4 +1,4 @@
-//! What can be done with rows and slices of columns, whatever their fields are: the derive's methods are made of it.
+//! Operations on rows and slices of columns of any type. The derived methods call them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -7,9 +7,9 @@ use core::marker::PhantomData;
 
 use super::columnar::Columnar;
 
-/// Columns whose rows can be changed as a whole, and whose slices can be walked row by row. The
-/// [derive](derive@crate::Columnar) implements it, and writes methods that are easier to call: use this trait in code
-/// that does not know the type. A field that is `nested` in another must have it for the methods of the outer struct.
+/// Replacement of rows, and iteration over slices row by row, for generic code. The [derive](derive@crate::Columnar)
+/// implements it, and generates methods that are easier to call. The type of a `nested` field must implement it for the
+/// methods of the outer struct.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -32,33 +32,33 @@ use super::columnar::Columnar;
 /// ```
 ///
 /// # Safety
-/// `len` and `len_mut` count no row that one of the columns does not have. `raw` and `raw_mut` are the addresses of
-/// those columns: what [`Columnar`] does with them is sound for that many slots, for as long as the slices are
-/// borrowed, and for `raw` only to read. They change nothing, and neither these nor the other functions unwind.
+/// `len` and `len_mut` return at most the length of the shortest column. `raw` and `raw_mut` return the addresses of
+/// the columns: the functions of [`Columnar`] may be called with them for so many slots while the slices are borrowed,
+/// with those of `raw` only to read. No function of this trait unwinds.
 pub unsafe trait ColumnarViews: Columnar {
     /// The same row, shared.
     fn as_ref<'b>(row: &'b Self::Mut<'_>) -> Self::Ref<'b>
     where
         Self: 'b;
 
-    /// The same row, for a shorter time.
+    /// The same row with a shorter lifetime.
     fn reborrow<'b>(row: &'b mut Self::Mut<'_>) -> Self::Mut<'b>
     where
         Self: 'b;
 
-    /// Puts a value where the row is, and returns the one that was there.
+    /// Replaces the value of the row and returns the previous one.
     fn replace(row: &mut Self::Mut<'_>, value: Self) -> Self;
 
-    /// How many rows the slices have.
+    /// The number of rows.
     fn len(slices: &Self::Slices<'_>) -> usize;
 
-    /// Where they are.
+    /// The addresses of the columns.
     fn raw(slices: &Self::Slices<'_>) -> Self::Raw;
 
-    /// How many rows the slices have.
+    /// The number of rows.
     fn len_mut(slices: &Self::SlicesMut<'_>) -> usize;
 
-    /// Where they are.
+    /// The addresses of the columns.
     fn raw_mut(slices: &mut Self::SlicesMut<'_>) -> Self::Raw;
 
     /// The same slices, shared.
@@ -66,36 +66,36 @@ pub unsafe trait ColumnarViews: Columnar {
     where
         Self: 'b;
 
-    /// The row of that number, or `None`: there are fewer.
+    /// The row at an index, or `None` if there are fewer.
     fn row<'b>(slices: Self::Slices<'b>, index: usize) -> Option<Self::Ref<'b>>
     where
         Self: 'b,
     {
-        // SAFETY: the row is one of those that were counted, and shared for as long as 'b.
+        // SAFETY: the index is less than the number of rows, which are shared during 'b.
         (index < Self::len(&slices)).then(|| unsafe { Self::get(Self::raw(&slices), index) })
     }
 
-    /// The row of that number, mutable, or `None`: there are fewer.
+    /// The row at an index, mutable, or `None` if there are fewer.
     fn row_mut<'b>(mut slices: Self::SlicesMut<'b>, index: usize) -> Option<Self::Mut<'b>>
     where
         Self: 'b,
     {
-        // SAFETY: the row is one of those that were counted; the slices, which are exclusive for as long as 'b, are
-        // gone.
+        // SAFETY: the index is less than the number of rows; the slices, which are exclusive during 'b, are not used
+        // again.
         (index < Self::len_mut(&slices)).then(|| unsafe { Self::get_mut(Self::raw_mut(&mut slices), index) })
     }
 
-    /// The same slices, for a shorter time.
+    /// The same slices with a shorter lifetime.
     fn reborrow_slices<'b>(slices: &'b mut Self::SlicesMut<'_>) -> Self::SlicesMut<'b>
     where
         Self: 'b,
     {
         let len = Self::len_mut(slices);
-        // SAFETY: as many rows as were counted, which no other code reaches while the slices are borrowed.
+        // SAFETY: `len` is the number of rows, which no other code accesses while the slices are borrowed.
         unsafe { Self::slices_mut(Self::raw_mut(slices), 0, len) }
     }
 
-    /// The rows before `mid`, and those from there on.
+    /// The rows before `mid`, and those from `mid` on.
     ///
     /// # Panics
     /// There are fewer than `mid`.
@@ -104,11 +104,11 @@ pub unsafe trait ColumnarViews: Columnar {
         Self: 'b,
     {
         let (raw, rest) = (Self::raw(&slices), rest(Self::len(&slices), mid));
-        // SAFETY: as many rows as were counted.
+        // SAFETY: the ranges are within the rows.
         unsafe { (Self::slices(raw, 0, mid), Self::slices(raw, mid, rest)) }
     }
 
-    /// The rows before `mid`, and those from there on, mutable.
+    /// The rows before `mid`, and those from `mid` on, mutable.
     ///
     /// # Panics
     /// There are fewer than `mid`.
@@ -118,7 +118,7 @@ pub unsafe trait ColumnarViews: Columnar {
     {
         let rest = rest(Self::len_mut(&slices), mid);
         let raw = Self::raw_mut(&mut slices);
-        // SAFETY: as many rows as were counted, none of them in both; the slices they were are no longer used.
+        // SAFETY: the ranges are within the rows and do not overlap; the original slices are not used again.
         unsafe { (Self::slices_mut(raw, 0, mid), Self::slices_mut(raw, mid, rest)) }
     }
 }
@@ -128,7 +128,7 @@ fn rest(len: usize, mid: usize) -> usize {
     len.checked_sub(mid).expect("slices split behind their end")
 }
 
-/// The rows of slices, one after the other: `iter()` of the slices that are derived.
+/// The rows of slices: `iter()` of the derived slices.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -175,7 +175,7 @@ impl<'a, T: ColumnarViews> ColumnsIter<'a, T> {
     }
 }
 
-/// The rows of slices, one after the other, to change them: `iter_mut()` of the slices that are derived.
+/// The rows of slices, mutable: `iter_mut()` of the derived slices.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -197,14 +197,14 @@ impl<'a, T: ColumnarViews> ColumnsIter<'a, T> {
 /// # }
 /// ```
 pub struct ColumnsIterMut<'a, T: ColumnarViews + 'a> {
-    // Not the slices: to borrow them again would end the borrows of the rows that were handed out.
+    // Not the slices: borrowing them again would invalidate the references that were returned.
     raw: T::Raw,
     start: usize,
     end: usize,
     of: PhantomData<T::SlicesMut<'a>>,
 }
 
-// SAFETY: it is the slices it was made of.
+// SAFETY: as the slices that it was created from.
 unsafe impl<'a, T: ColumnarViews> Send for ColumnsIterMut<'a, T> where T::SlicesMut<'a>: Send {}
 // SAFETY: as above; through a shared reference it returns the number of remaining rows.
 unsafe impl<'a, T: ColumnarViews> Sync for ColumnsIterMut<'a, T> where T::SlicesMut<'a>: Sync {}
@@ -251,7 +251,7 @@ macro_rules! iterator {
                 }
                 let $i = $self.start;
                 $self.start += 1;
-                // SAFETY: one of the rows that were counted, and none that was handed out before.
+                // SAFETY: the index is less than the number of rows, and was not returned before.
                 Some(unsafe { $row })
             }
 

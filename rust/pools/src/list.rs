@@ -1,4 +1,4 @@
-//! A doubly linked list, whose nodes are slots of one pool.
+//! A doubly linked list whose nodes are slots of one pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::capacity_error::CapacityError;
@@ -19,12 +19,9 @@ mod traits;
 pub use cursor::{Cursor, CursorMut};
 pub use iter::{Handles, IntoIter, Iter, IterMut};
 
-/// A doubly linked list: values that are added and removed anywhere in O(1), by [`Handle`] or at a cursor; in rows or
-/// [`Columns`](super::Columns), growable or fixed, in any [`Memory`].
-///
-/// Its nodes are slots of one pool: they lie side by side, and those that were removed are used again. A handle stays
-/// good when its value moves within the list, and is stale when that was removed. Values are dropped when the list is,
-/// from the front on.
+/// A doubly linked list with insertion and removal in O(1) at any position, by [`Handle`] or at a cursor: in rows or
+/// [`Columns`](super::Columns), growing or fixed, in any [`Memory`]. Its nodes are slots of one pool, which are
+/// adjacent and reused. A handle stays valid when its value moves within the list, and is stale when that was removed.
 ///
 /// ```
 /// use toft_pools::List;
@@ -399,7 +396,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
 
     // ---- all ----
 
-    /// Drops all values; their handles are stale. The memory is kept. O(1), but for what destructors do.
+    /// Drops all values; their handles are stale. The memory is kept. O(1) without destructors.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -410,7 +407,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         let range = self.range();
         self.slots.free_all();
         (self.front, self.back) = (NONE, NONE);
-        // SAFETY: they had values, and their links stay until the slots are used again.
+        // SAFETY: they had values, and their links are kept until the slots are reused.
         unsafe { drop_all::<T, L, _>(self.slots.raw(), LinkedIndices::<T, L>::new(self.slots.raw(), range)) }
     }
 
@@ -436,10 +433,10 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         LinkedRange::new(self.front, self.back, self.len())
     }
 
-    /// Puts a value into a slot between two neighbours, or an end.
+    /// Inserts a value between two neighbours, or at an end.
     ///
     /// # Safety
-    /// There is room; the two are neighbours.
+    /// There is a free slot; the two are neighbours.
     #[inline(always)]
     unsafe fn link_in(&mut self, value: T, before: u32, after: u32) -> Handle<T> {
         // SAFETY: the caller's contract.
@@ -512,7 +509,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     }
 
     /// # Safety
-    /// The slot has a value, and is linked no more.
+    /// The slot has a value, and is unlinked.
     #[inline(always)]
     unsafe fn read(&mut self, i: u32) -> T {
         // SAFETY: the caller's contract; the value is his.

@@ -1,5 +1,5 @@
-//! Where the columns of a pool lie within its memory. A plan is made twice: first to learn how large the memory must
-//! be, then to learn the addresses.
+//! The offsets of the columns of a pool within its memory. A plan runs twice: first for the size of the memory, then
+//! for the addresses.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -7,19 +7,20 @@ use core::ptr::NonNull;
 
 use toft::AllocError;
 
-/// What columns are aligned and padded to, so that vector instructions of any width may read them whole: a cache line.
+/// The alignment and padding of columns: a cache line, so that vector instructions of any width may read a whole
+/// column.
 pub(crate) const LINE: usize = 64;
 
-/// A column of a page or more is followed by some lines. Without them columns of a power of two would begin at the same
-/// place of each page, so the same element of all of them in the same set of the cache: with more columns than the
-/// cache has ways, walking along them misses at each step.
+/// The padding after a column of a page or more. Without it, columns whose size is a power of two would start at the
+/// same offset of a page, and equal indices of all columns would map to the same cache set: with more columns than the
+/// cache has ways, a loop over all of them would miss at each step.
 const STAGGER: usize = 5 * LINE;
 const PAGE: usize = 4096;
 
-/// Lays the columns of a pool out, one after the other. [`Columnar`](super::Columnar) shows how it is used.
+/// Computes the addresses of the columns of a pool. See [`Columnar`](super::Columnar).
 ///
 /// ```
-/// // What #[derive(Columnar)] writes for a struct with two fields.
+/// // The code that #[derive(Columnar)] generates for a struct with two fields.
 /// use core::ptr::NonNull;
 /// use toft_pools::Planner;
 ///
@@ -60,7 +61,7 @@ impl Planner {
         self.place(align.max(LINE), true)
     }
 
-    /// The only column: aligned as its elements are and not padded, so that it can grow where it is.
+    /// The only column, with the alignment of its elements and without padding, so that it can grow in place.
     pub(crate) fn rows<F>(&mut self) -> NonNull<F> {
         self.place(align_of::<F>(), false)
     }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Where columns lie in memory that is really there: start and length in bytes, from its beginning.
+    /// The offsets and lengths of columns in allocated memory, in bytes.
     fn places<R: Copy>(
         slots: usize,
         plan: fn(&mut Planner) -> R,
@@ -126,8 +127,7 @@ mod tests {
     ) -> (Layout, Vec<(usize, usize)>) {
         let layout = layout(slots, plan).unwrap();
         assert!(layout.size() > 0);
-        // SAFETY: the size is not 0, the memory is given back below, and of the columns only the addresses are looked
-        // at.
+        // SAFETY: the size is not 0, the memory is deallocated below, and the columns are not accessed.
         unsafe {
             let base = NonNull::new(alloc::alloc::alloc(layout)).unwrap();
             let places = each(columns(base, slots, plan));
@@ -154,7 +154,7 @@ mod tests {
             for (place, align) in places.iter().zip([64, 256, 4096, 64]) {
                 assert_eq!(place.0 % align, 0, "{slots} slots: {places:?}");
             }
-            // Whole lines are the column's own, up to the end of the memory.
+            // A column owns whole cache lines, up to the end of the memory.
             let ends = places.iter().skip(1).map(|place| place.0).chain([layout.size()]);
             for (place, end) in places.iter().zip(ends) {
                 assert!((place.0 + place.1).next_multiple_of(64) <= end, "{slots} slots: {places:?}");
@@ -176,7 +176,7 @@ mod tests {
             lines.dedup();
             assert_eq!(lines.len(), 16, "{slots} slots: {places:?}");
         }
-        // Small ones stand close together.
+        // Small columns are not staggered.
         let (layout, _) = places::<Raw>(16, |planner| core::array::from_fn(|_| planner.column(1)), |_| Vec::new());
         assert_eq!(layout.size(), 16 * 64);
     }
@@ -206,7 +206,7 @@ mod tests {
         assert!(layout(isize::MAX as usize / 8 - 1000, one).is_ok());
         let two = |planner: &mut Planner| (planner.column::<u64>(1), planner.column::<u64>(1));
         assert!(layout(isize::MAX as usize / 8 - 1000, two).is_err());
-        // What does not fit at last is not forgotten for a column that does.
+        // An overflow is reported even if a later column fits.
         let last = |planner: &mut Planner| (planner.column::<[u64; 1 << 20]>(1), planner.column::<u8>(1));
         assert!(layout(1 << (usize::BITS - 20), last).is_err());
         assert!(layout(usize::MAX, |planner| planner.column::<u8>(1 << 29)).is_err());

@@ -1,4 +1,4 @@
-//! Pools and handles as data, with serde.
+//! `Serialize` and `Deserialize` for pools and handles.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use toft::Memory;
 
 mod sequences;
 
-/// As its two numbers.
+/// A handle as its index and its generation.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Handle")]
 struct Numbers {
@@ -40,11 +40,11 @@ impl<'de, T, G: Generation> Deserialize<'de> for Handle<T, G> {
     }
 }
 
-/// What is stored of a pool: all generations, so that handles mean the same in what is read back, and stale ones stay
-/// stale; and the values with the numbers of their slots.
+/// The fields of a serialized pool: all generations, so that handles are valid in the deserialized pool and stale ones
+/// stay stale; and the values with the indices of their slots.
 const FIELDS: [&str; 4] = ["start", "unused", "generations", "values"];
 
-/// One of the sequences.
+/// A sequence, from an iterator.
 struct Sequence<F>(F);
 
 impl<F: Fn() -> I, I: ExactSizeIterator<Item: Serialize>> Serialize for Sequence<F> {
@@ -79,7 +79,7 @@ impl<T: Serialize, K: Key<T>, M: Memory> Serialize for Pool<T, Rows, K, M> {
 }
 
 impl<T: Serialize + ColumnarClone, K: Key<T>, M: Memory> Serialize for Pool<T, Columns, K, M> {
-    /// Each value is cloned out of its columns.
+    /// Each value is cloned from its columns.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         store(self, serializer, T::clone_ref)
     }
@@ -88,7 +88,7 @@ impl<T: Serialize + ColumnarClone, K: Key<T>, M: Memory> Serialize for Pool<T, C
 impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> Deserialize<'de>
     for Pool<T, L, K, M>
 {
-    /// A pool that grows, in which the keys of the one that was stored are valid.
+    /// A pool that grows, in which the keys of the serialized pool are valid.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct("Pool", &FIELDS, Parts(PhantomData))
     }
@@ -142,8 +142,8 @@ impl<'de, T: Deserialize<'de>, L: FieldLayout<T>, K: Key<T>, M: Memory + Default
     }
 }
 
-/// A pool of these parts, or what is wrong with them. Nothing is believed; memory is taken for as many slots as there
-/// are generations, which were read.
+/// A pool of these parts, or an error. All parts are validated; slots are allocated for the generations that were read,
+/// so the data cannot request more memory than it contains.
 fn restore<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default, E: Error>(
     start: u32,
     unused: u32,

@@ -1,4 +1,4 @@
-//! Places in a list.
+//! Cursors of a list.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -10,7 +10,7 @@ use crate::key::Handle;
 use crate::linked_slots::NONE;
 use toft::{Heap, Memory};
 
-/// A place in a list: at a value, or at the *gap* between the back and the front, where a walk begins and ends.
+/// A position in a list: at a value, or at the *ghost* element between the back and the front, as in `LinkedList`.
 ///
 /// ```
 /// let list = toft_pools::List::from([1, 2]);
@@ -27,7 +27,7 @@ pub struct Cursor<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     at: u32,
 }
 
-/// A place in a list, which can change it there. See [`Cursor`].
+/// A position in a list with operations that change it. See [`Cursor`].
 ///
 /// ```
 /// let mut list = toft_pools::List::from([1, 2, 4]);
@@ -41,7 +41,7 @@ pub struct CursorMut<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
-    /// A cursor at the front; of an empty list, at the gap.
+    /// A cursor at the front; in an empty list, at the ghost element.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).cursor_front().current(), Some(&1));
@@ -50,7 +50,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         Cursor { list: self, at: self.front }
     }
 
-    /// A cursor at the back; of an empty list, at the gap.
+    /// A cursor at the back; in an empty list, at the ghost element.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().current(), Some(&2));
@@ -59,7 +59,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         Cursor { list: self, at: self.back }
     }
 
-    /// A cursor at the value of a handle, or `None`: it is not there.
+    /// A cursor at the value of a handle, or `None` if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -71,7 +71,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         Some(Cursor { list: self, at })
     }
 
-    /// A cursor at the front, to change the list.
+    /// A mutable cursor at the front.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -82,7 +82,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         CursorMut { at: self.front, list: self }
     }
 
-    /// A cursor at the back, to change the list.
+    /// A mutable cursor at the back.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -93,7 +93,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         CursorMut { at: self.back, list: self }
     }
 
-    /// A cursor at the value of a handle, to change the list there.
+    /// A mutable cursor at the value of a handle, or `None` if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -130,7 +130,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Clone for Cursor<'_, T, L, M> {
 }
 
 impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
-    /// The value it is at; `None` at the gap.
+    /// The current value; `None` at the ghost element.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::<u8>::new().cursor_front().current(), None);
@@ -139,7 +139,7 @@ impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.list.at(self.at)
     }
 
-    /// The handle of the value it is at.
+    /// The handle of the current value.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -150,7 +150,7 @@ impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.list.handle_at(self.at)
     }
 
-    /// Moves to the next value: from the back to the gap, and from there to the front.
+    /// Moves to the next value: from the back to the ghost element, and from there to the front.
     ///
     /// ```
     /// let list = toft_pools::List::from([1, 2]);
@@ -162,7 +162,7 @@ impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.at = self.list.after(self.at);
     }
 
-    /// Moves to the value before: from the front to the gap, and from there to the back.
+    /// Moves to the previous value: from the front to the ghost element, and from there to the back.
     ///
     /// ```
     /// let list = toft_pools::List::from([1, 2]);
@@ -184,7 +184,7 @@ impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.list.at(self.list.after(self.at))
     }
 
-    /// The value before.
+    /// The previous value.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().peek_prev(), Some(&1));
@@ -195,7 +195,7 @@ impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
-    /// The value it is at, to change it; `None` at the gap.
+    /// The current value, mutable; `None` at the ghost element.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -206,7 +206,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.at_mut(self.at)
     }
 
-    /// The handle of the value it is at.
+    /// The handle of the current value.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -217,7 +217,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.handle_at(self.at)
     }
 
-    /// A cursor at the same place that changes nothing.
+    /// A shared cursor at the same position.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -228,7 +228,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         Cursor { list: self.list, at: self.at }
     }
 
-    /// Moves to the next value: from the back to the gap, and from there to the front.
+    /// Moves to the next value: from the back to the ghost element, and from there to the front.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -240,7 +240,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.at = self.list.after(self.at);
     }
 
-    /// Moves to the value before: from the front to the gap, and from there to the back.
+    /// Moves to the previous value: from the front to the ghost element, and from there to the back.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -262,7 +262,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.at_mut(self.list.after(self.at))
     }
 
-    /// The value before, mutable.
+    /// The previous value, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -272,7 +272,7 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.at_mut(self.list.before(self.at))
     }
 
-    /// Adds a value before this place; at the gap, at the back. O(1) amortised.
+    /// Inserts a value before the current one; at the ghost element, at the back. O(1) amortised.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([2]);
@@ -303,11 +303,11 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         if self.list.slots.try_reserve(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the two are neighbours.
+        // SAFETY: there is a free slot, and the two are neighbours.
         Ok(unsafe { self.list.link_in(value, self.list.before(self.at), self.at) })
     }
 
-    /// Adds a value after this place; at the gap, at the front. O(1) amortised.
+    /// Inserts a value after the current one; at the ghost element, at the front. O(1) amortised.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1]);
@@ -338,11 +338,11 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
         if self.list.slots.try_reserve(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the two are neighbours.
+        // SAFETY: there is a free slot, and the two are neighbours.
         Ok(unsafe { self.list.link_in(value, self.at, self.list.after(self.at)) })
     }
 
-    /// Takes the value it is at, and moves to the next one. `None` at the gap.
+    /// Removes and returns the current value, and moves to the next one; `None` at the ghost element.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2, 3]);

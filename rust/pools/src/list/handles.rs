@@ -1,4 +1,4 @@
-//! The values of a list by their handles.
+//! Operations of a list by handle.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::List;
@@ -9,7 +9,7 @@ use crate::linked_slots::NONE;
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
-    /// Whether the handle's value is there.
+    /// Whether the list has the value of a handle.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -23,7 +23,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.slots.find(handle).is_some()
     }
 
-    /// The value of a handle, or `None`: it was removed, or is another list's. O(1).
+    /// The value of a handle, or `None` if it was removed or the handle is of another list. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -33,7 +33,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     #[inline]
     pub fn get(&self, handle: Handle<T>) -> Option<L::Ref<'_>> {
         let i = self.slots.find(handle)?;
-        // SAFETY: the value is there, and borrowed with the list; here and below.
+        // SAFETY: the slot has a value, which is borrowed with the list; here and below.
         Some(unsafe { L::get(self.slots.raw(), i as usize) })
     }
 
@@ -52,7 +52,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         Some(unsafe { L::get_mut(self.slots.raw(), i as usize) })
     }
 
-    /// Takes the value of a handle, or `None`: it is not there. O(1).
+    /// Removes and returns the value of a handle, or `None` if the handle is stale. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -62,7 +62,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     #[inline]
     pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
         let i = self.slots.find(handle)?;
-        // SAFETY: the value is there.
+        // SAFETY: the slot has a value.
         Some(unsafe { self.take(i) })
     }
 
@@ -76,7 +76,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    /// The handle is stale; or as [`push_back`](List::push_back).
     #[track_caller]
     pub fn insert_before(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
         match self.try_insert_before(handle, value) {
@@ -98,14 +98,14 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// no memory.
     ///
     /// # Panics
-    /// The handle's value is not there.
+    /// The handle is stale.
     #[track_caller]
     pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
         let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
         if self.slots.try_reserve(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the slot has a value.
+        // SAFETY: there is a free slot, and slot `at` has a value.
         Ok(unsafe { self.link_in(value, (*self.slots.link(i)).other, i) })
     }
 
@@ -119,7 +119,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    /// The handle is stale; or as [`push_back`](List::push_back).
     #[track_caller]
     pub fn insert_after(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
         match self.try_insert_after(handle, value) {
@@ -141,18 +141,18 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// no memory.
     ///
     /// # Panics
-    /// The handle's value is not there.
+    /// The handle is stale.
     #[track_caller]
     pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
         let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
         if self.slots.try_reserve(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the slot has a value.
+        // SAFETY: there is a free slot, and slot `at` has a value.
         Ok(unsafe { self.link_in(value, i, (*self.slots.link(i)).next) })
     }
 
-    /// Moves the value of a handle to the front; the handle stays good. `false`: it is not there. O(1).
+    /// Moves the value of a handle to the front; the handle stays valid. Returns false if the handle is stale. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -172,7 +172,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         true
     }
 
-    /// Moves the value of a handle to the back; the handle stays good. `false`: it is not there. O(1).
+    /// Moves the value of a handle to the back; the handle stays valid. Returns false if the handle is stale. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -215,7 +215,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.handle_at(self.back)
     }
 
-    /// The handle of the value after that of a handle; `None` at the back, or if the value is not there.
+    /// The handle of the next value; `None` at the back, or if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -228,7 +228,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.handle_at(unsafe { (*self.slots.link(i)).next })
     }
 
-    /// The handle of the value before that of a handle; `None` at the front, or if the value is not there.
+    /// The handle of the previous value; `None` at the front, or if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();

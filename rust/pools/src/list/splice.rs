@@ -1,4 +1,4 @@
-//! Values that go from one list to another.
+//! Moving values from one list to another.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::List;
@@ -6,8 +6,8 @@ use crate::field_layout::FieldLayout;
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
-    /// Moves all values of another list to the back, in their order. O(n) in those: each list has a pool of its own, so
-    /// their handles are stale.
+    /// Moves all values of another list to the back, in their order. O(n) in their number, since each list has its own
+    /// pool; their handles are stale.
     ///
     /// ```
     /// use toft_pools::List;
@@ -18,7 +18,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     ///
     /// # Panics
     /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
-    /// Nothing changed.
+    /// Nothing has changed.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut List<T, L, N>) {
         self.reserve(other.len());
@@ -28,7 +28,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     }
 
     /// Removes the values from a position on and returns them as another list in the same memory; it is fixed, with the
-    /// same capacity, if this one is. O(n). The handles of what was taken are stale.
+    /// same capacity, if this one is. O(n). The handles of these values are stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2, 3]);

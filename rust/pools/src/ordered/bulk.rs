@@ -1,4 +1,4 @@
-//! What is done to a tree as a whole: emptied, dropped, taken apart, cut in two, packed.
+//! Operations on a whole tree: clear, drop, append in order, split off, retain, shrink.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -14,7 +14,7 @@ use crate::field_layout::FieldLayout;
 use toft::Memory;
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Over all positions.
+    /// All positions.
     #[inline]
     pub(super) fn walk(&self) -> LeafRange {
         if self.root.is_none() {
@@ -27,7 +27,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Over the positions of a range.
+    /// The positions of a range of keys.
     #[track_caller]
     pub(super) fn walk_range<Q: Ord + ?Sized>(&self, range: &impl RangeBounds<Q>) -> LeafRange
     where
@@ -66,10 +66,10 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// What is in a position, read.
+    /// Reads the key and the value at a position.
     ///
     /// # Safety
-    /// There is a key, and both are the caller's from now on. The position is not looked at again.
+    /// There is a key; the caller owns key and value from now on. The position is not read again.
     #[inline(always)]
     pub(super) unsafe fn read_at(&self, position: Position) -> (K, V) {
         // SAFETY: the caller's contract.
@@ -82,7 +82,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Forgets all keys, and takes all nodes and slots back. They stay as they are until they are used again.
+    /// Forgets all keys and frees all nodes and slots. Their contents stay until they are reused.
     pub(super) fn forget(&mut self) -> LeafRange {
         let all = self.walk();
         (self.root, self.height, self.len) = (None, 0, 0);
@@ -93,7 +93,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         all
     }
 
-    /// Drops what is at the positions left. A destructor that panics does not keep the others from running.
+    /// Drops the keys and values at the remaining positions. If a destructor panics, the others run as well.
     ///
     /// # Safety
     /// There are keys and values, which no other code drops.
@@ -117,23 +117,23 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Drops all keys and values; keeps the memory.
+    /// Drops all keys and values, and keeps the memory.
     pub fn clear(&mut self) {
         let mut all = self.forget();
         // SAFETY: the tree no longer contains them, and its nodes are as they were.
         unsafe { self.drop_all(&mut all) }
     }
 
-    /// A key that is greater than all others, and its value. Where it is not, the keys are out of order from then on.
+    /// Appends a key, which must be greater than all others (or the keys are out of order), and its value.
     #[inline]
     pub(super) fn push_last(&mut self, key: K, value: V) -> Result<(), CapacityError<(K, V)>> {
-        // SAFETY: where there is a root there is a last leaf.
+        // SAFETY: if there is a root, there is a last leaf.
         let position = self.root.map(|_| unsafe { Position { leaf: self.last, i: end(self.last) } });
         self.insert_at(position, key, value).map(|_| ())
     }
 
-    /// Keeps what the closure says is to be kept: it is asked about each position once, which is its own meanwhile.
-    /// What is kept is packed.
+    /// Keeps the pairs for which the closure returns true, and compacts the leaves. The closure is called once for each
+    /// position and has exclusive access to it.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(Position, L::Raw<u32>) -> bool) {
         if self.root.is_none() {
             return;
@@ -164,14 +164,13 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Cuts off what is from a position on, and moves it to the end of `other`. Where `other` cannot take it, nothing
-    /// changes.
+    /// Moves the pairs from a position on to the end of `other`. If `other` has no memory for them, nothing changes.
     pub(super) fn cut(&mut self, at: Position, other: &mut Self) -> Result<(), CapacityError<()>> {
         if self.root.is_none() {
             return Ok(());
         }
-        // SAFETY: a position of this tree, whose nodes stay while they are walked along. What was read is either
-        // forgotten in the one tree or in the other.
+        // SAFETY: a position of this tree, whose nodes do not change during the iteration. The pairs that were read are
+        // forgotten in one of the two trees.
         unsafe {
             let tail = LeafRange::new(at, Position { leaf: self.last, i: end(self.last) });
             let mut moved = 0;
@@ -199,10 +198,10 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         Ok(())
     }
 
-    /// Makes a position the end of the last leaf: it and those behind it, which are freed, have no keys.
+    /// Makes a position the end of the last leaf, and frees the leaves after it.
     ///
     /// # Safety
-    /// It is a position of this tree, and what is from there on is moved or dropped. There are no inner nodes.
+    /// It is a position of this tree, and the pairs from it on are moved or dropped. There are no inner nodes.
     unsafe fn end_at(&mut self, end: Position) {
         // SAFETY: links lead to leaves of the tree.
         unsafe {
@@ -228,7 +227,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// The leaves are the tree's, linked to it no more, and have no keys.
+    /// The leaves were unlinked from the tree, and have no keys.
     unsafe fn free_chain(&mut self, mut leaf: Option<Node>) {
         while let Some(node) = leaf {
             // SAFETY: the caller's contract.
@@ -241,7 +240,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Moves all to memory that is no larger than it must be.
+    /// Moves all nodes and values to memory of the smallest size.
     pub(super) fn shrink(&mut self) {
         if self.limit != usize::MAX {
             return;
@@ -249,7 +248,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.retain(|_, _| true);
         if !NodeLayout::<K, V, L>::INLINE {
             let (mut old, mut new) = (self.walk(), self.walk());
-            // SAFETY: the slots of all positions, each once, whose indices are updated at once.
+            // SAFETY: each slot is returned once, and the indices are updated right after that.
             unsafe {
                 let next = || match old.next() {
                     Some(position) => NodeLayout::<K, V, L>::slot(position.leaf, position.i).read(),
@@ -266,7 +265,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.move_nodes();
     }
 
-    /// Moves all nodes to a single chunk of memory, if there is one. The leaves are packed.
+    /// Moves all nodes to a single chunk, if there is memory for it. The leaves are compacted.
     fn move_nodes(&mut self) {
         let leaves = self.len.div_ceil(Self::LEAF_CAPACITY);
         let (mut row, mut inners) = (leaves, 0);
@@ -281,7 +280,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         core::mem::swap(&mut storage, &mut self.storage);
         let mut old = self.root.map(|_| self.first);
         let mut left: Option<Node> = None;
-        // SAFETY: the old leaves are alive until their storage is put back, and there is memory for as many new ones.
+        // SAFETY: the old leaves are alive until their storage is deallocated, and the new storage has as many.
         unsafe {
             while let Some(from) = old {
                 old = (*from.as_ptr()).next;
@@ -300,27 +299,27 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 }
 
-/// Packs the leaves: what is kept moves towards the front, and fills leaf after leaf. When it is dropped, also because
-/// a closure or a destructor panicked, what was not decided is kept, leaves that are left over are freed, and the inner
-/// nodes are made anew.
+/// Compacts the leaves: kept pairs move towards the front and fill leaf after leaf. When it is dropped, also after a
+/// panic of a closure or a destructor, it keeps the undecided pairs, frees the remaining leaves and rebuilds the inner
+/// nodes.
 struct Compaction<'a, K, V, L: FieldLayout<V>, M: Memory> {
     tree: &'a mut Tree<K, V, L, M>,
     from: Position,
     to: Position,
-    /// How many keys there were, were decided on, and are kept.
+    /// The number of keys in all, of those decided on, and of those kept.
     end: usize,
     at: usize,
     kept: usize,
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Compaction<'_, K, V, L, M> {
-    /// The position that is decided on next.
+    /// The next undecided position.
     ///
     /// # Safety
-    /// There is one.
+    /// There is an undecided position.
     #[inline]
     unsafe fn source(&mut self) -> Position {
-        // SAFETY: the caller's contract; lengths change when all is done.
+        // SAFETY: the caller's contract; lengths change at the end only.
         unsafe {
             if self.from.i == len(self.from.leaf) {
                 self.from = Position { leaf: (*self.from.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
@@ -339,7 +338,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Compaction<'_, K, V, L, M> {
     /// It is the position that `source` returned last.
     #[inline]
     unsafe fn keep(&mut self, position: Position) {
-        // SAFETY: the position to move to was decided on before, or is the same one, since it is filled leaf by leaf.
+        // SAFETY: the target is a position that was decided on, or the same one, since leaves are filled in order.
         unsafe {
             if self.to.i == Tree::<K, V, L, M>::LEAF_CAPACITY {
                 self.to = Position { leaf: (*self.to.leaf.as_ptr()).next.unwrap_unchecked(), i: 0 };
@@ -356,7 +355,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Compaction<'_, K, V, L, M> {
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Compaction<'_, K, V, L, M> {
     fn drop(&mut self) {
-        // SAFETY: the leaves are filled up to `to`, in their order; what is behind was moved, or dropped.
+        // SAFETY: the leaves are filled in order up to `to`; the pairs after it were moved or dropped.
         unsafe {
             while self.at < self.end {
                 let position = self.source();
@@ -377,18 +376,17 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Compaction<'_, K, V, L, M> {
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Makes inner nodes above the leaves, as few as can be.
+    /// Rebuilds the inner nodes above the leaves, as few as possible.
     ///
     /// # Safety
-    /// There are leaves if there is a root, and no inner nodes any more; before there were, above at least as many
+    /// There are leaves if there is a root, and the inner nodes were freed; there were inner nodes for at least as many
     /// leaves.
     unsafe fn rebuild(&mut self) {
         if self.root.is_none() {
             return;
         }
         self.height = 0;
-        // SAFETY: the nodes are the tree's. No row has more of them than before, so none need be made: each has as many
-        // children as there can be.
+        // SAFETY: the nodes are those of the tree. No level has more nodes than before, so free nodes suffice.
         unsafe {
             let mut row = self.first;
             while (*row.as_ptr()).next.is_some() {
@@ -400,7 +398,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// A row of inner nodes above a row of nodes, which are linked. Answers the first.
+    /// Builds the level above a level of linked nodes, and returns its first node.
     ///
     /// # Safety
     /// As for `rebuild`.
@@ -437,11 +435,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// The node is one of the topmost row.
+    /// The node is one of the topmost level.
     unsafe fn first_leaf_below(&self, node: Node) -> Node {
         let mut node = node;
         for _ in 0..self.height {
-            // SAFETY: so many inner nodes are above each leaf.
+            // SAFETY: `height` inner nodes are above each leaf.
             node = unsafe { NodeLayout::<K, V, L>::child(node, 0) };
         }
         node
@@ -455,7 +453,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// The node is of that height and one of the tree's; inner nodes are not used again.
+    /// The node of the tree has this height; inner nodes are not used again.
     unsafe fn free_inners(&mut self, node: Node, height: usize) {
         if height == 0 {
             return;

@@ -1,4 +1,4 @@
-//! Entries: a key's position in a map, found once.
+//! Entries: the position of a key in a map, for several operations with one search.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -20,13 +20,13 @@ use toft::{Heap, Memory};
 /// assert!(matches!(map.entry(2), Entry::Vacant(_)));
 /// ```
 pub enum Entry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
-    /// The key is not there.
+    /// The key is not in the map.
     Vacant(VacantEntry<'a, K, V, L, M>),
-    /// The key is there.
+    /// The key is in the map.
     Occupied(OccupiedEntry<'a, K, V, L, M>),
 }
 
-/// The position of a key that is not there.
+/// The entry of a key that is not in the map.
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -42,7 +42,7 @@ pub struct VacantEntry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     key: K,
 }
 
-/// The position of a key that is there.
+/// The entry of a key in the map.
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -68,7 +68,7 @@ unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Send for OccupiedEntry<'_, K, V,
 unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Sync for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
 
 impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    /// The position of a key, to look at it, change it, put it in or take it out.
+    /// The entry of a key, to read, change, insert or remove it.
     ///
     /// ```
     /// let mut counts = toft_pools::OrderedMap::new();
@@ -92,7 +92,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         }
     }
 
-    /// The entry of the least key.
+    /// The entry of the smallest key.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]);
@@ -115,7 +115,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
 }
 
 impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
-    /// The key's value; `value` if it has none.
+    /// The value of the key; inserts `value` if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -134,7 +134,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// The key's value; what the closure makes if it has none.
+    /// The value of the key; inserts the result of the closure if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -149,7 +149,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// The key's value; what the closure makes of the key if it has none.
+    /// The value of the key; inserts the result of the closure for the key if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -166,7 +166,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// The key's value; the default of its type if it has none.
+    /// The value of the key; inserts the default of its type if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<_, Vec<u8>>::new();
@@ -181,7 +181,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
         self.or_insert_with(V::default)
     }
 
-    /// The key: that in the map, if it is there, else the one that was asked for.
+    /// The key: that of the map if it has one, otherwise the one that was passed to `entry`.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
@@ -194,7 +194,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// Puts a value in, whether there is one or not.
+    /// Inserts or replaces the value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -258,7 +258,7 @@ impl<K, V: Columnar, M: Memory> Entry<'_, K, V, Columns, M> {
 }
 
 impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
-    /// The key that is to be put in.
+    /// The key that `insert` would insert.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
@@ -268,7 +268,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         &self.key
     }
 
-    /// The key back.
+    /// Returns the key.
     ///
     /// ```
     /// # use toft_pools::ordered_map::Entry;
@@ -280,7 +280,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         self.key
     }
 
-    /// Puts the key in, with a value.
+    /// Inserts the key with a value.
     ///
     /// ```
     /// # use toft_pools::ordered_map::Entry;
@@ -297,7 +297,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         self.insert_entry(value).into_mut()
     }
 
-    /// As [`insert`](VacantEntry::insert), and answers the entry that is occupied now.
+    /// As [`insert`](VacantEntry::insert); returns the occupied entry.
     ///
     /// ```
     /// # use toft_pools::ordered_map::Entry;
@@ -313,7 +313,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         granted(self.try_insert(value))
     }
 
-    /// As [`insert_entry`](VacantEntry::insert_entry), or an error that has key and value, and changes nothing.
+    /// As [`insert_entry`](VacantEntry::insert_entry), with an error that returns key and value instead of a panic.
     ///
     /// ```
     /// # use toft_pools::{ordered_map::Entry, CapacityError};
@@ -365,11 +365,11 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map["a"], 2);
     /// ```
     pub fn get_mut(&mut self) -> L::Mut<'_> {
-        // SAFETY: there is a value at the position, and the entry is borrowed for this alone.
+        // SAFETY: there is a value at the position, and the entry is borrowed exclusively.
         unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.position) }
     }
 
-    /// The value, to change it for as long as the map is borrowed.
+    /// The value, mutable, with the lifetime of the borrow of the map.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -378,11 +378,11 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map["a"], 2);
     /// ```
     pub fn into_mut(self) -> L::Mut<'a> {
-        // SAFETY: there is a value at the position; the borrow of the tree is given up for it.
+        // SAFETY: there is a value at the position; the borrow of the tree moves to the result.
         unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.position) }
     }
 
-    /// Puts another value in, and answers the one that was there.
+    /// Replaces the value and returns the previous one.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -393,7 +393,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
         unsafe { self.tree.replace_value(self.position, value) }
     }
 
-    /// Takes the key out, and answers its value.
+    /// Removes the key and returns its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -403,7 +403,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
         value_of(self.remove_entry())
     }
 
-    /// Takes the key out, and answers it and its value.
+    /// Removes the key and returns it with its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);

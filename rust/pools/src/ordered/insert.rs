@@ -1,4 +1,4 @@
-//! Insertion: the fast path moves the keys behind the new one; the slow path splits a leaf first.
+//! Insertion: the fast path moves the keys after the new one; the slow path splits a leaf first.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::integer_keys::is_integer;
@@ -9,8 +9,8 @@ use crate::field_layout::FieldLayout;
 use toft::AllocError;
 use toft::Memory;
 
-/// Where a node is split. One that a key comes behind, or before, all others of the tree is left full: keys that come
-/// in order fill their leaves.
+/// Where a node is split. If the key becomes the first or the last of the tree, the old node stays full: keys in
+/// ascending or descending order fill their leaves.
 #[derive(Clone, Copy, PartialEq)]
 enum Split {
     Half,
@@ -19,7 +19,7 @@ enum Split {
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Where `key` is, or belongs, for an insertion: as `search`, which ends sooner if the key comes first or last.
+    /// The position of `key` for an insertion: as `search`, but faster if the key becomes the first or the last.
     #[inline(always)]
     pub(super) fn search_to_insert(&self, key: &K) -> Option<(Position, bool)>
     where
@@ -43,8 +43,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.search(key)
     }
 
-    /// A key and its value into the position where the key belongs: `None` if there are no keys yet. Answers where they
-    /// are.
+    /// Inserts a key and its value at the position of the key, `None` in an empty tree. Returns their position.
     #[inline(always)]
     pub(super) fn insert_at(
         &mut self,
@@ -56,7 +55,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             return Err(CapacityError((key, value)));
         }
         match position {
-            // SAFETY: the leaf is one of the tree's, and has room.
+            // SAFETY: the leaf is one of the tree and not full.
             Some(position) if unsafe { len(position.leaf) } < Self::LEAF_CAPACITY => {
                 let Ok(slot) = self.new_slot() else { return Err(CapacityError((key, value))) };
                 // SAFETY: as above; the slot is new.
@@ -82,7 +81,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             }
             return Err(CapacityError((key, value)));
         };
-        // SAFETY: the leaf has room; the leaves beside each other both have keys then.
+        // SAFETY: the leaf is not full; both leaves have keys then.
         unsafe {
             let position = self.write_at(position, key, value, slot);
             if let Some((left, right)) = beside {
@@ -100,11 +99,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Answers where the key is in the end: those behind it make room, or those before it, if they are far fewer.
-    /// (Where it is about as likely the one as the other, to guess wrong takes longer than to move more.)
+    /// Moves the keys after the position, or those before it if they are far fewer, and returns the final position. (If
+    /// both are about as likely, a mispredicted branch takes longer than the move.)
     ///
     /// # Safety
-    /// The leaf is one of the tree's, and has room. The slot is new; it is not looked at where values live in leaves.
+    /// The leaf is one of the tree and not full. The slot is new; it is ignored if values are stored in leaves.
     #[inline(always)]
     unsafe fn write_at(&mut self, position: Position, key: K, value: V, slot: u32) -> Position {
         let Position { leaf, mut i } = position;
@@ -141,11 +140,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         Position { leaf, i }
     }
 
-    /// Makes room for more than one key behind those of a leaf that come at the end of its positions: keys may come at
-    /// the end and go at the start for long. Answers the position of one.
+    /// Moves the keys of a leaf that end at its last position towards the start, by more than one position: a queue
+    /// inserts at the end and removes at the start. Returns the new position.
     ///
     /// # Safety
-    /// The leaf is one of the tree's, and its start is not 0.
+    /// The leaf is one of the tree, and its start is not 0.
     #[cold]
     unsafe fn step_back(&mut self, leaf: Node) -> usize {
         // SAFETY: the caller's contract.
@@ -159,7 +158,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Makes all positions that are not in use hold what they should.
+    /// Fills all unused positions of a stale leaf.
     ///
     /// # Safety
     /// The leaf is one of the tree's.
@@ -189,11 +188,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// The first leaf.
+    /// Creates the first leaf.
     fn plant(&mut self) -> Result<(Position, Option<(Node, Node)>), AllocError> {
         let leaf = self.new_leaf()?;
         (self.root, self.height, self.first, self.last) = (Some(leaf), 0, leaf, leaf);
-        let i = Self::LEAF_CAPACITY / 2; // the next keys may come on either side
+        let i = Self::LEAF_CAPACITY / 2; // the next keys may be less or greater
                                          // SAFETY: the leaf is new.
         unsafe {
             NodeLayout::<K, V, L>::pad_before(leaf, 0, i);
@@ -202,11 +201,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         Ok((Position { leaf, i }, None))
     }
 
-    /// Splits a leaf: the position where a key comes in, and the two leaves, which `join` puts into the tree when both
-    /// have keys. An error leaves all keys where they are.
+    /// Splits a leaf. Returns the position of the new key and the two leaves, which `join` links into the tree when
+    /// both have keys. An error changes no keys.
     ///
     /// # Safety
-    /// The leaf is one of the tree's, and full.
+    /// The leaf is one of the tree, and full.
     unsafe fn split(&mut self, position: Position) -> Result<(Position, Option<(Node, Node)>), AllocError> {
         let Position { leaf, i } = position;
         let split = match i {
@@ -214,8 +213,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             0 if leaf == self.first => Split::Prepend,
             _ => Split::Half,
         };
-        // SAFETY: the leaf is alive; what is made here is linked at once, and is in the tree when it has been joined,
-        // for which there is room then.
+        // SAFETY: the leaf is alive. The new leaf is linked to its neighbours here; its parent has a free position.
         unsafe {
             self.make_room_above(leaf, split)?;
             let right = self.new_leaf()?;
@@ -229,7 +227,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             (*right.as_ptr()).end = n;
             (*leaf.as_ptr()).end = at;
             if split == Split::Prepend {
-                // Keys come from the other side.
+                // Keys are inserted in descending order.
                 NodeLayout::<K, V, L>::pad_before(leaf, 0, Self::LEAF_CAPACITY);
                 ((*leaf.as_ptr()).start, (*leaf.as_ptr()).end) = (Self::LEAF_CAPACITY, Self::LEAF_CAPACITY);
             } else {
@@ -252,10 +250,10 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Puts a new leaf into the tree, on the right of one that is there.
+    /// Adds a new leaf to the parent of the leaf on its left.
     ///
     /// # Safety
-    /// Both have keys, and there is room above the left one.
+    /// Both have keys, and the parent of the left one is not full.
     unsafe fn join(&mut self, left: Node, right: Node) {
         // SAFETY: the caller's contract.
         unsafe {
@@ -270,7 +268,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Which child of its parent a node is.
+    /// The index of a node among the children of its parent.
     ///
     /// # Safety
     /// It is one.
@@ -279,7 +277,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         let children =
             unsafe { core::slice::from_raw_parts(NodeLayout::<K, V, L>::children(parent).as_ptr(), len(parent)) };
         let mut position = 0;
-        // Without an early end: a few of them are compared at once.
+        // Without an early exit, so that the compiler vectorizes the loop.
         for (i, c) in children.iter().enumerate() {
             if *c == child {
                 position = i;
@@ -289,7 +287,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         position
     }
 
-    /// Room for one more child beside a node, in its parent. An error changes no keys.
+    /// Ensures that the parent of a node is not full. An error changes no keys.
     ///
     /// # Safety
     /// The node is one of the tree's.
@@ -313,7 +311,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// The node is an inner one of the tree's, and full.
+    /// The node is an inner node of the tree, and full.
     #[cold]
     unsafe fn split_inner(&mut self, node: Node, split: Split) -> Result<(), AllocError> {
         // SAFETY: the caller's contract.
@@ -328,7 +326,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 Split::Half => n / 2,
             };
             let (i, above) = (Self::position(parent, node), len(parent));
-            // The separator between the two goes up.
+            // The separator between the two moves to the parent.
             NodeLayout::<K, V, L>::shift_children(parent, i + 1, parent, i + 2, above - i - 1);
             NodeLayout::<K, V, L>::shift_separators(parent, i, parent, i + 1, above - i - 1);
             NodeLayout::<K, V, L>::children(parent).add(i + 1).write(right);
@@ -348,7 +346,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// Sets the parent of children.
     ///
     /// # Safety
-    /// The node is an inner one, and has these children.
+    /// The node is an inner node with these children.
     pub(super) unsafe fn pop_group(parent: Node, start: usize, end: usize) {
         for i in start..end {
             // SAFETY: the caller's contract.

@@ -1,15 +1,15 @@
-//! Keys that are numbers. A node of them is searched without a branch: one of eight comparisons follows another, none
-//! of them waits for the one before, and the processor has none to guess.
+//! Integer keys. A node is searched without branches: the comparisons are independent of each other, and the processor
+//! has no branch to predict.
 //!
-//! Places of a node that are not in use hold the largest number, which is less than none: a search needs no length.
-//! Those of a leaf before its keys hold the smallest one, and a search that ends among them means the first key's
-//! position.
+//! Unused positions of a node hold the largest integer, which is not less than any key, so a search needs no length.
+//! Unused positions before the keys of a leaf hold the smallest integer; a search that ends among them means the first
+//! key.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::any::TypeId;
 use core::marker::PhantomData;
 
-/// How many keys of a node are compared in a line.
+/// Capacities of nodes are multiples of this number.
 pub(super) const STEP: usize = 8;
 
 pub(super) trait Integer: Copy + Ord {}
@@ -22,13 +22,13 @@ macro_rules! number {
 
 number!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 
-/// How many of the numbers from `keys` on are less than `key`. They are in order.
+/// The rank of `key`: the number of sorted integers from `keys` on that are less.
 ///
 /// # Safety
-/// There are `positions` of them, a multiple of `STEP`.
+/// There are `positions` integers, a multiple of `STEP`.
 #[inline(always)]
 pub(super) unsafe fn rank<N: Integer>(keys: *const N, positions: usize, key: N) -> usize {
-    // SAFETY: all numbers read are below `positions`.
+    // SAFETY: all indices are below `positions`.
     let less = |i: usize| usize::from(unsafe { *keys.add(i) } < key);
     let mut rank = 0;
     if positions == 64 {
@@ -43,7 +43,7 @@ pub(super) unsafe fn rank<N: Integer>(keys: *const N, positions: usize, key: N) 
     rank + (less(rank) + less(rank + 1)) + (less(rank + 2) + less(rank + 3))
 }
 
-/// The identity of a type that may borrow. Types that differ in lifetimes alone have the same.
+/// The identity of a type, which may borrow. Types that differ only in lifetimes have the same one.
 #[inline(always)]
 fn id<T: ?Sized>() -> TypeId {
     trait Identity {
@@ -61,19 +61,19 @@ fn id<T: ?Sized>() -> TypeId {
         }
     }
     let of = &PhantomData::<T>;
-    // SAFETY: the method reads nothing of the value; the lifetime is one of a type that has no value.
+    // SAFETY: the method reads no value of the type; the lifetime is that of a marker.
     let of = unsafe { core::mem::transmute::<&dyn Identity, &(dyn Identity + 'static)>(of) };
     of.get()
 }
 
-/// Whether two types are the same, or differ in lifetimes alone.
+/// Whether two types are the same, or differ only in lifetimes.
 #[inline(always)]
 pub(super) fn same_type<T: ?Sized, U: ?Sized>() -> bool {
     id::<T>() == id::<U>()
 }
 
-/// Does one thing if `$K` is a number, with `$N` for the number it is, and another if it is none. The compiler leaves
-/// one.
+/// Expands to `$number` if `$K` is an integer, with `$N` for its integer type, and to `$other` otherwise. The compiler
+/// removes the branches that do not apply.
 macro_rules! with_integer {
     ($K:ty, $N:ident => $number:expr, else $other:expr) => {
         with_integer!(@ $K, $N => $number, else $other;
@@ -99,7 +99,7 @@ pub(super) use {i32 as Isize, u32 as Usize};
 #[cfg(target_pointer_width = "64")]
 pub(super) use {i64 as Isize, u64 as Usize};
 
-/// Whether keys of this type are numbers.
+/// Whether keys of this type are integers.
 #[inline(always)]
 pub(super) fn is_integer<K>() -> bool {
     with_integer!(K, _N => true, else false)

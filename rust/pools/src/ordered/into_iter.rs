@@ -10,7 +10,7 @@ use super::tree::{key_of, value_of, Tree};
 use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
-/// The pairs of a map, taken out of it in the order of their keys. Those that are not taken are dropped.
+/// The pairs of a map by value, in the order of their keys. Dropping the iterator drops the remaining ones.
 ///
 /// ```
 /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -24,9 +24,9 @@ pub struct IntoIter<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     left: usize,
 }
 
-// SAFETY: it has the tree and all that is in it.
+// SAFETY: it owns the tree.
 unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Send for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Send {}
-// SAFETY: through a shared reference nothing is reached.
+// SAFETY: a shared reference gives no access to the tree.
 unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Sync for IntoIter<K, V, L, M> where Tree<K, V, L, M>: Sync {}
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
@@ -83,7 +83,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M>
     }
 }
 
-/// Defines an iterator over one half of the pairs.
+/// Defines an iterator over the keys or the values.
 macro_rules! half {
     ($(#[$doc:meta])* $name:ident, $item:ident, $half:path) => {
         $(#[$doc])*
@@ -121,7 +121,7 @@ macro_rules! half {
 }
 
 half!(
-    /// The keys of a map, taken out of it: [`OrderedMap::into_keys`].
+    /// The keys of a map by value: [`OrderedMap::into_keys`].
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -130,7 +130,7 @@ half!(
     IntoKeys, K, key_of
 );
 half!(
-    /// The values of a map, taken out of it: [`OrderedMap::into_values`].
+    /// The values of a map by value: [`OrderedMap::into_values`].
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -140,7 +140,7 @@ half!(
 );
 
 impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    /// The keys, taken out of the map in their order.
+    /// The keys of the map by value, in order.
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([(2, "b"), (1, "a")]);
@@ -150,7 +150,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         IntoKeys(self.into_iter())
     }
 
-    /// The values, taken out of the map in the order of their keys.
+    /// The values of the map by value, in the order of their keys.
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([(2, "b"), (1, "a")]);

@@ -9,23 +9,23 @@ use super::tree::{end, len, start, Position, Tree};
 use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-/// What a row of nodes is checked for, from left to right.
+/// The state of a check of a level of nodes, from left to right.
 struct Row {
-    /// The leaf that comes next, from what was seen.
+    /// The next leaf, according to the links of the leaves so far.
     expected: Option<Node>,
     prev: Option<Node>,
     keys: usize,
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// * All leaves are equally far below the root; each knows its neighbours and its parent.
-    /// * Keys are in order, and there are as many as `len` says.
-    /// * A leaf between others has at least 3/8 of the keys there is room for; the outermost ones have at least one.
-    /// * An inner node between others has at least 3/8 of the children there is room for; the outermost ones have one.
-    /// * A separator is not less than any key on its left, and less than all on its right; where keys are not numbers
-    ///   it is the first leaf on its right.
-    /// * Places of numbers that are not in use hold the largest one, or before those that are the smallest one; if they
-    ///   may be stale, at least none that is less than the last key, or greater than the first one.
+    /// * All leaves have the same depth, and correct links to their neighbours and parents.
+    /// * Keys are in ascending order, and there are `len` of them.
+    /// * A leaf has at least 3/8 of its capacity; the first and the last one have at least one key.
+    /// * An inner node has at least 3/8 of its capacity; the first and the last one of a level have at least one child.
+    /// * An integer separator is not less than any key on its left, and less than all on its right; of other keys it is
+    ///   the first leaf on its right.
+    /// * Unused positions of integers hold the largest integer, or the smallest one before the keys; in a stale leaf,
+    ///   none less than the last key, or none greater than the first one.
     pub(super) fn check(&self)
     where
         K: Ord,
@@ -34,7 +34,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             assert_eq!((self.len, self.height), (0, 0));
             return;
         };
-        // SAFETY: the nodes are alive; what is not as it should be ends the test.
+        // SAFETY: the nodes are alive; a violated invariant ends the test.
         unsafe {
             assert!((*root.as_ptr()).parent.is_none());
             let mut row = Row { expected: Some(self.first), prev: None, keys: 0 };
@@ -58,7 +58,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// The node is one of the tree's, so many inner nodes above the leaves.
+    /// The node of the tree is so many levels above the leaves.
     unsafe fn check_node(&self, node: Node, height: usize, leftmost: bool, rightmost: bool, row: &mut Row)
     where
         K: Ord,
@@ -81,7 +81,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         // SAFETY: it is an inner node.
         unsafe { NodeLayout::<K, V, L>::check_pad_separators(node) };
         for i in 0..n {
-            // SAFETY: it has so many children; leaves that were seen have keys.
+            // SAFETY: it has `n` children; the leaves so far have keys.
             unsafe {
                 let child = NodeLayout::<K, V, L>::child(node, i);
                 assert!((*child.as_ptr()).parent == Some(node));

@@ -13,7 +13,7 @@ use super::tree::{value_at, value_at_mut, Position, Tree};
 use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
-/// What all of them are made of.
+/// The positions and values that all iterators have.
 struct Along<V, L: FieldLayout<V>> {
     walk: LeafRange,
     raw: L::Raw<u32>,
@@ -37,7 +37,7 @@ unsafe fn key<'a, K, V: 'a, L: FieldLayout<V>>(position: Position) -> &'a K {
     unsafe { Tree::<K, V, L, Heap>::key_at(position) }
 }
 
-/// Defines an iterator by what it makes of a position.
+/// Defines an iterator by its item for a position.
 macro_rules! iter {
     ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
@@ -106,7 +106,7 @@ macro_rules! iter {
     };
 }
 
-/// Defines an iterator over a range, by what it makes of a position.
+/// Defines an iterator over a range by its item for a position.
 macro_rules! range {
     ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
@@ -160,7 +160,7 @@ iter!(
     Iter, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 iter!(
-    /// Pairs with values to change: [`OrderedMap::iter_mut`].
+    /// Pairs with mutable values: [`OrderedMap::iter_mut`].
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -188,7 +188,7 @@ iter!(
     Values, L::Ref<'a>, (raw, position) value_at::<K, V, L>(raw, position), &'a (K, V)
 );
 iter!(
-    /// Values to change: [`OrderedMap::values_mut`].
+    /// Mutable values: [`OrderedMap::values_mut`].
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -206,7 +206,7 @@ range!(
     Range, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 range!(
-    /// Pairs whose keys are in a range, with values to change: [`OrderedMap::range_mut`].
+    /// Pairs whose keys are in a range, with mutable values: [`OrderedMap::range_mut`].
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -216,12 +216,12 @@ range!(
     (&'a K, &'a mut V)
 );
 
-/// What those that share have besides.
+/// Traits of the iterators of shared references.
 macro_rules! shared {
     ($($name:ident)*) => {$(
-        // SAFETY: what they hand out may be sent.
+        // SAFETY: their items are `Send`.
         unsafe impl<K: Sync, V, L: FieldLayout<V>> Send for $name<'_, K, V, L> where L::Parts: Sync {}
-        // SAFETY: what they hand out may be shared.
+        // SAFETY: their items are `Sync`.
         unsafe impl<K: Sync, V, L: FieldLayout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
     )*};
 }
@@ -238,9 +238,9 @@ macro_rules! clone {
 
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
-        // SAFETY: what they hand out may be sent.
+        // SAFETY: their items are `Send`.
         unsafe impl<K: Sync, V, L: FieldLayout<V>> Send for $name<'_, K, V, L> where L::Parts: Send {}
-        // SAFETY: through a shared reference to one nothing is reached.
+        // SAFETY: a shared reference gives no access to the items.
         unsafe impl<K: Sync, V, L: FieldLayout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
     )*};
 }
@@ -264,7 +264,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         Iter { along: self.along(), left: self.len(), of: PhantomData }
     }
 
-    /// All pairs in the order of their keys, with values to change.
+    /// All pairs in the order of their keys, with mutable values.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1), ("b", 2)]);
@@ -310,7 +310,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         ValuesMut { along: self.along(), left: self.len(), of: PhantomData }
     }
 
-    /// The pairs whose keys are in a range. Takes O(log n) steps to find the ends.
+    /// The pairs whose keys are in a range. The ends are found in O(log n).
     ///
     /// ```
     /// use core::ops::Bound::{Excluded, Included};
@@ -320,7 +320,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The range ends before it starts, or excludes the one key that is both of its ends.
+    /// The start of the range is greater than its end, or both are equal and excluded.
     #[track_caller]
     pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V, L>
     where
@@ -329,7 +329,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         Range { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
     }
 
-    /// The pairs whose keys are in a range, with values to change.
+    /// The pairs whose keys are in a range, with mutable values.
     ///
     /// ```
     /// let mut map: toft_pools::OrderedMap<_, _> = ["Ann", "Bob", "Cay"].map(|name| (name, 0)).into();

@@ -1,32 +1,31 @@
-//! Walking along the leaves, from both ends.
+//! Iteration over the positions of leaves, from both ends.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::node::Node;
 use super::tree::{end, start, Position};
 
-/// The positions from one to another, which it does not include. Each is returned once, from one end or the other: what
-/// the front passed is on its left, what the back passed on its right, even if they were the wrong way round at first.
+/// The positions from `front` up to, but not including, `back`. Each is returned once.
 #[derive(Clone, Copy)]
 pub(super) struct LeafRange {
     front: Node,
     i: usize,
-    /// Where the front's leaf ends.
+    /// The end of the keys of the front leaf.
     end: usize,
     back: Node,
     j: usize,
-    /// Where the back's leaf begins.
+    /// The start of the keys of the back leaf.
     begin: usize,
 }
 
 impl LeafRange {
-    /// Over nothing.
+    /// An empty range.
     pub fn empty() -> LeafRange {
         LeafRange { front: Node::dangling(), i: 0, end: 0, back: Node::dangling(), j: 0, begin: 0 }
     }
 
     /// # Safety
-    /// Both are positions of leaves of one tree, at most at the ends of their leaves. For as long as this value is
-    /// used, the tree's leaves and their links and lengths stay as they are.
+    /// Both are positions of leaves of one tree, or the ends of the keys of these. While this value is used, the
+    /// leaves, their links and their lengths do not change.
     #[inline]
     pub unsafe fn new(front: Position, back: Position) -> LeafRange {
         // SAFETY: the caller's contract.
@@ -34,13 +33,13 @@ impl LeafRange {
         LeafRange { front: front.leaf, i: front.i, end, back: back.leaf, j: back.i, begin }
     }
 
-    /// Where the front is, and the back. `None`: nowhere.
+    /// The front and the back position; `None` for the empty range of no tree.
     pub fn ends(&self) -> Option<(Position, Position)> {
         let nowhere = self.front == Node::dangling();
         (!nowhere).then_some((Position { leaf: self.front, i: self.i }, Position { leaf: self.back, i: self.j }))
     }
 
-    /// To the next leaf; `false`: there is none, or this one was the back's.
+    /// Moves the front to the next leaf. Returns false if there is none, or if the front leaf is that of the back.
     #[inline(always)]
     fn advance_leaf(&mut self) -> bool {
         if self.front == self.back {
@@ -54,7 +53,7 @@ impl LeafRange {
         true
     }
 
-    /// What is left from the front on, leaf by leaf: the leaf, the first position and the one behind the last.
+    /// The remaining positions of the front leaf: the leaf, the first position, and the one after the last.
     #[inline(always)]
     pub fn next_leaf(&mut self) -> Option<(Node, usize, usize)> {
         loop {

@@ -1,8 +1,9 @@
-//! Ordered maps and sets: a B+ tree in nodes of its own.
+//! Ordered maps and sets: a B+ tree.
 //!
-//! `node` says how a node lies in memory, `storage` where nodes come from, `number` how numbers are searched. On these
-//! is `tree` with `insert`, `remove`, `walk` and `whole`, which knows nothing of the interface: that is `map`, `entry`,
-//! `iter`, `drain`, `traits`, and for sets `set` and `algebra`.
+//! The bottom layer is the node: `node` is its memory layout, `node_storage` and `value_slots` its allocation,
+//! `integer_keys` and `simd` the search among integer keys. Above it is the tree: `tree` with `insert`, `remove`,
+//! `leaf_range`, `bulk` and `invariants`. On top is the API: `map`, `entry`, `iter`, `into_iter`, `traits`, and for
+//! sets `set` and `set_operations`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod bulk;

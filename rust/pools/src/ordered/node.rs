@@ -1,10 +1,10 @@
-//! How a node lies in memory. All that is unsafe about addresses within a node is here.
+//! The memory layout of nodes, with all address arithmetic within a node.
 //!
-//! A leaf has keys, and beside each a cell: the value, or the number of the slot the value is in. An inner node has
-//! children, and between each two of them a separator:
+//! A leaf has an array of keys and an array of cells: the values, or the indices of their slots. An inner node has
+//! children and separators between them:
 //!
-//! * where keys are numbers, one that is not less than any key on its left, and less than all on its right;
-//! * else the leaf whose first key is the least on its right: keys are not copied, and the separator is always exact.
+//! * for integer keys, an integer that is not less than any key on its left and less than all on its right;
+//! * otherwise the leaf whose first key is the smallest on its right, so that keys are not copied.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -14,30 +14,29 @@ use core::ptr::NonNull;
 use super::integer_keys::{is_integer, with_integer, STEP};
 use crate::field_layout::FieldLayout;
 
-/// What every node begins with.
+/// The head of every node.
 #[repr(C)]
 pub(super) struct Head {
     pub parent: Option<Node>,
-    /// The leaves beside a leaf. A node that is not in use has the next such one here.
+    /// The neighbours of a leaf. In a free node, `next` is the next free node.
     pub prev: Option<Node>,
     pub next: Option<Node>,
-    /// Which positions of a leaf have keys: those from one to before the other. Both ends may move, so that what comes
-    /// or goes on one side need not move what is on the other. For an inner node 0, and how many children it has.
+    /// The range of positions of a leaf that have keys. Both ends move, so that an insertion or removal moves the keys
+    /// on one side only. In an inner node, 0 and the number of children.
     pub start: usize,
     pub end: usize,
-    /// Places of a leaf that are not in use may hold numbers that were there: before the start none that is greater
-    /// than the first key, from the end on none that is less than the last. Those do not mislead a search, but would
-    /// when a key comes that is less, or greater.
+    /// Whether unused positions of a leaf hold old integers: before the start none greater than the first key, from the
+    /// end on none less than the last one. A search stays correct until a smaller or greater key is inserted.
     pub stale: bool,
 }
 
 pub(super) type Node = NonNull<Head>;
 
-/// A cache line. Lines of eight keys of eight bytes are lines of the cache.
+/// The size of a cache line: eight keys of eight bytes.
 const LINE: usize = 64;
-/// How large the keys and cells of a leaf are, unless that is too few of them or too many.
+/// The intended size of the keys and cells of a leaf, in bytes.
 const LEAF_BYTES: usize = 1024;
-/// Values up to this size live in leaves; moving larger ones at each insertion would take too long.
+/// Values up to this size, in bytes, are stored in leaves; larger ones would be too slow to move at each insertion.
 const CELL_MOST: usize = 32;
 
 const fn max(a: usize, b: usize) -> usize {
@@ -48,23 +47,23 @@ const fn max(a: usize, b: usize) -> usize {
     }
 }
 
-/// The nodes of a tree with these keys and values.
+/// The layout of the nodes of a tree with these keys and values.
 pub(super) struct NodeLayout<K, V, L>(PhantomData<(K, V, L)>);
 
 impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
-    /// Whether values live in leaves.
+    /// Whether values are stored in leaves.
     pub const INLINE: bool = L::ROWS && size_of::<V>() <= CELL_MOST && align_of::<V>() <= CELL_MOST;
     const CELL: usize = if Self::INLINE { size_of::<V>() } else { size_of::<u32>() };
     const CELL_ALIGN: usize = if Self::INLINE { max(8, align_of::<V>()) } else { 8 };
     const ENTRY: usize = max(size_of::<K>() + Self::CELL, 1);
 
-    /// How many keys a leaf has room for.
+    /// The capacity of a leaf, in keys.
     pub const LEAF_CAPACITY: usize = match LEAF_BYTES / Self::ENTRY {
         64.. => 64,
         n @ STEP..64 => n / STEP * STEP,
         _ => 4,
     };
-    /// How many children an inner node has room for. Nodes of large keys are small as their leaves are.
+    /// The capacity of an inner node, in children. It is small for large keys, as that of leaves is.
     pub const FANOUT: usize = if Self::LEAF_CAPACITY == 4 { 4 } else { 64 };
 
     pub const ALIGN: usize = max(LINE, align_of::<K>());
@@ -72,7 +71,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     const CELLS: usize = (Self::KEYS + Self::LEAF_CAPACITY * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
     pub const LEAF: usize = (Self::CELLS + Self::LEAF_CAPACITY * Self::CELL).next_multiple_of(Self::ALIGN);
 
-    /// Bounds are keys or addresses of leaves.
+    /// The size of a separator: an integer key or the address of a leaf.
     const SEPARATOR: usize =
         if size_of::<K>() <= 16 { max(size_of::<K>(), size_of::<Node>()) } else { size_of::<Node>() };
     const SEPARATORS: usize = size_of::<Head>().next_multiple_of(LINE);
@@ -87,7 +86,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     }
 
     /// # Safety
-    /// For this and the others: the node is a leaf of this shape; the result is valid for numbers up to
+    /// For this and the others: the node is a leaf of this layout; the result is valid for indices below
     /// `LEAF_CAPACITY`.
     #[inline(always)]
     pub unsafe fn keys(leaf: Node) -> NonNull<K> {
@@ -108,7 +107,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         unsafe { leaf.cast::<u8>().add(Self::CELLS + i * Self::CELL) }
     }
 
-    /// Where a value lies, where values live in leaves.
+    /// The address of a value that is stored in the leaf.
     #[inline(always)]
     pub unsafe fn value(leaf: Node, i: usize) -> NonNull<V> {
         debug_assert!(Self::INLINE);
@@ -116,7 +115,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         unsafe { Self::cell(leaf, i).cast() }
     }
 
-    /// The slot of the value, where values do not live in leaves.
+    /// The address of the slot index of a value that is not stored in the leaf.
     #[inline(always)]
     pub unsafe fn slot(leaf: Node, i: usize) -> NonNull<u32> {
         debug_assert!(!Self::INLINE);
@@ -124,10 +123,10 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         unsafe { Self::cell(leaf, i).cast() }
     }
 
-    /// Moves keys and cells of a leaf. Places that hold none now are not filled.
+    /// Moves keys and cells. The positions that they leave are not filled.
     ///
     /// # Safety
-    /// All are within their leaves.
+    /// Both ranges are within their leaves.
     #[inline(always)]
     pub unsafe fn shift(from: Node, i: usize, to: Node, j: usize, n: usize) {
         debug_assert!(i + n <= Self::LEAF_CAPACITY && j + n <= Self::LEAF_CAPACITY);
@@ -138,11 +137,11 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         }
     }
 
-    /// Makes positions from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold
-    /// the smallest number, which keeps the order, and a search that ends among them ended before all keys.
+    /// Fills the unused positions from `start` to `end` before the keys of a leaf with the smallest integer, which
+    /// keeps the order; a search that ends among them means the first key.
     ///
     /// # Safety
-    /// They hold no keys, or such as were moved.
+    /// They hold no keys, or keys that were moved.
     #[inline(always)]
     pub unsafe fn pad_before(leaf: Node, start: usize, end: usize) {
         with_integer!(K, N => {
@@ -155,10 +154,10 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         }, else ())
     }
 
-    /// Makes positions from `start` to `end` of a leaf, behind those that are in use, such as are not in use.
+    /// Fills the unused positions from `start` to `end` after the keys of a leaf with the largest integer.
     ///
     /// # Safety
-    /// They hold no keys, or such as were moved.
+    /// They hold no keys, or keys that were moved.
     #[inline(always)]
     pub unsafe fn pad(leaf: Node, start: usize, end: usize) {
         with_integer!(K, N => {
@@ -172,7 +171,8 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     }
 
     /// # Safety
-    /// For this and the others: the node is an inner one of this shape; the result is valid for numbers up to `FANOUT`.
+    /// For this and the others: the node is an inner node of this layout; the result is valid for indices below
+    /// `FANOUT`.
     #[inline(always)]
     pub unsafe fn separators(inner: Node) -> NonNull<u8> {
         // SAFETY: within the node.
@@ -192,7 +192,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         unsafe { Self::children(inner).add(i).read() }
     }
 
-    /// How far apart separators are.
+    /// The distance of separators in bytes.
     #[inline(always)]
     fn separator_size() -> usize {
         if is_integer::<K>() {
@@ -202,15 +202,14 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         }
     }
 
-    /// The separator between a leaf and the one on its right.
+    /// Writes the separator between a leaf and the one on its right.
     ///
     /// # Safety
-    /// They are neighbours, and have keys. The node has room for the separator.
+    /// The leaves are neighbours and have keys; `i` is less than `FANOUT - 1`.
     #[inline(always)]
     pub unsafe fn set_separator(inner: Node, i: usize, left: Node, right: Node) {
         debug_assert!(i < Self::FANOUT - 1);
-        // SAFETY: the caller's contract; a number can be copied, and the last key of the left leaf is not greater than
-        // itself.
+        // SAFETY: the caller's contract; an integer may be copied.
         unsafe {
             if is_integer::<K>() {
                 let last = Self::keys(left).add((*left.as_ptr()).end - 1);
@@ -221,7 +220,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
         }
     }
 
-    /// The leaf a separator stands for, where keys are not numbers.
+    /// The leaf of a separator, if keys are not integers.
     #[inline(always)]
     pub unsafe fn separator_leaf(inner: Node, i: usize) -> Node {
         // SAFETY: within the node.
@@ -231,7 +230,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// Copies `n` separators.
     ///
     /// # Safety
-    /// All are within their nodes.
+    /// Both ranges are within their nodes.
     #[inline(always)]
     pub unsafe fn shift_separators(from: Node, i: usize, to: Node, j: usize, n: usize) {
         let size = Self::separator_size();
@@ -242,14 +241,14 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// Copies `n` children. Their parents are not updated.
     ///
     /// # Safety
-    /// All are within their nodes.
+    /// Both ranges are within their nodes.
     #[inline(always)]
     pub unsafe fn shift_children(from: Node, i: usize, to: Node, j: usize, n: usize) {
         // SAFETY: the caller's contract.
         unsafe { Self::children(to).add(j).copy_from(Self::children(from).add(i), n) }
     }
 
-    /// Makes separators from `start` to the end of the node such as are not in use.
+    /// Fills the unused separators from `start` on with the largest integer.
     ///
     /// # Safety
     /// They are not in use.
@@ -269,7 +268,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
 /// For [`check`](super::invariants).
 impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// # Safety
-    /// The node is a leaf of this shape.
+    /// The node is a leaf of this layout.
     pub unsafe fn check_pad(leaf: Node) {
         with_integer!(K, N => {
             // SAFETY: within the node.
@@ -285,7 +284,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     }
 
     /// # Safety
-    /// The node is an inner one of this shape.
+    /// The node is an inner node of this layout.
     pub unsafe fn check_pad_separators(inner: Node) {
         with_integer!(K, N => {
             // SAFETY: within the node.

@@ -1,5 +1,5 @@
-//! The memory of a tree's nodes: chunks from its memory, each larger than the one before. A node stays where it is;
-//! what is not in use any more is used again.
+//! The allocation of nodes: from chunks of growing size, and from free lists. A node is never moved; freed nodes are
+//! reused.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -10,7 +10,7 @@ use crate::field_layout::FieldLayout;
 use toft::AllocError;
 use toft::Memory;
 
-/// What a chunk begins with, before its nodes.
+/// The head of a chunk, before its nodes.
 struct Chunk {
     next: Option<NonNull<Chunk>>,
     size: usize,
@@ -18,12 +18,12 @@ struct Chunk {
 
 pub(super) struct NodeStorage {
     oldest: Option<NonNull<Chunk>>,
-    /// The chunk that nodes are cut from, and where in it the next one lies. Those behind it are not in use.
+    /// The chunk from which nodes are allocated, and the offset of the next one. The chunks after it are unused.
     current: Option<NonNull<Chunk>>,
     used: usize,
     leaves: Option<Node>,
     inners: Option<Node>,
-    /// Layout of all chunks.
+    /// The bytes of all chunks.
     pub bytes: usize,
 }
 
@@ -32,18 +32,18 @@ impl NodeStorage {
         NodeStorage { oldest: None, current: None, used: 0, leaves: None, inners: None, bytes: 0 }
     }
 
-    /// A leaf with no keys.
+    /// Allocates a leaf without keys.
     #[inline]
     pub fn leaf<K, V, L: FieldLayout<V>>(&mut self, memory: &impl Memory) -> Result<Node, AllocError> {
         let node = match self.leaves {
             Some(node) => {
-                // SAFETY: a node that is not in use names the next such one.
+                // SAFETY: the head of a free node is initialized.
                 self.leaves = unsafe { node.as_ref() }.next;
                 node
             }
             None => self.cut::<K, V, L>(NodeLayout::<K, V, L>::LEAF, memory)?,
         };
-        // SAFETY: the node is this tree's and not in use; it has room for its head and keys.
+        // SAFETY: the node is unused and has the size of a leaf.
         unsafe {
             node.write(Head { parent: None, prev: None, next: None, start: 0, end: 0, stale: false });
             NodeLayout::<K, V, L>::pad(node, 0, NodeLayout::<K, V, L>::LEAF_CAPACITY);
@@ -51,17 +51,17 @@ impl NodeStorage {
         Ok(node)
     }
 
-    /// An inner node with no children.
+    /// Allocates an inner node without children.
     pub fn inner<K, V, L: FieldLayout<V>>(&mut self, memory: &impl Memory) -> Result<Node, AllocError> {
         let node = match self.inners {
             Some(node) => {
-                // SAFETY: a node that is not in use names the next such one.
+                // SAFETY: the head of a free node is initialized.
                 self.inners = unsafe { node.as_ref() }.next;
                 node
             }
             None => self.cut::<K, V, L>(NodeLayout::<K, V, L>::INNER, memory)?,
         };
-        // SAFETY: the node is this tree's and not in use; it has room for its head and separators.
+        // SAFETY: the node is unused and has the size of an inner node.
         unsafe {
             node.write(Head { parent: None, prev: None, next: None, start: 0, end: 0, stale: false });
             NodeLayout::<K, V, L>::pad_separators(node, 0);
@@ -70,26 +70,26 @@ impl NodeStorage {
     }
 
     /// # Safety
-    /// The leaf is this storage's, and not used again. Its keys and values are moved or dropped.
+    /// The leaf was allocated here and is not used again. Its keys and values are moved or dropped.
     pub unsafe fn free_leaf(&mut self, node: Node) {
         // SAFETY: the caller's contract.
         unsafe { (*node.as_ptr()).next = self.leaves.replace(node) }
     }
 
     /// # Safety
-    /// The inner node is this storage's, and not used again.
+    /// The inner node was allocated here and is not used again.
     pub unsafe fn free_inner(&mut self, node: Node) {
         // SAFETY: the caller's contract.
         unsafe { (*node.as_ptr()).next = self.inners.replace(node) }
     }
 
-    /// Takes all nodes back, and keeps the memory.
+    /// Frees all nodes and keeps the chunks.
     pub fn reset<K, V, L: FieldLayout<V>>(&mut self) {
         (self.leaves, self.inners, self.current) = (None, None, self.oldest);
         self.used = NodeLayout::<K, V, L>::ALIGN;
     }
 
-    /// Room for so many nodes of each kind, beside those that are in use.
+    /// Allocates a chunk for so many further nodes of each kind.
     pub fn reserve<K, V, L: FieldLayout<V>>(
         &mut self,
         leaves: usize,
@@ -115,7 +115,7 @@ impl NodeStorage {
                         self.used += size;
                         return Ok(node);
                     }
-                    // What is left of this chunk holds no node of this size.
+                    // The rest of this chunk is too small for a node of this size.
                     if let Some(next) = (*chunk.as_ptr()).next {
                         (self.current, self.used) = (Some(next), NodeLayout::<K, V, L>::ALIGN);
                         continue;
@@ -127,15 +127,15 @@ impl NodeStorage {
         }
     }
 
-    /// One more chunk.
+    /// Allocates a further chunk.
     fn add<K, V, L: FieldLayout<V>>(&mut self, size: usize, memory: &impl Memory) -> Result<(), AllocError> {
         let layout = Self::layout::<K, V, L>(size).ok_or(AllocError)?;
         let chunk = memory.take(layout).ok_or(AllocError)?.cast::<Chunk>();
-        // SAFETY: memory of that layout; a chunk's head fits into the room before its nodes.
+        // SAFETY: memory of that layout; the head of a chunk fits before its first node.
         unsafe { chunk.write(Chunk { next: None, size }) };
         match self.current {
             None => {
-                // No chunk at all, since the first one becomes current.
+                // There is no chunk, since the first one becomes current.
                 (self.oldest, self.current, self.used) = (Some(chunk), Some(chunk), NodeLayout::<K, V, L>::ALIGN);
             }
             // SAFETY: the current chunk is alive.
@@ -154,15 +154,15 @@ impl NodeStorage {
         NodeLayout::<K, V, L>::bytes(size)
     }
 
-    /// Gives all memory back.
+    /// Deallocates all chunks.
     ///
     /// # Safety
-    /// The memory is the one all chunks were taken from. No node is used any more.
+    /// The chunks were allocated in this memory. No node is used again.
     pub unsafe fn deallocate<K, V, L: FieldLayout<V>>(&mut self, memory: &impl Memory) {
         let mut chunk = self.oldest;
         *self = NodeStorage::new();
         while let Some(this) = chunk {
-            // SAFETY: the chunks are alive, each was taken with this layout; the caller's contract.
+            // SAFETY: the chunks are alive, and were allocated with this layout; the caller's contract.
             unsafe {
                 let Chunk { next, size } = this.read();
                 chunk = next;

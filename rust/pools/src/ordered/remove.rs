@@ -1,4 +1,4 @@
-//! Removal, and what keeps nodes from being nearly empty.
+//! Removal, and the merging of nodes with few keys.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -10,7 +10,7 @@ use crate::field_layout::FieldLayout;
 use toft::Memory;
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Where a key is, for its removal: found at once if it is the first or the last.
+    /// The position of a key for its removal: faster if it is the first or the last.
     #[inline(always)]
     pub(super) fn find_to_remove<Q: Ord + ?Sized>(&self, key: &Q) -> Option<Position>
     where
@@ -19,7 +19,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         with_integer!(K, N => {
             if same_type::<Q, K>() {
                 let (first, last) = (self.first_position()?, self.last_position()?);
-                // SAFETY: the key is a K, which is an N, as `is` says; there are keys at both positions.
+                // SAFETY: `same_type` ensures that the key is a K, which is an N; there are keys at both positions.
                 unsafe {
                     let key = *(&raw const *key).cast::<N>();
                     let number = |position| *(&raw const *Self::key_at(position)).cast::<N>();
@@ -35,11 +35,11 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }, else self.find(key))
     }
 
-    /// Two neighbours that have no more keys than this together become one.
+    /// Two neighbours are merged if they have no more keys than this in all.
     const MERGED_KEYS: usize = Self::LEAF_CAPACITY * 7 / 8;
     const MERGED_CHILDREN: usize = Self::FANOUT * 7 / 8;
 
-    /// Takes out what is in a position.
+    /// Removes the pair at a position.
     ///
     /// # Safety
     /// There is a key at the position.
@@ -50,7 +50,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         unsafe {
             let pair = (Self::take_key(position), self.take_value(position));
             let (first, last) = (start(leaf), end(leaf) - 1);
-            // Those behind it close the gap, or those before it, as for an insertion.
+            // The keys after it close the gap, or those before it, as for an insertion.
             if i - first + Self::LEAF_CAPACITY / 2 < last - i || i == first {
                 if i > first {
                     NodeLayout::<K, V, L>::shift(leaf, first, leaf, first + 1, i - first);
@@ -62,7 +62,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 }
                 (*leaf.as_ptr()).end = last;
             }
-            (*leaf.as_ptr()).stale = true; // rather than to write into what is to be searched next
+            (*leaf.as_ptr()).stale = true; // the next search does not wait for a store
             self.len -= 1;
             let n = last - first;
             if n < Self::MIN_KEYS && (n == 0 || (leaf != self.first && leaf != self.last)) {
@@ -72,15 +72,15 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Fills up a leaf that has few keys, or merges it. The outermost leaves may have few, so that keys taken out in
-    /// their order move none, and are left alone until they have none.
+    /// Moves keys to a leaf that has few, or merges it. The first and the last leaf may have few keys and are removed
+    /// when they have none, so that removal in order moves no keys.
     ///
     /// # Safety
-    /// The leaf is one of the tree's; if it is an outermost one, it has no keys.
+    /// The leaf is one of the tree; if it is the first or the last, it has no keys.
     #[cold]
     #[inline(never)]
     unsafe fn mend(&mut self, leaf: Node) {
-        // SAFETY: neighbours and parents are nodes of the tree's. Each leaf but `leaf` has keys.
+        // SAFETY: neighbours and parents are nodes of the tree. Each leaf except `leaf` has keys.
         unsafe {
             if leaf == self.first || leaf == self.last {
                 self.drop_leaf(leaf);
@@ -88,7 +88,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             }
             let parent = (*leaf.as_ptr()).parent.unwrap_unchecked();
             let i = Self::position(parent, leaf);
-            // The only child of its parent is an outermost one; others have a neighbour within their parent.
+            // An only child is the first or the last of its level; others have a neighbour within their parent.
             let (at, left, right) = match i + 1 < len(parent) {
                 true => (i, leaf, NodeLayout::<K, V, L>::child(parent, i + 1)),
                 false => (i - 1, NodeLayout::<K, V, L>::child(parent, i - 1), leaf),
@@ -119,10 +119,10 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Takes a leaf that has no keys out of the tree.
+    /// Unlinks and frees a leaf that has no keys.
     ///
     /// # Safety
-    /// The leaf is one of the tree's. It is the first or the last one, or not the first child of its parent.
+    /// The leaf is one of the tree. It is the first or the last one, or not the first child of its parent.
     unsafe fn drop_leaf(&mut self, leaf: Node) {
         // SAFETY: neighbours are leaves of the tree's.
         unsafe {
@@ -144,15 +144,15 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Takes a child, which is freed, out of an inner node.
+    /// Removes a child, which is freed, from an inner node.
     ///
     /// # Safety
-    /// The node is an inner one of the tree's. The child has no keys below, and is the first of its row or the last, or
-    /// not the first child of the node.
+    /// The node is an inner node of the tree. There are no keys below the child, and it is the first or the last of its
+    /// level, or not the first child of the node.
     unsafe fn drop_child(&mut self, node: Node, i: usize) {
-        // SAFETY: the caller's contract. The separator on the left of the child goes with it; the first child's
-        // separator is further up, and where that is there the child is the last of its row, so this node has no other
-        // and goes too.
+        // SAFETY: the caller's contract. The separator on the left of the child is removed with it. That of a first
+        // child is further up; then the child is the last of its level, so this node has no other child and is freed
+        // too.
         unsafe {
             let n = len(node) - 1;
             NodeLayout::<K, V, L>::shift_children(node, i + 1, node, i, n - i);
@@ -175,16 +175,16 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Fills up an inner node that has few children, or merges it.
+    /// Moves children to an inner node that has few, or merges it.
     ///
     /// # Safety
-    /// The node is one of the parent's, which is one of the tree's.
+    /// The node is a child of the parent, which is a node of the tree.
     unsafe fn mend_inner(&mut self, parent: Node, node: Node) {
         type S<K, V, L> = NodeLayout<K, V, L>;
         // SAFETY: the caller's contract.
         unsafe {
             if len(parent) == 1 {
-                return; // at the edge of the tree
+                return; // the first or the last of its level
             }
             let i = Self::position(parent, node);
             let (at, left, right) = match i + 1 < len(parent) {
@@ -192,7 +192,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 false => (i - 1, S::<K, V, L>::child(parent, i - 1), node),
             };
             let (l, r) = (len(left), len(right));
-            // The separator between them comes down, and with the children go the separators between those.
+            // The separator between the two moves down; the separators between the moved children move with them.
             if l + r <= Self::MERGED_CHILDREN {
                 S::<K, V, L>::shift_separators(parent, at, left, l - 1, 1);
                 S::<K, V, L>::shift_separators(right, 0, left, l, r - 1);
@@ -229,7 +229,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Roots with a single child are none.
+    /// Replaces a root that has a single child by the child.
     fn lower(&mut self) {
         // SAFETY: while there are inner nodes the root is one; its child is alive.
         unsafe {

@@ -1,4 +1,4 @@
-//! Sets with sets: what is in one, in both, in either. Both are walked along together.
+//! Union, intersection and differences of sets, by a merge of both.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cmp::Ordering;
@@ -9,7 +9,7 @@ use core::ops::{BitAnd, BitOr, BitXor, Sub};
 use super::set::{Iter, OrderedSet};
 use toft::Memory;
 
-/// What comes next of two sets: an element of the one, of the other, or one that both have.
+/// A merge of two sets: the next element of one set, of the other, or of both.
 struct Merge<'a, T> {
     left: Peekable<Iter<'a, T>>,
     right: Peekable<Iter<'a, T>>,
@@ -28,7 +28,7 @@ impl<'a, T: Ord> Merge<'a, T> {
     }
 }
 
-/// Defines an iterator by which elements it lets through, and how many there may be.
+/// Defines an iterator by the elements of the merge that it returns, and its size hint.
 macro_rules! merge {
     ($(#[$doc:meta])* $name:ident, ($a:ident, $b:ident) $through:expr, ($m:ident, $n:ident) $hint:expr) => {
         $(#[$doc])*
@@ -90,7 +90,7 @@ merge!(
     Intersection, (a, b) a.filter(|_| b.is_some()), (m, n) (0, Some(m.min(n)))
 );
 merge!(
-    /// The elements that the second set has not: [`OrderedSet::difference`].
+    /// The elements that are not in the second set: [`OrderedSet::difference`].
     ///
     /// ```
     /// let (a, b) = (toft_pools::OrderedSet::from([1]), toft_pools::OrderedSet::from([2]));
@@ -108,7 +108,7 @@ merge!(
     SymmetricDifference, (a, b) a.xor(b), (m, n) (0, m.checked_add(n))
 );
 
-/// A set this much larger than another is searched rather than walked along.
+/// A set that is larger than the other by this factor is searched rather than merged.
 const LARGER: usize = 16;
 
 impl<T: Ord, M: Memory> OrderedSet<T, M> {
@@ -136,7 +136,7 @@ impl<T: Ord, M: Memory> OrderedSet<T, M> {
         Intersection(self.merge(other))
     }
 
-    /// The elements that the other set has not, in their order. O(m + n).
+    /// The elements that are not in the other set, in their order. O(m + n).
     ///
     /// ```
     /// let (a, b) = (toft_pools::OrderedSet::from([1, 2]), toft_pools::OrderedSet::from([2, 3]));
@@ -191,7 +191,7 @@ impl<T: Ord, M: Memory> OrderedSet<T, M> {
     }
 }
 
-/// Defines an operator: a set of what an iterator yields, in memory of the first set's kind.
+/// Defines an operator: a set of the elements of an iterator, in the first set's memory.
 macro_rules! operator {
     ($($trait:ident $name:ident $method:ident)*) => {$(
         impl<T: Ord + Clone, M: Memory + Clone, N: Memory> $trait<&OrderedSet<T, N>> for &OrderedSet<T, M> {

@@ -1,4 +1,4 @@
-//! What a map is to the language: built, compared, cloned, shown, indexed.
+//! Traits of the standard library for a map.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -17,7 +17,7 @@ use crate::field_layout::{CloneIn, Columns, FieldLayout, Rows};
 use toft::Memory;
 
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Whether a key is greater than all that are there.
+    /// Whether a key is greater than all keys of the map.
     #[inline]
     pub(super) fn is_behind(&self, key: &K) -> bool
     where
@@ -27,7 +27,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.last_position().is_none_or(|position| key > unsafe { Self::key_at(position) })
     }
 
-    /// All keys and values, in a vector with room for more; the nodes stay.
+    /// Moves all keys and values to a vector with capacity for more; the nodes are kept.
     fn take_out(&mut self, more: usize) -> Vec<(K, V)> {
         let mut all = Vec::with_capacity(self.len.saturating_add(more));
         for position in self.forget() {
@@ -44,7 +44,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory + Default> Default for OrderedMap<K, V, 
     }
 }
 
-/// Keys that come in order are put behind each other as they come. At the first that does not, all are sorted.
+/// Appends keys while they ascend. At the first one that does not, sorts all pairs.
 impl<K: Ord, V, L: FieldLayout<V>, M: Memory + Default> FromIterator<(K, V)> for OrderedMap<K, V, L, M> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut map = Self::default();
@@ -58,7 +58,7 @@ impl<K: Ord, V, L: FieldLayout<V>, M: Memory + Default> FromIterator<(K, V)> for
             let mut all = map.tree.take_out(hint);
             all.push((key, value));
             all.extend(pairs);
-            all.sort_by(|a, b| a.0.cmp(&b.0)); // of equal keys the last one counts, so their order must stay
+            all.sort_by(|a, b| a.0.cmp(&b.0)); // stable: of equal keys the last one is kept
             let mut all = all.into_iter().peekable();
             while let Some(pair) = all.next() {
                 if all.peek().is_none_or(|next| next.0 != pair.0) {
@@ -93,7 +93,7 @@ impl<'a, K: Ord + Copy, V: Copy, L: FieldLayout<V>, M: Memory> Extend<(&'a K, &'
     }
 }
 
-/// The clone is as large as it must be, unless the map is fixed: then it is as well, to as many keys.
+/// The clone has the smallest size, or the same fixed capacity.
 impl<K: Clone, V, L: CloneIn<V>, M: Memory + Clone> Clone for OrderedMap<K, V, L, M> {
     fn clone(&self) -> Self {
         let memory = self.tree.memory().clone();
@@ -127,14 +127,14 @@ where
     type Output = V;
 
     /// # Panics
-    /// The key is not there.
+    /// The map does not have the key.
     #[inline]
     fn index(&self, key: &Q) -> &V {
         self.get(key).expect("the key is not in the map")
     }
 }
 
-/// Defines comparisons, for values that can be compared as they lie.
+/// Defines comparisons for a field layout.
 macro_rules! compared {
     ($layout:ty, [$($of:tt)*], $($separator:tt)*) => {
         impl<K: PartialEq, $($of)*, M: Memory> PartialEq for OrderedMap<K, V, $layout, M>

@@ -1,10 +1,10 @@
-//! The tree, and how it is searched.
+//! The B+ tree and its search.
 //!
-//! It is a B+ tree: all keys are in leaves, which are linked to their neighbours, and inner nodes say which leaf may
-//! have a key. What holds between calls, [`check`](Tree::check) verifies.
+//! All keys are in leaves, which are linked to their neighbours; the separators of inner nodes lead to the leaf of a
+//! key. [`check`](Tree::check) lists the invariants and verifies them.
 //!
-//! No step relies on an order that makes sense: positions come from searches that stay within a node's length, and
-//! nodes from links, so a comparison that lies can misplace a key, and no more.
+//! No unsafe operation relies on a consistent order: a search stays within the length of a node, and nodes come from
+//! links. An inconsistent comparison can misplace a key, but cannot cause undefined behaviour.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -22,14 +22,14 @@ use toft::AllocError;
 use toft::Memory;
 
 pub(crate) struct Tree<K, V, L: FieldLayout<V>, M: Memory> {
-    /// `None`: no keys.
+    /// `None` if there are no keys.
     pub(super) root: Option<Node>,
-    /// How many inner nodes are above each leaf.
+    /// The number of inner nodes above each leaf.
     pub(super) height: usize,
     pub(super) len: usize,
-    /// How many keys there may be.
+    /// The largest number of keys; `usize::MAX` if the map grows.
     pub(super) limit: usize,
-    /// The outermost leaves. Dangling where there is no root.
+    /// The first and the last leaf. Dangling if there is no root.
     pub(super) first: Node,
     pub(super) last: Node,
     pub(super) storage: NodeStorage,
@@ -37,19 +37,19 @@ pub(crate) struct Tree<K, V, L: FieldLayout<V>, M: Memory> {
     of: PhantomData<K>,
 }
 
-// SAFETY: nodes belong to this value alone; values, and the memory, are asked for themselves.
+// SAFETY: the tree owns its nodes; the bound covers the values and the memory.
 unsafe impl<K: Send, V, L: FieldLayout<V>, M: Memory> Send for Tree<K, V, L, M> where ValueSlots<V, L, M>: Send {}
 // SAFETY: through a shared reference nodes are only read.
 unsafe impl<K: Sync, V, L: FieldLayout<V>, M: Memory> Sync for Tree<K, V, L, M> where ValueSlots<V, L, M>: Sync {}
 
-/// A position in a leaf: where a key is, or where it belongs.
+/// A position in a leaf: of a key, or where a key would be inserted.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     pub leaf: Node,
     pub i: usize,
 }
 
-/// How many keys a leaf has, or children an inner node.
+/// The number of keys of a leaf, or of children of an inner node.
 ///
 /// # Safety
 /// For this and the others: the node is alive.
@@ -66,7 +66,7 @@ pub(super) unsafe fn start(node: Node) -> usize {
     unsafe { (*node.as_ptr()).start }
 }
 
-/// The position behind the last one that has a key.
+/// The position after the last key of a leaf.
 #[inline(always)]
 pub(super) unsafe fn end(node: Node) -> usize {
     // SAFETY: the caller's contract.
@@ -102,33 +102,33 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.values.memory()
     }
 
-    /// What all nodes and slots take.
+    /// The bytes of all nodes and slots.
     pub fn bytes(&self) -> usize {
         self.storage.bytes + self.values.bytes()
     }
 
-    /// No more keys than that. There are none yet.
+    /// Fixes the capacity of an empty tree, and allocates the memory for it.
     pub fn fix(&mut self, limit: usize) -> Result<(), AllocError> {
         self.reserve(limit)?;
         self.limit = limit;
         Ok(())
     }
 
-    /// Memory for so many keys beside those that are there, however they come. An error changes no keys.
+    /// Allocates memory for so many further keys, inserted in any order. An error changes no keys.
     pub fn reserve(&mut self, more: usize) -> Result<(), AllocError> {
         if more == 0 {
             return Ok(());
         }
         let n = self.len.checked_add(more).ok_or(AllocError)?;
         if self.limit != usize::MAX {
-            return if n <= self.limit { Ok(()) } else { Err(AllocError) }; // it has what it may take since it was made
+            return if n <= self.limit { Ok(()) } else { Err(AllocError) }; // allocated by `fix`
         }
         if !NodeLayout::<K, V, L>::INLINE {
             self.values.reserve(n)?;
         }
-        // The outermost leaves, and the outermost nodes of a row, may have fewer than the least. Where a row has two
-        // nodes, one of them has the least: else they would have been merged. How many there are is not known, and they
-        // may all be full: then each key may split a leaf, and each split that of a node above.
+        // The first and the last node of a level may have fewer children than the minimum; of two nodes of a level one
+        // has the minimum, since they would have been merged otherwise. All existing nodes may be full: then each key
+        // may split a leaf, and each split may split the nodes above.
         let mut row = (n / Self::MIN_KEYS).saturating_add(2);
         let leaves = row.min(more);
         let mut inners = 0;
@@ -139,7 +139,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.storage.reserve::<K, V, L>(leaves, inners.saturating_add(1), self.values.memory())
     }
 
-    /// A new leaf, empty.
+    /// A new empty leaf.
     #[inline]
     pub(super) fn new_leaf(&mut self) -> Result<Node, AllocError> {
         self.storage.leaf::<K, V, L>(self.values.memory())
@@ -151,13 +151,13 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
 
     pub(super) const LEAF_CAPACITY: usize = NodeLayout::<K, V, L>::LEAF_CAPACITY;
     pub(super) const FANOUT: usize = NodeLayout::<K, V, L>::FANOUT;
-    /// A leaf between others has at least as many keys. It is less than a half, so that a leaf that was split is not
-    /// merged at once.
+    /// The minimum number of keys of a leaf that is neither the first nor the last. It is less than half, so that a
+    /// leaf is not merged right after a split.
     pub(super) const MIN_KEYS: usize = Self::LEAF_CAPACITY * 3 / 8;
-    /// An inner node between others has at least as many children.
+    /// The minimum number of children of an inner node that is neither the first nor the last of its level.
     pub(super) const MIN_CHILDREN: usize = if Self::FANOUT == 4 { 2 } else { Self::FANOUT * 3 / 8 };
 
-    /// Where `key` is, or belongs, and whether it is there. `None`: there are no keys.
+    /// The position of `key`, or where it would be inserted, and whether it is present; `None` if the tree is empty.
     #[inline(always)]
     pub(super) fn search<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(Position, bool)>
     where
@@ -166,7 +166,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         let root = self.root?;
         with_integer!(K, N => {
             if same_type::<Q, K>() {
-                // SAFETY: the key is a K, which is an N, as `is` says.
+                // SAFETY: `same_type` ensures that the key is a K, which is an N.
                 let key = unsafe { *(&raw const *key).cast::<N>() };
                 return Some(self.search_integer::<N>(root, key));
             }
@@ -192,8 +192,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             }
         }
         let mut node = root;
-        // SAFETY: `height` inner nodes are above a leaf; the separators and keys of a node that are not in use are not
-        // less than any, so there are children and positions of the numbers found.
+        // SAFETY: `height` inner nodes are above a leaf. Unused separators and keys hold the largest integer, so a rank
+        // is that of an existing child or position.
         unsafe {
             for _ in 0..self.height {
                 let i = rank::<N>(NodeLayout::<K, V, L>::separators(node).cast().as_ptr(), Self::FANOUT, key);
@@ -211,13 +211,13 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         K: Borrow<Q>,
     {
         let mut node = root;
-        // SAFETY: `height` inner nodes are above a leaf; numbers are below the lengths of their nodes.
+        // SAFETY: `height` inner nodes are above a leaf; indices are below the lengths of their nodes.
         unsafe {
             for _ in 0..self.height {
                 let separators = len(node) - 1;
                 let i = if is_integer::<K>() {
                     let separator = |i: usize| NodeLayout::<K, V, L>::separators(node).cast::<K>().add(i).as_ref();
-                    // As a number is searched: a separator belongs to what is on its left.
+                    // As for integers: a separator belongs to the child on its left.
                     bisect(separators, |i| separator(i).borrow().cmp(key)).0
                 } else {
                     let leaf = |i: usize| NodeLayout::<K, V, L>::separator_leaf(node, i);
@@ -236,14 +236,14 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     }
 
     /// # Safety
-    /// There is a key at the position; for as long as 'a it stays, and is not changed.
+    /// There is a key at the position, which is not changed or removed during 'a.
     #[inline(always)]
     pub(super) unsafe fn key_at<'a>(position: Position) -> &'a K {
         // SAFETY: the caller's contract.
         unsafe { NodeLayout::<K, V, L>::key(position.leaf, position.i) }
     }
 
-    /// The key out of its position.
+    /// Reads the key at a position.
     ///
     /// # Safety
     /// There is one, which is owned by the caller from now on.
@@ -258,7 +258,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         self.values.raw()
     }
 
-    /// The value out of its position; its slot is free.
+    /// Reads the value at a position and frees its slot.
     ///
     /// # Safety
     /// There is one, which is owned by the caller from now on.
@@ -276,7 +276,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Another value in a position.
+    /// Replaces the value at a position.
     ///
     /// # Safety
     /// There is a value.
@@ -296,13 +296,13 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
 
     #[inline]
     pub(super) fn first_position(&self) -> Option<Position> {
-        // SAFETY: where there is a root there is a first leaf, which has keys.
+        // SAFETY: if there is a root, there is a first leaf, which has keys.
         self.root.map(|_| Position { leaf: self.first, i: unsafe { start(self.first) } })
     }
 
     #[inline]
     pub(super) fn last_position(&self) -> Option<Position> {
-        // SAFETY: where there is a root there is a last leaf, which has keys.
+        // SAFETY: if there is a root, there is a last leaf, which has keys.
         self.root.map(|_| Position { leaf: self.last, i: unsafe { end(self.last) } - 1 })
     }
 
@@ -344,15 +344,15 @@ pub(super) unsafe fn value_at_mut<'a, K, V: 'a, L: FieldLayout<V>>(raw: L::Raw<u
     }
 }
 
-/// A value that lives in a leaf, as a single slot.
+/// The value of a leaf as an array of one slot.
 #[inline(always)]
 pub(super) fn row<V, L: FieldLayout<V>>(value: NonNull<V>) -> L::Raw<()> {
     assert!(L::ROWS);
-    // SAFETY: the layout is `Rows`, for which slots are rows, whose address is that of the value.
+    // SAFETY: the layout is `Rows`, whose raw address is that of the first value.
     unsafe { transmute_copy(&value) }
 }
 
-/// The first of `n` that is not less, and whether it is equal; with as few comparisons as can be.
+/// Binary search: the first of `n` items that is not less, and whether it is equal.
 #[inline(always)]
 fn bisect(n: usize, mut compare: impl FnMut(usize) -> Ordering) -> (usize, bool) {
     let (mut low, mut high) = (0, n);
@@ -367,15 +367,14 @@ fn bisect(n: usize, mut compare: impl FnMut(usize) -> Ordering) -> (usize, bool)
     (low, false)
 }
 
-/// The key of a pair. The other half is dropped first: were it dropped behind the answer, and panicked, nobody would
-/// drop the answer.
+/// The key of a pair. The value is dropped first, so that the key is dropped too if that panics.
 #[inline]
 pub(super) fn key_of<K, V>((key, value): (K, V)) -> K {
     drop(value);
     key
 }
 
-/// The value of a pair, in the same way.
+/// The value of a pair; the key is dropped first.
 #[inline]
 pub(super) fn value_of<K, V>((key, value): (K, V)) -> V {
     drop(key);

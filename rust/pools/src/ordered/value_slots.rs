@@ -1,4 +1,4 @@
-//! Slots for values that do not live in leaves: large ones, and such as lie in columns. It has the memory of the tree.
+//! Slots for values that are not stored in leaves: large ones, and columns. It owns the tree's memory.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::field_layout::FieldLayout;
@@ -6,19 +6,19 @@ use crate::slots::Slots;
 use toft::AllocError;
 use toft::Memory;
 
-/// Beside each slot that is free is the index of the next one.
+/// The index beside a free slot is that of the next free one.
 pub(super) struct ValueSlots<V, L: FieldLayout<V>, M: Memory> {
     slots: Slots<V, L, u32, M>,
-    /// Slots below this number were in use.
+    /// The high-water mark: slots from it on are unused.
     used: usize,
     free: u32,
 }
 
-/// No slot.
+/// The index that stands for no slot.
 const NONE: u32 = u32::MAX;
-/// How many have a number.
+/// The largest number of slots.
 const MAX_SLOTS: usize = NONE as usize;
-/// How many there are at first.
+/// The number of slots after the first growth.
 const MIN_SLOTS: usize = 8;
 
 impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
@@ -36,33 +36,33 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
         self.slots.memory()
     }
 
-    /// How many slots were taken and not put back, for tests.
+    /// The number of allocated slots, for tests.
     pub fn in_use(&self) -> usize {
         let (mut free, mut i) = (0, self.free);
         while i != NONE {
-            // SAFETY: a slot that is free is one of the slots, and names the next.
+            // SAFETY: a free slot has an initialized link.
             i = unsafe { *L::meta(self.slots.raw(), i as usize) };
             free += 1;
         }
         self.used - free
     }
 
-    /// What the slots take.
+    /// The bytes of the slots.
     pub fn bytes(&self) -> usize {
         Slots::<V, L, u32, M>::layout(self.slots.capacity()).map_or(0, |layout| layout.size())
     }
 
-    /// A slot, which has no value until it is written.
+    /// Allocates a slot, which has no value yet.
     #[inline]
     pub fn allocate(&mut self) -> Result<u32, AllocError> {
         if self.free != NONE {
             let i = self.free;
-            // SAFETY: a slot that is free is one of the slots, and names the next.
+            // SAFETY: a free slot has an initialized link.
             self.free = unsafe { *L::meta(self.slots.raw(), i as usize) };
             return Ok(i);
         }
         if self.used == self.slots.capacity() {
-            // The last step is to as many as there are numbers.
+            // The last growth is to `MAX_SLOTS`.
             match self.used.saturating_mul(2).clamp(MIN_SLOTS, MAX_SLOTS) {
                 as_many if as_many == self.used => return Err(AllocError),
                 more => self.reserve(more)?,
@@ -72,23 +72,23 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
         Ok((self.used - 1) as u32)
     }
 
-    /// Takes a slot back.
+    /// Frees a slot.
     ///
     /// # Safety
-    /// It came from `take`, and its value is moved or dropped.
+    /// `allocate` returned it, and its value is moved or dropped.
     #[inline]
     pub unsafe fn free(&mut self, i: u32) {
-        // SAFETY: one of the slots.
+        // SAFETY: it is one of the slots.
         unsafe { *L::meta(self.slots.raw(), i as usize) = self.free };
         self.free = i;
     }
 
-    /// Takes all slots back, whose values are moved or dropped.
+    /// Frees all slots, whose values are moved or dropped.
     pub fn reset(&mut self) {
         (self.used, self.free) = (0, NONE);
     }
 
-    /// At least so many slots in all.
+    /// Grows to at least so many slots.
     #[cold]
     pub fn reserve(&mut self, capacity: usize) -> Result<(), AllocError> {
         if capacity > MAX_SLOTS {
@@ -100,11 +100,11 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
         }
     }
 
-    /// As few slots as can be: slot `i` of the new ones is that which the closure names, for `i` below `n`. An error
-    /// changes nothing.
+    /// Shrinks to `n` slots: the closure returns the old index of each new slot in order. An error changes nothing.
     ///
     /// # Safety
-    /// It names `n` slots that were taken, each once; the caller replaces the old indices by the new ones.
+    /// The closure returns each allocated slot once, and there are `n`; the caller replaces the old indices by the new
+    /// ones.
     pub unsafe fn pack(&mut self, n: usize, mut slot: impl FnMut() -> u32) -> Result<(), AllocError> {
         self.slots.reallocate(n, |from, to| {
             for i in 0..n {

@@ -1,4 +1,4 @@
-//! Collections as sequences, in their order: what is read back grows. Handles of a list are not kept.
+//! Stack, queue and list as sequences, in order. A deserialized collection grows. Handles of a list are not serialized.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -25,7 +25,7 @@ macro_rules! sequence {
         }
 
         impl<T: Serialize + ColumnarClone, M: Memory> Serialize for $name<T, Columns, M> {
-            /// Each value is cloned out of its columns.
+            /// Each value is cloned from its columns.
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_seq(self.iter().map(T::clone_ref))
             }
@@ -44,7 +44,7 @@ macro_rules! sequence {
                 f.write_str("a sequence")
             }
 
-            // Grows as values come: what the data says of its length is not believed.
+            // Grows with the values: the length that the data claims is ignored.
             fn visit_seq<A: SeqAccess<'de>>(self, mut data: A) -> Result<Self::Value, A::Error> {
                 let mut values = $name::<T, L, M>::default();
                 while let Some(value) = data.next_element()? {
