@@ -1,10 +1,11 @@
-//! What a call answers that has no slot for a value.
+//! The error of a call that cannot insert a value, and the panic of the calls that return none.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::fmt;
 
-/// The value that found no slot: the pool is fixed and all of its slots have values, its indices cannot number more, or
-/// there is no memory. Nothing changed.
+/// The error of an insertion, with the value: the collection is fixed and full, its keys cannot address more slots, or
+/// there is no memory. Nothing has changed.
 ///
 /// ```
 /// use toft_pools::{CapacityError, Stack};
@@ -13,7 +14,7 @@ use core::fmt;
 /// assert_eq!(stack.try_push("first"), Ok(()));
 /// let refused = stack.try_push("second");
 /// assert_eq!(refused, Err(CapacityError("second")));
-/// assert_eq!(refused.unwrap_err().to_string(), "there is no slot for the value");
+/// assert_eq!(refused.unwrap_err().to_string(), "no capacity for the value");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CapacityError<T>(pub T);
@@ -29,7 +30,7 @@ impl<T> CapacityError<T> {
     }
 }
 
-// Not derived: an error is to be shown whether the value can be or not.
+// Not derived: the error implements `Debug` whether the value does or not.
 impl<T> fmt::Debug for CapacityError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CapacityError(..)")
@@ -38,16 +39,16 @@ impl<T> fmt::Debug for CapacityError<T> {
 
 impl<T> fmt::Display for CapacityError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no slot for the value")
+        f.write_str("no capacity for the value")
     }
 }
 
 impl<T> core::error::Error for CapacityError<T> {}
 
-/// How a call ends that cannot say no.
+/// The panic of a call that cannot return an error.
 #[cold]
 #[inline(never)]
 #[track_caller]
 pub(crate) fn capacity_panic() -> ! {
-    panic!("toft: there is no slot for the value: all have values and can be no more, or there is no memory")
+    panic!("toft: the collection is fixed and full, its handles cannot address more slots, or there is no memory")
 }

@@ -125,7 +125,7 @@ pub unsafe trait ColumnarViews: Columnar {
 
 #[track_caller]
 fn rest(len: usize, mid: usize) -> usize {
-    len.checked_sub(mid).expect("slices split behind their end")
+    len.checked_sub(mid).expect("toft: the slices are split past their end")
 }
 
 /// The rows of slices: `iter()` of the derived slices.
@@ -306,7 +306,7 @@ macro_rules! iterator {
 
         impl<T: ColumnarViews> fmt::Debug for $name<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).field("left", &self.len()).finish()
+                f.debug_struct(stringify!($name)).field("remaining", &self.len()).finish()
             }
         }
     };

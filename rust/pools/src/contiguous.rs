@@ -323,7 +323,7 @@ macro_rules! debug_remaining {
     ($([$($generics:tt)*] $type:ty, $name:literal;)*) => {$(
         impl<$($generics)*> core::fmt::Debug for $type {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_struct($name).field("left", &self.len()).finish()
+                f.debug_struct($name).field("remaining", &self.len()).finish()
             }
         }
     )*};

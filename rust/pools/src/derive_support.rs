@@ -1,13 +1,13 @@
-//! What derived code asks of all fields of a struct at once: the list of them, in pairs, has the trait where each field
-//! has it.
+//! Traits for derived code, implemented for a list of fields in nested pairs if each field has the trait.
 //!
-//! A bound for each field would say the same, if types with lifetimes were told apart: of `&'a str: Debug` and
-//! `&'b str: Debug` in one `where`, neither can be used.
+//! Bounds for each field would be ambiguous for fields that differ in lifetimes only: of `&'a str: Debug` and
+//! `&'b str: Debug` in one `where` clause, the compiler can use neither.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::fmt::Debug;
 
-// `(&A, (&B, ()))`, to be shown field by field.
+// `Debug` of `(&A, (&B, ()))`, field by field.
 pub trait ShowFields {
     fn show(&self, field: &mut dyn FnMut(&dyn Debug));
 }
@@ -23,7 +23,7 @@ impl<A: Debug, R: ShowFields> ShowFields for (A, R) {
     }
 }
 
-// `(&A, (&B, ()))` as `(A, (B, ()))`.
+// Clones `(&A, (&B, ()))` to `(A, (B, ()))`.
 pub trait CloneFields<To> {
     fn clone_fields(self) -> To;
 }

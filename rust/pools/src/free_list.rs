@@ -367,7 +367,7 @@ impl<G: Generation> FreeList<G> {
         let all = FreeList { ..*self };
         // SAFETY: the first group exists if the high-water mark is not 0.
         let front_bits = if groups == 0 { 0 } else { unsafe { all.occupied_bits(0) } };
-        OccupiedSlots { left: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
+        OccupiedSlots { remaining: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
     }
 }
 
@@ -411,7 +411,7 @@ pub(crate) struct OccupiedSlots<'a, G> {
     /// The group after that of `back_bits`.
     back: usize,
     back_bits: u64,
-    left: usize,
+    remaining: usize,
     of: PhantomData<&'a ()>,
 }
 
@@ -424,7 +424,7 @@ impl<G> Clone for OccupiedSlots<'_, G> {
 impl<G: Generation> OccupiedSlots<'_, G> {
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.left
+        self.remaining
     }
 
     /// The address of the generations.
@@ -442,10 +442,10 @@ impl<G: Generation> OccupiedSlots<'_, G> {
 
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<usize> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return None;
         }
-        self.left -= 1;
+        self.remaining -= 1;
         while self.front_bits == 0 {
             self.next_group();
         }
@@ -456,10 +456,10 @@ impl<G: Generation> OccupiedSlots<'_, G> {
 
     #[inline(always)]
     pub(crate) fn next_back(&mut self) -> Option<usize> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return None;
         }
-        self.left -= 1;
+        self.remaining -= 1;
         while self.back_bits == 0 {
             self.back -= 1;
             // SAFETY: a slot remains, so there is a group before.
@@ -473,24 +473,24 @@ impl<G: Generation> OccupiedSlots<'_, G> {
     /// Visits the remaining slots group by group; in a full group without testing bits.
     #[inline(always)]
     pub(crate) fn fold<A>(mut self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
-        while self.left != 0 {
+        while self.remaining != 0 {
             let (base, bits) = (self.front * GROUP, self.front_bits);
             let n = bits.count_ones() as usize;
-            if n == GROUP && self.left >= GROUP {
+            if n == GROUP && self.remaining >= GROUP {
                 for i in base..base + GROUP {
                     state = f(state, i);
                 }
-                self.left -= GROUP;
+                self.remaining -= GROUP;
             } else {
                 // If fewer remain than the group has, the back returned some of them.
-                let mut rest = if n <= self.left { bits } else { lowest(bits, self.left) };
-                self.left -= n.min(self.left);
+                let mut rest = if n <= self.remaining { bits } else { lowest(bits, self.remaining) };
+                self.remaining -= n.min(self.remaining);
                 while rest != 0 {
                     state = f(state, base + rest.trailing_zeros() as usize);
                     rest &= rest - 1;
                 }
             }
-            if self.left != 0 {
+            if self.remaining != 0 {
                 self.next_group();
             }
         }
@@ -505,14 +505,14 @@ impl<G: Generation> OccupiedSlots<'_, G> {
             // Within a group the range ends at the first zero bit.
             let bit = (start + n) % GROUP;
             if bit == 0 {
-                if self.left == 0 {
+                if self.remaining == 0 {
                     return Some((start, n));
                 }
                 self.next_group();
             }
-            let more = ((self.front_bits >> bit).trailing_ones() as usize).min(self.left);
+            let more = ((self.front_bits >> bit).trailing_ones() as usize).min(self.remaining);
             self.front_bits &= !mask(bit + more);
-            self.left -= more;
+            self.remaining -= more;
             n += more;
             if bit + more < GROUP {
                 return Some((start, n));

@@ -245,22 +245,22 @@ pub(super) fn near(next: u32, i: u32) -> u32 {
 pub(super) struct LinkedRange {
     front: u32,
     back: u32,
-    pub(super) left: usize,
+    pub(super) remaining: usize,
     ahead: u32,
     behind: u32,
 }
 
 impl LinkedRange {
     #[inline]
-    pub(super) fn new(front: u32, back: u32, left: usize) -> LinkedRange {
-        LinkedRange { front, back, left, ahead: 1, behind: 1_u32.wrapping_neg() }
+    pub(super) fn new(front: u32, back: u32, remaining: usize) -> LinkedRange {
+        LinkedRange { front, back, remaining, ahead: 1, behind: 1_u32.wrapping_neg() }
     }
 
     /// # Safety
     /// The range is that of a list whose links are initialized.
     #[inline(always)]
     pub(super) unsafe fn next(&mut self, link: impl FnOnce(usize) -> *mut Link) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         let i = self.front;
         // SAFETY: the caller's contract.
         let next = unsafe { (*link(i as usize)).next };
@@ -272,7 +272,7 @@ impl LinkedRange {
     /// As for `next`.
     #[inline(always)]
     pub(super) unsafe fn next_back(&mut self, link: impl FnOnce(usize) -> *mut Link) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         let i = self.back;
         // SAFETY: the caller's contract.
         let next = unsafe { (*link(i as usize)).other };

@@ -545,13 +545,13 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
 #[cold]
 #[inline(never)]
 fn pool_full() -> ! {
-    panic!("the pool is full")
+    panic!("toft: the pool is fixed and full, its keys cannot address more slots, or there is no memory")
 }
 
 #[cold]
 #[inline(never)]
 fn capacity_overflow(n: usize) -> ! {
-    panic!("the pool cannot have room for {n} values")
+    panic!("toft: no memory for a pool of {n} values, or it is fixed, or its keys cannot address as many slots")
 }
 
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {

@@ -27,7 +27,7 @@ pub use iter::{IntoIter, Iter, IterMut};
 ///
 /// Pushing at either end is O(1) amortised; taking from either end and access by position are O(1); what changes the
 /// middle moves the values on the shorter side. The number of slots is a power of two, so that a position needs a mask
-/// and no compare: [`capacity`](Queue::capacity) may be more than was asked for, and there is no `reserve_exact`.
+/// and no comparison: [`capacity`](Queue::capacity) may be larger than requested, and there is no `reserve_exact`.
 /// Values are dropped when the queue is, from the front on.
 ///
 /// ```

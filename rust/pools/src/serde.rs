@@ -1,5 +1,6 @@
 //! `Serialize` and `Deserialize` for pools and handles.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -15,6 +16,7 @@ use super::key::{Generation, Handle, Key};
 use super::pool::Pool;
 use toft::Memory;
 
+mod ordered;
 mod sequences;
 
 /// A handle as its index and its generation.

@@ -1,4 +1,4 @@
-//! Pools and collections as data, and back.
+//! Serialization of handles, pools and collections, and back.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "serde")]
 
@@ -7,7 +7,7 @@ mod pair;
 
 use pair::Pair;
 use serde_json::{from_value, json, to_value, Value};
-use toft_pools::{Columns, Handle, List, Pool, Queue, Rows, Stack};
+use toft_pools::{Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
 
 fn pool() -> (Pool<String>, Vec<Handle<String>>) {
     let mut pool = Pool::new();
@@ -127,4 +127,20 @@ fn collections_are_sequences() {
     assert_eq!(to_value(&columns).unwrap(), json!([[1, true], [2, false]]));
     assert!(from_value::<Stack<u8>>(json!([1, 300])).is_err());
     assert!(from_value::<Queue<u8>>(json!({})).unwrap_err().to_string().contains("a sequence"));
+}
+
+#[test]
+fn ordered_collections_are_maps_and_sequences() {
+    let map: OrderedMap<String, u32> = [("b".to_string(), 2), ("a".to_string(), 1)].into();
+    assert_eq!(serde_json::to_string(&map).unwrap(), r#"{"a":1,"b":2}"#);
+    assert_eq!(from_value::<OrderedMap<String, u32>>(json!({"b": 2, "a": 1})).unwrap(), map);
+    let twice: OrderedMap<String, u32> = serde_json::from_str(r#"{"a": 1, "a": 7}"#).unwrap();
+    assert_eq!(twice.iter().collect::<Vec<_>>(), [(&"a".to_string(), &7)]);
+    let columns: OrderedMap<u8, Pair<u8, bool>, Columns> =
+        from_value(json!({"3": [1, true], "1": [2, false]})).unwrap();
+    assert_eq!(serde_json::to_string(&columns).unwrap(), r#"{"1":[2,false],"3":[1,true]}"#);
+    let set: OrderedSet<i64> = from_value(json!([3, 1, 2, 3])).unwrap();
+    assert_eq!(to_value(&set).unwrap(), json!([1, 2, 3]));
+    assert!(from_value::<OrderedMap<u8, u8>>(json!([1])).unwrap_err().to_string().contains("a map"));
+    assert!(from_value::<OrderedSet<u8>>(json!([300])).is_err());
 }

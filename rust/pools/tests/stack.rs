@@ -144,11 +144,11 @@ fn out_of_memory_changes_nothing() {
 }
 
 #[test]
-fn it_says_why_it_has_no_slot() {
+fn the_panic_names_the_reason() {
     let mut stack = Stack::fixed(1);
     stack.push(1);
     let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| stack.push(2))).unwrap_err();
-    assert!(message.downcast_ref::<&str>().unwrap().contains("no slot for the value"));
+    assert!(message.downcast_ref::<&str>().unwrap().contains("fixed and full"));
     assert_eq!(stack, [1]);
     assert!(panics(|| stack.extend([2])).is_err());
     assert!(panics(|| stack.append(&mut Stack::from([2]))).is_err());

@@ -105,7 +105,7 @@ macro_rules! iterators {
 
             #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.range.left, Some(self.range.left))
+                (self.range.remaining, Some(self.range.remaining))
             }
 
             #[inline]

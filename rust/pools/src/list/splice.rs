@@ -1,5 +1,6 @@
 //! Moving values from one list to another.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use super::List;
 use crate::field_layout::FieldLayout;

@@ -1,5 +1,6 @@
 //! Traits of the standard library for a list.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::ops::{Index, IndexMut};
 

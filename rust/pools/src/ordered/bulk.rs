@@ -16,7 +16,7 @@ use toft::Memory;
 impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     /// All positions.
     #[inline]
-    pub(super) fn walk(&self) -> LeafRange {
+    pub(super) fn leaf_range(&self) -> LeafRange {
         if self.root.is_none() {
             return LeafRange::empty();
         }
@@ -44,7 +44,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 _ => (),
             }
         }
-        let Some((first, last)) = self.walk().ends() else { return LeafRange::empty() };
+        let Some((first, last)) = self.leaf_range().ends() else { return LeafRange::empty() };
         let position = |key: &Q, behind: bool| {
             self.search(key)
                 .map(|(position, found)| Position { i: position.i + usize::from(found && behind), ..position })
@@ -84,7 +84,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
 
     /// Forgets all keys and frees all nodes and slots. Their contents stay until they are reused.
     pub(super) fn forget(&mut self) -> LeafRange {
-        let all = self.walk();
+        let all = self.leaf_range();
         (self.root, self.height, self.len) = (None, 0, 0);
         if self.storage.bytes > 0 {
             self.storage.reset::<K, V, L>();
@@ -97,7 +97,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     ///
     /// # Safety
     /// There are keys and values, which no other code drops.
-    pub(super) unsafe fn drop_all(&self, walk: &mut LeafRange) {
+    pub(super) unsafe fn drop_all(&self, leaf_range: &mut LeafRange) {
         struct Rest<'a, K, V, L: FieldLayout<V>, M: Memory>(&'a Tree<K, V, L, M>, &'a mut LeafRange);
         impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Rest<'_, K, V, L, M> {
             fn drop(&mut self) {
@@ -110,7 +110,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         if !core::mem::needs_drop::<K>() && !core::mem::needs_drop::<V>() {
             return;
         }
-        let rest = Rest(self, walk);
+        let rest = Rest(self, leaf_range);
         for position in rest.1.by_ref() {
             // SAFETY: as above.
             drop(unsafe { rest.0.read_at(position) });
@@ -247,7 +247,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         }
         self.retain(|_, _| true);
         if !NodeLayout::<K, V, L>::INLINE {
-            let (mut old, mut new) = (self.walk(), self.walk());
+            let (mut old, mut new) = (self.leaf_range(), self.leaf_range());
             // SAFETY: each slot is returned once, and the indices are updated right after that.
             unsafe {
                 let next = || match old.next() {

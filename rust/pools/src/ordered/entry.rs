@@ -4,7 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::map::{granted, OrderedMap};
+use super::map::{unwrap_capacity, OrderedMap};
 use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
 use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
@@ -310,7 +310,7 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
     /// The map is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, L, M> {
-        granted(self.try_insert(value))
+        unwrap_capacity(self.try_insert(value))
     }
 
     /// As [`insert_entry`](VacantEntry::insert_entry), with an error that returns key and value instead of a panic.

@@ -20,8 +20,8 @@ use toft::{Heap, Memory};
 /// ```
 pub struct IntoIter<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: Tree<K, V, L, M>,
-    walk: LeafRange,
-    left: usize,
+    leaf_range: LeafRange,
+    remaining: usize,
 }
 
 // SAFETY: it owns the tree.
@@ -34,23 +34,23 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Iterator for IntoIter<K, V, L, M> {
 
     #[inline]
     fn next(&mut self) -> Option<(K, V)> {
-        let position = self.walk.next()?;
-        self.left -= 1;
+        let position = self.leaf_range.next()?;
+        self.remaining -= 1;
         // SAFETY: the tree no longer contains its pairs, and its nodes are as they were; each position is returned
         // once.
         Some(unsafe { self.tree.read_at(position) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining, Some(self.remaining))
     }
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> DoubleEndedIterator for IntoIter<K, V, L, M> {
     #[inline]
     fn next_back(&mut self) -> Option<(K, V)> {
-        let position = self.walk.next_back()?;
-        self.left -= 1;
+        let position = self.leaf_range.next_back()?;
+        self.remaining -= 1;
         // SAFETY: see next.
         Some(unsafe { self.tree.read_at(position) })
     }
@@ -62,13 +62,13 @@ impl<K, V, L: FieldLayout<V>, M: Memory> FusedIterator for IntoIter<K, V, L, M> 
 impl<K, V, L: FieldLayout<V>, M: Memory> Drop for IntoIter<K, V, L, M> {
     fn drop(&mut self) {
         // SAFETY: see next.
-        unsafe { self.tree.drop_all(&mut self.walk) }
+        unsafe { self.tree.drop_all(&mut self.leaf_range) }
     }
 }
 
 impl<K, V, L: FieldLayout<V>, M: Memory> fmt::Debug for IntoIter<K, V, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IntoIter({} left)", self.left)
+        write!(f, "IntoIter({} remaining)", self.remaining)
     }
 }
 
@@ -77,9 +77,9 @@ impl<K, V, L: FieldLayout<V>, M: Memory> IntoIterator for OrderedMap<K, V, L, M>
     type IntoIter = IntoIter<K, V, L, M>;
 
     fn into_iter(mut self) -> IntoIter<K, V, L, M> {
-        let left = self.len();
-        let walk = self.tree.forget();
-        IntoIter { tree: self.tree, walk, left }
+        let remaining = self.len();
+        let leaf_range = self.tree.forget();
+        IntoIter { tree: self.tree, leaf_range, remaining }
     }
 }
 
@@ -114,7 +114,7 @@ macro_rules! half {
 
         impl<K, V, L: FieldLayout<V>, M: Memory> fmt::Debug for $name<K, V, L, M> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({} left)"), self.0.left)
+                write!(f, concat!(stringify!($name), "({} remaining)"), self.0.remaining)
             }
         }
     };

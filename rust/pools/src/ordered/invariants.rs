@@ -47,7 +47,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             }
         }
         let mut before: Option<&K> = None;
-        for position in self.walk() {
+        for position in self.leaf_range() {
             // SAFETY: there is a key.
             let key = unsafe { Self::key_at(position) };
             assert!(before.is_none_or(|before| before < key), "keys out of order");

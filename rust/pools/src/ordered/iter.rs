@@ -14,20 +14,20 @@ use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
 /// The positions and values that all iterators have.
-struct Along<V, L: FieldLayout<V>> {
-    walk: LeafRange,
+struct Pairs<V, L: FieldLayout<V>> {
+    leaf_range: LeafRange,
     raw: L::Raw<u32>,
 }
 
-impl<V, L: FieldLayout<V>> Along<V, L> {
-    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, walk: LeafRange) -> Self {
-        Along { walk, raw: tree.raw() }
+impl<V, L: FieldLayout<V>> Pairs<V, L> {
+    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, leaf_range: LeafRange) -> Self {
+        Pairs { leaf_range, raw: tree.raw() }
     }
 }
 
-impl<V, L: FieldLayout<V>> Clone for Along<V, L> {
+impl<V, L: FieldLayout<V>> Clone for Pairs<V, L> {
     fn clone(&self) -> Self {
-        Along { walk: self.walk, raw: self.raw }
+        Pairs { leaf_range: self.leaf_range, raw: self.raw }
     }
 }
 
@@ -42,8 +42,8 @@ macro_rules! iter {
     ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
         pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
-            along: Along<V, L>,
-            left: usize,
+            pairs: Pairs<V, L>,
+            remaining: usize,
             of: PhantomData<$of>,
         }
 
@@ -52,19 +52,19 @@ macro_rules! iter {
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $position) = (self.along.raw, self.along.walk.next()?);
-                self.left -= 1;
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next()?);
+                self.remaining -= 1;
                 // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
                 // says.
                 Some(unsafe { $make })
             }
 
             fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.left, Some(self.left))
+                (self.remaining, Some(self.remaining))
             }
 
             fn count(self) -> usize {
-                self.left
+                self.remaining
             }
 
             fn last(mut self) -> Option<Self::Item> {
@@ -73,8 +73,8 @@ macro_rules! iter {
 
             fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
                 let mut sum = init;
-                let $raw = self.along.raw;
-                while let Some((leaf, start, end)) = self.along.walk.next_leaf() {
+                let $raw = self.pairs.raw;
+                while let Some((leaf, start, end)) = self.pairs.leaf_range.next_leaf() {
                     for i in start..end {
                         let $position = Position { leaf, i };
                         // SAFETY: see next.
@@ -88,8 +88,8 @@ macro_rules! iter {
         impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $position) = (self.along.raw, self.along.walk.next_back()?);
-                self.left -= 1;
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next_back()?);
+                self.remaining -= 1;
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
@@ -100,7 +100,7 @@ macro_rules! iter {
 
         impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({} left)"), self.left)
+                write!(f, concat!(stringify!($name), "({} remaining)"), self.remaining)
             }
         }
     };
@@ -111,7 +111,7 @@ macro_rules! range {
     ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
         pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
-            along: Along<V, L>,
+            pairs: Pairs<V, L>,
             of: PhantomData<$of>,
         }
 
@@ -120,7 +120,7 @@ macro_rules! range {
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $position) = (self.along.raw, self.along.walk.next()?);
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next()?);
                 // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
                 // says.
                 Some(unsafe { $make })
@@ -134,7 +134,7 @@ macro_rules! range {
         impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $position) = (self.along.raw, self.along.walk.next_back()?);
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next_back()?);
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
@@ -227,10 +227,10 @@ macro_rules! shared {
 }
 
 macro_rules! clone {
-    ($($name:ident { $($left:ident)? })*) => {$(
+    ($($name:ident { $($remaining:ident)? })*) => {$(
         impl<K, V, L: FieldLayout<V>> Clone for $name<'_, K, V, L> {
             fn clone(&self) -> Self {
-                $name { along: self.along.clone(), $($left: self.$left,)? of: PhantomData }
+                $name { pairs: self.pairs.clone(), $($remaining: self.$remaining,)? of: PhantomData }
             }
         }
     )*};
@@ -246,12 +246,12 @@ macro_rules! exclusive {
 }
 
 shared!(Iter Keys Values Range);
-clone!(Iter { left } Keys { left } Values { left } Range {});
+clone!(Iter { remaining } Keys { remaining } Values { remaining } Range {});
 exclusive!(IterMut ValuesMut RangeMut);
 
 impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    fn along(&self) -> Along<V, L> {
-        Along::new(&self.tree, self.tree.walk())
+    fn pairs(&self) -> Pairs<V, L> {
+        Pairs::new(&self.tree, self.tree.leaf_range())
     }
 
     /// All pairs, in the order of their keys.
@@ -261,7 +261,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.iter().map(|(_, value)| value).collect::<String>(), "abc");
     /// ```
     pub fn iter(&self) -> Iter<'_, K, V, L> {
-        Iter { along: self.along(), left: self.len(), of: PhantomData }
+        Iter { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// All pairs in the order of their keys, with mutable values.
@@ -276,7 +276,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map["b"], 12);
     /// ```
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V, L> {
-        IterMut { along: self.along(), left: self.len(), of: PhantomData }
+        IterMut { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// All keys, in their order.
@@ -286,7 +286,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.keys().copied().collect::<Vec<_>>(), [1, 2]);
     /// ```
     pub fn keys(&self) -> Keys<'_, K, V, L> {
-        Keys { along: self.along(), left: self.len(), of: PhantomData }
+        Keys { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// All values, in the order of their keys.
@@ -296,7 +296,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.values().copied().collect::<Vec<_>>(), ["hello", "goodbye"]);
     /// ```
     pub fn values(&self) -> Values<'_, K, V, L> {
-        Values { along: self.along(), left: self.len(), of: PhantomData }
+        Values { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// All values in the order of their keys, mutable.
@@ -307,7 +307,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.into_values().collect::<Vec<_>>(), [11, 21]);
     /// ```
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V, L> {
-        ValuesMut { along: self.along(), left: self.len(), of: PhantomData }
+        ValuesMut { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// The pairs whose keys are in a range. The ends are found in O(log n).
@@ -326,7 +326,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        Range { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
+        Range { pairs: Pairs::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
     }
 
     /// The pairs whose keys are in a range, with mutable values.
@@ -346,7 +346,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        RangeMut { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
+        RangeMut { pairs: Pairs::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
     }
 }
 
@@ -371,6 +371,6 @@ impl<'a, K, V, L: FieldLayout<V>, M: Memory> IntoIterator for &'a mut OrderedMap
 impl<K, V> Default for Iter<'_, K, V> {
     fn default() -> Self {
         let none = Tree::<K, V, Rows, Heap>::new_in(Heap);
-        Iter { along: Along::new(&none, LeafRange::empty()), left: 0, of: PhantomData }
+        Iter { pairs: Pairs::new(&none, LeafRange::empty()), remaining: 0, of: PhantomData }
     }
 }

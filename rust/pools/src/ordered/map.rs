@@ -42,9 +42,9 @@ pub struct OrderedMap<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
 /// Unwraps a result. (Not in a closure, so that the location of the panic is the caller's.)
 #[inline(always)]
 #[track_caller]
-pub(super) fn granted<T, E>(result: Result<T, E>) -> T {
+pub(super) fn unwrap_capacity<T, E>(result: Result<T, E>) -> T {
     match result {
-        Ok(granted) => granted,
+        Ok(unwrap_capacity) => unwrap_capacity,
         Err(_) => capacity_overflow(),
     }
 }
@@ -167,7 +167,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// There is no memory for them.
     #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        granted(Self::try_fixed_in(n, memory))
+        unwrap_capacity(Self::try_fixed_in(n, memory))
     }
 
     /// As [`fixed_in`](OrderedMap::fixed_in), with an error instead of a panic.
@@ -202,7 +202,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         let mut map = Self::new_in(memory);
         for (key, value) in pairs {
             assert!(map.tree.is_behind(&key), "toft: keys must be sorted, and each there once");
-            granted(map.tree.push_last(key, value));
+            unwrap_capacity(map.tree.push_last(key, value));
         }
         map
     }
@@ -260,7 +260,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// There is no memory for them, or the map is fixed and its capacity is too small.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
-        granted(self.try_reserve(more))
+        unwrap_capacity(self.try_reserve(more))
     }
 
     /// As [`reserve`](OrderedMap::reserve), with an error instead of a panic.
@@ -424,7 +424,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Ord,
     {
-        granted(self.try_insert(key, value))
+        unwrap_capacity(self.try_insert(key, value))
     }
 
     /// As [`insert`](OrderedMap::insert), with an error that returns key and value instead of a panic.
@@ -524,7 +524,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
     {
         let mut other = Self::new_in(self.tree.memory().clone());
         if let Some((position, _)) = self.tree.search(key) {
-            granted(self.tree.cut(position, &mut other.tree));
+            unwrap_capacity(self.tree.cut(position, &mut other.tree));
         }
         other
     }

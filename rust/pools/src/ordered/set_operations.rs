@@ -1,5 +1,6 @@
 //! Union, intersection and differences of sets, by a merge of both.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::cmp::Ordering;
 use core::fmt;

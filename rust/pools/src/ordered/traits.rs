@@ -9,7 +9,7 @@ use core::ops::Index;
 
 use alloc::vec::Vec;
 
-use super::map::{granted, OrderedMap};
+use super::map::{unwrap_capacity, OrderedMap};
 use super::node::NodeLayout;
 use super::tree::{row, Tree};
 use crate::columnar::Columnar;
@@ -51,7 +51,7 @@ impl<K: Ord, V, L: FieldLayout<V>, M: Memory + Default> FromIterator<(K, V)> for
         let mut pairs = pairs.into_iter();
         while let Some((key, value)) = pairs.next() {
             if map.tree.is_behind(&key) {
-                granted(map.tree.push_last(key, value));
+                unwrap_capacity(map.tree.push_last(key, value));
                 continue;
             }
             let hint = pairs.size_hint().0.saturating_add(1);
@@ -62,7 +62,7 @@ impl<K: Ord, V, L: FieldLayout<V>, M: Memory + Default> FromIterator<(K, V)> for
             let mut all = all.into_iter().peekable();
             while let Some(pair) = all.next() {
                 if all.peek().is_none_or(|next| next.0 != pair.0) {
-                    granted(map.tree.push_last(pair.0, pair.1));
+                    unwrap_capacity(map.tree.push_last(pair.0, pair.1));
                 }
             }
             break;
@@ -101,7 +101,7 @@ impl<K: Clone, V, L: CloneIn<V>, M: Memory + Clone> Clone for OrderedMap<K, V, L
             Some(limit) => Self::fixed_in(limit, memory),
             None => Self::new_in(memory),
         };
-        for position in self.tree.walk() {
+        for position in self.tree.leaf_range() {
             // SAFETY: there is a key and a value, which are borrowed.
             let pair = unsafe {
                 let key = Tree::<K, V, L, M>::key_at(position).clone();
@@ -114,7 +114,7 @@ impl<K: Clone, V, L: CloneIn<V>, M: Memory + Clone> Clone for OrderedMap<K, V, L
                 };
                 (key, value)
             };
-            granted(copy.tree.push_last(pair.0, pair.1));
+            unwrap_capacity(copy.tree.push_last(pair.0, pair.1));
         }
         copy
     }

@@ -84,7 +84,7 @@ impl<T, K: Key<T>, M: Memory> IndexMut<K> for Pool<T, Rows, K, M> {
 #[cold]
 #[inline(never)]
 fn missing() -> ! {
-    panic!("the pool has no value under this key")
+    panic!("toft: the pool has no value under this key")
 }
 
 impl<T: fmt::Debug, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Rows, K, M> {

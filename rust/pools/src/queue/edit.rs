@@ -165,7 +165,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         };
         let from = self.slot_ranges_of(at..len);
         self.tail = self.head.wrapping_add(at);
-        // SAFETY: there is memory for them; the values are this queue's no more.
+        // SAFETY: there is memory for them; the values are no longer in this queue.
         unsafe { rest.move_here(self.slots.raw(), from) }
         rest
     }
@@ -186,7 +186,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.reserve(other.len());
         let from = other.slot_ranges();
         other.head = other.tail;
-        // SAFETY: there is memory for them; the values are the other queue's no more.
+        // SAFETY: there is memory for them; the values are no longer in the other queue.
         unsafe { self.move_here(other.slots.raw(), from) }
     }
 
@@ -364,30 +364,30 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.tail = self.head.wrapping_add(len - n);
     }
 
-    /// Moves `n` values, whose counts begin at `from`, to those that begin at `to`; they may overlap.
+    /// Moves `n` values, whose counters begin at `from`, to those that begin at `to`; they may overlap.
     ///
     /// # Safety
-    /// From the first of both to the last of both there are no more counts than slots.
+    /// The range from the first source or target to the last has at most as many counters as there are slots.
     pub(super) unsafe fn shift(&mut self, from: usize, to: usize, n: usize) {
         let (raw, capacity) = (self.slots.raw(), self.slots.capacity());
-        let mut left = n;
+        let mut remaining = n;
         let back = (to.wrapping_sub(from) as isize) < 0;
-        while left > 0 {
+        while remaining > 0 {
             // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to
             // higher ones from the last on, so that none is overwritten before it moved.
             let (i, j, piece);
             if back {
-                (i, j) = (self.slot(from.wrapping_add(n - left)), self.slot(to.wrapping_add(n - left)));
-                piece = left.min(capacity - i).min(capacity - j);
+                (i, j) = (self.slot(from.wrapping_add(n - remaining)), self.slot(to.wrapping_add(n - remaining)));
+                piece = remaining.min(capacity - i).min(capacity - j);
                 // SAFETY: within the slots.
                 unsafe { L::shift(raw, i, j, piece) }
             } else {
-                (i, j) = (self.slot(from.wrapping_add(left - 1)), self.slot(to.wrapping_add(left - 1)));
-                piece = left.min(i + 1).min(j + 1);
+                (i, j) = (self.slot(from.wrapping_add(remaining - 1)), self.slot(to.wrapping_add(remaining - 1)));
+                piece = remaining.min(i + 1).min(j + 1);
                 // SAFETY: within the slots.
                 unsafe { L::shift(raw, i + 1 - piece, j + 1 - piece, piece) }
             }
-            left -= piece;
+            remaining -= piece;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Searching in a queue.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::cmp::Ordering;
 
@@ -18,8 +19,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         let (mut start, mut end) = (0, self.len());
         while start < end {
             let middle = start + (end - start) / 2;
-            // SAFETY: the position has a value, borrowed with the queue.
-            match compare(unsafe { L::get(self.slots.raw(), self.slot_at(middle)) }) {
+            let Some(value) = self.get(middle) else { break };
+            match compare(value) {
                 Ordering::Less => start = middle + 1,
                 Ordering::Greater => end = middle,
                 Ordering::Equal => return Ok(middle),

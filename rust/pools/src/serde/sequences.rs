@@ -1,5 +1,6 @@
 //! Stack, queue and list as sequences, in order. A deserialized collection grows. Handles of a list are not serialized.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -1,5 +1,6 @@
 //! Traits of the standard library for a stack.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
