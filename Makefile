@@ -160,6 +160,8 @@ programs := $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/te
 tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
+hack := command -v cargo-hack >/dev/null || cargo install --quiet --locked cargo-hack || \
+  { echo 'cargo cannot install cargo-hack'; exit 77; };
 
 # Streams are short and few, and the programs that must not compile are omitted: check-rust-streams has all.
 check-rust: ; $(TESTS) --need cargo \
@@ -176,10 +178,7 @@ check-rust-bevy: ; $(TESTS) --need cargo "minor=\$$(cargo --version | sed -n 's/
   RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft-bevy --no-deps; examples/bevy_frames/run"
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
-  for features in allocator-api2 hashbrown serde std allocator-api2,hashbrown,serde; do \
-    cargo check --locked -p toft --no-default-features --features \$$features; done; \
-  for features in derive serde std derive,serde; do \
-    cargo check --locked -p toft-pools --no-default-features --features \$$features; done; \
+  $(hack) cargo hack check --locked --feature-powerset --depth 2 --exclude-features nightly,default $(CRATES); \
   test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
   test \$$(cargo tree --locked -p toft-pools -e normal --prefix none | grep -c .) = 2; \
   cargo package -p toft-derive -p toft -p toft-pools -p toft-bevy --allow-dirty --no-verify --exclude-lockfile --quiet"
